@@ -1,0 +1,2 @@
+//! `jm`: the command line.
+fn main() {}

@@ -1,0 +1,1 @@
+//! What the model is told: prompts, the repository map, packing within the budget, feedback.

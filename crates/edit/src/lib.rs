@@ -1,0 +1,1 @@
+//! Edit formats to located hunks to new text, or the reason why not.

@@ -1,0 +1,1 @@
+//! Streaming clients for the four wire protocols, with retry, record, replay and scripts.

@@ -1,0 +1,1 @@
+//! Who may do what: levels, modes, rules, shell-command analysis, secret shapes.

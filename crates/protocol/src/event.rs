@@ -1,0 +1,424 @@
+//! Events of the three channels.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    CallId, CallState, CheckKind, Enforcement, Evidence, Mode, RelPath, Seq, SessionId, StopReason, Tokens,
+    Transition, UnixMillis, Usage, Verdict,
+};
+
+/// What an event is for. Each kind belongs to exactly one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// What a person watches: text, calls, checks.
+    Progress,
+    /// What a person decides.
+    Control,
+    /// What an operator audits: states, usage, errors.
+    Monitor,
+}
+
+/// How a run ended. Each has its own exit code of `jm run`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Files changed (or none had to) and every check that ran passed, at least one of them.
+    Verified,
+    /// It could not go on.
+    Error,
+    /// It finished, and checks still fail.
+    ChecksFail,
+    /// It finished, and nothing verified it.
+    Unverified,
+    /// Turns, time or budget ran out.
+    Limit,
+    /// A permission was needed and nobody could be asked.
+    PermissionNeeded,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Outcome {
+    /// The exit code of `jm run`. 2 is a usage error and never an outcome.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Verified => 0,
+            Self::Error => 1,
+            Self::ChecksFail => 3,
+            Self::Unverified => 4,
+            Self::Limit => 5,
+            Self::PermissionNeeded => 6,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChangeKind {
+    /// It is new.
+    Added,
+    /// Its content or mode is different.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// A file that a call, a command or a run changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileChange {
+    /// The file.
+    pub path: RelPath,
+    /// What happened to it.
+    pub kind: FileChangeKind,
+}
+
+/// What a finished run says: the one object of `--json`, and the last event of `--stream-json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunReport {
+    /// The session, for `jm show` and `jm undo`.
+    pub session: SessionId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The exit code that goes with it.
+    pub exit_code: u8,
+    /// One line a person understands.
+    pub summary: String,
+    /// The model's last words.
+    pub text: String,
+    /// What differs from the tree as it was.
+    pub changes: Vec<FileChange>,
+    /// The same as a unified diff, bounded.
+    pub diff: String,
+    /// The checks of the last verification.
+    pub evidence: Vec<Evidence>,
+    /// How often checks failed and were fed back.
+    pub iterations: u32,
+    /// How many times the model was asked.
+    pub turns: u32,
+    /// What it cost in tokens.
+    pub usage: Usage,
+    /// What it cost in US dollars, where the model's price is known.
+    pub cost_usd: Option<f64>,
+    /// The model, as `provider/name`.
+    pub model: String,
+    /// How to take it back, as a command line; `None` when nothing changed.
+    pub undo: Option<String>,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// An event with its place in the log. Entries have a `seq`; live-only deltas have none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Envelope {
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// Its place in the log, for entries; absent on live-only deltas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    /// When.
+    pub at: UnixMillis,
+    /// Its channel.
+    pub channel: Channel,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happened. `text_delta`, `thinking_delta`, `call_delta` and `tool_output` are live only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A run began.
+    RunStarted {
+        /// The task as given.
+        task: String,
+        /// The project's root, for people.
+        root: String,
+        /// The model, as `provider/name`.
+        model: String,
+        /// What is allowed without asking.
+        mode: Mode,
+        /// What commands are confined by; absent where none may run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        enforcement: Option<Enforcement>,
+    },
+    /// The first or a later request was put together.
+    ContextPacked {
+        /// An estimate of what it costs.
+        tokens: Tokens,
+        /// Paths the repository map lists.
+        files_listed: u64,
+        /// Instruction files that were found, such as `AGENTS.md`.
+        instructions: Vec<RelPath>,
+        /// Files of the task that were put in whole or in part.
+        files: Vec<RelPath>,
+    },
+    /// The model is asked.
+    TurnStarted {
+        /// 1-based.
+        turn: u32,
+    },
+    /// A piece of the model's text. Live only.
+    TextDelta {
+        /// Which block of the message, 0-based.
+        block: u32,
+        /// Byte offset of this piece in the block.
+        offset: u64,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of the model's thinking. Live only.
+    ThinkingDelta {
+        /// Which block of the message, 0-based.
+        block: u32,
+        /// Byte offset of this piece in the block.
+        offset: u64,
+        /// The piece.
+        text: String,
+    },
+    /// The model began to write a call. Live only.
+    CallDelta {
+        /// Which block of the message, 0-based.
+        block: u32,
+        /// The tool's name.
+        tool: String,
+    },
+    /// A stream broke or a request was refused for now; what it had streamed is void.
+    Retry {
+        /// Which attempt failed, 1-based.
+        attempt: u32,
+        /// Of how many.
+        of: u32,
+        /// How long until the next, in milliseconds.
+        wait_ms: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The model's message is whole.
+    TurnFinished {
+        /// 1-based.
+        turn: u32,
+        /// Why it stopped.
+        stop: StopReason,
+        /// What it cost.
+        usage: Usage,
+        /// Its text, whole.
+        text: String,
+        /// Its thinking, whole, where it is shown.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thinking: String,
+    },
+    /// The running total.
+    Cost {
+        /// Tokens so far.
+        usage: Usage,
+        /// US dollars so far, where the price is known.
+        usd: Option<f64>,
+    },
+    /// A call begins its way.
+    ToolStart {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        input: Value,
+        /// One line for people, such as `run_command cargo test`.
+        summary: String,
+    },
+    /// A piece of a running command's output. Live only.
+    ToolOutput {
+        /// The call.
+        call: CallId,
+        /// The piece, cleaned.
+        text: String,
+    },
+    /// A call reached its end.
+    ToolEnd {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// How it ended.
+        state: CallState,
+        /// What the model is told, shortened for people.
+        preview: String,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+    },
+    /// A step of a call's life.
+    CallChanged {
+        /// The step.
+        transition: Transition,
+    },
+    /// A call or a command changed a file.
+    FileEdited {
+        /// The call.
+        call: CallId,
+        /// The change.
+        change: FileChange,
+    },
+    /// A person has to decide. The answer names the call.
+    PermissionRequired {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        input: Value,
+        /// One line for people.
+        summary: String,
+        /// What policy says.
+        verdict: Verdict,
+    },
+    /// A person, or the lack of one, decided.
+    PermissionDecided {
+        /// The call.
+        call: CallId,
+        /// Whether it may run.
+        allowed: bool,
+        /// Who: `user`, `headless`, `interrupt`.
+        by: String,
+        /// What they said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// Checks begin.
+    VerifyStarted {
+        /// The commands, in order.
+        checks: Vec<String>,
+        /// 1-based round of verification.
+        round: u32,
+    },
+    /// One check begins.
+    CheckStarted {
+        /// What it looks at.
+        kind: CheckKind,
+        /// The command.
+        command: String,
+    },
+    /// One check ended.
+    CheckResult {
+        /// The proof.
+        evidence: Evidence,
+    },
+    /// All checks of a round ended.
+    VerifyFinished {
+        /// The round.
+        round: u32,
+        /// Whether all that ran passed, at least one of them.
+        passed: bool,
+        /// Whether failures go back to the model.
+        fed_back: bool,
+    },
+    /// The tree's state was recorded; `jm undo` can return to it.
+    Checkpoint {
+        /// Its number within the project.
+        id: u64,
+        /// Why it was taken.
+        label: String,
+    },
+    /// Something is worth knowing and nothing stopped.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// Something failed.
+    Error {
+        /// What, on what, and what can be done.
+        message: String,
+    },
+    /// The session's state changed.
+    StateChanged {
+        /// `ready`, `working` or `paused`.
+        state: String,
+    },
+    /// The run ended.
+    Done {
+        /// Everything `--json` prints.
+        report: Box<RunReport>,
+    },
+}
+
+impl Event {
+    /// The event's channel.
+    #[must_use]
+    pub fn channel(&self) -> Channel {
+        match self {
+            Self::PermissionRequired { .. } | Self::PermissionDecided { .. } => Channel::Control,
+            Self::ContextPacked { .. }
+            | Self::Retry { .. }
+            | Self::Cost { .. }
+            | Self::CallChanged { .. }
+            | Self::Checkpoint { .. }
+            | Self::Warning { .. }
+            | Self::Error { .. }
+            | Self::StateChanged { .. } => Channel::Monitor,
+            Self::RunStarted { .. }
+            | Self::TurnStarted { .. }
+            | Self::TextDelta { .. }
+            | Self::ThinkingDelta { .. }
+            | Self::CallDelta { .. }
+            | Self::TurnFinished { .. }
+            | Self::ToolStart { .. }
+            | Self::ToolOutput { .. }
+            | Self::ToolEnd { .. }
+            | Self::FileEdited { .. }
+            | Self::VerifyStarted { .. }
+            | Self::CheckStarted { .. }
+            | Self::CheckResult { .. }
+            | Self::VerifyFinished { .. }
+            | Self::Done { .. } => Channel::Progress,
+        }
+    }
+
+    /// Whether it is streamed but not logged: the finished block, call or check carries the whole.
+    #[must_use]
+    pub fn is_live_only(&self) -> bool {
+        matches!(
+            self,
+            Self::TextDelta { .. }
+                | Self::ThinkingDelta { .. }
+                | Self::CallDelta { .. }
+                | Self::ToolOutput { .. }
+        )
+    }
+
+    /// The event's kind: its `event` field in JSON.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "run_started",
+            Self::ContextPacked { .. } => "context_packed",
+            Self::TurnStarted { .. } => "turn_started",
+            Self::TextDelta { .. } => "text_delta",
+            Self::ThinkingDelta { .. } => "thinking_delta",
+            Self::CallDelta { .. } => "call_delta",
+            Self::Retry { .. } => "retry",
+            Self::TurnFinished { .. } => "turn_finished",
+            Self::Cost { .. } => "cost",
+            Self::ToolStart { .. } => "tool_start",
+            Self::ToolOutput { .. } => "tool_output",
+            Self::ToolEnd { .. } => "tool_end",
+            Self::CallChanged { .. } => "call_changed",
+            Self::FileEdited { .. } => "file_edited",
+            Self::PermissionRequired { .. } => "permission_required",
+            Self::PermissionDecided { .. } => "permission_decided",
+            Self::VerifyStarted { .. } => "verify_started",
+            Self::CheckStarted { .. } => "check_started",
+            Self::CheckResult { .. } => "check_result",
+            Self::VerifyFinished { .. } => "verify_finished",
+            Self::Checkpoint { .. } => "checkpoint",
+            Self::Warning { .. } => "warning",
+            Self::Error { .. } => "error",
+            Self::StateChanged { .. } => "state_changed",
+            Self::Done { .. } => "done",
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Ids and bookmarks.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Crockford's base 32 alphabet in lower case: no `i`, `l`, `o`, `u`, so an id can be read aloud.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// 10 characters hold 50 bits of milliseconds: enough until the year 37,648.
+const TIME_DIGITS: usize = 10;
+/// 8 characters hold 40 bits of randomness a millisecond.
+const RANDOM_DIGITS: usize = 8;
+
+/// Milliseconds since 1970-01-01 UTC. The clock is read at the edge and passed down.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct UnixMillis(pub u64);
+
+/// Names a session for as long as its log exists. Sorts by time of creation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(String);
+
+/// Why a string is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("«{given}» is not a session id (18 characters of 0-9 and a-z without i, l, o, u)")]
+pub struct InvalidId {
+    /// The string as given.
+    pub given: String,
+}
+
+impl SessionId {
+    /// Makes an id from the time of creation and 40 bits of randomness (higher bits are ignored).
+    #[must_use]
+    pub fn new(now: UnixMillis, random: u64) -> Self {
+        let mut text = String::with_capacity(TIME_DIGITS + RANDOM_DIGITS);
+        push_digits(&mut text, now.0, TIME_DIGITS);
+        push_digits(&mut text, random, RANDOM_DIGITS);
+        Self(text)
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Appends the lowest `digits` base-32 digits of `value`, most significant first.
+fn push_digits(text: &mut String, value: u64, digits: usize) {
+    for place in (0..digits).rev() {
+        let digit = (value >> (5 * place)) & 31;
+        let byte = ALPHABET.get(digit as usize).copied().unwrap_or(b'0');
+        text.push(char::from(byte));
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = InvalidId;
+
+    fn from_str(given: &str) -> Result<Self, InvalidId> {
+        let valid =
+            given.len() == TIME_DIGITS + RANDOM_DIGITS && given.bytes().all(|b| ALPHABET.contains(&b));
+        if valid { Ok(Self(given.to_owned())) } else { Err(InvalidId { given: given.to_owned() }) }
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = InvalidId;
+
+    fn try_from(given: String) -> Result<Self, InvalidId> {
+        given.parse()
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names a tool call within its session. Providers choose these, so any text is legal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct CallId(String);
+
+impl CallId {
+    /// Takes a provider's id as it is.
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A place in a session's log, and so a bookmark: strictly increasing, also across restarts.
+/// The first entry has 1; 0 is the place before it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// The place before the first entry.
+    pub const START: Self = Self(0);
+
+    /// The place after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_ids_sort_by_time_and_round_trip() {
+        let early = SessionId::new(UnixMillis(1_000), u64::MAX);
+        let late = SessionId::new(UnixMillis(1_001), 0);
+        assert!(early < late);
+        assert_eq!(early.as_str().parse::<SessionId>().unwrap(), early);
+        assert_eq!(early.as_str().len(), 18);
+    }
+
+    #[test]
+    fn what_is_not_an_id_is_refused() {
+        for bad in ["", "../../etc/passwd00", "0123456789abcdefg", "0123456789ABCDEFGH", "0123456789abcdefgi"]
+        {
+            assert!(bad.parse::<SessionId>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The words every room shares.
+//!
+//! This crate owns the types that cross a border between rooms: [`Message`]s and their content
+//! [`Block`]s, [`ToolUse`]s and the states of a call, the [`Event`]s of the three channels,
+//! ids and bookmarks ([`SessionId`], [`CallId`], [`Seq`]), [`Usage`] and [`Tokens`], permissions
+//! ([`Level`], [`Mode`], [`Effects`], [`Verdict`]), what a sandbox enforces ([`Enforcement`]),
+//! paths inside a project ([`RelPath`]), and what a check found ([`Diagnostic`], [`Evidence`]).
+//!
+//! It does no I/O, knows no other crate, and reads no clock: times are passed in as [`UnixMillis`].
+//! Every type that is written down or sent has serde and a JSON Schema.
+//!
+//! ```
+//! use journeyman_protocol::{Block, Message, RelPath, Role};
+//!
+//! let path = RelPath::parse("src/./lib.rs").unwrap();
+//! assert_eq!(path.to_string(), "src/lib.rs");
+//! let message = Message::user_text("fix the parser");
+//! assert_eq!(message.role, Role::User);
+//! assert!(matches!(&message.content[..], [Block::Text { .. }]));
+//! ```
+
+mod call;
+mod check;
+mod enforcement;
+mod event;
+mod hash;
+mod ids;
+mod message;
+mod path;
+mod permission;
+mod usage;
+
+pub use call::{CallRecord, CallState, Transition};
+pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
+pub use enforcement::{Enforcement, Needs, Tier};
+pub use event::{Channel, Envelope, Event, FileChange, FileChangeKind, Outcome, RunReport};
+pub use hash::{ContentHash, InvalidHash};
+pub use ids::{CallId, InvalidId, Seq, SessionId, UnixMillis};
+pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};
+pub use path::{InvalidPath, RelPath};
+pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
+pub use usage::{StopReason, TokenCounter, Tokens, Usage};

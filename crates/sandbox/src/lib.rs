@@ -1,0 +1,1 @@
+//! One command, confined: namespaces, limits, streamed output, the whole tree killed.

@@ -1,0 +1,1 @@
+//! The tools a model may call, their schemas, effects and bounded results.

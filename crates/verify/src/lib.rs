@@ -1,0 +1,1 @@
+//! The project's own checks: found, run in the sandbox, read as diagnostics and evidence.

@@ -1,0 +1,2 @@
+//! House-keeping tasks.
+fn main() {}
