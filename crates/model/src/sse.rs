@@ -1,0 +1,148 @@
+//! Server-sent events, parsed as they come in.
+//!
+//! Follows the WHATWG HTML standard, section 9.2.6 «Interpreting an event stream»: lines end in LF, CR or
+//! CRLF, a leading byte-order mark is dropped, lines that begin with a colon are comments, several `data`
+//! lines are joined by line breaks, an event without data is none. Invalid UTF-8 is replaced, as there.
+
+use std::collections::VecDeque;
+
+/// The longest line. A provider sends one JSON document a line; the longest known are base-64 images and
+/// whole replies repeated at the end of a stream, well below a tenth of this.
+const MAX_LINE: usize = 8 * 1024 * 1024;
+/// The most data of one event, for events of several lines.
+const MAX_EVENT: usize = 16 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SseEvent {
+    /// Its type, where the server named one.
+    pub(crate) event: Option<String>,
+    /// Its data; never empty of lines, though the only line may be.
+    pub(crate) data: String,
+}
+
+/// A server sends more in one piece than any provider does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream has a {what} of more than {} MiB", .limit / (1024 * 1024))]
+pub(crate) struct TooLong {
+    what: &'static str,
+    limit: usize,
+}
+
+/// Takes bytes in any pieces, gives events.
+#[derive(Debug)]
+pub(crate) struct SseParser {
+    /// The beginning of a line whose end hasn't come yet.
+    line: Vec<u8>,
+    event: Option<String>,
+    data: Option<String>,
+    /// The last byte was a CR, so an LF that follows belongs to it.
+    after_carriage_return: bool,
+    first_line: bool,
+}
+
+impl SseParser {
+    pub(crate) fn new() -> Self {
+        Self { line: Vec::new(), event: None, data: None, after_carriage_return: false, first_line: true }
+    }
+
+    /// Takes the next bytes and appends the events they complete to `events`.
+    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
+        let mut rest = bytes;
+        if self.after_carriage_return && !rest.is_empty() {
+            self.after_carriage_return = false;
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
+            let (head, tail) = rest.split_at(end);
+            rest = tail.get(1..).unwrap_or_default();
+            if tail.first() == Some(&b'\r') {
+                self.after_carriage_return = rest.is_empty();
+                rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+            }
+            if self.line.is_empty() {
+                self.take_line(head, events)?;
+            } else {
+                self.extend_line(head)?;
+                let line = std::mem::take(&mut self.line);
+                self.take_line(&line, events)?;
+            }
+        }
+        self.extend_line(rest)
+    }
+
+    /// The event that was underway when the stream ended without its closing blank line. Some servers
+    /// leave that line out after the last event; in a stream that was cut off it is only a part.
+    pub(crate) fn finish(&mut self, events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line, events)?;
+        }
+        self.dispatch(events);
+        Ok(())
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        check_line(self.line.len().saturating_add(bytes.len()))?;
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn take_line(&mut self, line: &[u8], events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
+        check_line(line.len())?;
+        let mut line = line;
+        if std::mem::take(&mut self.first_line) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            self.dispatch(events);
+            return Ok(());
+        }
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(colon) => {
+                let (field, value) = line.split_at(colon);
+                let value = value.get(1..).unwrap_or_default();
+                (field, value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, &b""[..]),
+        };
+        match field {
+            b"data" => self.add_data(value),
+            b"event" => {
+                self.event = Some(String::from_utf8_lossy(value).into_owned());
+                Ok(())
+            }
+            // A comment has an empty field name; `id` and `retry` speak of reconnecting, which no
+            // provider of models offers.
+            _ => Ok(()),
+        }
+    }
+
+    fn add_data(&mut self, value: &[u8]) -> Result<(), TooLong> {
+        let text = String::from_utf8_lossy(value);
+        match &mut self.data {
+            None => self.data = Some(text.into_owned()),
+            Some(data) => {
+                if data.len().saturating_add(text.len()) >= MAX_EVENT {
+                    return Err(TooLong { what: "size", limit: MAX_EVENT });
+                }
+                data.push('\n');
+                data.push_str(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, events: &mut VecDeque<SseEvent>) {
+        let event = self.event.take().filter(|name| !name.is_empty());
+        if let Some(data) = self.data.take() {
+            events.push_back(SseEvent { event, data });
+        }
+    }
+}
+
+fn check_line(length: usize) -> Result<(), TooLong> {
+    if length > MAX_LINE { Err(TooLong { what: "line", limit: MAX_LINE }) } else { Ok(()) }
+}
