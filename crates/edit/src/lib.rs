@@ -1,1 +1,44 @@
 //! Edit formats to located hunks to new text, or the reason why not.
+//!
+//! A model says what to change by quoting the text as it remembers it. [`replace`] finds the one place
+//! that is meant, strictest reading first ([`Strategy`]), and gives the new text, or a [`Refusal`] whose
+//! words tell the model what to send instead. A match that isn't byte for byte always says what differed,
+//! and bytes outside the matched span are never touched: line endings, indentation and the final line
+//! break stay the file's own.
+//!
+//! [`parse_blocks`] reads the `<edit>` and `<call>` blocks that a model without tool calling writes into
+//! its prose; [`to_ops`] gathers them by file and [`apply_ops`] applies them to one file's text.
+//!
+//! ```
+//! use journeyman_edit::{Strategy, replace};
+//!
+//! let file = "fn main() {\r\n    run(1);\r\n}\r\n";
+//! let done = replace(file, "fn main() {\n    run(1);\n", "fn main() {\n    run(2);\n", false).unwrap();
+//! assert_eq!(done.text, "fn main() {\r\n    run(2);\r\n}\r\n");
+//! assert_eq!(done.strategy, Strategy::LineEndings);
+//!
+//! let refusal = replace("a\nb\na\n", "a\n", "c\n", false).unwrap_err();
+//! assert!(refusal.to_string().contains("lines 1 and 3"));
+//! ```
+//!
+//! Everything here is a pure function of its arguments, takes time about linear in them, and never panics.
+//! It reads no file and resolves no path: that is the caller's, through the workspace. It does not yet
+//! place by similarity, read patches, or know a language's syntax.
+
+mod blocks;
+mod change;
+mod closest;
+mod fit;
+mod indent;
+mod lines;
+mod locate;
+mod normal;
+mod outcome;
+mod tags;
+
+pub use blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
+pub use change::{Edit, EditOp, FileOps, OpError, OpNote, Outcome, Replace, apply_ops, to_ops};
+pub use locate::{Hunk, place, replace};
+pub use outcome::{
+    Applied, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Refusal, Strategy,
+};

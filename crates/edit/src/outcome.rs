@@ -1,0 +1,253 @@
+//! What placing a hunk comes to: the new text with how it was placed, or why not.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Larger files are refused: source files are far smaller, and whatever isn't is generated.
+pub const MAX_FILE_BYTES: usize = 8 << 20;
+/// A longer search or replacement is refused: no model writes a mebibyte to name a place.
+pub const MAX_SEARCH_BYTES: usize = 1 << 20;
+/// No refusal's text is longer, in bytes: about 600 tokens, enough to repair a hunk from.
+pub const MAX_FEEDBACK_BYTES: usize = 2_400;
+/// How many line numbers an ambiguous match names.
+const MAX_LINES_NAMED: usize = 12;
+
+/// How a hunk was placed. Ordered from the strictest to the loosest; the first that finds a place decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Byte for byte.
+    Exact,
+    /// Line endings differed.
+    LineEndings,
+    /// Blanks at ends of lines differed.
+    TrailingWhitespace,
+    /// Quotes, dashes or spaces differed in their typographic form.
+    Typography,
+    /// Lines were indented differently; the replacement was re-indented to fit.
+    Indentation,
+    /// Blanks inside lines differed in number, outside of string literals.
+    InnerWhitespace,
+    /// The search text had blank lines at its edges that the file doesn't have.
+    BlankEdges,
+    /// The search text carried line numbers, as a listing shows them.
+    LineNumbers,
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exact => "exact",
+            Self::LineEndings => "line endings",
+            Self::TrailingWhitespace => "trailing whitespace",
+            Self::Typography => "typography",
+            Self::Indentation => "indentation",
+            Self::InnerWhitespace => "whitespace within lines",
+            Self::BlankEdges => "blank lines at the edges",
+            Self::LineNumbers => "line numbers removed",
+        })
+    }
+}
+
+/// A hunk that found its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The whole new text.
+    pub text: String,
+    /// How it was placed.
+    pub strategy: Strategy,
+    /// The 1-based line where the first (or only) place begins.
+    pub line: u32,
+    /// How many places were replaced: 1 unless all were asked for.
+    pub count: u32,
+    /// What differed between the search text and the file; `None` when nothing did.
+    pub note: Option<String>,
+    /// The byte ranges of the old text that were replaced, in order. Bytes outside are as they were.
+    pub spans: Vec<Range<usize>>,
+}
+
+/// The region of the file that is most like the search text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Its first line, 1-based.
+    pub line: u32,
+    /// Its text, cut to [`MAX_FEEDBACK_BYTES`].
+    pub text: String,
+    /// How like the search text it is, from 0 to 1.
+    pub similarity: f32,
+    /// The region with its differences from the search text made visible, line by line.
+    pub excerpt: String,
+}
+
+/// Why a hunk was not placed. Its [`Display`](fmt::Display) tells the model what to do, in at most
+/// [`MAX_FEEDBACK_BYTES`].
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The search text is nowhere in the file.
+    NotFound {
+        /// The nearest region, if any is near enough to be worth showing.
+        closest: Option<Candidate>,
+        /// The replacement is in the file already, exactly once: the edit was most likely made before.
+        already_applied: bool,
+    },
+    /// It is there more than once.
+    Ambiguous {
+        /// The 1-based lines where it begins.
+        lines: Vec<u32>,
+        /// How those places were found.
+        strategy: Strategy,
+    },
+    /// The search text is empty and the file is not.
+    EmptySearch,
+    /// Search and replacement are equal, or the result would be.
+    NoChange,
+    /// The place was found by a loose reading, and what differs there has a meaning.
+    GuardedMismatch {
+        /// The 1-based line of the file.
+        line: u32,
+        /// What differed.
+        difference: String,
+    },
+    /// The replacement would stand in for code with a remark such as «rest unchanged».
+    Placeholder {
+        /// The remark.
+        remark: String,
+    },
+    /// A bound was passed.
+    TooLarge {
+        /// «file», «search text» or «replacement».
+        what: &'static str,
+        /// Its size in bytes.
+        bytes: usize,
+        /// The bound in bytes.
+        limit: usize,
+    },
+}
+
+impl Refusal {
+    /// Whether the wished-for text is there already, so that nothing has to be done.
+    #[must_use]
+    pub fn already_applied(&self) -> bool {
+        matches!(self, Self::NotFound { already_applied: true, .. })
+    }
+
+    /// The refusal's kind as one word, for logs and machine-readable output.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { already_applied: true, .. } => "already_applied",
+            Self::NotFound { .. } => "not_found",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::EmptySearch => "empty_search",
+            Self::NoChange => "no_change",
+            Self::GuardedMismatch { .. } => "guarded_mismatch",
+            Self::Placeholder { .. } => "placeholder",
+            Self::TooLarge { .. } => "too_large",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = String::new();
+        self.write_words(&mut words)?;
+        f.write_str(cut(&words, MAX_FEEDBACK_BYTES))
+    }
+}
+
+impl Refusal {
+    fn write_words(&self, out: &mut String) -> fmt::Result {
+        match self {
+            Self::NotFound { closest, already_applied: true } => {
+                write!(
+                    out,
+                    "The search text was not found, and the replacement is in the file already, once: the edit was \
+                     most likely made before. Nothing was changed. Don't send it again; read the file if in doubt."
+                )?;
+                if let Some(near) = closest {
+                    write!(out, " (Nearest to the search text: line {}.)", near.line)?;
+                }
+                Ok(())
+            }
+            Self::NotFound { closest: Some(near), .. } => write!(
+                out,
+                "The search text was not found. Nothing was changed. Nearest: line {}, {:.0} % alike \
+                 (`-` your search text, `+` the file; · is a space, → a tab where only blanks differ):\n{}\n\
+                 Send the edit again with the search text copied from the file's own lines.",
+                near.line,
+                near.similarity * 100.0,
+                near.excerpt,
+            ),
+            Self::NotFound { closest: None, .. } => out.write_str(
+                "The search text was not found, and nothing in the file is like it. Nothing was changed. Check the \
+                 path, read the file, and copy the search text from it.",
+            ),
+            Self::Ambiguous { lines, strategy } => {
+                write!(out, "The search text occurs {} times, at lines ", lines.len())?;
+                write_lines(out, lines)?;
+                if *strategy != Strategy::Exact {
+                    write!(out, " (no exact match; found by {strategy})")?;
+                }
+                out.write_str(
+                    ". Nothing was changed. Add lines before or after it, copied from the file, until only the place \
+                     you mean fits, or ask for all places to be replaced.",
+                )
+            }
+            Self::EmptySearch => out.write_str(
+                "The search text is empty and the file is not. Nothing was changed. To insert, search for the line \
+                 next to the place and repeat it in the replacement; to rewrite the file, give its whole content \
+                 without a search text.",
+            ),
+            Self::NoChange => out.write_str(
+                "Nothing would change: the replacement is what the file already has there. If the file is as you \
+                 want it, go on; else send a replacement that differs.",
+            ),
+            Self::GuardedMismatch { line, difference } => write!(
+                out,
+                "The nearest place, line {line}, differs from the search text in a way that may have a meaning: \
+                 {difference}. Nothing was changed. Read the file around line {line} and copy the search text \
+                 exactly."
+            ),
+            Self::Placeholder { remark } => write!(
+                out,
+                "The replacement has a remark in place of code («{}»), which would delete that code. Nothing was \
+                 changed. Send the whole new text, or a smaller search text with only the lines that change.",
+                cut(remark, 200),
+            ),
+            Self::TooLarge { what, bytes, limit } => write!(
+                out,
+                "The {what} has {bytes} bytes; at most {limit} are handled. Nothing was changed. Make the edit in \
+                 smaller parts, or by a command."
+            ),
+        }
+    }
+}
+
+/// Lists line numbers as people do: `1, 3 and 7`, with a bound.
+fn write_lines(out: &mut String, lines: &[u32]) -> fmt::Result {
+    let named = lines.get(..MAX_LINES_NAMED).unwrap_or(lines);
+    for (nth, line) in named.iter().enumerate() {
+        match nth {
+            0 => {}
+            n if n + 1 == named.len() && named.len() == lines.len() => out.push_str(" and "),
+            _ => out.push_str(", "),
+        }
+        write!(out, "{line}")?;
+    }
+    if named.len() < lines.len() {
+        write!(out, " and {} more", lines.len() - named.len())?;
+    }
+    Ok(())
+}
+
+/// The longest beginning of `text` of at most `limit` bytes.
+pub(crate) fn cut(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
