@@ -1,1 +1,37 @@
 //! The durable session log and the content-addressed blobs.
+//!
+//! [`Store`] is the seam: one append-only log a session, whose entries are opaque bytes with a channel and
+//! a kind. [`SqliteStore`] keeps all logs in one SQLite file that several processes may use at once and
+//! whose commits survive a power failure; [`MemoryStore`] behaves the same and forgets. [`Blobs`] keeps
+//! large payloads and the pre-images of files, each under the hash of its bytes.
+//!
+//! ```
+//! use journeyman_protocol::{Seq, SessionId, UnixMillis};
+//! use journeyman_store::{MemoryStore, NewEntry, Store, StoreError};
+//!
+//! # async fn example() -> Result<(), StoreError> {
+//! let store = MemoryStore::new();
+//! let id = SessionId::new(UnixMillis(1_700_000_000_000), 42);
+//! store.create(&id, "/home/me/project", "fix the parser", UnixMillis(1)).await?;
+//! let entry = NewEntry { channel: None, kind: "message".into(), at: UnixMillis(2), payload: b"{}".to_vec() };
+//! let last = store.append(&id, Seq::START, vec![entry.clone()]).await?;
+//! // A writer that missed this entry is told so instead of forking the log.
+//! assert!(matches!(store.append(&id, Seq::START, vec![entry]).await, Err(StoreError::Conflict { .. })));
+//! assert_eq!(store.read(&id, Seq::START, 10).await?.len(), 1);
+//! # let _: Seq = last; Ok(())
+//! # }
+//! ```
+//!
+//! It doesn't know what entries mean, reads no clock, and redacts nothing: secrets are taken out before
+//! they get here. A damaged file is reported and left as it is, never replaced by an empty one.
+
+mod blobs;
+mod entry;
+mod error;
+mod memory;
+mod place;
+
+pub use blobs::{Blobs, Durability, MAX_BLOB_BYTES};
+pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store};
+pub use error::StoreError;
+pub use memory::MemoryStore;

@@ -1,0 +1,340 @@
+//! Content-addressed payloads: `<dir>/<two hex digits>/<the other 62>`.
+//!
+//! A blob's file is one header byte (how the rest is packed) and the packed bytes. Files appear whole, by
+//! rename, and are never changed afterwards; two processes that put the same bytes agree on the file.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use journeyman_protocol::ContentHash;
+
+use crate::StoreError;
+use crate::blobs::packing::{Packer, unpack};
+use crate::blobs::quota::Usage;
+use crate::place::{create_private, sync_dir};
+
+mod packing;
+mod quota;
+
+/// The most bytes of one blob, before packing. A file beyond this is not a source file, and unpacking
+/// stops here whatever a damaged file claims.
+pub const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
+
+/// How a temporary file's name begins. No hash begins so, and `quota` sweeps what a crash left.
+const TEMPORARY: &str = ".new-";
+
+/// When a blob has to survive a power failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Before the call returns.
+    Now,
+    /// After the next [`Blobs::sync`]: many blobs share one wait for the disk.
+    Later,
+}
+
+/// A directory of blobs, each under the hash of its bytes. Files have mode 0600, directories 0700.
+///
+/// The quota is kept by removing the blobs that were put longest ago, except pinned ones and those of the
+/// last ten minutes; it may be passed by a 64th, because counting is not done at every put. All methods
+/// block; handles in several processes may use one directory.
+#[derive(Debug)]
+pub struct Blobs {
+    dir: PathBuf,
+    quota: u64,
+    usage: Mutex<Usage>,
+    pinned: Mutex<HashSet<ContentHash>>,
+    packer: Mutex<Packer>,
+    unsynced: AtomicBool,
+    names: AtomicU64,
+}
+
+impl Blobs {
+    /// A handle on `dir`, of which nothing is read or created before the first use.
+    ///
+    /// # Errors
+    /// None today; a directory that can't be used is reported by the first call that needs it.
+    pub fn open(dir: &Path, quota_bytes: u64) -> Result<Self, StoreError> {
+        Ok(Self {
+            dir: dir.to_owned(),
+            quota: quota_bytes,
+            usage: Mutex::default(),
+            pinned: Mutex::default(),
+            packer: Mutex::default(),
+            unsynced: AtomicBool::new(false),
+            names: AtomicU64::new(0),
+        })
+    }
+
+    /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written again.
+    ///
+    /// # Errors
+    /// [`StoreError::BlobTooLarge`], [`StoreError::QuotaFull`], failures of the medium.
+    pub fn put(&self, bytes: &[u8]) -> Result<ContentHash, StoreError> {
+        self.put_with(bytes, Durability::Now)
+    }
+
+    /// Stores `bytes` and returns their hash; `durability` says when they have to be on the disk.
+    ///
+    /// # Errors
+    /// As [`Blobs::put`].
+    pub fn put_with(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, StoreError> {
+        if bytes.len() > MAX_BLOB_BYTES {
+            let (bytes, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
+            return Err(StoreError::BlobTooLarge { bytes, limit });
+        }
+        let hash = ContentHash::of(bytes);
+        let path = self.path(&hash);
+        if !self.reuse(&path, bytes.len() as u64, durability)? {
+            self.write(&hash, &path, bytes, durability)?;
+        }
+        Ok(hash)
+    }
+
+    /// Stores many contents and waits for the disk once, at the end. Hashes come in the order of `contents`.
+    ///
+    /// # Errors
+    /// As [`Blobs::put`], at the first content that fails; those before it are stored.
+    pub fn put_many<B: AsRef<[u8]>>(
+        &self,
+        contents: impl IntoIterator<Item = B>,
+    ) -> Result<Vec<ContentHash>, StoreError> {
+        let hashes = contents
+            .into_iter()
+            .map(|bytes| self.put_with(bytes.as_ref(), Durability::Later))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.sync()?;
+        Ok(hashes)
+    }
+
+    /// Waits until everything that was put with [`Durability::Later`] is on the disk: one flush of the
+    /// file system. Does nothing when there is nothing to wait for.
+    ///
+    /// # Errors
+    /// Failures of the medium; the blobs then still count as not durable.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        if !self.unsynced.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.lock(&self.packer).rest();
+        let flushed = File::open(&self.dir).and_then(|dir| flush_file_system(&dir));
+        flushed.map_err(|source| {
+            self.unsynced.store(true, Ordering::Release);
+            StoreError::io("flush the blobs in", &self.dir, source)
+        })
+    }
+
+    /// The bytes with this hash, or `None` if they are not (or no longer) here.
+    ///
+    /// # Errors
+    /// [`StoreError::BlobDamaged`] when what is here doesn't have this hash; failures of the medium.
+    pub fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.path(hash);
+        let stored = match fs::read(&path) {
+            Ok(stored) => stored,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(source) => return Err(StoreError::io("read blob", &path, source)),
+        };
+        let damaged = |detail: String| StoreError::BlobDamaged { hash: *hash, path: path.clone(), detail };
+        let bytes = unpack(stored).map_err(damaged)?;
+        if ContentHash::of(&bytes) == *hash {
+            Ok(Some(bytes))
+        } else {
+            Err(damaged("its content has another hash".to_owned()))
+        }
+    }
+
+    /// Whether there is a file for this hash. Its content is not looked at.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn contains(&self, hash: &ContentHash) -> Result<bool, StoreError> {
+        let path = self.path(hash);
+        match fs::symlink_metadata(&path) {
+            Ok(found) => Ok(found.is_file() && found.len() > 0),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(source) => Err(StoreError::io("look for blob", &path, source)),
+        }
+    }
+
+    /// Removes the blob, and says whether it was there.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn remove(&self, hash: &ContentHash) -> Result<bool, StoreError> {
+        let path = self.path(hash);
+        let size = fs::symlink_metadata(&path).map(|found| found.len()).unwrap_or_default();
+        match fs::remove_file(&path) {
+            Ok(()) => {
+                self.lock(&self.usage).shrink(size);
+                Ok(true)
+            }
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(source) => Err(StoreError::io("remove blob", &path, source)),
+        }
+    }
+
+    /// Bytes that all blobs take, packed, counted afresh.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn total_bytes(&self) -> Result<u64, StoreError> {
+        Ok(quota::scan(&self.dir)?.total())
+    }
+
+    /// Keeps a blob from being removed for the quota, as long as this handle lives or until [`Blobs::unpin`].
+    pub fn pin(&self, hash: &ContentHash) {
+        self.lock(&self.pinned).insert(*hash);
+    }
+
+    /// Takes [`Blobs::pin`] back.
+    pub fn unpin(&self, hash: &ContentHash) {
+        self.lock(&self.pinned).remove(hash);
+    }
+
+    fn path(&self, hash: &ContentHash) -> PathBuf {
+        let name = hash.to_string();
+        let (fan_out, rest) = name.split_at_checked(2).unwrap_or(("", &name));
+        let mut path = PathBuf::with_capacity(self.dir.as_os_str().len() + name.len() + 2);
+        path.push(&self.dir);
+        path.push(fan_out);
+        path.push(rest);
+        path
+    }
+
+    fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
+        // What the locks guard is a count, a set and a buffer: valid after any panic.
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the blob is stored already. Marks it as recently put, and makes it durable if asked.
+    fn reuse(&self, path: &Path, length: u64, durability: Durability) -> Result<bool, StoreError> {
+        let found = match fs::symlink_metadata(path) {
+            Ok(found) => found,
+            Err(error) if is_absent(&error) => return Ok(false),
+            Err(source) => return Err(StoreError::io("look for blob", path, source)),
+        };
+        // A power failure before a `sync` can leave a file short or empty; such a one is written anew.
+        if !found.is_file() || !packing::is_plausible(found.len(), length) {
+            return Ok(false);
+        }
+        if durability == Durability::Now {
+            // Whoever wrote it may not have synced it yet. On a clean file this costs next to nothing.
+            let synced = File::open(path).and_then(|file| file.sync_all());
+            synced.map_err(|source| StoreError::io("flush blob", path, source))?;
+            self.sync_parent(path)?;
+        }
+        let stale = self.lock(&self.usage).is_stale(found.mtime());
+        if stale {
+            // Best effort: a blob whose time can't be set is only removed earlier.
+            let touched = quota::touch(path).and_then(|()| fs::symlink_metadata(path));
+            if let Ok(touched) = touched {
+                self.lock(&self.usage).saw(touched.mtime());
+            }
+        }
+        Ok(true)
+    }
+
+    fn write(
+        &self,
+        hash: &ContentHash,
+        path: &Path,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        // Unique among the live handles and threads of this process.
+        let handle = std::ptr::from_ref(self).addr();
+        let number = self.names.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{TEMPORARY}{}-{handle:x}-{number}", std::process::id());
+        let temporary = path.with_file_name(name);
+        let written = self.write_beside(&temporary, path, hash, bytes, durability);
+        if written.is_err() {
+            // The failure that is reported is the one that matters; a leftover is swept later.
+            drop(fs::remove_file(&temporary));
+        }
+        written
+    }
+
+    fn write_beside(
+        &self,
+        temporary: &Path,
+        path: &Path,
+        hash: &ContentHash,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let mut file = self.create(temporary, durability)?;
+        let failed = |source| StoreError::io("write blob", path, source);
+        match self.packer.try_lock() {
+            Ok(mut packer) => packer.pack(bytes, &mut file),
+            // Another thread packs right now; a packer of our own is dearer, and still better than waiting.
+            Err(_) => Packer::default().pack(bytes, &mut file),
+        }
+        .map_err(failed)?;
+        if durability == Durability::Now {
+            file.sync_all().map_err(failed)?;
+        }
+        let written = file.metadata().map_err(failed)?;
+        self.make_room(hash, written.len(), written.mtime())?;
+        fs::rename(temporary, path).map_err(failed)?;
+        match durability {
+            Durability::Now => self.sync_parent(path)?,
+            Durability::Later => self.unsynced.store(true, Ordering::Release),
+        }
+        Ok(())
+    }
+
+    /// Creates a file that must not exist, and the directories above it where they are missing.
+    fn create(&self, path: &Path, durability: Durability) -> Result<File, StoreError> {
+        let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let opened = match open() {
+            Err(error) if is_absent(&error) => {
+                create_private(path.parent().unwrap_or(&self.dir), durability)?;
+                open()
+            }
+            other => other,
+        };
+        opened.map_err(|source| StoreError::io("create blob", path, source))
+    }
+
+    fn sync_parent(&self, path: &Path) -> Result<(), StoreError> {
+        sync_dir(path.parent().unwrap_or(&self.dir))
+    }
+
+    fn make_room(&self, hash: &ContentHash, size: u64, now: i64) -> Result<(), StoreError> {
+        let mut usage = self.lock(&self.usage);
+        usage.saw(now);
+        if usage.must_count(hash, size, self.quota) {
+            let pinned = self.lock(&self.pinned).clone();
+            quota::keep(&self.dir, self.quota, size, &pinned, &mut usage)?;
+        }
+        usage.grow(size);
+        Ok(())
+    }
+}
+
+impl Drop for Blobs {
+    fn drop(&mut self) {
+        // Callers that care call `sync` and see its error; this is for those that were cut off.
+        drop(self.sync());
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+#[cfg(target_os = "linux")]
+fn flush_file_system(dir: &File) -> io::Result<()> {
+    rustix::fs::syncfs(dir).map_err(io::Error::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn flush_file_system(_dir: &File) -> io::Result<()> {
+    rustix::fs::sync();
+    Ok(())
+}

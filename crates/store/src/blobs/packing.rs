@@ -1,0 +1,158 @@
+//! How a blob's bytes lie in its file: a header byte, then the bytes raw or as one zstd frame.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Seek as _, Write};
+
+use zstd::bulk::Compressor;
+use zstd::stream::write::Encoder;
+
+use super::MAX_BLOB_BYTES;
+
+/// Header of bytes as they are.
+const RAW: u8 = 0;
+/// Header of a zstd frame that says its content's size.
+const ZSTD: u8 = 1;
+/// zstd's fastest ordinary level: pre-images are written on the way to an edit, and read rarely.
+const LEVEL: i32 = 1;
+/// Below this a frame's own overhead eats what packing saves, and a file takes a disk block anyway.
+const WORTH_TRYING: usize = 128;
+/// Up to this, packing happens in a buffer and the file is written in one call; beyond it, as a stream, so
+/// that memory stays bounded.
+const IN_MEMORY: usize = 1024 * 1024;
+/// Of larger contents this much is packed first, to see whether it is worth while.
+const SAMPLE: usize = 128 * 1024;
+
+/// Packs contents, keeping its buffers from one to the next.
+#[derive(Default)]
+pub(super) struct Packer {
+    compressor: Option<Compressor<'static>>,
+    buffer: Vec<u8>,
+}
+
+impl fmt::Debug for Packer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packer").field("buffer", &self.buffer.len()).finish_non_exhaustive()
+    }
+}
+
+/// The largest packed size that saves enough to be worth unpacking later: seven eighths.
+fn limit(length: usize) -> usize {
+    length - length / 8
+}
+
+/// Whether a file of `stored` bytes can hold a content of `length` bytes.
+pub(super) fn is_plausible(stored: u64, length: u64) -> bool {
+    stored == length + 1 || (stored > 1 && stored <= length - length / 8 + 1)
+}
+
+impl Packer {
+    /// Gives the buffers back.
+    pub(super) fn rest(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Writes `bytes` into an empty file, packed if that saves at least an eighth.
+    pub(super) fn pack(&mut self, bytes: &[u8], file: &mut File) -> io::Result<()> {
+        if bytes.len() > IN_MEMORY {
+            return self.pack_large(bytes, file);
+        }
+        self.buffer.clear();
+        if bytes.len() >= WORTH_TRYING && self.fill_packed(bytes)? {
+            return file.write_all(&self.buffer);
+        }
+        self.buffer.clear();
+        self.buffer.push(RAW);
+        self.buffer.extend_from_slice(bytes);
+        file.write_all(&self.buffer)
+    }
+
+    /// Fills the buffer with header and frame; `false` when that would save too little.
+    fn fill_packed(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        self.buffer.clear();
+        self.buffer.resize(1 + limit(bytes.len()), 0);
+        let compressor = match &mut self.compressor {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(LEVEL)?),
+        };
+        let Some((header, room)) = self.buffer.split_first_mut() else { return Ok(false) };
+        *header = ZSTD;
+        // The only failure in practice is that the frame doesn't fit: not worth it.
+        match compressor.compress_to_buffer(bytes, room) {
+            Ok(packed) => {
+                self.buffer.truncate(1 + packed);
+                Ok(true)
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn pack_large(&mut self, bytes: &[u8], file: &mut File) -> io::Result<()> {
+        let sample = bytes.get(..SAMPLE).unwrap_or(bytes);
+        if self.fill_packed(sample)? {
+            file.write_all(&[ZSTD])?;
+            let mut encoder = Encoder::new(&mut *file, LEVEL)?;
+            encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
+            encoder.write_all(bytes)?;
+            encoder.finish()?;
+            if file.stream_position()? <= 1 + limit(bytes.len()) as u64 {
+                return Ok(());
+            }
+            file.set_len(0)?;
+            file.rewind()?;
+        }
+        file.write_all(&[RAW])?;
+        file.write_all(bytes)
+    }
+}
+
+/// The content of a stored file, or what is wrong with it.
+pub(super) fn unpack(mut stored: Vec<u8>) -> Result<Vec<u8>, String> {
+    match stored.split_first() {
+        None => Err("the file is empty".to_owned()),
+        Some((&RAW, _)) => {
+            stored.remove(0);
+            Ok(stored)
+        }
+        Some((&ZSTD, frame)) => {
+            let size = match zstd::zstd_safe::get_frame_content_size(frame) {
+                Ok(Some(size)) => usize::try_from(size).unwrap_or(usize::MAX),
+                _ => return Err("the packed data has no valid beginning".to_owned()),
+            };
+            if size > MAX_BLOB_BYTES {
+                return Err(format!("it claims to hold {size} bytes; at most {MAX_BLOB_BYTES} are possible"));
+            }
+            zstd::bulk::decompress(frame, size).map_err(|error| format!("it can't be unpacked: {error}"))
+        }
+        Some((header, _)) => Err(format!("its first byte is {header}, which this version doesn't know")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_beyond_the_limit_are_refused_before_memory_is_taken() {
+        // A frame header by hand: magic, single segment with an 8-byte size of 2^40.
+        let mut stored = vec![ZSTD, 0x28, 0xb5, 0x2f, 0xfd, 0b1110_0000];
+        stored.extend_from_slice(&(1_u64 << 40).to_le_bytes());
+        assert!(unpack(stored).unwrap_err().contains("1099511627776"));
+    }
+
+    #[test]
+    fn unknown_headers_and_empty_files_are_named() {
+        assert_eq!(unpack(Vec::new()).unwrap_err(), "the file is empty");
+        assert!(unpack(vec![9, 1, 2]).unwrap_err().contains("first byte is 9"));
+        assert!(unpack(vec![ZSTD, 1, 2, 3]).unwrap_err().contains("no valid beginning"));
+    }
+
+    #[test]
+    fn plausible_sizes() {
+        for (stored, length, plausible) in
+            [(0, 0, false), (1, 0, true), (0, 9, false), (10, 9, true), (500, 1000, true), (900, 1000, false)]
+        {
+            assert_eq!(is_plausible(stored, length), plausible, "{stored} for {length}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! How much is stored, and what goes first when it is too much.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::ContentHash;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+
+use super::TEMPORARY;
+use crate::StoreError;
+
+/// Counting all blobs costs a look at each, so it is done once this fraction of the quota was written ...
+const COUNT_EVERY: u64 = 64;
+/// ... and at every so-manieth new blob of a handle that hasn't counted yet, so that many short runs count
+/// too. Hashes are evenly spread, so their first byte decides.
+const COUNT_ONE_IN: u8 = 64;
+/// When room is made, this fraction of the quota is freed beyond what is needed, so that the next put
+/// doesn't have to do it again.
+const SLACK: u64 = 16;
+/// Blobs of the last ten minutes (seconds) belong to a run in progress, here or in another process.
+const RECENT: i64 = 600;
+/// A temporary file older than an hour (seconds) was left by a process that is gone.
+const ABANDONED: i64 = 3600;
+/// A blob that is put again is marked as new only if its mark is older than this many seconds.
+const REMARK: i64 = 3600;
+
+/// What a handle knows of the directory's use.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// Bytes at the last count and those that this handle added since.
+    total: Option<u64>,
+    /// Bytes written since the last count.
+    since: u64,
+    /// The newest time seen on a file, in seconds: the file system's clock.
+    clock: Option<i64>,
+}
+
+impl Usage {
+    pub(super) fn saw(&mut self, time: i64) {
+        self.clock = self.clock.max(Some(time));
+    }
+
+    pub(super) fn is_stale(&self, time: i64) -> bool {
+        self.clock.is_none_or(|now| now.saturating_sub(time) > REMARK)
+    }
+
+    pub(super) fn grow(&mut self, size: u64) {
+        self.since = self.since.saturating_add(size);
+        self.total = self.total.map(|total| total.saturating_add(size));
+    }
+
+    pub(super) fn shrink(&mut self, size: u64) {
+        self.total = self.total.map(|total| total.saturating_sub(size));
+    }
+
+    pub(super) fn must_count(&self, hash: &ContentHash, size: u64, quota: u64) -> bool {
+        let [first, ..] = hash.as_bytes();
+        self.since.saturating_add(size) > quota / COUNT_EVERY
+            || match self.total {
+                Some(total) => total.saturating_add(size) > quota,
+                None => first % COUNT_ONE_IN == 0,
+            }
+    }
+}
+
+/// One file of the directory.
+#[derive(Debug)]
+pub(super) struct Found {
+    path: PathBuf,
+    /// `None` for a temporary file.
+    hash: Option<ContentHash>,
+    size: u64,
+    modified: i64,
+}
+
+/// Every file of the directory.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    files: Vec<Found>,
+}
+
+impl Scan {
+    pub(super) fn total(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size))
+    }
+}
+
+/// Looks at every blob. A directory that doesn't exist has none.
+pub(super) fn scan(dir: &Path) -> Result<Scan, StoreError> {
+    let mut scan = Scan::default();
+    for (path, _) in entries(dir)? {
+        let Some(fan_out) = path.file_name().and_then(|name| name.to_str()).map(str::to_owned) else {
+            continue;
+        };
+        if fan_out.len() != 2 || !fan_out.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            continue;
+        }
+        for (path, entry) in entries(&path)? {
+            let metadata = match entry.metadata() {
+                Ok(metadata) if metadata.is_file() => metadata,
+                Ok(_) => continue,
+                // Another process removed it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(source) => return Err(StoreError::io("look at blob", &path, source)),
+            };
+            let name = entry.file_name();
+            let hash = name.to_str().and_then(|rest| format!("{fan_out}{rest}").parse().ok());
+            if hash.is_none() && !name.as_bytes().starts_with(TEMPORARY.as_bytes()) {
+                continue;
+            }
+            scan.files.push(Found { path, hash, size: metadata.len(), modified: metadata.mtime() });
+        }
+    }
+    Ok(scan)
+}
+
+fn entries(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError> {
+    let failed = |source| StoreError::io("list blobs in", dir, source);
+    match fs::read_dir(dir) {
+        Ok(found) => found.map(|entry| entry.map(|entry| (entry.path(), entry)).map_err(failed)).collect(),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => Ok(Vec::new()),
+        // A file among the fan-out directories isn't ours, and no reason to stop.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => match dir.parent().map(Path::is_dir) {
+            Some(true) => Ok(Vec::new()),
+            _ => Err(failed(error)),
+        },
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Counts, and makes room for `needed` bytes if they don't fit: blobs put longest ago go first. Either
+/// enough can be removed, or nothing is.
+pub(super) fn keep(
+    dir: &Path,
+    quota: u64,
+    needed: u64,
+    pinned: &HashSet<ContentHash>,
+    usage: &mut Usage,
+) -> Result<(), StoreError> {
+    let mut scan = scan(dir)?;
+    let total = scan.total();
+    let now = scan.files.iter().map(|file| file.modified).chain(usage.clock).max().unwrap_or_default();
+    scan.files.retain(|file| match &file.hash {
+        Some(hash) => now.saturating_sub(file.modified) > RECENT && !pinned.contains(hash),
+        None => now.saturating_sub(file.modified) > ABANDONED,
+    });
+    let mut left = total;
+    // The content to come is in a temporary file already, and so in `total`.
+    if total > quota {
+        if total.saturating_sub(scan.total()) > quota {
+            let used = total.saturating_sub(needed);
+            return Err(StoreError::QuotaFull { dir: dir.to_owned(), used, quota, needed });
+        }
+        scan.files.sort_by_key(|file| (file.hash.is_some(), file.modified));
+        for file in &scan.files {
+            if left <= quota - quota / SLACK {
+                break;
+            }
+            match fs::remove_file(&file.path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(StoreError::io("remove old blob", &file.path, source)),
+            }
+            left = left.saturating_sub(file.size);
+        }
+    }
+    usage.saw(now);
+    usage.total = Some(left.saturating_sub(needed));
+    usage.since = 0;
+    Ok(())
+}
+
+/// Marks a blob as put just now.
+pub(super) fn touch(path: &Path) -> io::Result<()> {
+    let at = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+    let times = Timestamps { last_access: at(UTIME_OMIT), last_modification: at(UTIME_NOW) };
+    rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)
+}

@@ -1,0 +1,178 @@
+//! What a log holds, and the seam that every log implements.
+
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
+
+use crate::StoreError;
+
+/// The most bytes of one entry, kind and payload together. Larger payloads (files, images) belong in
+/// blobs; this keeps one read of a few entries far below the program's memory budget.
+pub const MAX_ENTRY_BYTES: usize = 16 * 1024 * 1024;
+
+/// The most sessions one call of [`Store::find`] returns: enough to say «ambiguous» and list some.
+pub const MAX_FOUND: usize = 100;
+
+/// The status of a session that was just created.
+pub const STATUS_NEW: &str = "ready";
+
+/// An entry to append. The log gives it its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEntry {
+    /// The channel of an event; `None` for a transcript entry (a message, a tool record).
+    pub channel: Option<Channel>,
+    /// What the payload is, in the writer's words. The store doesn't look.
+    pub kind: String,
+    /// When.
+    pub at: UnixMillis,
+    /// Opaque bytes.
+    pub payload: Vec<u8>,
+}
+
+/// An entry of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its place: 1 for the first entry, and no gaps.
+    pub seq: Seq,
+    /// The channel of an event; `None` for a transcript entry.
+    pub channel: Option<Channel>,
+    /// What the payload is, in the writer's words.
+    pub kind: String,
+    /// When, as the writer said. Times beyond `i64::MAX` milliseconds come back as that.
+    pub at: UnixMillis,
+    /// Opaque bytes.
+    pub payload: Vec<u8>,
+}
+
+/// What a list of sessions shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// The session.
+    pub id: SessionId,
+    /// The project's root, as given at creation.
+    pub root: String,
+    /// One line for people.
+    pub title: String,
+    /// When it was created.
+    pub created: UnixMillis,
+    /// The newest of: creation, the newest entry's time, the last change of status.
+    pub updated: UnixMillis,
+    /// Its last entry; [`Seq::START`] while it has none.
+    pub last: Seq,
+    /// [`STATUS_NEW`], or what [`Store::set_status`] said last.
+    pub status: String,
+}
+
+/// A durable set of append-only logs, one a session. What entries mean is the caller's business.
+///
+/// Calls take effect in the order in which they are made, not in the order in which the futures are
+/// polled. Dropping a future does not take its call back.
+pub trait Store: Send + Sync {
+    /// Begins a session without entries.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionExists`]; failures of the medium.
+    fn create(
+        &self,
+        id: &SessionId,
+        root: &str,
+        title: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Appends all entries or none, and returns the place of the last one. When it returns they survive a
+    /// power failure. With no entries it only checks `expected`.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the log's last entry isn't `expected`; [`StoreError::UnknownSession`];
+    /// [`StoreError::EntryTooLarge`]; failures of the medium.
+    fn append(
+        &self,
+        session: &SessionId,
+        expected: Seq,
+        entries: Vec<NewEntry>,
+    ) -> BoxFuture<'_, Result<Seq, StoreError>>;
+
+    /// At most `limit` entries after the place `after`, in order.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownSession`]; failures of the medium.
+    fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
+
+    /// At most `limit` sessions, the most recently updated first; those of one root if it is given.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    fn sessions(
+        &self,
+        root: Option<&str>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// Sessions whose id begins with `prefix`, the most recently updated first, at most [`MAX_FOUND`].
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// Sets the status that lists show.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownSession`]; failures of the medium.
+    fn set_status(
+        &self,
+        session: &SessionId,
+        status: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Takes or renews the right to write a session, until `now + ttl_ms` milliseconds. `holder` says who,
+    /// for people, such as `pid 123`; the same holder may always renew.
+    ///
+    /// The lease is advice between well-behaved writers: what protects the log is `expected` of
+    /// [`Store::append`].
+    ///
+    /// # Errors
+    /// [`StoreError::Leased`] while another holder's lease runs; [`StoreError::UnknownSession`]; failures of
+    /// the medium.
+    fn lease(
+        &self,
+        session: &SessionId,
+        holder: &str,
+        now: UnixMillis,
+        ttl_ms: u64,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Gives the right back. Nothing happens if `holder` doesn't have it.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownSession`]; failures of the medium.
+    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Removes a session with all its entries. Nothing happens if there is none of this id.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// Refuses an append with an entry over [`MAX_ENTRY_BYTES`].
+pub(crate) fn check_sizes(entries: &[NewEntry]) -> Result<(), StoreError> {
+    /// Characters of a kind that are shown: kinds are short words, and the error is one line.
+    const SHOWN: usize = 40;
+    for entry in entries {
+        let bytes = entry.kind.len().saturating_add(entry.payload.len());
+        if bytes > MAX_ENTRY_BYTES {
+            return Err(StoreError::EntryTooLarge {
+                kind: entry.kind.chars().take(SHOWN).collect(),
+                bytes: bytes as u64,
+                limit: MAX_ENTRY_BYTES as u64,
+            });
+        }
+    }
+    Ok(())
+}

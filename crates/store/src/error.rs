@@ -1,0 +1,188 @@
+//! What can go wrong, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::{ContentHash, Seq, SessionId, UnixMillis};
+
+/// Why the store refused or failed. Whatever it says, nothing that was stored before is changed by it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The log has moved on since the caller last looked: somebody else writes this session.
+    #[error(
+        "session {session} is at entry {found}, not {expected}: another process wrote to it; read it again first"
+    )]
+    Conflict {
+        /// The session.
+        session: SessionId,
+        /// What the caller took for the last entry.
+        expected: Seq,
+        /// What the last entry is.
+        found: Seq,
+    },
+    /// No session has this id.
+    #[error("there is no session {session}; `jm sessions` lists them")]
+    UnknownSession {
+        /// The id.
+        session: SessionId,
+    },
+    /// A session with this id exists already.
+    #[error("session {session} exists already; sessions are never overwritten")]
+    SessionExists {
+        /// The id.
+        session: SessionId,
+    },
+    /// Another writer holds the session.
+    #[error(
+        "session {session} is in use by {holder}; wait until it ends, or until its lease runs out at {until:?}"
+    )]
+    Leased {
+        /// The session.
+        session: SessionId,
+        /// Who holds it, in its own words, such as `pid 123`.
+        holder: String,
+        /// When the lease runs out, if it isn't renewed.
+        until: UnixMillis,
+    },
+    /// An entry is larger than the log takes.
+    #[error(
+        "an entry of kind «{kind}» has {bytes} bytes; the log takes at most {limit}; store the payload as a blob"
+    )]
+    EntryTooLarge {
+        /// The entry's kind, shortened.
+        kind: String,
+        /// Its size in bytes, kind and payload together.
+        bytes: u64,
+        /// The most that is taken.
+        limit: u64,
+    },
+    /// The log's file is not a whole database any more.
+    #[error(
+        "the session log {} is damaged ({detail}). Nothing was changed, moved or deleted. To save what can be read: \
+         `sqlite3 '{}' .recover`. To go on with an empty log: move the file, and the ones beside it ending in \
+         -wal and -shm, elsewhere, and start again", .path.display(), .path.display()
+    )]
+    Damaged {
+        /// The database file.
+        path: PathBuf,
+        /// What was seen.
+        detail: String,
+    },
+    /// The log was written by a newer version of this program.
+    #[error(
+        "the session log {} has format {found}, and this version knows formats up to {known}; nothing was changed. \
+         Use the newer version, or another state directory", .path.display()
+    )]
+    NewerFormat {
+        /// The database file.
+        path: PathBuf,
+        /// The format it has.
+        found: i64,
+        /// The newest that is known here.
+        known: i64,
+    },
+    /// Another process held the log for longer than the time-out.
+    #[error("the session log {} is locked by another process; try again when it is done", .path.display())]
+    Busy {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// No room left on the device, or the user's quota there is used up.
+    #[error("the disk is full: can't {action} {} ({detail}). What was stored before is kept; free some space and try again", .path.display())]
+    DiskFull {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's words.
+        detail: String,
+    },
+    /// The place can't be written to, or not be opened at all.
+    #[error("no access: can't {action} {} ({detail}). Check its owner and mode, or choose another state directory with XDG_STATE_HOME", .path.display())]
+    NoAccess {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's words.
+        detail: String,
+    },
+    /// Any other failure of the file system.
+    #[error("can't {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// Any other failure of the database.
+    #[error("the session log {}: can't {action}: {detail}", .path.display())]
+    Database {
+        /// What was tried.
+        action: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// SQLite's words.
+        detail: String,
+    },
+    /// The thread that owns the database could not be started or is gone.
+    #[error("the session log {} is closed ({detail}); open it again", .path.display())]
+    Closed {
+        /// The database file.
+        path: PathBuf,
+        /// How that came about.
+        detail: String,
+    },
+    /// A blob's bytes are not the ones its name promises.
+    #[error("blob {hash} is damaged ({detail}): {} is kept as it is; what it held can't be restored from here", .path.display())]
+    BlobDamaged {
+        /// The blob.
+        hash: ContentHash,
+        /// Its file.
+        path: PathBuf,
+        /// What was seen.
+        detail: String,
+    },
+    /// A blob is larger than can be stored.
+    #[error("{bytes} bytes are too many for one blob; at most {limit} can be stored")]
+    BlobTooLarge {
+        /// Its size in bytes.
+        bytes: u64,
+        /// The most that can be stored.
+        limit: u64,
+    },
+    /// The quota is used up by blobs that may not be removed.
+    #[error(
+        "the blobs in {} use {used} of {quota} bytes, all of them pinned or recent, and {needed} more are needed; \
+         delete old sessions or raise the quota", .dir.display()
+    )]
+    QuotaFull {
+        /// The directory of the blobs.
+        dir: PathBuf,
+        /// Bytes in use.
+        used: u64,
+        /// Bytes allowed.
+        quota: u64,
+        /// Bytes asked for.
+        needed: u64,
+    },
+}
+
+impl StoreError {
+    /// Sorts a failure of the file system into the variants that tell a person what to do.
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::DiskFull { action, path, detail: source.to_string() }
+            }
+            io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::NotADirectory => Self::NoAccess { action, path, detail: source.to_string() },
+            _ => Self::Io { action, path, source },
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Making the directories in which things are kept.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use crate::{Durability, StoreError};
+
+/// Creates `dir` and what is missing above it with mode 0700. Directories that exist keep their mode: they
+/// may be the user's. With [`Durability::Now`] the new names survive a power failure.
+pub(crate) fn create_private(dir: &Path, durability: Durability) -> Result<(), StoreError> {
+    let failed = |source| Err(StoreError::io("create directory", dir, source));
+    match make(dir) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return if dir.is_dir() { Ok(()) } else { failed(io::ErrorKind::NotADirectory.into()) };
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
+                return failed(error);
+            };
+            create_private(parent, durability)?;
+            match make(dir) {
+                // Another process was faster.
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return failed(error),
+                _ => {}
+            }
+        }
+        Err(error) => return failed(error),
+    }
+    match (durability, dir.parent()) {
+        (Durability::Now, Some(parent)) => sync_dir(parent),
+        _ => Ok(()),
+    }
+}
+
+fn make(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(dir)
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    File::open(dir)
+        .and_then(|opened| opened.sync_all())
+        .map_err(|source| StoreError::io("flush directory", dir, source))
+}
