@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,6 +222,9 @@ pub struct Endpoint {
     pub local: bool,
     /// The proxies.
     pub proxy: ProxySettings,
+    /// A file of PEM certificates to trust in place of the platform's. Where it is `None` the platform's
+    /// are looked for as its own tools do, which includes the variables `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Endpoint {
@@ -239,6 +243,7 @@ impl Endpoint {
             tools: true,
             local: false,
             proxy: ProxySettings::default(),
+            ca_file: None,
         }
     }
 }

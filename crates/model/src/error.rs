@@ -39,7 +39,7 @@ pub enum ModelError {
         variables: Vec<String>,
     },
     /// The provider refused the key (401, 403).
-    #[error("the provider refused the key or its rights: {message}{}", advice(.advice))]
+    #[error("the provider refused the key or its rights: {message}{}", with_advice(.advice))]
     Unauthorized {
         /// The provider's message.
         message: String,
@@ -93,7 +93,7 @@ pub enum ModelError {
         url: String,
     },
     /// The connection couldn't be made, or broke.
-    #[error("no connection to {url}: {reason}{}", advice(.advice))]
+    #[error("no connection to {url}: {reason}{}", with_advice(.advice))]
     Connection {
         /// Whom to, without any secret.
         url: String,
@@ -101,6 +101,8 @@ pub enum ModelError {
         reason: String,
         /// What to do about it, if something is known to help.
         advice: String,
+        /// Whether trying again can't help: nothing listens on this machine, or the certificate isn't trusted.
+        permanent: bool,
     },
     /// The stream ended before the reply was whole.
     #[error("the stream from {url} ended early: {reason}")]
@@ -196,8 +198,8 @@ impl ModelError {
             Self::RateLimited { .. }
             | Self::Overloaded { .. }
             | Self::Timeout { .. }
-            | Self::Connection { .. }
             | Self::EndedEarly { .. } => true,
+            Self::Connection { permanent, .. } => !permanent,
             Self::Http { status, .. } => is_retryable_status(*status),
             Self::Stream { retryable, .. } => *retryable,
             _ => false,
@@ -231,7 +233,7 @@ fn no_key_advice(variables: &[String]) -> String {
     }
 }
 
-fn advice(text: &str) -> String {
+fn with_advice(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("; {text}") }
 }
 

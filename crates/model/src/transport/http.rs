@@ -1,0 +1,314 @@
+//! The transport that opens sockets.
+
+use std::error::Error as _;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Header, HttpRequest, HttpResponse, Method, Transport, is_loopback, shown_url};
+use crate::{Deadline, Deadlines, Endpoint, ModelError, ProxySettings};
+
+/// How long an idle connection is kept. Shorter than the 60 s after which common load balancers close
+/// theirs, so that a turn after a long command doesn't meet a connection that is just being closed.
+const IDLE_CONNECTION: Duration = Duration::from_secs(50);
+/// Hosts that no proxy is asked for.
+const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
+
+/// Talks HTTP/1.1 to the server an [`Endpoint`] names, over TLS for `https`, through its proxies.
+///
+/// Making one costs nothing: the client is built at the first request, and trusted certificates are read
+/// only for an `https` URL. Connections are kept and used again. Redirects are not followed, because the
+/// key would go with them.
+pub struct HttpTransport {
+    proxy: ProxySettings,
+    ca_file: Option<Arc<Path>>,
+    deadlines: Deadlines,
+    clients: Mutex<Clients>,
+}
+
+#[derive(Default)]
+struct Clients {
+    plain: Option<reqwest::Client>,
+    tls: Option<reqwest::Client>,
+}
+
+impl HttpTransport {
+    /// A transport with the endpoint's proxies, certificates and deadlines.
+    #[must_use]
+    pub fn new(endpoint: &Endpoint) -> Self {
+        Self {
+            proxy: endpoint.proxy.clone(),
+            ca_file: endpoint.ca_file.as_deref().map(Arc::from),
+            deadlines: endpoint.deadlines,
+            clients: Mutex::default(),
+        }
+    }
+
+    fn client(&self, url: &reqwest::Url) -> Result<reqwest::Client, ModelError> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let encrypted = url.scheme() == "https";
+        let slot = if encrypted { &mut clients.tls } else { &mut clients.plain };
+        if let Some(client) = slot {
+            return Ok(client.clone());
+        }
+        let roots = if encrypted { self.roots(url)? } else { rustls::RootCertStore::empty() };
+        let client = self.build(roots).map_err(|reason| ModelError::Connection {
+            url: shown_url(url.as_str()),
+            reason,
+            advice: String::new(),
+            permanent: true,
+        })?;
+        *slot = Some(client.clone());
+        Ok(client)
+    }
+
+    fn build(&self, roots: rustls::RootCertStore) -> Result<reqwest::Client, String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let both = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]
+            .map(|address| SocketAddr::new(address, 0));
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .http1_only()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .tcp_nodelay(true)
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .pool_max_idle_per_host(2)
+            .connect_timeout(self.deadlines.connect)
+            .resolve_to_addrs("localhost", &both);
+        let bypass = format!("{LOOPBACK},{}", self.proxy.no_proxy);
+        for (url, encrypted) in [(&self.proxy.http, false), (&self.proxy.https, true)] {
+            if let Some(url) = url.as_deref().filter(|url| !url.is_empty()) {
+                let proxy = if encrypted { reqwest::Proxy::https(url) } else { reqwest::Proxy::http(url) };
+                let proxy = proxy
+                    .map_err(|_| format!("the proxy {} is not a URL that can be used", shown_url(url)))?;
+                builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&bypass)));
+            }
+        }
+        builder.build().map_err(|error| chain(&error.without_url()))
+    }
+
+    /// The certificates to trust: those of the endpoint's file, else the platform's.
+    fn roots(&self, url: &reqwest::Url) -> Result<rustls::RootCertStore, ModelError> {
+        let found = match &self.ca_file {
+            Some(file) => rustls_native_certs::load_certs_from_paths(Some(file), None),
+            None => rustls_native_certs::load_native_certs(),
+        };
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            let reason = match found.errors.first() {
+                Some(error) => format!("no trusted certificates: {error}"),
+                None => "no trusted certificates are installed".to_owned(),
+            };
+            return Err(ModelError::Connection {
+                url: shown_url(url.as_str()),
+                reason,
+                advice: "install the system's ca-certificates, or name a file of certificates in SSL_CERT_FILE".to_owned(),
+                permanent: true,
+            });
+        }
+        Ok(roots)
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
+        Box::pin(async move {
+            let watch = Watch::start(self.deadlines, shown_url(&request.url));
+            let (client, request) = self.prepare(request, &watch.url)?;
+            let (until, which) = watch.first();
+            let sent = timeout_at(until, client.execute(request)).await;
+            let response = match sent {
+                Err(_) => return Err(watch.timed_out(which)),
+                Ok(Err(error)) => return Err(watch.not_sent(error)),
+                Ok(Ok(response)) => response,
+            };
+            let status = response.status().as_u16();
+            let headers = response
+                .headers()
+                .iter()
+                .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+                .collect();
+            let reading = Reading { response, watch, begun: false };
+            let body = stream::try_unfold(reading, |mut reading| async move {
+                Ok(reading.next().await?.map(|bytes| (bytes, reading)))
+            });
+            Ok(HttpResponse { status, headers, body: Box::pin(body) })
+        })
+    }
+}
+
+impl HttpTransport {
+    fn prepare(
+        &self,
+        request: HttpRequest,
+        shown: &str,
+    ) -> Result<(reqwest::Client, reqwest::Request), ModelError> {
+        let refuse = |reason: &str| ModelError::Connection {
+            url: shown.to_owned(),
+            reason: reason.to_owned(),
+            advice: String::new(),
+            permanent: true,
+        };
+        let url = reqwest::Url::parse(&request.url).map_err(|error| refuse(&error.to_string()))?;
+        let client = self.client(&url)?;
+        let method = match request.method {
+            Method::Get => reqwest::Method::GET,
+            Method::Post => reqwest::Method::POST,
+        };
+        let mut built = reqwest::Request::new(method, url);
+        for Header { name, value, secret } in &request.headers {
+            let name = reqwest::header::HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| refuse(&format!("«{name}» is not a header's name")))?;
+            let mut value = reqwest::header::HeaderValue::from_str(value)
+                .map_err(|_| refuse(&format!("the value of the header «{name}» has characters that HTTP doesn't allow")))?;
+            value.set_sensitive(*secret);
+            built.headers_mut().insert(name, value);
+        }
+        if request.method == Method::Post {
+            *built.body_mut() = Some(request.body.into());
+        }
+        Ok((client, built))
+    }
+}
+
+/// Keeps the deadlines of one exchange.
+struct Watch {
+    deadlines: Deadlines,
+    started: Instant,
+    url: String,
+}
+
+impl Watch {
+    fn start(deadlines: Deadlines, url: String) -> Self {
+        Self { deadlines, started: Instant::now(), url }
+    }
+
+    /// When the wait for the first byte ends, and by which limit.
+    fn first(&self) -> (Instant, Deadline) {
+        self.sooner(after(self.started, self.deadlines.first_byte), Deadline::FirstByte)
+    }
+
+    /// When a wait for the next byte that begins now ends.
+    fn next(&self) -> (Instant, Deadline) {
+        self.sooner(after(Instant::now(), self.deadlines.idle), Deadline::Idle)
+    }
+
+    fn sooner(&self, until: Instant, which: Deadline) -> (Instant, Deadline) {
+        let total = after(self.started, self.deadlines.total);
+        if total < until { (total, Deadline::Total) } else { (until, which) }
+    }
+
+    fn timed_out(&self, which: Deadline) -> ModelError {
+        let after = match which {
+            Deadline::Connect => self.deadlines.connect,
+            Deadline::FirstByte => self.deadlines.first_byte,
+            Deadline::Idle => self.deadlines.idle,
+            Deadline::Total => self.deadlines.total,
+        };
+        ModelError::Timeout { which, after, url: self.url.clone() }
+    }
+
+    fn not_sent(&self, error: reqwest::Error) -> ModelError {
+        if error.is_timeout() {
+            return self.timed_out(Deadline::Connect);
+        }
+        let error = error.without_url();
+        let refused = io_kind(&error) == Some(io::ErrorKind::ConnectionRefused);
+        let host = reqwest::Url::parse(&self.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let here = host.is_some_and(|host| is_loopback(&host));
+        let untrusted = is_certificate_error(&error);
+        let advice = if untrusted {
+            "name a file that holds its certificate authority in SSL_CERT_FILE"
+        } else if refused && here {
+            "nothing listens there"
+        } else {
+            ""
+        };
+        ModelError::Connection {
+            url: self.url.clone(),
+            reason: chain(&error),
+            advice: advice.to_owned(),
+            permanent: untrusted || (refused && here),
+        }
+    }
+}
+
+/// `start + wait`, or thirty years on where that doesn't fit.
+fn after(start: Instant, wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
+    start.checked_add(wait).unwrap_or(start + FAR)
+}
+
+/// A body on its way.
+struct Reading {
+    response: reqwest::Response,
+    watch: Watch,
+    begun: bool,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
+        let (until, which) = if self.begun { self.watch.next() } else { self.watch.first() };
+        match timeout_at(until, self.response.chunk()).await {
+            Err(_) => Err(self.watch.timed_out(which)),
+            Ok(Err(error)) => Err(ModelError::EndedEarly {
+                url: self.watch.url.clone(),
+                reason: chain(&error.without_url()),
+            }),
+            Ok(Ok(chunk)) => {
+                self.begun = true;
+                Ok(chunk)
+            }
+        }
+    }
+}
+
+/// An error and its causes in one line, each said once. The outermost says only that a request failed.
+fn chain(error: &reqwest::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !parts.iter().any(|part| part.contains(&text)) {
+            parts.push(text);
+        }
+        source = cause.source();
+    }
+    if parts.is_empty() { error.to_string() } else { parts.join(": ") }
+}
+
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(error.source(), |cause: &&(dyn std::error::Error + 'static)| (*cause).source())
+}
+
+fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
+    causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
+}
+
+/// TLS errors hide inside I/O errors, whose own `source` skips what they wrap.
+fn is_certificate_error(error: &reqwest::Error) -> bool {
+    causes(error).any(|cause| {
+        let wrapped = cause.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
+        let tls = match wrapped {
+            Some(inner) => inner.downcast_ref::<rustls::Error>(),
+            None => cause.downcast_ref::<rustls::Error>(),
+        };
+        matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+    })
+}

@@ -1,0 +1,243 @@
+//! What an error body means.
+//!
+//! Providers agree on little: some name the fault in `type`, some in `code` or `status`, some only in prose.
+//! So the machine words are looked at first, then the known phrasings, then the status.
+
+use serde_json::Value;
+
+use super::json;
+use crate::ModelError;
+
+/// The most of a provider's message that goes into an error.
+const LONGEST_MESSAGE: usize = 2_000;
+
+/// An error as a provider put it.
+#[derive(Debug)]
+pub(super) struct Failure {
+    status: Option<u16>,
+    /// `type`, `code`, `status` and `reason`, in lower case.
+    words: Vec<String>,
+    message: String,
+    /// Everything it said, in lower case, to look for phrases in.
+    all: String,
+}
+
+/// Whether a request was refused, or its answer broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Refused(u16),
+    Streaming,
+}
+
+/// A status that isn't success, with its body.
+pub(super) fn refused(status: u16, body: &[u8]) -> ModelError {
+    let body = String::from_utf8_lossy(body);
+    let failure = match serde_json::from_str::<Value>(&body) {
+        Ok(value) => Failure::read(&value),
+        Err(_) => Failure::plain(&body),
+    };
+    failure.into_error(When::Refused(status))
+}
+
+/// An error inside a stream: the event, or the object under its `error`.
+pub(super) fn streamed(value: &Value) -> ModelError {
+    Failure::read(value).into_error(When::Streaming)
+}
+
+impl Failure {
+    /// Reads `{"error": {…}}`, `{"error": "…"}`, `[{"error": {…}}]`, `{"message": …}`, `{"detail": …}`.
+    fn read(value: &Value) -> Self {
+        let outer = value.as_array().and_then(|all| all.first()).unwrap_or(value);
+        let error = json::present(outer, "error").unwrap_or(outer);
+        let mut words = Vec::new();
+        let mut status = None;
+        let fields = [error, outer];
+        for key in ["type", "code", "status", "reason", "error_type"] {
+            for field in fields {
+                match field.get(key) {
+                    Some(Value::String(word)) => {
+                        status = status.or_else(|| word.parse().ok());
+                        words.push(word.to_ascii_lowercase());
+                    }
+                    Some(Value::Number(number)) => {
+                        status = status.or_else(|| number.as_u64().and_then(|code| u16::try_from(code).ok()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let message = message_of(error).or_else(|| message_of(outer)).unwrap_or_else(|| error.to_string());
+        // A gateway's own message often says less than that of the provider behind it.
+        let behind = error.pointer("/metadata/raw").and_then(Value::as_str).unwrap_or_default();
+        let message = if behind.is_empty() || message.contains(behind) { message } else { format!("{message}: {behind}") };
+        let all = format!("{} {}", words.join(" "), value).to_lowercase();
+        Self { status, words, message: bounded(&message), all }
+    }
+
+    /// Not JSON: a proxy's page, or plain text.
+    fn plain(body: &str) -> Self {
+        let title = body.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>")).map(|(title, _)| title);
+        let message = title.unwrap_or(body).trim();
+        let message = if message.is_empty() { "no message" } else { message };
+        Self { status: None, words: Vec::new(), message: bounded(message), all: body.to_lowercase() }
+    }
+
+    fn names(&self, words: &[&str]) -> bool {
+        self.words.iter().any(|word| words.contains(&word.as_str()))
+    }
+
+    fn says(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.all.contains(phrase))
+    }
+
+    fn into_error(self, when: When) -> ModelError {
+        let status = match when {
+            When::Refused(status) => status,
+            // Inside a stream the code is all there is; 0 is none.
+            When::Streaming => self.status.filter(|code| (400..600).contains(code)).unwrap_or(0),
+        };
+        if self.is_too_long(status) {
+            return ModelError::ContextTooLong { message: self.message };
+        }
+        if matches!(status, 0 | 400 | 404 | 422 | 500 | 501) && self.says(NO_TOOLS) {
+            return ModelError::ToolsUnsupported { message: self.message };
+        }
+        if self.is_unknown_model(status) {
+            return ModelError::UnknownModel { provider_message: self.message, available: Vec::new() };
+        }
+        if status == 402 || self.names(QUOTA_WORDS) || self.says(QUOTA_PHRASES) {
+            return ModelError::QuotaExceeded { message: self.message };
+        }
+        let moderated = status == 403 && self.says(&["flagged", "moderation"]);
+        if !moderated && (matches!(status, 401 | 403) || self.names(KEY_WORDS) || self.says(&["api key not valid"])) {
+            return ModelError::Unauthorized { message: self.message, advice: String::new() };
+        }
+        if status == 429 || self.names(RATE_WORDS) {
+            return ModelError::RateLimited { message: self.message };
+        }
+        if matches!(status, 503 | 529) || self.names(OVERLOAD_WORDS) {
+            return ModelError::Overloaded { message: self.message };
+        }
+        match when {
+            When::Refused(status) => ModelError::Http { status, message: self.message },
+            When::Streaming => {
+                // The request was taken, so what breaks the answer is the server's unless it says otherwise.
+                let retryable = !self.names(REQUEST_WORDS)
+                    && (!(400..500).contains(&status) || crate::error::is_retryable_status(status));
+                ModelError::Stream { message: self.message, retryable }
+            }
+        }
+    }
+
+    fn is_too_long(&self, status: u16) -> bool {
+        // A rate limit in tokens sounds alike; it is one only while it says 429.
+        status == 413 || (status != 429 && self.says(TOO_LONG))
+    }
+
+    fn is_unknown_model(&self, status: u16) -> bool {
+        match status {
+            404 => self.says(&["model"]),
+            0 | 400 | 403 | 422 => self.says(UNKNOWN_MODEL),
+            _ => false,
+        }
+    }
+}
+
+fn message_of(value: &Value) -> Option<String> {
+    if let Value::String(text) = value {
+        return Some(text.clone());
+    }
+    ["message", "detail", "error", "msg", "title"].iter().find_map(|key| match value.get(key) {
+        Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
+        Some(nested @ (Value::Object(_) | Value::Array(_))) => Some(nested.to_string()),
+        _ => None,
+    })
+}
+
+/// One line of bounded length without control characters.
+fn bounded(message: &str) -> String {
+    let words: Vec<&str> = message.split(|letter: char| letter.is_whitespace() || letter.is_control()).filter(|word| !word.is_empty()).collect();
+    json::shortened(&words.join(" "), LONGEST_MESSAGE)
+}
+
+/// The request and its answer don't fit the context, in the words of (in order) OpenAI and those after it,
+/// Anthropic, Gemini, llama.cpp, Ollama, LM Studio, vLLM, xAI, Moonshot, MiniMax, Zhipu, Together, Groq,
+/// GitHub Copilot, Bedrock.
+const TOO_LONG: &[&str] = &[
+    "context_length_exceeded",
+    "maximum context length",
+    "exceeds the context window",
+    "exceeded the context window",
+    "exceeds context window",
+    "context length exceeded",
+    "string_above_max_length",
+    "prompt is too long",
+    "exceed context limit",
+    "request_too_large",
+    "model_context_window_exceeded",
+    "exceeds the maximum number of tokens",
+    "exceed_context_size",
+    "exceeds the available context size",
+    "exceeds the context length",
+    "exceeds the maximum context length",
+    "greater than the context length",
+    "longer than the maximum model length",
+    "longer than the model's context length",
+    "maximum prompt length",
+    "exceeded model token limit",
+    "context window exceeds limit",
+    "prompt exceeds max length",
+    "tokens + `max_new_tokens` must be",
+    "reduce the length of the messages",
+    "reduce the length of your prompt",
+    "prompt token count of",
+    "input is too long for",
+    "input token count exceeds",
+];
+
+/// The model, its template or its server can't call tools, in the words of Ollama, OpenRouter, vLLM,
+/// llama.cpp, Gemini, Groq and others.
+const NO_TOOLS: &[&str] = &[
+    "does not support tool",
+    "doesn't support tool",
+    "do not support tool",
+    "not support tools",
+    "endpoints found that support tool use",
+    "tool choice requires --enable-auto-tool-choice",
+    "tools param requires --jinja",
+    "tool calling is not supported",
+    "`tool calling` is not supported",
+    "tool use is not supported",
+    "tools are not supported",
+    "`tools` is not supported",
+    "tools is not supported",
+    "function calling is not enabled",
+    "function calling is not supported",
+    "function calling is unsupported",
+    "does not support function",
+    "doesn't support function",
+];
+
+/// The model is unknown, where the status isn't 404.
+const UNKNOWN_MODEL: &[&str] = &[
+    "model_not_found",
+    "model not found",
+    "model not exist",
+    "model does not exist",
+    "model doesn't exist",
+    "unknown model",
+    "invalid model",
+    "is not a valid model",
+    "unsupported model",
+    "no such model",
+    "not found for api version",
+];
+
+const QUOTA_WORDS: &[&str] = &["insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"];
+/// Gemini says «you exceeded your current quota» of a minute's quota too; only the day's is used up.
+const QUOTA_PHRASES: &[&str] = &["credit balance is too low", "insufficient balance", "insufficient credits", "insufficient_quota", "requestsperday", "tokensperday", "used all available credits"];
+const KEY_WORDS: &[&str] = &["authentication_error", "permission_error", "invalid_api_key", "invalid_authentication", "permission_denied", "unauthenticated", "api_key_invalid"];
+const RATE_WORDS: &[&str] = &["rate_limit_error", "rate_limit_exceeded", "rate_limit_reached_error", "resource_exhausted", "too_many_requests"];
+const OVERLOAD_WORDS: &[&str] = &["overloaded_error", "overloaded", "engine_overloaded_error", "engine_overloaded", "server_overloaded", "server_is_overloaded", "slow_down", "unavailable", "unavailable_error", "service_unavailable"];
+/// The request's own fault, which a further try meets again.
+const REQUEST_WORDS: &[&str] = &["invalid_request_error", "invalid_request", "invalid_argument", "invalid_prompt", "bad_request", "badrequesterror", "not_found_error", "failed_precondition", "content_policy_violation", "cyber_policy", "image_parse_error", "invalid_image", "invalid_base64_image"];

@@ -1,0 +1,66 @@
+//! Reading JSON that may hold anything.
+
+use serde_json::{Map, Value};
+
+use crate::ModelError;
+
+/// How much of an event that isn't JSON is quoted in the error.
+const QUOTED: usize = 200;
+
+/// A string member that isn't empty.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// A member that is neither missing nor null.
+pub(super) fn present<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    value.get(key).filter(|member| !member.is_null())
+}
+
+/// The elements of an array member; none if it isn't one.
+pub(super) fn elements<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A count. Some servers write whole numbers as floats.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(super) fn count(value: &Value, key: &str) -> Option<u64> {
+    let number = value.get(key)?;
+    number.as_u64().or_else(|| {
+        let float = number.as_f64()?;
+        // `as` saturates, so an absurd count stays a count.
+        (float.is_finite() && float >= 0.0).then_some(float as u64)
+    })
+}
+
+/// The count at a path of keys.
+pub(super) fn count_at(value: &Value, path: &[&str]) -> Option<u64> {
+    let (last, parents) = path.split_last()?;
+    let parent = parents.iter().try_fold(value, |value, key| value.get(key))?;
+    count(parent, last)
+}
+
+/// The data of an event. What isn't JSON was cut off or garbled on its way, so it may do better again.
+pub(super) fn event(data: &str) -> Result<Value, ModelError> {
+    serde_json::from_str(data).map_err(|error| ModelError::Stream {
+        message: format!("an event is not JSON ({error}): {}", shortened(data, QUOTED)),
+        retryable: true,
+    })
+}
+
+/// An object from its members, in their order.
+pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// At most `limit` bytes of a text, cut between characters, with an ellipsis where something is missing.
+pub(super) fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
