@@ -1,0 +1,121 @@
+//! Changes: what a caller asks for, and what it gets back.
+
+use std::fmt;
+
+use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId};
+use serde::{Deserialize, Serialize};
+
+/// Names a journaled change of one project. Later ones are greater; it says nothing about time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ChangeId(pub u64);
+
+impl ChangeId {
+    /// What a change set that changed nothing gets: it isn't journaled.
+    pub const NONE: Self = Self(0);
+}
+
+impl fmt::Display for ChangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Names a checkpoint of one project. It shares the order of [`ChangeId`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CheckpointId(pub u64);
+
+impl fmt::Display for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a change expects to find; if it finds anything else, nothing is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever is there, or nothing.
+    Anything,
+    /// No file.
+    Absent,
+    /// A file with this content, as [`FileContent::hash`](crate::FileContent::hash) gave it.
+    Hash(ContentHash),
+}
+
+/// One wish of a [`ChangeSet`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The file has this content afterwards. Missing directories are made; a link that stays inside keeps
+    /// pointing where it does, and what it points to is replaced. Mode, owner and attributes are kept.
+    Write {
+        /// The file.
+        path: RelPath,
+        /// All its bytes.
+        content: Vec<u8>,
+        /// What has to be there before.
+        expected: Expected,
+    },
+    /// The file, or the link itself, is gone afterwards.
+    Delete {
+        /// The file.
+        path: RelPath,
+        /// What has to be there before; [`Expected::Absent`] makes no sense and is refused as a conflict.
+        expected: Expected,
+    },
+    /// The file, or the link itself, has another name afterwards. Nothing may have that name already.
+    Rename {
+        /// The file.
+        from: RelPath,
+        /// Its new name.
+        to: RelPath,
+    },
+    /// Whoever may read the file may execute it afterwards, or nobody may.
+    SetExecutable {
+        /// The file.
+        path: RelPath,
+        /// Which of both.
+        executable: bool,
+    },
+}
+
+/// Changes that happen together or not at all, in the order given: later ones see what earlier ones did.
+#[derive(Debug, Clone)]
+pub struct ChangeSet {
+    /// The tool call that asks for them.
+    pub call: Option<CallId>,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// The wishes.
+    pub changes: Vec<Change>,
+}
+
+/// What a change set did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Its place in the journal; [`ChangeId::NONE`] when the tree was already as wished.
+    pub id: ChangeId,
+    /// The files that differ now, sorted. Links are resolved: these are the files that hold the content.
+    pub changes: Vec<FileChange>,
+}
+
+/// What is to be taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UndoTarget {
+    /// The changes of the newest session that has any.
+    LastRun,
+    /// The changes of this session.
+    Session(SessionId),
+}
+
+/// What was taken back, and what not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoReport {
+    /// The session whose changes they were.
+    pub session: SessionId,
+    /// The files that differ now, sorted; the kind says what the undo did, so that a file which the run added
+    /// is `Deleted` here.
+    pub restored: Vec<FileChange>,
+    /// The files that were kept as they are, each with the reason.
+    pub conflicts: Vec<(RelPath, String)>,
+}

@@ -1,0 +1,291 @@
+//! What can go wrong, on which file, and what can be done about it.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use journeyman_protocol::{ContentHash, RelPath, SessionId};
+use journeyman_store::StoreError;
+use rustix::io::Errno;
+
+use crate::CheckpointId;
+use crate::limits::Step;
+
+/// What a thing that isn't a regular file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAFile {
+    /// A directory.
+    Directory,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character or block device.
+    Device,
+    /// Something this system has and we don't know.
+    Other,
+}
+
+impl std::fmt::Display for NotAFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Directory => "a directory",
+            Self::Fifo => "a named pipe",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+            Self::Other => "not a file",
+        })
+    }
+}
+
+/// What was found where something else was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// A file with this content.
+    Content {
+        /// Its hash.
+        hash: ContentHash,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// A symbolic link, or something else that has no content of its own.
+    Other,
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("it is not there"),
+            Self::Content { size, hash } => {
+                let hash = hash.to_string();
+                write!(f, "it has {size} bytes with the hash {}…", hash.get(..12).unwrap_or(&hash))
+            }
+            Self::Other => f.write_str("it is a link or another kind of file"),
+        }
+    }
+}
+
+/// Why the workspace refused or failed. A refused or failed change leaves the tree as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    /// The project's root can't be opened, or is gone.
+    #[error("the project's root {} can't be used ({source}); check that it exists and is a directory you may enter", .path.display())]
+    Root {
+        /// The root.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A link leads out of the project.
+    #[error(
+        "«{path}» leads out of the project through a link; only files beneath the project's root can be used"
+    )]
+    Outside {
+        /// The path as given.
+        path: RelPath,
+    },
+    /// It is part of what is never touched: git's own directory.
+    #[error("«{path}» belongs to git; the workspace never touches it. Use git itself for that")]
+    Protected {
+        /// The path as given.
+        path: RelPath,
+    },
+    /// There is no such file.
+    #[error("«{path}» doesn't exist; list the directory to see what does")]
+    NotFound {
+        /// The path as given.
+        path: RelPath,
+    },
+    /// It is there and has no content to read or replace.
+    #[error("«{path}» is {kind}; only regular files can be read or written")]
+    NotAFile {
+        /// The path as given.
+        path: RelPath,
+        /// What it is.
+        kind: NotAFile,
+    },
+    /// It has more bytes than the caller takes. Nothing was read.
+    #[error(
+        "«{path}» has {size} bytes; at most {limit} are read. Read a part of it with a command, or raise the limit"
+    )]
+    TooLarge {
+        /// The path as given.
+        path: RelPath,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The file isn't what the change was made for. Nothing was changed.
+    #[error("«{path}» has changed: {found}. Nothing was written; read it again and redo the change")]
+    Conflict {
+        /// The file.
+        path: RelPath,
+        /// The content that the change was made for; `None` when it was to be absent.
+        expected: Option<ContentHash>,
+        /// What is there.
+        found: Found,
+    },
+    /// A directory on the way was replaced by a link while the change ran. Nothing was changed.
+    #[error("the directories above «{path}» changed while it was written; nothing was changed, try again")]
+    Raced {
+        /// The file.
+        path: RelPath,
+    },
+    /// The disk, or the user's quota on it, is full.
+    #[error("no space left: can't {action} «{path}». The tree is as it was; free some space and try again")]
+    NoSpace {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: RelPath,
+    },
+    /// The file system can't be written.
+    #[error("«{path}» is on a read-only file system: can't {action}. Mount it writable, or work on a copy")]
+    ReadOnly {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: RelPath,
+    },
+    /// No permission.
+    #[error("no permission to {action} «{path}»; check its owner and mode, and those of its directory")]
+    Denied {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: RelPath,
+    },
+    /// Any other failure of the file system in the tree.
+    #[error("can't {action} «{path}»: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: RelPath,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A failure in the state directory: the journal, the lock or the cache.
+    #[error("can't {action} {}: {source}. Check that the state directory is writable and has room", .path.display())]
+    State {
+        /// What was tried.
+        action: &'static str,
+        /// The file in the state directory.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// Another process changes this tree and didn't finish in time.
+    #[error(
+        "another process ({holder}) is changing this project; waited {waited:?}. Try again when it is done"
+    )]
+    Busy {
+        /// Who holds the lock, such as `pid 123`.
+        holder: String,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// A change set asks for more than is taken at once.
+    #[error("the change set has {given} changes; at most {limit} are taken at once. Split it")]
+    TooManyChanges {
+        /// How many were given.
+        given: usize,
+        /// How many are taken.
+        limit: usize,
+    },
+    /// Two changes of one set can't both hold, such as a file and a file beneath it.
+    #[error("the changes contradict each other at «{path}»: {reason}")]
+    Contradiction {
+        /// Where.
+        path: RelPath,
+        /// In which way.
+        reason: &'static str,
+    },
+    /// The tree has more files than are looked at.
+    #[error(
+        "the project has more than {limit} files that aren't ignored; add the generated ones to .gitignore"
+    )]
+    TooManyFiles {
+        /// How many are looked at.
+        limit: usize,
+    },
+    /// No checkpoint has this id (any more).
+    #[error("there is no checkpoint {id}; it may have been dropped to keep the journal small")]
+    UnknownCheckpoint {
+        /// The id.
+        id: CheckpointId,
+    },
+    /// Nothing is left to take back.
+    #[error("{}", match .session { Some(id) => format!("session {id} has no changes to take back"), None => "no run has changes to take back in this project".to_owned() })]
+    NothingToUndo {
+        /// The session asked for; `None` for the newest run of any.
+        session: Option<SessionId>,
+    },
+    /// What a checkpoint or a change needs isn't among the blobs any more, or is damaged.
+    #[error("the stored state of {what} is gone or damaged; it can't be compared or restored")]
+    Lost {
+        /// Of what.
+        what: String,
+    },
+    /// The blob store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A pattern is not a glob.
+    #[error("«{pattern}» is not a valid glob: {reason}")]
+    Glob {
+        /// The pattern as given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A test's failpoint cut the operation off here.
+    #[error("cut off at step {0:?} by a failpoint")]
+    CutOff(Step),
+}
+
+impl WorkspaceError {
+    /// Sorts a failure in the tree into the variant that tells a person what to do.
+    pub(crate) fn at(action: &'static str, path: &RelPath, errno: Errno) -> Self {
+        let path = path.clone();
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => Self::NotFound { path },
+            Errno::XDEV => Self::Outside { path },
+            Errno::LOOP | Errno::AGAIN => Self::Raced { path },
+            Errno::NOSPC | Errno::DQUOT => Self::NoSpace { action, path },
+            Errno::ROFS => Self::ReadOnly { action, path },
+            Errno::ACCESS | Errno::PERM => Self::Denied { action, path },
+            Errno::ISDIR => Self::NotAFile { path, kind: NotAFile::Directory },
+            Errno::NXIO => Self::NotAFile { path, kind: NotAFile::Socket },
+            other => Self::Io { action, path, source: other.into() },
+        }
+    }
+
+    /// Whether a test's failpoint stands for a crash here: nothing may be cleaned up.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        matches!(self, Self::CutOff(_))
+    }
+}
+
+/// Why an edited text can't be written in the file's own encoding.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The file is binary.
+    #[error("the file is binary; it has no text to replace")]
+    Binary,
+    /// A character has no place in the file's encoding.
+    #[error(
+        "line {line}: the character {character:?} can't be written in the file's encoding ({encoding}); use another one, or convert the file first"
+    )]
+    Unrepresentable {
+        /// The character.
+        character: char,
+        /// Its line, from 1.
+        line: usize,
+        /// The encoding's name.
+        encoding: &'static str,
+    },
+}

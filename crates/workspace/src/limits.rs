@@ -1,0 +1,130 @@
+//! Every bound of this crate, with its reason, and the options a workspace is opened with.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_store::Blobs;
+use rustix::io::Errno;
+
+/// Files larger than this are recorded by their stat signature only, so that a checkpoint doesn't copy disk
+/// images: 16 MiB is beyond any source file.
+pub const KEPT_FILE_BYTES: u64 = 16 * 1024 * 1024;
+/// What one project's snapshot may keep in all; what comes after is recorded by stat only. 1 GiB is the quota
+/// of a project's blobs.
+pub const KEPT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
+/// How long a change waits for another process that changes the same tree.
+pub const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// The most files that a walk looks at: five times the largest repository the bounds of speed are stated for.
+pub const MAX_FILES: usize = 400_000;
+/// Directories nested deeper than this aren't entered; a path's 4,095 bytes would allow 2,047.
+pub const MAX_DEPTH: usize = 128;
+/// The most changes of one set. A model's edit has a few; an undo may have as many as a command changed.
+pub const MAX_CHANGES: usize = 10_000;
+/// The journal is cut to its newer half when it passes this.
+pub const JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
+/// An ignore file larger than this is not read: the largest published collections have 20 KiB.
+pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
+/// As many links are followed on one path as the kernel follows.
+pub(crate) const MAX_LINKS: usize = 40;
+/// A file larger than this isn't compared line by line in a diff: it would be neither read nor useful.
+pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// A checkpoint's label is cut to this many bytes.
+pub const LABEL_BYTES: usize = 200;
+
+/// What a workspace may keep and how long it waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest file whose content a snapshot keeps, in bytes.
+    pub kept_file_bytes: u64,
+    /// Most bytes of content that one snapshot keeps in all.
+    pub kept_project_bytes: u64,
+    /// How long to wait for another process that changes the same tree.
+    pub lock_wait: Duration,
+    /// Most files that are looked at.
+    pub max_files: usize,
+    /// Size of the journal, in bytes, beyond which its older half is dropped.
+    pub journal_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            kept_file_bytes: KEPT_FILE_BYTES,
+            kept_project_bytes: KEPT_PROJECT_BYTES,
+            lock_wait: LOCK_WAIT,
+            max_files: MAX_FILES,
+            journal_bytes: JOURNAL_BYTES,
+        }
+    }
+}
+
+/// What a workspace is opened with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The project's directory of state, such as `projects/<hash of root>/`; made when first needed.
+    pub state_dir: PathBuf,
+    /// Where contents are kept.
+    pub blobs: Arc<Blobs>,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+/// A step of a transaction at which a test can cut it off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Step {
+    /// Pre-images are about to be stored.
+    Keep,
+    /// The intent is about to be written to the journal.
+    Intend,
+    /// One file's new content is about to be written beside it.
+    Stage,
+    /// One staged file is written and not yet durable.
+    Staged,
+    /// Everything is staged; the waits for the disk begin.
+    Flush,
+    /// One file is about to be moved out of the way.
+    Remove,
+    /// Directories are about to be made.
+    MakeDirectories,
+    /// One file is about to appear under its name.
+    Place,
+    /// One file has just been moved or placed.
+    Placed,
+    /// Everything is in place and not yet noted in the journal.
+    Commit,
+    /// It is noted; what was moved away is about to be removed.
+    Clean,
+    /// A removed or added directory is about to be settled.
+    Settle,
+}
+
+/// What a failpoint wants at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    Go,
+    /// As if the process had been killed here: no cleaning up.
+    Cut,
+    /// As if the system call had failed.
+    Fail(Errno),
+}
+
+/// A test's hook, asked at each [`Step`].
+#[derive(Clone)]
+pub struct Failpoint(pub(crate) Arc<dyn Fn(Step) -> Fault + Send + Sync>);
+
+impl Failpoint {
+    /// Makes a hook of a closure.
+    pub fn new(hook: impl Fn(Step) -> Fault + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hook))
+    }
+}
+
+impl fmt::Debug for Failpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Failpoint")
+    }
+}
