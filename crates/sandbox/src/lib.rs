@@ -1,1 +1,64 @@
 //! One command, confined: namespaces, limits, streamed output, the whole tree killed.
+//!
+//! A [`Request`] says what to run and what it may see; a [`Sandbox`] picks a back-end once, tests it by
+//! trying to break out of it, and runs requests. [`Running`] gives output live and ends in a [`Completed`]:
+//! an [`Outcome`], head and tail of the output ([`Captured`]), and what was enforced. [`toolchains`] finds
+//! what compilers and interpreters of this machine need. [`clean`] makes output safe to show.
+//!
+//! On Linux a command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
+//! root made of an allow-list, no capability, a seccomp filter and resource limits. What can't be set up
+//! refuses the command; nothing is weakened silently. Elsewhere only [`Tier::Unconfined`] exists, and it is
+//! used only if [`SandboxSettings::allow`] names it.
+//!
+//! The program re-executes itself as the helper that builds the sandbox, so `main` must begin with
+//! [`run_helper_if_asked`]:
+//!
+//! ```no_run
+//! use journeyman_sandbox::{Request, Sandbox, SandboxSettings, run_helper_if_asked};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     run_helper_if_asked();
+//!     let sandbox = Sandbox::new(SandboxSettings::default());
+//!     let request = Request::shell("/srv/project".as_ref(), "make test");
+//!     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//!         let running = sandbox.spawn(request, CancellationToken::new()).await?;
+//!         let completed = running.wait().await?;
+//!         println!("{:?}\n{}", completed.outcome, completed.combined.text);
+//!         Ok(())
+//!     })
+//! }
+//! ```
+//!
+//! It does not judge commands (that is `policy`), knows neither agent nor models, reads no environment, and
+//! keeps nothing between commands but the result of its own test.
+//!
+//! [`Tier::Unconfined`]: journeyman_protocol::Tier::Unconfined
+
+mod capture;
+mod clean;
+mod error;
+mod request;
+mod run;
+mod sandbox;
+mod toolchain;
+mod unconfined;
+
+#[cfg(target_os = "linux")]
+mod namespaces;
+
+pub use capture::{Captured, OutputChunk, Stream};
+pub use clean::clean;
+pub use error::SandboxError;
+pub use request::{Limits, Network, Request, Stdin, WriteMode};
+pub use run::{Completed, Outcome, ResourceUsage, Running};
+pub use sandbox::{Sandbox, SandboxSettings};
+pub use toolchain::{HostEnvironment, Toolchains, toolchains};
+
+/// Turns this process into the sandbox helper if it was started as one; returns at once if not.
+///
+/// Call it first in `main`, before threads, runtimes or output. Where it does its work it never returns.
+pub fn run_helper_if_asked() {
+    #[cfg(target_os = "linux")]
+    namespaces::run_helper_if_asked();
+}

@@ -1,0 +1,207 @@
+//! What is kept of a command's output: its head and its tail.
+
+use std::collections::VecDeque;
+
+use tokio::sync::mpsc;
+
+use crate::clean::clean;
+use crate::request::Limits;
+
+/// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a second.
+const FLOOD_FACTOR: u64 = 64;
+/// How far a cut may move to fall on a line's end. Longer lines are cut within.
+const CUT_SLACK: usize = 1024;
+/// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never comes costs.
+const LIVE_CHUNKS: usize = 16;
+/// One read. A pipe holds 64 KiB by default, but most output comes in small pieces.
+pub(crate) const READ_BYTES: usize = 32 * 1024;
+
+/// Which of the two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A piece of output as it came, for live display. Not cleaned: see [`clean`](crate::clean).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputChunk {
+    /// Where it was written.
+    pub stream: Stream,
+    /// The raw bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What was kept of one stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// Cleaned text; where the middle was dropped, a line says how much.
+    pub text: String,
+    /// Bytes the command wrote.
+    pub total_bytes: u64,
+    /// Bytes of those that were not kept.
+    pub dropped_bytes: u64,
+}
+
+/// Head and tail of a stream of any length, in bounded memory.
+struct Ring {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    head_limit: usize,
+    tail_limit: usize,
+    total: u64,
+}
+
+impl Ring {
+    fn new(limit: usize) -> Self {
+        let head_limit = limit / 2;
+        let tail_limit = limit - head_limit;
+        Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit, total: 0 }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let room = self.head_limit.saturating_sub(self.head.len()).min(bytes.len());
+        let (first, rest) = bytes.split_at(room);
+        self.head.extend_from_slice(first);
+        let newest = rest.get(rest.len().saturating_sub(self.tail_limit)..).unwrap_or_default();
+        let excess = (self.tail.len() + newest.len()).saturating_sub(self.tail_limit);
+        self.tail.drain(..excess.min(self.tail.len()));
+        self.tail.extend(newest);
+    }
+
+    fn finish(mut self) -> Captured {
+        let kept = (self.head.len() + self.tail.len()) as u64;
+        let tail: &[u8] = self.tail.make_contiguous();
+        if self.total == kept {
+            self.head.extend_from_slice(tail);
+            return Captured { text: clean(&self.head), total_bytes: self.total, dropped_bytes: 0 };
+        }
+        let head = cut_head(&self.head);
+        let tail = cut_tail(tail);
+        let dropped = self.total - (head.len() + tail.len()) as u64;
+        let mut text = clean(head);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&format!("[… {dropped} bytes left out …]\n"));
+        text.push_str(&clean(tail));
+        Captured { text, total_bytes: self.total, dropped_bytes: dropped }
+    }
+}
+
+/// The head up to its last line's end, if one is near; else to a character's border.
+fn cut_head(head: &[u8]) -> &[u8] {
+    let near = head.len().saturating_sub(CUT_SLACK);
+    let end = match head.iter().rposition(|&b| b == b'\n') {
+        Some(at) if at >= near => at + 1,
+        _ => {
+            let partial = head.iter().rev().take(3).position(|&b| b >= 0xc0).map_or(0, |back| back + 1);
+            if head.last().is_some_and(|&b| b >= 0x80) { head.len() - partial } else { head.len() }
+        }
+    };
+    head.get(..end).unwrap_or(head)
+}
+
+/// The tail from its first line's beginning, if one is near; else from a character's border.
+fn cut_tail(tail: &[u8]) -> &[u8] {
+    let start = match tail.iter().take(CUT_SLACK).position(|&b| b == b'\n') {
+        Some(at) => at + 1,
+        None => tail.iter().take(3).take_while(|&&b| (0x80..0xc0).contains(&b)).count(),
+    };
+    tail.get(start..).unwrap_or(tail)
+}
+
+/// Takes in both streams: keeps them apart and together, and hands pieces on live.
+pub(crate) struct Collector {
+    stdout: Ring,
+    stderr: Ring,
+    combined: Ring,
+    flood: u64,
+    live: mpsc::Sender<OutputChunk>,
+}
+
+impl Collector {
+    pub(crate) fn new(limits: &Limits) -> (Self, mpsc::Receiver<OutputChunk>) {
+        let (live, receiver) = mpsc::channel(LIVE_CHUNKS);
+        let ring = || Ring::new(limits.output_bytes);
+        let flood = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
+        (Self { stdout: ring(), stderr: ring(), combined: ring(), flood, live }, receiver)
+    }
+
+    /// Takes one piece. A reader who lags misses live pieces; the capture doesn't.
+    pub(crate) fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        match stream {
+            Stream::Stdout => self.stdout.push(bytes),
+            Stream::Stderr => self.stderr.push(bytes),
+        }
+        self.combined.push(bytes);
+        if let Ok(place) = self.live.try_reserve() {
+            place.send(OutputChunk { stream, bytes: bytes.to_vec() });
+        }
+    }
+
+    /// Whether the command wrote so much that it is to be stopped.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.combined.total > self.flood
+    }
+
+    /// Stdout, stderr, and both in the order of arrival.
+    pub(crate) fn finish(self) -> [Captured; 3] {
+        [self.stdout.finish(), self.stderr.finish(), self.combined.finish()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(limit: usize, pieces: &[&[u8]]) -> Captured {
+        let mut ring = Ring::new(limit);
+        pieces.iter().for_each(|piece| ring.push(piece));
+        ring.finish()
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        let expected = Captured { text: "0123456789".into(), total_bytes: 10, dropped_bytes: 0 };
+        assert_eq!(captured(10, &[b"01234", b"56789"]), expected);
+        assert_eq!(captured(10, &[b"0123456789"]), expected);
+    }
+
+    #[test]
+    fn of_more_the_middle_goes() {
+        let expected = Captured {
+            text: "01234\n[… 2 bytes left out …]\n789AB".into(),
+            total_bytes: 12,
+            dropped_bytes: 2,
+        };
+        assert_eq!(captured(10, &[b"0123", b"456", b"78", b"9AB"]), expected);
+    }
+
+    #[test]
+    fn characters_at_the_cut_are_dropped_whole() {
+        let text = "äöüäöüäöüäöü".as_bytes();
+        let result = captured(10, &[text]);
+        assert!(!result.text.contains('\u{fffd}'), "{}", result.text);
+        assert_eq!(result.dropped_bytes, 24 - 4 - 4);
+    }
+
+    #[test]
+    fn cuts_fall_on_lines() {
+        let result = captured(16, &[b"one\ntwo\nthree\nfour\nfive\nsix\n"]);
+        assert_eq!(result.text, "one\ntwo\n[… 16 bytes left out …]\nsix\n");
+    }
+
+    #[test]
+    fn memory_stays_bounded() {
+        let mut ring = Ring::new(1000);
+        for _ in 0..10_000 {
+            ring.push(&[b'x'; 777]);
+        }
+        assert_eq!((ring.head.len(), ring.tail.len(), ring.total), (500, 500, 7_770_000));
+        assert!(ring.tail.capacity() < 4096);
+    }
+}

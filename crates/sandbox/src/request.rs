@@ -1,0 +1,178 @@
+//! What to run, and within which bounds.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use journeyman_protocol::{Needs, RelPath};
+
+use crate::Toolchains;
+
+/// Long enough for most builds, short enough that a hung command doesn't end the day.
+const DEFAULT_WALL: Duration = Duration::from_secs(120);
+/// Two screens' worth of errors from any compiler fit many times; three captures of it stay below 1 MiB.
+const DEFAULT_OUTPUT_BYTES: usize = 256 * 1024;
+/// Threads count too: a JVM or a linker on a large machine starts hundreds, a fork bomb millions.
+const DEFAULT_PROCESSES: u64 = 1024;
+/// Above any object file or test database, far below a disk.
+const DEFAULT_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Four times the usual soft limit: JVMs and bundlers keep many files open.
+const DEFAULT_OPEN_FILES: u64 = 4096;
+/// `/tmp`, `/dev/shm`, the private home and the throw-away layers together; it is memory.
+const DEFAULT_SCRATCH_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+/// What `PATH` is when nobody said more.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Whether the command may change the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// The root is read-only.
+    ReadOnly,
+    /// Changes land in the root at once, but for its protected paths.
+    Direct,
+}
+
+/// What the command reads from its standard input. It is never a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stdin {
+    /// `/dev/null`.
+    Null,
+    /// These bytes, then the end of the file.
+    Bytes(Vec<u8>),
+}
+
+/// Which network the command sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// A loopback of its own and nothing else.
+    Off,
+    /// The host's, whole; only where [`Needs::network_off`] isn't asked for.
+    Host,
+}
+
+/// Upper bounds of one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall time; then the whole tree is killed.
+    pub wall: Duration,
+    /// Bytes of output kept of each stream, half from its beginning and half from its end. A command that
+    /// writes 64 times as much is killed.
+    pub output_bytes: usize,
+    /// Processes and threads at once.
+    pub processes: u64,
+    /// Bytes of the largest file it may write.
+    pub file_bytes: u64,
+    /// Open descriptors a process; never above the agent's own hard limit.
+    pub open_files: u64,
+    /// Processor time a process, rounded up to seconds.
+    pub cpu: Option<Duration>,
+    /// Bytes of address space a process. Off by default: JVMs, Go and sanitizers reserve far more than they use.
+    pub memory: Option<u64>,
+    /// Bytes that `/tmp`, `/dev/shm`, the private home and the throw-away layers may hold together.
+    pub scratch_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall: DEFAULT_WALL,
+            output_bytes: DEFAULT_OUTPUT_BYTES,
+            processes: DEFAULT_PROCESSES,
+            file_bytes: DEFAULT_FILE_BYTES,
+            open_files: DEFAULT_OPEN_FILES,
+            cpu: None,
+            memory: None,
+            scratch_bytes: DEFAULT_SCRATCH_BYTES,
+        }
+    }
+}
+
+/// One command and all it may see.
+///
+/// Paths are those of the host, absolute; every one is mounted at its own place, so that compilers print
+/// paths the caller knows. A listed path that doesn't exist is left out, except the root and the directory.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Program and arguments. Without a `/`, the program is looked up in `PATH` of `env`, inside the sandbox.
+    pub argv: Vec<OsString>,
+    /// Where it starts: beneath the root or a listed path.
+    pub cwd: PathBuf,
+    /// The exact environment; nothing is inherited. `HOME`, if set, becomes a private empty directory.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The project. Refused: `/`, a system directory, the home directory or one above it.
+    pub root: PathBuf,
+    /// Whether the root is writable.
+    pub write: WriteMode,
+    /// Further paths, readable.
+    pub read_only: Vec<PathBuf>,
+    /// Further paths, writable. Refused as the root is.
+    pub writable: Vec<PathBuf>,
+    /// Directories that read as the real ones and take writes into a layer that is thrown away. Where the
+    /// kernel can't do that, they are read-only.
+    pub layered: Vec<PathBuf>,
+    /// Paths beneath the root that stay read-only. One that doesn't exist is not created, so the command
+    /// can create it; one that is a symbolic link is refused.
+    pub protected: Vec<RelPath>,
+    /// Files and directories that look empty.
+    pub masked: Vec<PathBuf>,
+    /// Standard input.
+    pub stdin: Stdin,
+    /// The network.
+    pub network: Network,
+    /// Bounds.
+    pub limits: Limits,
+    /// What must be enforced for the command to run at all.
+    pub needs: Needs,
+}
+
+impl Request {
+    /// `command` by `/bin/sh -c` in `root`, with everything confined, `.git` and `.journeyman` protected,
+    /// and a minimal environment.
+    #[must_use]
+    pub fn shell(root: &Path, command: &str) -> Self {
+        let argv = ["/bin/sh", "-c", command].map(OsString::from).to_vec();
+        Self::program(root, argv)
+    }
+
+    /// The same for a program and its arguments, without a shell.
+    #[must_use]
+    pub fn program(root: &Path, argv: Vec<OsString>) -> Self {
+        let env = [("PATH", DEFAULT_PATH), ("LANG", "C.UTF-8"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
+        Self {
+            argv,
+            cwd: root.to_owned(),
+            env: env.map(|(name, value)| (name.into(), value.into())).into(),
+            root: root.to_owned(),
+            write: WriteMode::Direct,
+            read_only: Vec::new(),
+            writable: Vec::new(),
+            layered: Vec::new(),
+            protected: [".git", ".journeyman"].iter().filter_map(|name| RelPath::parse(name).ok()).collect(),
+            masked: Vec::new(),
+            stdin: Stdin::Null,
+            network: Network::Off,
+            limits: Limits::default(),
+            needs: Needs::ALL,
+        }
+    }
+
+    /// Makes the host's toolchains visible and sets their environment. Variables set before by the caller
+    /// give way, so add own ones after. The offline settings apply only while the network is off.
+    #[must_use]
+    pub fn with_toolchains(mut self, toolchains: &Toolchains) -> Self {
+        self.read_only.extend(toolchains.read_only.iter().cloned());
+        self.layered.extend(toolchains.layered.iter().cloned());
+        self.masked.extend(toolchains.masked.iter().cloned());
+        self.env.extend(toolchains.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if self.network == Network::Off {
+            let offline = toolchains.offline.iter();
+            self.env.extend(offline.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        self
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+}

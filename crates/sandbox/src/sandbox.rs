@@ -1,0 +1,100 @@
+//! Picking a back-end, and running requests through it.
+
+use std::path::PathBuf;
+
+use journeyman_protocol::{Enforcement, Tier};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::request::{Network, Request};
+use crate::run::Running;
+use crate::{SandboxError, unconfined};
+
+/// How a [`Sandbox`] may run commands.
+#[derive(Debug, Clone)]
+pub struct SandboxSettings {
+    /// Back-ends that may be used; the first that works is. Only [`Tier::Namespaces`] by default.
+    /// [`Tier::Unconfined`] is used only if it is here. Others are not built yet and are passed over.
+    pub allow: Vec<Tier>,
+    /// The program that becomes the helper; this program itself by default. It must call
+    /// [`run_helper_if_asked`](crate::run_helper_if_asked) first.
+    pub helper: Option<PathBuf>,
+    /// A file, outside any project, where the result of the test is kept until the next boot, so that a
+    /// new process needn't repeat it.
+    pub cache: Option<PathBuf>,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self { allow: vec![Tier::Namespaces], helper: None, cache: None }
+    }
+}
+
+/// Runs commands. Making one does nothing yet; the first command, or [`enforcement`](Self::enforcement),
+/// tests the back-end.
+#[derive(Debug)]
+pub struct Sandbox {
+    settings: SandboxSettings,
+    chosen: OnceCell<Enforcement>,
+}
+
+impl Sandbox {
+    /// A sandbox with these settings.
+    #[must_use]
+    pub fn new(settings: SandboxSettings) -> Self {
+        Self { settings, chosen: OnceCell::new() }
+    }
+
+    /// What is enforced here, as seen by running the back-end and trying to get out of it. Repeated only
+    /// after a failure; a success is remembered, and kept in [`SandboxSettings::cache`].
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] when no allowed back-end works, with the reason and what helps;
+    /// [`SandboxError::Leaks`] when one runs but doesn't hold.
+    pub async fn enforcement(&self) -> Result<Enforcement, SandboxError> {
+        self.chosen.get_or_try_init(|| self.choose()).await.cloned()
+    }
+
+    async fn choose(&self) -> Result<Enforcement, SandboxError> {
+        let mut refused = SandboxError::Unavailable {
+            reason: "no back-end that exists on this system is allowed".to_owned(),
+            fix: "Allow one by name in the settings".to_owned(),
+        };
+        for tier in &self.settings.allow {
+            match tier {
+                #[cfg(target_os = "linux")]
+                Tier::Namespaces => match crate::namespaces::probe(&self.settings).await {
+                    Ok(enforcement) => return Ok(enforcement),
+                    Err(error) => refused = error,
+                },
+                Tier::Unconfined => return Ok(Enforcement::none()),
+                _ => {}
+            }
+        }
+        Err(refused)
+    }
+
+    /// Starts a command. Cancelling `cancel` kills it and all its processes.
+    ///
+    /// Must be called within a Tokio runtime that has its I/O and time drivers on.
+    ///
+    /// # Errors
+    /// As [`enforcement`](Self::enforcement), and [`SandboxError::Unmet`], [`SandboxError::Refused`] or
+    /// [`SandboxError::Path`] when the request can't be run as it stands, [`SandboxError::Start`] when no
+    /// process could be made. In each case nothing ran.
+    pub async fn spawn(&self, request: Request, cancel: CancellationToken) -> Result<Running, SandboxError> {
+        let mut enforcement = self.enforcement().await?;
+        if request.network == Network::Host && enforcement.network_off {
+            enforcement.network_off = false;
+            enforcement.gaps.push("the host's network is reachable, abstract sockets included".to_owned());
+        }
+        if let Some(need) = enforcement.unmet(&request.needs) {
+            return Err(SandboxError::Unmet { need, tier: enforcement.tier.to_string() });
+        }
+        match enforcement.tier {
+            #[cfg(target_os = "linux")]
+            Tier::Namespaces => crate::namespaces::spawn(&self.settings, request, enforcement, cancel).await,
+            _ => unconfined::spawn(request, cancel),
+        }
+    }
+}

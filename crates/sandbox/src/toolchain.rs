@@ -1,0 +1,283 @@
+//! Which of the host's toolchains a command must see, and the environment that goes with them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The caller's environment; this crate doesn't read it by itself.
+#[derive(Debug, Clone, Default)]
+pub struct HostEnvironment {
+    /// All variables.
+    pub vars: BTreeMap<OsString, OsString>,
+    /// The home directory.
+    pub home: Option<PathBuf>,
+}
+
+/// What [`Request::with_toolchains`](crate::Request::with_toolchains) adds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Toolchains {
+    /// Directories to mount read-only.
+    pub read_only: Vec<PathBuf>,
+    /// Caches: readable, writes go to a throw-away layer.
+    pub layered: Vec<PathBuf>,
+    /// Credential files beneath them, hidden.
+    pub masked: Vec<PathBuf>,
+    /// The environment, from an allow-list.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Further variables for a command without network, so that tools fail at once and don't wait for hosts.
+    pub offline: BTreeMap<OsString, OsString>,
+}
+
+/// Mounted in every sandbox; nothing beneath them need be listed.
+#[cfg(target_os = "linux")]
+pub(crate) const SYSTEM: [&str; 10] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"];
+#[cfg(not(target_os = "linux"))]
+const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/etc", "/opt"];
+
+/// A toolchain's home: the variable that moves it, where it is else (beneath the home directory), which of
+/// its parts are caches, and which hold credentials.
+struct Home {
+    variable: &'static str,
+    default: &'static str,
+    caches: &'static [&'static str],
+    secrets: &'static [&'static str],
+}
+
+const fn home(
+    variable: &'static str,
+    default: &'static str,
+    caches: &'static [&'static str],
+    secrets: &'static [&'static str],
+) -> Home {
+    Home { variable, default, caches, secrets }
+}
+
+/// Homes and caches as the tools' own documentation names them. `"."` makes the whole home a cache.
+const HOMES: &[Home] = &[
+    home("CARGO_HOME", ".cargo", &["registry", "git"], &["credentials", "credentials.toml"]),
+    home("RUSTUP_HOME", ".rustup", &[], &[]),
+    home("NVM_DIR", ".nvm", &[".cache"], &[]),
+    home("FNM_DIR", ".local/share/fnm", &[], &[]),
+    home("VOLTA_HOME", ".volta", &[], &[]),
+    home("BUN_INSTALL", ".bun", &["install/cache"], &[]),
+    home("DENO_DIR", ".cache/deno", &["."], &[]),
+    home("", ".deno", &[], &[]),
+    home("npm_config_cache", ".npm", &["."], &[]),
+    home("PNPM_HOME", ".local/share/pnpm", &["store"], &["rc"]),
+    home("", ".cache/pnpm", &["."], &[]),
+    home("", ".cache/yarn", &["."], &[]),
+    home("YARN_CACHE_FOLDER", ".yarn", &["."], &[]),
+    home("PYENV_ROOT", ".pyenv", &[], &[]),
+    home("RBENV_ROOT", ".rbenv", &[], &[]),
+    home("ASDF_DATA_DIR", ".asdf", &[], &[]),
+    home("MISE_DATA_DIR", ".local/share/mise", &[], &[]),
+    home("SDKMAN_DIR", ".sdkman", &[], &[]),
+    home("", ".local/bin", &[], &[]),
+    home("", ".local/lib", &[], &[]),
+    home("", ".local/share/uv", &[], &["credentials"]),
+    home("", ".local/share/pipx", &[], &[]),
+    home("PIP_CACHE_DIR", ".cache/pip", &["."], &[]),
+    home("UV_CACHE_DIR", ".cache/uv", &["."], &[]),
+    home("GOROOT", "sdk", &[], &[]),
+    home("GOPATH", "go", &["pkg"], &[]),
+    home("GOMODCACHE", "go/pkg/mod", &["."], &[]),
+    home("GOCACHE", ".cache/go-build", &["."], &[]),
+    home("", ".m2", &["."], &["settings.xml", "settings-security.xml"]),
+    home("GRADLE_USER_HOME", ".gradle", &["."], &["gradle.properties"]),
+    home("GEM_HOME", ".gem", &["."], &["credentials"]),
+    home("VIRTUAL_ENV", "", &[], &["pip.conf"]),
+    home("JAVA_HOME", "", &[], &[]),
+];
+
+/// Files with credentials that lie in homes or in directories of `PATH`, whatever the tool.
+const SECRET_NAMES: [&str; 8] =
+    [".npmrc", ".yarnrc.yml", ".pypirc", ".netrc", "_netrc", ".git-credentials", "pip.conf", ".env"];
+
+/// Variables that pass as they are. Homes of [`HOMES`] are set besides.
+const PASSED: [&str; 26] = [
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "RUSTUP_TOOLCHAIN",
+    "RUSTFLAGS",
+    "RUSTDOCFLAGS",
+    "RUST_BACKTRACE",
+    "CARGO_BUILD_JOBS",
+    "GOFLAGS",
+    "GOOS",
+    "GOARCH",
+    "CGO_ENABLED",
+    "PYENV_VERSION",
+    "RBENV_VERSION",
+    "NODE_ENV",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "MAKEFLAGS",
+    "PKG_CONFIG_PATH",
+    "SOURCE_DATE_EPOCH",
+];
+
+/// Set whatever the host has: no terminal, no prompt, no pager, no editor.
+const FIXED: [(&str, &str); 9] = [
+    ("TERM", "dumb"),
+    ("CI", "1"),
+    ("TMPDIR", "/tmp"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_EDITOR", "false"),
+    ("EDITOR", "false"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+];
+
+const OFFLINE: [(&str, &str); 7] = [
+    ("CARGO_NET_OFFLINE", "true"),
+    ("npm_config_offline", "true"),
+    ("GOPROXY", "off"),
+    ("GOTOOLCHAIN", "local"),
+    ("PIP_NO_INDEX", "1"),
+    ("UV_OFFLINE", "1"),
+    ("MAVEN_ARGS", "-o"),
+];
+
+/// A name with one of these is taken for a secret's and never passed, even if allow-listed by pattern.
+const SECRET_WORDS: [&str; 7] = ["TOKEN", "SECRET", "KEY", "PASS", "AUTH", "CRED", "COOKIE"];
+
+/// Finds the toolchains: directories of `PATH` and known homes, as far as they exist. Looks at the file
+/// system only to see what exists; gives the same for the same host.
+///
+/// The home directory itself, a directory above it, and what lies in `root` are never listed. Directories of
+/// `PATH` in the project come last, so that a planted `git` or `cc` isn't found first.
+#[must_use]
+pub fn toolchains(host: &HostEnvironment, root: &Path) -> Toolchains {
+    let mut found = Toolchains::default();
+    let home = host.home.as_deref().filter(|home| home.is_absolute());
+    let mut add = Finder { root, home, found: &mut found };
+    for entry in HOMES {
+        add.toolchain(host, entry);
+    }
+    let path = host.vars.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    let (ours, mut directories): (Vec<_>, Vec<_>) = std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .partition(|directory| directory.starts_with(root));
+    for directory in &directories {
+        add.read_only(directory);
+    }
+    if let Some(home) = home {
+        for name in [".npmrc", ".pypirc", ".netrc"] {
+            add.secret(&home.join(name));
+        }
+    }
+    directories.extend(ours);
+    let mut seen = std::collections::BTreeSet::new();
+    directories.retain(|directory| seen.insert(directory.clone()));
+    found.env.extend(environment(host, home));
+    if let Ok(path) = std::env::join_paths(directories) {
+        found.env.insert("PATH".into(), path);
+    }
+    found.offline = OFFLINE.map(|(name, value)| (name.into(), value.into())).into();
+    found
+}
+
+fn environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<OsString, OsString> {
+    let mut env = BTreeMap::new();
+    for (name, value) in &host.vars {
+        let Some(text) = name.to_str() else { continue };
+        let allowed = PASSED.contains(&text) || text.starts_with("LC_");
+        let upper = text.to_ascii_uppercase();
+        if allowed && !SECRET_WORDS.iter().any(|word| upper.contains(word)) {
+            env.insert(name.clone(), value.clone());
+        }
+    }
+    for known in HOMES.iter().filter(|known| !known.variable.is_empty()) {
+        let at = host.vars.get(OsStr::new(known.variable)).map(PathBuf::from);
+        // Set even where the host leaves it out: a shim looks for its toolchain by it.
+        let default = || home.filter(|_| !known.default.is_empty()).map(|home| home.join(known.default));
+        if let Some(at) = at.or_else(default).filter(|at| at.is_absolute() && at.is_dir()) {
+            env.insert(known.variable.into(), at.into_os_string());
+        }
+    }
+    // `~/sdk` holds several Go trees and is none itself.
+    if !host.vars.contains_key(OsStr::new("GOROOT")) {
+        env.remove(OsStr::new("GOROOT"));
+    }
+    if let Some(home) = home {
+        env.insert("HOME".into(), home.into());
+    }
+    env.entry("LANG".into()).or_insert_with(|| "C.UTF-8".into());
+    env.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
+    env
+}
+
+struct Finder<'a> {
+    root: &'a Path,
+    home: Option<&'a Path>,
+    found: &'a mut Toolchains,
+}
+
+impl Finder<'_> {
+    fn toolchain(&mut self, host: &HostEnvironment, entry: &Home) {
+        let named = host.vars.get(OsStr::new(entry.variable)).map(PathBuf::from);
+        let default = || self.home.filter(|_| !entry.default.is_empty()).map(|home| home.join(entry.default));
+        let Some(at) = named.filter(|_| !entry.variable.is_empty()).or_else(default) else { return };
+        if !at.is_dir() {
+            return;
+        }
+        if entry.caches == ["."] {
+            self.layered(&at);
+        } else {
+            self.read_only(&at);
+            entry.caches.iter().for_each(|cache| self.layered(&at.join(cache)));
+        }
+        entry.secrets.iter().for_each(|secret| self.secret(&at.join(secret)));
+    }
+
+    /// Whether a directory may be shown at all: absolute, existing, outside the project, and not so high up
+    /// that it would show the home directory.
+    fn may_show(&self, directory: &Path) -> bool {
+        directory.is_absolute()
+            && directory.is_dir()
+            && !directory.starts_with(self.root)
+            && !self.home.is_some_and(|home| is_above(directory, home))
+            && directory.parent().is_some()
+    }
+
+    fn read_only(&mut self, directory: &Path) {
+        let covered = SYSTEM.iter().any(|system| directory.starts_with(system))
+            || self
+                .found
+                .read_only
+                .iter()
+                .chain(&self.found.layered)
+                .any(|known| directory.starts_with(known));
+        if !covered && self.may_show(directory) {
+            self.found.read_only.push(directory.to_owned());
+            SECRET_NAMES.iter().for_each(|name| self.secret(&directory.join(name)));
+        }
+    }
+
+    fn layered(&mut self, directory: &Path) {
+        if self.may_show(directory) && !self.found.layered.iter().any(|known| directory.starts_with(known)) {
+            self.found.layered.push(directory.to_owned());
+        }
+    }
+
+    fn secret(&mut self, file: &Path) {
+        if !self.found.masked.iter().any(|known| known == file) && file.exists() {
+            self.found.masked.push(file.to_owned());
+        }
+    }
+}
+
+/// Whether `directory` is `home` or above it, by name or in truth.
+pub(crate) fn is_above(directory: &Path, home: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    home.starts_with(directory) || real(home).starts_with(real(directory))
+}

@@ -1,0 +1,155 @@
+//! The back-end that confines nothing; used only where the user named it.
+
+use std::process::Stdio as ProcessStdio;
+use std::time::{Duration, Instant};
+
+use journeyman_protocol::Enforcement;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::capture::{Collector, READ_BYTES, Stream};
+use crate::request::{Request, Stdin};
+use crate::run::{Completed, Outcome, ResourceUsage, Running};
+use crate::{Limits, SandboxError};
+
+/// How long output is awaited once the command ended: a background process may hold its pipes for ever.
+const LINGER: Duration = Duration::from_millis(250);
+
+/// Runs the request with the caller's own rights, in a process group of its own. Of the limits only wall
+/// time and output hold.
+pub(crate) fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, SandboxError> {
+    let begun = Instant::now();
+    let Some((program, arguments)) = request.argv.split_first() else {
+        return Err(SandboxError::Refused("the command is empty".to_owned()));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(&request.env).current_dir(&request.cwd).kill_on_drop(true);
+    command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
+    command.stdin(match request.stdin {
+        Stdin::Null => ProcessStdio::null(),
+        Stdin::Bytes(_) => ProcessStdio::piped(),
+    });
+    #[cfg(unix)]
+    command.process_group(0);
+    let child = command.spawn().map_err(|source| SandboxError::Start { path: program.into(), source })?;
+    let group = Group(child.id());
+    let (collector, live) = Collector::new(&request.limits);
+    let stop = CancellationToken::new();
+    let ends = Ends { cancel, dropped: stop.clone() };
+    let watcher = watch(child, group, request.stdin, request.limits, ends, collector, begun);
+    Ok(Running::watch(live, stop, watcher))
+}
+
+struct Ends {
+    cancel: CancellationToken,
+    dropped: CancellationToken,
+}
+
+/// The process group; killed when dropped, so that nothing of it survives the watcher.
+struct Group(Option<u32>);
+
+impl Group {
+    fn kill(&self) {
+        #[cfg(unix)]
+        if let Some(pid) = self.0.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
+            // Fails only where the group is gone already, which is what is wanted.
+            rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+async fn watch(
+    mut child: Child,
+    group: Group,
+    stdin: Stdin,
+    limits: Limits,
+    ends: Ends,
+    mut collector: Collector,
+    begun: Instant,
+) -> Result<Completed, SandboxError> {
+    let supervise = |what| move |source| SandboxError::Supervise { what, source };
+    if let (Stdin::Bytes(bytes), Some(mut pipe)) = (stdin, child.stdin.take()) {
+        // Ends with the pipe: a command that doesn't read its input breaks it when it ends.
+        tokio::spawn(async move { pipe.write_all(&bytes).await.ok() });
+    }
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    let (mut out_buffer, mut err_buffer) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
+    let deadline = tokio::time::sleep(limits.wall);
+    tokio::pin!(deadline);
+    let mut outcome = None;
+    let mut linger = None;
+    while out.is_some() || err.is_some() || linger.is_none() {
+        tokio::select! {
+            read = read(&mut out, &mut out_buffer) => {
+                let bytes = read.map_err(supervise("reading the command's output"))?;
+                collector.take(Stream::Stdout, out_buffer.get(..bytes).unwrap_or_default());
+                if bytes == 0 { out = None; }
+            }
+            read = read(&mut err, &mut err_buffer) => {
+                let bytes = read.map_err(supervise("reading the command's errors"))?;
+                collector.take(Stream::Stderr, err_buffer.get(..bytes).unwrap_or_default());
+                if bytes == 0 { err = None; }
+            }
+            status = child.wait(), if linger.is_none() => {
+                let status = status.map_err(supervise("waiting for the command"))?;
+                outcome.get_or_insert(outcome_of(status));
+                linger = Some(tokio::time::Instant::now() + LINGER);
+                group.kill();
+            }
+            () = &mut deadline, if outcome.is_none() => { outcome = Some(Outcome::TimedOut); group.kill(); }
+            () = ends.cancel.cancelled(), if outcome.is_none() => { outcome = Some(Outcome::Cancelled); group.kill(); }
+            () = ends.dropped.cancelled(), if outcome.is_none() => { outcome = Some(Outcome::Cancelled); group.kill(); }
+            () = until(linger) => break,
+        }
+        if outcome.is_none() && collector.is_flooded() {
+            outcome = Some(Outcome::OutputLimit);
+            group.kill();
+        }
+    }
+    let [stdout, stderr, combined] = collector.finish();
+    Ok(Completed {
+        outcome: outcome.unwrap_or(Outcome::Cancelled),
+        stdout,
+        stderr,
+        combined,
+        duration: begun.elapsed(),
+        usage: ResourceUsage::default(),
+        enforcement: Enforcement::none(),
+    })
+}
+
+/// Never ready once the stream has ended.
+async fn read(stream: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> std::io::Result<usize> {
+    match stream {
+        Some(stream) => stream.read(buffer).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(when: Option<tokio::time::Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(unix)]
+fn outcome_of(status: std::process::ExitStatus) -> Outcome {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Outcome::Exited(code),
+        (None, signal) => Outcome::Signaled(signal.unwrap_or(0)),
+    }
+}
+
+#[cfg(not(unix))]
+fn outcome_of(status: std::process::ExitStatus) -> Outcome {
+    Outcome::Exited(status.code().unwrap_or(-1))
+}
