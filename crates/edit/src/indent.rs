@@ -1,1 +1,191 @@
-//! Placeholder.
+//! Carrying indentation over from the search text's style to the file's.
+
+use crate::lines::split_indent;
+
+/// How many lines of a file are looked at to learn how it indents.
+const LINES_LOOKED_AT: usize = 2_000;
+/// Wider steps are alignment, not indentation.
+const WIDEST_STEP: usize = 8;
+
+/// How many indentations are learnt: no code nests deeper, and comparing each with each stays cheap.
+const MAX_PAIRS: usize = 64;
+
+/// Which indentation of the search text stands for which of the file, learnt from the lines that matched.
+#[derive(Debug, Default)]
+pub(crate) struct IndentMap {
+    /// Known pairs (search text, file), each search indentation once.
+    pairs: Vec<(String, String)>,
+    /// Search indentations that stood for more than one of the file.
+    contradicted: Vec<String>,
+    identical: bool,
+    file_tabs: bool,
+    /// Spaces a level in the search and replacement texts, where that can be told.
+    given_step: Option<usize>,
+    /// Spaces a level in the file, where that can be told.
+    file_step: Option<usize>,
+}
+
+impl IndentMap {
+    /// Learns from lines of the search text paired with the file's, and from the surroundings for the widths
+    /// of a level. Blank lines teach nothing.
+    pub(crate) fn learn<'a>(
+        matched: impl Iterator<Item = (&'a str, &'a str)>,
+        given: impl Iterator<Item = &'a str>,
+        file: &str,
+    ) -> Self {
+        let mut map = Self { identical: true, ..Self::default() };
+        for (search, found) in matched {
+            if search.trim().is_empty() || found.trim().is_empty() {
+                continue;
+            }
+            let (from, to) = (split_indent(search).0, split_indent(found).0);
+            map.identical &= from == to;
+            match map.pairs.iter().find(|(known, _)| known == from) {
+                Some((_, known)) if known == to => {}
+                Some(_) if map.contradicted.iter().any(|known| known == from) => {}
+                Some(_) => map.contradicted.push(from.to_owned()),
+                None if map.pairs.len() < MAX_PAIRS => map.pairs.push((from.to_owned(), to.to_owned())),
+                None => {}
+            }
+        }
+        if map.identical {
+            return map;
+        }
+        let found_tabs = map.pairs.iter().any(|(_, to)| to.contains('\t'));
+        let found_spaces = map.pairs.iter().any(|(_, to)| to.contains(' '));
+        let file_lines = || file.lines().take(LINES_LOOKED_AT).map(|line| split_indent(line).0);
+        map.file_tabs = found_tabs
+            || (!found_spaces
+                && file_lines().filter(|i| i.starts_with('\t')).count()
+                    > file_lines().filter(|i| i.starts_with(' ')).count());
+        map.given_step = step(given.map(|line| split_indent(line).0));
+        map.file_step = step(file_lines());
+        map
+    }
+
+    /// Whether nothing has to be carried over.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.identical
+    }
+
+    /// The file's indentation for a line that the replacement indents by `given`, or `None` where that can't be
+    /// told. `neighbour` is the nearest matched line (search text's indentation, file's): where it is indented
+    /// alike, the new line follows it.
+    pub(crate) fn carry(&self, given: &str, neighbour: Option<(&str, &str)>) -> Option<String> {
+        if self.identical {
+            return Some(given.to_owned());
+        }
+        if let Some((_, to)) = neighbour.filter(|(from, _)| *from == given) {
+            return Some(to.to_owned());
+        }
+        if self.contradicted.iter().any(|known| known == given) {
+            return None;
+        }
+        if let Some((_, to)) = self.pairs.iter().find(|(from, _)| from == given) {
+            return Some(to.clone());
+        }
+        let known = || self.pairs.iter().filter(|(from, _)| !self.contradicted.contains(from));
+        let inner =
+            known().filter(|(from, _)| given.starts_with(from.as_str())).max_by_key(|(from, _)| from.len());
+        if let Some((from, to)) = inner {
+            let deeper = self.convert(given.get(from.len()..)?)?;
+            return Some(format!("{to}{deeper}"));
+        }
+        let (from, to) =
+            known().filter(|(from, _)| from.starts_with(given)).min_by_key(|(from, _)| from.len())?;
+        let shallower = self.convert(from.get(given.len()..)?)?;
+        to.strip_suffix(shallower.as_str()).map(str::to_owned)
+    }
+
+    /// Some blanks of the search text's style in the file's.
+    fn convert(&self, blanks: &str) -> Option<String> {
+        if let Some((from, to)) = self.level() {
+            let levels = blanks.len() / from.len();
+            let whole = blanks.len().is_multiple_of(from.len()) && blanks == from.repeat(levels);
+            return whole.then(|| to.repeat(levels));
+        }
+        let tabs = blanks.chars().all(|c| c == '\t');
+        let spaces = blanks.chars().all(|c| c == ' ');
+        match (tabs, spaces, self.file_tabs) {
+            (true, _, true) | (_, true, false) => Some(blanks.to_owned()),
+            (_, true, true) => {
+                let step = self.given_step.filter(|step| blanks.len().is_multiple_of(*step))?;
+                Some("\t".repeat(blanks.len() / step))
+            }
+            (true, _, false) => Some(" ".repeat(blanks.len() * self.file_step?)),
+            _ => None,
+        }
+    }
+
+    /// One level in both styles, where two matched lines are one or more apart: the smallest difference.
+    fn level(&self) -> Option<(&str, &str)> {
+        let mut best: Option<(&str, &str)> = None;
+        for (inner, inner_to) in &self.pairs {
+            for (outer, outer_to) in &self.pairs {
+                let Some(from) = inner.strip_prefix(outer.as_str()).filter(|from| !from.is_empty()) else {
+                    continue;
+                };
+                let to = inner_to.strip_prefix(outer_to.as_str()).filter(|to| !to.is_empty())?;
+                if best.is_none_or(|(shortest, _)| from.len() < shortest.len()) {
+                    best = Some((from, to));
+                }
+            }
+        }
+        best
+    }
+}
+
+/// The width of a level among indentations by spaces: what all of them are multiples of.
+fn step<'a>(indents: impl Iterator<Item = &'a str>) -> Option<usize> {
+    let mut widths = [0_usize; WIDEST_STEP * 8 + 1];
+    for indent in indents.filter(|indent| indent.chars().all(|c| c == ' ')) {
+        if let Some(count) = widths.get_mut(indent.len()) {
+            *count += 1;
+        }
+    }
+    let seen: usize = widths.iter().skip(1).sum();
+    // A few odd lines (alignment, comments) must not hide the width that nearly all follow.
+    (2..=WIDEST_STEP).rev().find(|step| {
+        let fitting: usize = widths.iter().skip(*step).step_by(*step).sum();
+        seen > 0 && fitting * 10 >= seen * 9
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn carried(pairs: &[(&str, &str)], given: &str) -> Option<String> {
+        let lines: Vec<(String, String)> =
+            pairs.iter().map(|(from, to)| (format!("{from}x"), format!("{to}x"))).collect();
+        let given_line = format!("{given}y");
+        let map = IndentMap::learn(
+            lines.iter().map(|(from, to)| (from.as_str(), to.as_str())),
+            lines.iter().map(|(from, _)| from.as_str()).chain([given_line.as_str()]),
+            "",
+        );
+        map.carry(given, None)
+    }
+
+    #[test]
+    fn carrying_table() {
+        type Pairs = &'static [(&'static str, &'static str)];
+        let cases: &[(Pairs, &str, Option<&str>)] = &[
+            (&[("", "    ")], "    ", Some("        ")),
+            (&[("    ", "")], "        ", Some("    ")),
+            (&[("", "\t"), ("    ", "\t\t")], "        ", Some("\t\t\t")),
+            (&[("", "\t")], "    ", Some("\t\t")),
+            (&[("    ", "  "), ("        ", "    ")], "            ", Some("      ")),
+            (&[("    ", "\t\t")], "", Some("\t")),
+            (&[("        ", "    ")], "    ", Some("")),
+            (&[("  ", "  ")], "   ", Some("   ")),
+            // The same indentation stood for two: nothing can be told.
+            (&[("  ", "    "), ("  ", "      ")], "  ", None),
+            // One level less than the file has.
+            (&[("  ", "")], "", None),
+        ];
+        for (pairs, given, expected) in cases {
+            assert_eq!(carried(pairs, given).as_deref(), *expected, "{pairs:?} {given:?}");
+        }
+    }
+}

@@ -29,11 +29,14 @@ mod blocks;
 mod change;
 mod closest;
 mod fit;
+mod guard;
 mod indent;
 mod lines;
 mod locate;
 mod normal;
+mod numbered;
 mod outcome;
+mod report;
 mod tags;
 
 pub use blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};

@@ -1,6 +1,21 @@
 //! Finding the one place that a hunk means.
 
+use std::ops::Range;
+
+use crate::closest;
+use crate::fit::Alignment;
+use crate::guard;
+use crate::indent::IndentMap;
+use crate::lines::{Line, break_of, line_at, lines_of, segments};
+use crate::normal::{Mapped, Reading, Strings, plain, squeeze};
+use crate::numbered;
 use crate::outcome::{Applied, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Refusal, Strategy};
+use crate::report;
+
+/// How many places an ambiguous match collects; more would tell nothing more.
+const MAX_PLACES: usize = 1_000;
+/// A line hint decides only if the next best place is at least this many times as far from it.
+const CLEARLY_NEARER: u32 = 2;
 
 /// One search and replace, with what helps to place it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +30,8 @@ pub struct Hunk<'a> {
     /// and only when one is clearly nearer; it never makes or vetoes a match.
     pub near: Option<u32>,
     /// Search and replacement are lines of a text format, given without the last one's line break: an empty
-    /// replacement of whole lines then takes their line break too.
+    /// replacement of whole lines then takes their line break too, and a blank line at an edge of the search
+    /// text is a blank line and not the end of the line next to it.
     pub whole_lines: bool,
 }
 
@@ -27,10 +43,14 @@ impl<'a> Hunk<'a> {
     }
 }
 
-/// Replaces the only place where `search` occurs in `text` (or, with `all`, every place) by `replacement`.
+/// Replaces the only place where `search` occurs in `text` (or, with `all`, every place) by `replacement`,
+/// which is taken literally.
+///
+/// The strictest [`Strategy`] that finds a place decides. If it finds more than one, no looser one is tried.
 ///
 /// # Errors
-/// [`Refusal`] when no place, or more than one, can be meant, or when a bound is passed.
+/// [`Refusal`] when no place, or more than one, can be meant, when the place differs from the search text in
+/// what has a meaning, or when a bound is passed.
 pub fn replace(text: &str, search: &str, replacement: &str, all: bool) -> Result<Applied, Refusal> {
     place(text, &Hunk { all, ..Hunk::new(search, replacement) })
 }
@@ -48,15 +68,355 @@ pub fn place(text: &str, hunk: &Hunk<'_>) -> Result<Applied, Refusal> {
     if let Some((what, bytes, limit)) = sizes.into_iter().find(|(_, bytes, limit)| bytes > limit) {
         return Err(Refusal::TooLarge { what, bytes, limit });
     }
-    let Some(at) = text.find(hunk.search) else {
-        return Err(Refusal::NotFound { closest: None, already_applied: false });
-    };
+    if hunk.search == hunk.replace {
+        return Err(Refusal::NoChange);
+    }
+    if hunk.search.is_empty() {
+        return fill(text, hunk.replace);
+    }
+    if let Some(remark) = guard::placeholder(hunk.search, hunk.replace) {
+        return Err(Refusal::Placeholder { remark: remark.to_owned() });
+    }
+    match exact(text, hunk).or_else(|| loosely(text, hunk)) {
+        Some(done) => done,
+        None => Err(closest::miss(text, hunk)),
+    }
+}
+
+/// An empty search text means the whole of an empty file, and nothing else.
+fn fill(text: &str, content: &str) -> Result<Applied, Refusal> {
+    let bom = if text == "\u{feff}" { text } else { "" };
+    if text != bom {
+        return Err(Refusal::EmptySearch);
+    }
     Ok(Applied {
-        text: text.replacen(hunk.search, hunk.replace, 1),
+        text: format!("{bom}{content}"),
         strategy: Strategy::Exact,
         line: 1,
         count: 1,
         note: None,
-        spans: vec![at..at + hunk.search.len()],
+        spans: std::iter::once(text.len()..text.len()).collect(),
     })
+}
+
+/// The byte-for-byte step.
+fn exact(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
+    let keep = |start: &usize| !hunk.whole_lines || at_line_edges(text, *start, hunk.search);
+    let places = occurrences(text, hunk.search, hunk.all, keep);
+    if places.is_empty() {
+        return None;
+    }
+    let mut places: Vec<Range<usize>> =
+        places.into_iter().map(|start| start..start + hunk.search.len()).collect();
+    if hunk.whole_lines && !hunk.all {
+        // Lines were asked for: the one place that is whole lines goes before places within lines.
+        let whole: Vec<&Range<usize>> = places.iter().filter(|place| is_whole_lines(text, place)).collect();
+        if let [only] = whole.as_slice() {
+            places = vec![(*only).clone()];
+        }
+    }
+    let spans = match choose(text, places, hunk, Strategy::Exact) {
+        Ok(spans) => spans,
+        Err(refusal) => return Some(Err(refusal)),
+    };
+    let note = spans.first().and_then(|span| report::splits_word(text, span));
+    let pieces =
+        spans.into_iter().map(|span| (take_break(text, span, hunk), hunk.replace.to_owned())).collect();
+    Some(write(text, pieces, Strategy::Exact, note))
+}
+
+/// Where `needle` begins in `text`. Two overlapping occurrences are two, so that the only one is the only one.
+fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&usize) -> bool) -> Vec<usize> {
+    let limit = if all { usize::MAX } else { MAX_PLACES };
+    let mut places: Vec<usize> =
+        text.match_indices(needle).map(|(at, _)| at).filter(|at| keep(at)).take(limit).collect();
+    if let (&[only], false) = (places.as_slice(), all) {
+        let step = needle.chars().next().map_or(1, char::len_utf8);
+        let rest = text.get(only + step..).unwrap_or_default();
+        places.extend(rest.find(needle).map(|at| at + only + step).filter(|at| keep(at)));
+    }
+    places
+}
+
+/// Whether a search text that begins or ends with a blank line, as a text format means it, has one there.
+fn at_line_edges(text: &str, start: usize, search: &str) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    let after = text.get(start + search.len()..).unwrap_or_default();
+    let opens = !search.starts_with(['\n', '\r']) || before.is_empty() || before.ends_with('\n');
+    let closes = !search.ends_with('\n') || after.is_empty() || after.starts_with(['\n', '\r']);
+    opens && closes
+}
+
+/// Whether a place begins where a line begins and ends where a line ends.
+fn is_whole_lines(text: &str, place: &Range<usize>) -> bool {
+    let before = text.get(..place.start).unwrap_or_default();
+    let after = text.get(place.end..).unwrap_or_default();
+    (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with(['\n', '\r']))
+}
+
+/// The steps that overlook something, strictest first.
+fn loosely(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
+    if hunk.search.trim().is_empty() {
+        return None;
+    }
+    let lines = lines_of(text);
+    let loose = Loose { text, hunk, lines: &lines };
+    let trimmed = without_edges(hunk.search, hunk.replace);
+    let edges = trimmed.map(|(search, replace)| Hunk { search, replace, ..*hunk });
+    loose
+        .by_text(Strategy::LineEndings)
+        .or_else(|| loose.by_lines(Reading::TrailingWhitespace, Strategy::TrailingWhitespace))
+        .or_else(|| loose.by_text(Strategy::Typography))
+        .or_else(|| loose.by_lines(Reading::Indentation, Strategy::Indentation))
+        .or_else(|| loose.by_lines(Reading::InnerWhitespace, Strategy::InnerWhitespace))
+        .or_else(|| {
+            let hunk = edges?;
+            let loose = Loose { hunk: &hunk, ..loose };
+            loose
+                .by_lines(Reading::TrailingWhitespace, Strategy::BlankEdges)
+                .or_else(|| loose.by_lines(Reading::Indentation, Strategy::BlankEdges))
+                .or_else(|| loose.by_lines(Reading::InnerWhitespace, Strategy::BlankEdges))
+        })
+        .or_else(|| without_numbers(text, hunk))
+}
+
+/// Search and replacement without the blank lines at their edges; `None` where the search text has none.
+fn without_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, &'a str)> {
+    let inner = trim_blank_lines(search);
+    (inner.len() < search.trim_end_matches(['\n', '\r']).len()
+        || search.ends_with("\n\n")
+        || search.ends_with("\n\r\n"))
+    .then(|| (inner, trim_blank_lines(replacement)))
+}
+
+/// A text from its first line that isn't blank to the end of its last, without that one's line break.
+fn trim_blank_lines(text: &str) -> &str {
+    let lead = text.len() - text.trim_start().len();
+    let from = text.get(..lead).and_then(|blank| blank.rfind('\n')).map_or(0, |at| at + 1);
+    let end = text.trim_end().len();
+    let line = text.get(end..).and_then(|blank| blank.find('\n')).map_or(text.len(), |at| end + at);
+    let line = line.max(from);
+    text.get(from..line).map_or(text, |inner| inner.strip_suffix('\r').unwrap_or(inner))
+}
+
+/// The step for a search text copied from a numbered listing: without the numbers, everything anew.
+fn without_numbers(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
+    let (search, first) = numbered::strip(hunk.search)?;
+    let replacement = match numbered::strip_replacement(hunk.replace) {
+        Some(stripped) => stripped,
+        None if numbered::is_partly(hunk.replace) => return None,
+        None => hunk.replace.to_owned(),
+    };
+    let plain = Hunk { search: &search, replace: &replacement, near: hunk.near.or(Some(first)), ..*hunk };
+    if search == replacement {
+        return Some(Err(Refusal::NoChange));
+    }
+    let done = exact(text, &plain).or_else(|| loosely(text, &plain))?;
+    Some(done.map(|applied| Applied {
+        strategy: Strategy::LineNumbers,
+        note: Some(report::numbers_removed(applied.strategy, applied.note.as_deref())),
+        ..applied
+    }))
+}
+
+/// What the steps that overlook something work on.
+#[derive(Clone, Copy)]
+struct Loose<'a> {
+    text: &'a str,
+    hunk: &'a Hunk<'a>,
+    lines: &'a [Line],
+}
+
+impl Loose<'_> {
+    /// Looks for the search text anywhere, also within lines, with line endings (and typography) overlooked.
+    fn by_text(&self, strategy: Strategy) -> Option<Result<Applied, Refusal>> {
+        let typography = strategy == Strategy::Typography;
+        let special = |c: char| if typography { plain(c) != c } else { c == '\r' };
+        if !self.text.contains(special) && !self.hunk.search.contains(special) {
+            return None;
+        }
+        let file = Mapped::new(self.text, typography);
+        let search = Mapped::new(self.hunk.search, typography);
+        let keep = |start: &usize| !self.hunk.whole_lines || at_line_edges(&file.text, *start, &search.text);
+        let starts = occurrences(&file.text, &search.text, self.hunk.all, keep);
+        let places =
+            starts.into_iter().map(|start| file.original(start..start + search.text.len())).collect();
+        self.settle(places, strategy)
+    }
+
+    /// Looks for the search text's lines among the file's.
+    fn by_lines(&self, reading: Reading, strategy: Strategy) -> Option<Result<Applied, Refusal>> {
+        let closed = self.hunk.search.ends_with('\n');
+        let mut wanted = segments(self.hunk.search);
+        if closed {
+            wanted.pop();
+        }
+        let of = |line: &Line| self.text.get(line.content()).unwrap_or_default();
+        let needle: Vec<u64> = wanted.iter().map(|(line, _)| reading.key(line)).collect();
+        let hay: Vec<u64> = self.lines.iter().map(|line| reading.key(of(line))).collect();
+        let mut places = Vec::new();
+        let mut free_from = 0;
+        for start in sequences(&hay, &needle) {
+            let window = self.lines.get(start..start + needle.len()).unwrap_or_default();
+            let same = |(line, (wanted, _)): (&Line, &(&str, &str))| {
+                reading.normal(of(line)) == reading.normal(wanted)
+            };
+            let (Some(first), Some(last)) = (window.first(), window.last()) else { continue };
+            let overlaps = self.hunk.all && start < free_from;
+            if overlaps || !window.iter().zip(&wanted).all(same) {
+                continue;
+            }
+            free_from = start + needle.len();
+            places.push(first.content().start..if closed { last.next() } else { last.content().end });
+            if places.len() >= MAX_PLACES && !self.hunk.all {
+                break;
+            }
+        }
+        self.settle(places, strategy)
+    }
+
+    /// Decides between the places a step found, and writes.
+    fn settle(&self, places: Vec<Range<usize>>, strategy: Strategy) -> Option<Result<Applied, Refusal>> {
+        if places.is_empty() {
+            return None;
+        }
+        Some(choose(self.text, places, self.hunk, strategy).and_then(|spans| self.fit(spans, strategy)))
+    }
+
+    /// Fits the replacement to each place and writes.
+    fn fit(&self, spans: Vec<Range<usize>>, strategy: Strategy) -> Result<Applied, Refusal> {
+        let alignment = Alignment::new(self.hunk.search, self.hunk.replace);
+        let mut pieces = Vec::with_capacity(spans.len());
+        let mut note = None;
+        for span in spans {
+            let found = self.text.get(span.clone()).unwrap_or_default();
+            let line = line_at(self.text, span.start);
+            let file: Vec<(&str, &str)> = segments(found);
+            for index in alignment.touched() {
+                let pair = (alignment.old().get(index), file.get(index));
+                let (Some(old), Some((own, _))) = pair else { continue };
+                if squeeze(old, Strings::Strict) != squeeze(own, Strings::Strict) {
+                    let line = line.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
+                    return Err(Refusal::GuardedMismatch { line, difference: report::difference(old, own) });
+                }
+            }
+            note = note.or_else(|| Some(report::note(strategy, alignment.old(), &file, line)));
+            let matched = alignment.old().iter().copied().zip(file.iter().map(|(content, _)| *content));
+            let given = self.hunk.search.lines().chain(self.hunk.replace.lines());
+            let indents = IndentMap::learn(matched, given, self.text);
+            let fitted = alignment.fit(found, &indents, break_of(self.text)).map_err(|unfit| {
+                Refusal::GuardedMismatch { line, difference: report::unfit_indentation(&unfit.line) }
+            })?;
+            pieces.push((take_break(self.text, span, self.hunk), fitted));
+        }
+        write(self.text, pieces, strategy, note)
+    }
+}
+
+/// The start of each occurrence of `needle` in `hay`, in linear time (Knuth, Morris and Pratt).
+fn sequences(hay: &[u64], needle: &[u64]) -> Vec<usize> {
+    let mut fallback = vec![0_usize; needle.len()];
+    let at = |index: usize| needle.get(index).copied();
+    let back = |fallback: &[usize], state: usize| {
+        state.checked_sub(1).and_then(|last| fallback.get(last)).copied().unwrap_or(0)
+    };
+    let mut state = 0;
+    for index in 1..needle.len() {
+        while state > 0 && at(state) != at(index) {
+            state = back(&fallback, state);
+        }
+        state += usize::from(at(state) == at(index));
+        if let Some(slot) = fallback.get_mut(index) {
+            *slot = state;
+        }
+    }
+    let mut found = Vec::new();
+    state = 0;
+    for (index, key) in hay.iter().enumerate() {
+        while state > 0 && at(state) != Some(*key) {
+            state = back(&fallback, state);
+        }
+        state += usize::from(at(state) == Some(*key));
+        if state == needle.len() && state > 0 {
+            found.push(index + 1 - state);
+            state = back(&fallback, state);
+        }
+    }
+    found
+}
+
+/// Keeps all places, or the one that is meant.
+fn choose(
+    text: &str,
+    places: Vec<Range<usize>>,
+    hunk: &Hunk<'_>,
+    strategy: Strategy,
+) -> Result<Vec<Range<usize>>, Refusal> {
+    if hunk.all || places.len() == 1 {
+        return Ok(places);
+    }
+    let mut lines = Vec::with_capacity(places.len());
+    let (mut counted, mut line) = (0, 1_u32);
+    for place in &places {
+        let between = text.get(counted..place.start).unwrap_or_default();
+        line = line.saturating_add(line_at(between, between.len()) - 1);
+        counted = place.start;
+        lines.push(line);
+    }
+    if let Some(near) = hunk.near {
+        let mut by_distance: Vec<(u32, &Range<usize>)> =
+            lines.iter().map(|line| line.abs_diff(near)).zip(&places).collect();
+        by_distance.sort_by_key(|(distance, _)| *distance);
+        if let [(best, place), (next, _), ..] = by_distance.as_slice()
+            && *next >= best.saturating_mul(CLEARLY_NEARER).max(1)
+        {
+            return Ok(vec![(*place).clone()]);
+        }
+    }
+    Err(Refusal::Ambiguous { lines, strategy })
+}
+
+/// Widens a place whose whole lines a text format deletes by one line break: the one after it, or the one before
+/// where the file ends without.
+fn take_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let after = text.get(span.end..).unwrap_or_default();
+    let opens = before.is_empty() || before.ends_with('\n');
+    if !hunk.whole_lines || !hunk.replace.is_empty() || !opens {
+        return span;
+    }
+    let following = ["\r\n", "\n"].into_iter().find(|line_break| after.starts_with(line_break));
+    match following {
+        Some(line_break) => span.start..span.end + line_break.len(),
+        None if after.is_empty() => crate::lines::without_break(before).len()..span.end,
+        None => span,
+    }
+}
+
+/// Puts the pieces in place of their spans.
+fn write(
+    text: &str,
+    pieces: Vec<(Range<usize>, String)>,
+    strategy: Strategy,
+    note: Option<String>,
+) -> Result<Applied, Refusal> {
+    let added: usize = pieces.iter().map(|(_, piece)| piece.len()).sum();
+    let mut out = String::with_capacity(text.len() + added);
+    let mut done = 0;
+    let mut spans = Vec::with_capacity(pieces.len());
+    for (span, piece) in pieces {
+        // Deleting neighbouring last lines may claim the same line break twice.
+        let start = span.start.max(done);
+        out.push_str(text.get(done..start).unwrap_or_default());
+        out.push_str(&piece);
+        done = span.end.max(start);
+        spans.push(start..done);
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    if out == text {
+        return Err(Refusal::NoChange);
+    }
+    let line = line_at(text, spans.first().map_or(0, |span| span.start));
+    let count = u32::try_from(spans.len()).unwrap_or(u32::MAX);
+    Ok(Applied { text: out, strategy, line, count, note, spans })
 }
