@@ -1,0 +1,199 @@
+//! A check, and what several of them together say.
+
+use std::time::Duration;
+
+use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RelPath};
+use journeyman_workspace::WorkspaceError;
+
+/// How long a check of each kind may take. Types and lint are what a person waits for; builds and tests of
+/// large projects from a cold cache take minutes; a hung test must not hold a session for an hour.
+const TYPES_LIMIT: Duration = Duration::from_secs(300);
+const LINT_LIMIT: Duration = Duration::from_secs(300);
+const BUILD_LIMIT: Duration = Duration::from_secs(600);
+const TEST_LIMIT: Duration = Duration::from_secs(900);
+const SECURITY_LIMIT: Duration = Duration::from_secs(300);
+const CUSTOM_LIMIT: Duration = Duration::from_secs(900);
+
+/// One command that checks the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What it looks at.
+    pub kind: CheckKind,
+    /// The command, for `sh -c`, as a person would type it.
+    pub command: String,
+    /// Where it runs, relative to the root; `None` is the root.
+    pub directory: Option<RelPath>,
+    /// Which ecosystem it belongs to, such as `cargo`; `custom` for what the user named.
+    pub ecosystem: &'static str,
+    /// Why it was chosen, in a few words a person understands.
+    pub why: String,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Why it can't run here, if that is known beforehand: it becomes evidence of «not run».
+    pub blocked: Option<String>,
+}
+
+impl Check {
+    /// A check with its kind's time limit.
+    #[must_use]
+    pub fn new(
+        kind: CheckKind,
+        ecosystem: &'static str,
+        command: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            command: command.into(),
+            directory: None,
+            ecosystem,
+            why: why.into(),
+            timeout: time_limit(kind),
+            blocked: None,
+        }
+    }
+
+    /// The same check in `directory`.
+    #[must_use]
+    pub fn within(mut self, directory: Option<&RelPath>) -> Self {
+        self.directory = directory.cloned();
+        self
+    }
+
+    /// The same check, known not to be able to run for `reason`.
+    #[must_use]
+    pub fn blocked(mut self, reason: impl Into<String>) -> Self {
+        self.blocked = Some(reason.into());
+        self
+    }
+}
+
+/// How long a check of `kind` may take.
+fn time_limit(kind: CheckKind) -> Duration {
+    match kind {
+        CheckKind::Types => TYPES_LIMIT,
+        CheckKind::Lint => LINT_LIMIT,
+        CheckKind::Build => BUILD_LIMIT,
+        CheckKind::Test => TEST_LIMIT,
+        CheckKind::Security => SECURITY_LIMIT,
+        CheckKind::Custom => CUSTOM_LIMIT,
+    }
+}
+
+/// The checks that the user named, in their order; blank ones are left out.
+#[must_use]
+pub fn custom(commands: &[String]) -> Vec<Check> {
+    commands
+        .iter()
+        .map(|command| command.trim())
+        .filter(|command| !command.is_empty())
+        .map(|command| Check::new(CheckKind::Custom, "custom", command, "you named it"))
+        .collect()
+}
+
+/// What the evidence together says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Nothing failed, and what was meant to prove the change did run and pass.
+    Passed,
+    /// At least one check ran and failed.
+    Failed,
+    /// Nothing failed, but nothing proves the change either.
+    NothingRan,
+}
+
+/// Folds evidence into one word.
+///
+/// `Passed` takes more than the absence of failures: something passed, every check that the user named
+/// passed, and where the project has tests at least one test command passed. Types alone don't prove a
+/// change whose tests could not run.
+#[must_use]
+pub fn verdict(evidence: &[Evidence]) -> Verdict {
+    if evidence.iter().any(|one| one.outcome.failed()) {
+        return Verdict::Failed;
+    }
+    let passed = |one: &Evidence| one.outcome.passed();
+    let proves = |one: &&Evidence| matches!(one.kind, CheckKind::Test | CheckKind::Custom);
+    let named_did = evidence.iter().filter(|one| one.kind == CheckKind::Custom).all(passed);
+    let has_tests = evidence.iter().any(|one| proves(&one));
+    let tests_did = evidence.iter().filter(proves).any(passed);
+    if evidence.iter().any(passed) && named_did && (tests_did || !has_tests) {
+        Verdict::Passed
+    } else {
+        Verdict::NothingRan
+    }
+}
+
+/// Why checks could not be run at all. What concerns one check only is evidence, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The tree could not be compared before and after a check, so what it changes could not be undone.
+    #[error("the project's files can't be tracked around «{command}»: {source}")]
+    Workspace {
+        /// The check's command.
+        command: String,
+        /// What failed.
+        source: WorkspaceError,
+    },
+    /// Background work was torn down, as happens when the program is ending.
+    #[error("the checks were cut off: {0}")]
+    Stopped(String),
+}
+
+/// The outcome «not run».
+pub(crate) fn not_run(reason: impl Into<String>) -> CheckOutcome {
+    CheckOutcome::NotRun { reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::Enforcement;
+
+    use super::*;
+
+    fn evidence(kind: CheckKind, outcome: CheckOutcome) -> Evidence {
+        Evidence {
+            kind,
+            command: String::new(),
+            directory: None,
+            outcome,
+            duration_ms: 0,
+            enforcement: Enforcement::none(),
+            diagnostics: Vec::new(),
+            output: String::new(),
+        }
+    }
+
+    #[test]
+    fn verdict_table() {
+        use CheckKind::{Custom, Lint, Test, Types};
+        let pass = || CheckOutcome::Passed;
+        let fail = || CheckOutcome::Failed { exit_code: Some(1), reason: "exit code 1".into() };
+        let none = || not_run("no cargo");
+        let cases = [
+            (vec![], Verdict::NothingRan),
+            (vec![(Test, none())], Verdict::NothingRan),
+            (vec![(Test, pass())], Verdict::Passed),
+            (vec![(Types, pass())], Verdict::Passed),
+            (vec![(Types, pass()), (Test, none())], Verdict::NothingRan),
+            (vec![(Lint, none()), (Test, pass())], Verdict::Passed),
+            (vec![(Test, none()), (Test, pass())], Verdict::Passed),
+            (vec![(Test, pass()), (Custom, none())], Verdict::NothingRan),
+            (vec![(Types, fail()), (Test, none())], Verdict::Failed),
+            (vec![(Test, pass()), (Lint, fail())], Verdict::Failed),
+        ];
+        for (given, expected) in cases {
+            let shown = format!("{given:?}");
+            let given: Vec<Evidence> = given.into_iter().map(|(kind, how)| evidence(kind, how)).collect();
+            assert_eq!(verdict(&given), expected, "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_names_is_run_as_named() {
+        let checks = custom(&["  make smoke ".into(), " ".into(), "true && false".into()]);
+        let commands: Vec<&str> = checks.iter().map(|check| check.command.as_str()).collect();
+        assert_eq!(commands, ["make smoke", "true && false"]);
+        assert!(checks.iter().all(|check| check.kind == CheckKind::Custom && check.blocked.is_none()));
+    }
+}

@@ -1,0 +1,88 @@
+//! `path:line[:column]: message`, as most compilers and linters print, gcc and clang among them.
+
+use journeyman_protocol::{Diagnostic, RelPath, Severity};
+
+use super::Reader;
+use super::findings::Findings;
+use super::place::{Place, is_code, place, severity};
+
+/// Reads what no other reader claimed.
+pub(super) struct Generic;
+
+impl Reader for Generic {
+    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        if linker(line, findings) || assertion(line, findings) {
+            return true;
+        }
+        let Some(found) = place(line).filter(|found| !found.path.contains(char::is_whitespace)) else {
+            return false;
+        };
+        let Some(message) = found.rest.strip_prefix(": ").or_else(|| found.rest.strip_prefix(" - ")) else {
+            return false;
+        };
+        let Some(path) = findings.locate(found.path) else { return false };
+        findings.push(read(found, path, message.trim()));
+        true
+    }
+
+    fn finish(&mut self, _: &mut Findings<'_>) {}
+}
+
+/// Takes severity and code out of `message`, wherever the tool puts them.
+fn read(found: Place<'_>, path: RelPath, message: &str) -> Diagnostic {
+    let (severity, code, message) = severity(message).unwrap_or((Severity::Error, None, message));
+    let (code, message) = match code {
+        Some(code) => (Some(code), message),
+        None => match message.split_once(' ') {
+            Some((word, rest)) if is_code(word.trim_end_matches(':')) => {
+                (Some(word.trim_end_matches(':')), rest)
+            }
+            _ => trailing_code(message),
+        },
+    };
+    Diagnostic {
+        path: Some(path),
+        line: Some(found.line),
+        column: found.column,
+        severity,
+        code: code.map(str::to_owned),
+        message: message.to_owned(),
+    }
+}
+
+/// `… [return-value]`, `… [-Wunused]`: mypy's and gcc's way.
+fn trailing_code(message: &str) -> (Option<&str>, &str) {
+    let split = message.strip_suffix(']').and_then(|rest| rest.rsplit_once(" ["));
+    match split {
+        Some((text, code)) if !code.is_empty() && !code.contains(char::is_whitespace) => {
+            (Some(code), text.trim_end())
+        }
+        _ => (None, message),
+    }
+}
+
+/// `main.c:(.text+0x5): undefined reference to 'f'`: the linker knows the file, not the line.
+fn linker(line: &str, findings: &mut Findings<'_>) -> bool {
+    let Some((before, message)) = line.split_once("): undefined reference to ") else { return false };
+    let path = before.split_once(":(").and_then(|(path, _)| findings.locate(path.rsplit(": ").next()?));
+    findings.push(Diagnostic {
+        path,
+        line: None,
+        column: None,
+        severity: Severity::Error,
+        code: None,
+        message: format!("undefined reference to {message}"),
+    });
+    true
+}
+
+/// `prog: test.c:12: main: Assertion 'x == 1' failed.`
+fn assertion(line: &str, findings: &mut Findings<'_>) -> bool {
+    if !line.contains("Assertion ") || !line.contains(" failed") {
+        return false;
+    }
+    let Some((_, rest)) = line.split_once(": ") else { return false };
+    let Some(found) = place(rest).filter(|found| findings.locate(found.path).is_some()) else { return false };
+    findings.error_at(found, None, found.rest.trim_start_matches(':'));
+    true
+}

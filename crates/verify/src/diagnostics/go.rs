@@ -1,0 +1,87 @@
+//! Go: `go test`, `go vet`, `go build`.
+
+use std::collections::HashSet;
+
+use super::Reader;
+use super::findings::Findings;
+use super::place::place;
+
+/// Test helpers print a block of several lines a failure; the first ones say what differs.
+const MAX_MORE_LINES: usize = 6;
+
+/// Reads what the go command prints.
+#[derive(Default)]
+pub(super) struct Go {
+    test: Option<String>,
+    failed: Vec<String>,
+    panic: Option<String>,
+    more: usize,
+}
+
+impl Reader for Go {
+    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        let text = line.trim_start();
+        if let Some(rest) = text.strip_prefix("--- FAIL: ") {
+            let name = rest.split(" (").next().unwrap_or(rest).to_owned();
+            self.failed.push(name.clone());
+            self.test = Some(name);
+            self.more = 0;
+            return true;
+        }
+        if let Some(message) = line.strip_prefix("panic: ") {
+            self.panic = Some(message.trim_end_matches(" [recovered]").to_owned());
+            return true;
+        }
+        if self.panic.is_some() && line.starts_with('\t') {
+            return self.panic_frame(text, findings);
+        }
+        if line.starts_with("FAIL\t") || line.starts_with("ok  \t") || line.starts_with("# ") {
+            self.test = None;
+            return line.starts_with("FAIL\t") || line.starts_with("ok  \t");
+        }
+        let found = place(text.strip_prefix("vet: ").unwrap_or(text))
+            .filter(|place| place.path.ends_with(".go") && place.rest.starts_with(':'));
+        if let Some(place) = found {
+            let indented = line.len() > text.len();
+            let message = place.rest.trim_start_matches(':').trim();
+            let message = if message.is_empty() { "the test fails" } else { message };
+            findings.error_at(place, self.test.as_deref().filter(|_| indented), message);
+            self.more = if indented { MAX_MORE_LINES } else { 0 };
+            return true;
+        }
+        if self.more > 0 && line.starts_with("        ") {
+            findings.extend_last(text);
+            self.more -= 1;
+            return true;
+        }
+        self.more = 0;
+        false
+    }
+
+    fn finish(&mut self, findings: &mut Findings<'_>) {
+        if let Some(message) = self.panic.take() {
+            findings.error(self.test.as_deref(), &format!("panic: {message}"));
+        }
+        let failed = std::mem::take(&mut self.failed);
+        let parents: HashSet<&str> =
+            failed.iter().filter_map(|name| name.rsplit_once('/')).map(|(parent, _)| parent).collect();
+        for name in &failed {
+            if !findings.has_code(name) && !parents.contains(name.as_str()) {
+                findings.error(Some(name), "the test fails");
+            }
+        }
+    }
+}
+
+impl Go {
+    /// `\t/p/x.go:12 +0x1d`: the first one in the project is where the panic comes from.
+    fn panic_frame(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
+        let Some(place) = place(text).filter(|place| place.path.ends_with(".go")) else { return false };
+        if findings.locate(place.path).is_some()
+            && let Some(message) = self.panic.take()
+        {
+            findings.error_at(place, self.test.as_deref(), &format!("panic: {message}"));
+        }
+        true
+    }
+}

@@ -1,0 +1,298 @@
+//! JavaScript and TypeScript: tsc, eslint, jest, vitest, mocha, node's own test runner.
+
+use journeyman_protocol::{Diagnostic, RelPath, Severity};
+
+use super::Reader;
+use super::findings::Findings;
+use super::place::{Place, clip, number, parenthesised, place, severity};
+
+/// A matcher's message is two to four lines before its code frame.
+const MAX_MESSAGE_LINES: usize = 4;
+/// Test titles are short; what is longer is not one.
+const MAX_TITLE_BYTES: usize = 300;
+
+/// Reads what the usual tools of the JavaScript world print.
+#[derive(Default)]
+pub(super) struct JavaScript {
+    /// The file that eslint's rows belong to.
+    file: Option<RelPath>,
+    /// `path:line` alone on a line, as node prints above a syntax error.
+    before: Option<(String, u32)>,
+    failure: Option<Failure>,
+    tap: Option<Tap>,
+}
+
+/// A failed test or an uncaught error, waiting for the first frame in the project.
+struct Failure {
+    test: Option<String>,
+    lines: Vec<String>,
+    full: bool,
+}
+
+/// A `not ok` line and what its YAML block says.
+struct Tap {
+    test: String,
+    place: Option<(String, u32, Option<u32>)>,
+    message: Vec<String>,
+    in_message: bool,
+    only_through_subtests: bool,
+}
+
+impl Reader for JavaScript {
+    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        if self.tap.is_some() {
+            return self.tap_line(line.trim(), findings);
+        }
+        let text = line.trim_start();
+        if let Some(name) = text.strip_prefix("not ok ").and_then(|rest| rest.split_once(" - ")) {
+            let test = name.1.to_owned();
+            self.tap = Some(Tap {
+                test,
+                place: None,
+                message: Vec::new(),
+                in_message: false,
+                only_through_subtests: false,
+            });
+            return true;
+        }
+        if typescript(line, findings) || self.eslint(line, findings) {
+            return true;
+        }
+        if let Some(title) = title(line) {
+            self.flush(findings);
+            self.failure = Some(Failure { test: Some(title.to_owned()), lines: Vec::new(), full: false });
+            return true;
+        }
+        if let Some(frame) = frame(text) {
+            return self.frame(frame, findings);
+        }
+        if is_error(text) {
+            return self.error(text, findings);
+        }
+        if let Some(found) = place(line)
+            && found.rest.is_empty()
+            && found.column.is_none()
+            && !found.path.contains(char::is_whitespace)
+        {
+            self.before = Some((found.path.to_owned(), found.line));
+            return true;
+        }
+        self.message_line(text);
+        false
+    }
+
+    fn finish(&mut self, findings: &mut Findings<'_>) {
+        self.flush_tap(findings);
+        self.flush(findings);
+    }
+}
+
+impl JavaScript {
+    /// eslint's stylish form: a path on a line of its own, then indented rows.
+    fn eslint(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        if !line.starts_with(' ') {
+            self.file = None;
+            let may_be_path = line.len() <= MAX_TITLE_BYTES
+                && !line.contains([' ', ':', '('])
+                && line.rsplit('/').next().is_some_and(|name| name.contains('.'));
+            if may_be_path {
+                self.file = findings.locate(line);
+            }
+            return self.file.is_some();
+        }
+        let Some(path) = &self.file else { return false };
+        let Some((line_number, rest)) = number(line.trim_start()) else { return false };
+        let Some((column, rest)) = rest.strip_prefix(':').and_then(number) else { return false };
+        let rest = rest.trim_start();
+        let (severity, rest) = if let Some(rest) = rest.strip_prefix("error ") {
+            (Severity::Error, rest)
+        } else if let Some(rest) = rest.strip_prefix("warning ") {
+            (Severity::Warning, rest)
+        } else {
+            return false;
+        };
+        let (message, rule) = match rest.trim().rsplit_once("  ") {
+            Some((message, rule)) => (message.trim(), Some(rule.trim().to_owned())),
+            None => (rest.trim(), None),
+        };
+        findings.push(Diagnostic {
+            path: Some(path.clone()),
+            line: Some(line_number),
+            column: Some(column),
+            severity,
+            code: rule,
+            message: message.to_owned(),
+        });
+        true
+    }
+
+    /// `AssertionError [ERR_ASSERTION]: …`, `TypeError: …`.
+    fn error(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
+        if let Some((path, line)) = self.before.take()
+            && findings.locate(&path).is_some()
+        {
+            let test = self.failure.take().and_then(|failure| failure.test);
+            let place = Place { path: &path, line, column: None, rest: "" };
+            findings.error_at(place, test.as_deref(), text);
+            return true;
+        }
+        match &mut self.failure {
+            Some(failure) if failure.lines.is_empty() => failure.lines.push(text.to_owned()),
+            Some(failure) if failure.test.is_some() => self.message_line(text),
+            _ => {
+                self.flush(findings);
+                self.failure = Some(Failure { test: None, lines: vec![text.to_owned()], full: false });
+            }
+        }
+        true
+    }
+
+    fn message_line(&mut self, text: &str) {
+        let Some(failure) = &mut self.failure else { return };
+        let code_frame = text.starts_with(['>', '|'])
+            || number(text).is_some_and(|(_, rest)| rest.trim_start().starts_with('|'));
+        failure.full |= code_frame || failure.lines.len() >= MAX_MESSAGE_LINES;
+        if !failure.full && !text.is_empty() {
+            failure.lines.push(text.to_owned());
+        }
+    }
+
+    /// A stack frame: the first one in the project is where the failure is shown.
+    fn frame(&mut self, found: Place<'_>, findings: &mut Findings<'_>) -> bool {
+        let ours = !found.path.contains("node_modules/") && findings.locate(found.path).is_some();
+        match self.failure.take() {
+            Some(failure) if ours && !failure.lines.is_empty() => {
+                findings.error_at(found, failure.test.as_deref(), &failure.lines.join("; "));
+            }
+            other => {
+                self.failure = other;
+                if let Some(failure) = &mut self.failure {
+                    failure.full = true;
+                }
+            }
+        }
+        true
+    }
+
+    fn flush(&mut self, findings: &mut Findings<'_>) {
+        let Some(failure) = self.failure.take() else { return };
+        let told = failure.test.as_deref().is_some_and(|test| findings.has_code(test));
+        if told {
+            return;
+        }
+        if failure.lines.is_empty() {
+            if failure.test.is_some() {
+                findings.error(failure.test.as_deref(), "the test fails");
+            }
+        } else {
+            findings.error(failure.test.as_deref(), &failure.lines.join("; "));
+        }
+    }
+
+    fn tap_line(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
+        let ends =
+            text == "..." || text.starts_with("ok ") || text.starts_with("not ok ") || text.starts_with('#');
+        if ends {
+            self.flush_tap(findings);
+            // The line that ended an unfinished block begins something of its own.
+            return text == "..." || !text.starts_with("not ok ") || self.line(text, findings);
+        }
+        let Some(tap) = &mut self.tap else { return false };
+        if let Some(at) = text.strip_prefix("location: ") {
+            let at = at.trim_matches('\'');
+            tap.place = place(at).map(|found| (found.path.to_owned(), found.line, found.column));
+        } else if let Some(failure) = text.strip_prefix("failureType: ") {
+            tap.only_through_subtests = failure.contains("subtestsFailed");
+        } else if let Some(error) = text.strip_prefix("error: ") {
+            tap.in_message = error.starts_with('|');
+            if !tap.in_message {
+                tap.message.push(error.trim_matches('\'').to_owned());
+            }
+        } else if ["code:", "name:", "stack:", "expected:", "actual:"].iter().any(|key| text.starts_with(key))
+        {
+            tap.in_message = false;
+        } else if tap.in_message && !text.is_empty() && tap.message.len() < MAX_MESSAGE_LINES {
+            tap.message.push(text.to_owned());
+        }
+        true
+    }
+
+    fn flush_tap(&mut self, findings: &mut Findings<'_>) {
+        let Some(tap) = self.tap.take().filter(|tap| !tap.only_through_subtests) else { return };
+        let message =
+            if tap.message.is_empty() { "the test fails".to_owned() } else { tap.message.join("; ") };
+        match &tap.place {
+            Some((path, line, column)) => {
+                let place = Place { path, line: *line, column: *column, rest: "" };
+                findings.error_at(place, Some(&tap.test), &message);
+            }
+            None => findings.error(Some(&tap.test), &message),
+        }
+    }
+}
+
+/// `a.ts(3,5): error TS2322: …`, or `a.ts:3:5 - error TS2322: …` of the pretty form.
+fn typescript(line: &str, findings: &mut Findings<'_>) -> bool {
+    let read = |found: Option<Place<'_>>, separator: &str, findings: &mut Findings<'_>| {
+        let found = found?;
+        let (severity, code, message) = severity(found.rest.strip_prefix(separator)?)?;
+        let code = code.filter(|code| code.starts_with("TS"))?;
+        let path = findings.locate(found.path);
+        let inside = path.is_some();
+        findings.push(Diagnostic {
+            path,
+            line: inside.then_some(found.line),
+            column: found.column.filter(|_| inside),
+            severity,
+            code: Some(code.to_owned()),
+            message: message.to_owned(),
+        });
+        Some(())
+    };
+    if !line.contains(" TS") {
+        return false;
+    }
+    read(parenthesised(line), ": ", findings).or_else(|| read(place(line), " - ", findings)).is_some()
+}
+
+/// The heading of a failed test: jest's `●`, vitest's `FAIL a > b`, mocha's `1) a`, node's `✖`.
+fn title(line: &str) -> Option<&str> {
+    let text = line.trim_start();
+    let indented = text.len() < line.len();
+    let found = text
+        .strip_prefix("● ")
+        .or_else(|| text.strip_prefix("✖ ").filter(|rest| !is_summary(rest)).map(without_time))
+        .or_else(|| text.strip_prefix("FAIL  ").filter(|rest| rest.contains(" > ")))
+        .or_else(|| {
+            let (_, rest) = number(text).filter(|_| indented)?;
+            rest.strip_prefix(") ")
+        })?;
+    (!found.is_empty()).then(|| clip(found, MAX_TITLE_BYTES))
+}
+
+/// What eslint and node's reporter put behind the same cross as a failure.
+fn is_summary(rest: &str) -> bool {
+    rest.ends_with("failing tests:") || (rest.contains(" problem") && number(rest).is_some())
+}
+
+/// A title without the `(0.3ms)` after it.
+fn without_time(title: &str) -> &str {
+    title.rsplit_once(" (").filter(|(_, time)| time.ends_with("ms)")).map_or(title, |(title, _)| title)
+}
+
+/// `at f (/p/a.js:5:17)`, `at /p/a.js:5:17`, `❯ a.test.ts:5:17`.
+fn frame(text: &str) -> Option<Place<'_>> {
+    let rest = text.strip_prefix("at ").or_else(|| text.strip_prefix("❯ "))?;
+    let inner = match rest.rsplit_once('(') {
+        Some((_, inner)) => inner,
+        None => rest.rsplit(' ').next()?,
+    };
+    place(inner).filter(|found| found.column.is_some())
+}
+
+/// `SomethingError: …`, with a code in brackets perhaps.
+fn is_error(text: &str) -> bool {
+    let Some((head, _)) = text.split_once(": ") else { return false };
+    let name = head.split(" [").next().unwrap_or(head);
+    name.ends_with("Error") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+}

@@ -1,0 +1,207 @@
+//! Python: tracebacks, syntax errors, unittest and pytest.
+
+use super::Reader;
+use super::findings::Findings;
+use super::place::{Place, number, place};
+
+/// unittest prints a diff of the values after the error; its first lines say enough.
+const MAX_MORE_LINES: usize = 4;
+/// pytest explains an assertion in `E` lines; the first ones say what differs.
+const MAX_EXPLANATION_LINES: usize = 4;
+
+/// Reads what Python, unittest and pytest print.
+#[derive(Default)]
+pub(super) struct Python {
+    test: Option<String>,
+    in_traceback: bool,
+    /// The innermost frame in the project's own code.
+    frame: Option<(String, u32)>,
+    /// How many more lines belong to the newest finding's message.
+    more: usize,
+    /// pytest's `E` lines, waiting for their place.
+    explanation: Vec<String>,
+}
+
+impl Reader for Python {
+    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        if let Some(explained) = line.strip_prefix("E  ") {
+            self.explain(explained.trim(), findings);
+            return true;
+        }
+        if !self.explanation.is_empty() && !line.is_empty() {
+            return self.explanation_ends(line, findings);
+        }
+        if self.more > 0 {
+            self.more = if line.is_empty() || line.starts_with("---") || line.starts_with("===") {
+                0
+            } else {
+                findings.extend_last(line);
+                self.more - 1
+            };
+            return true;
+        }
+        if line.ends_with("Traceback (most recent call last):") {
+            self.in_traceback = true;
+            self.frame = None;
+            return true;
+        }
+        if let Some(frame) = frame(line.trim_start()) {
+            self.enter(frame, findings);
+            self.in_traceback = true;
+            return true;
+        }
+        if self.in_traceback && !line.is_empty() {
+            return self.traceback_line(line, findings);
+        }
+        self.heading(line)
+            || self.summary(line, findings)
+            || sorry(line, findings)
+            || self.pytest_place(line, findings)
+    }
+
+    fn finish(&mut self, findings: &mut Findings<'_>) {
+        self.explained(None, findings);
+    }
+}
+
+impl Python {
+    /// Remembers the innermost frame that is in the project.
+    fn enter(&mut self, (path, line): (&str, u32), findings: &Findings<'_>) {
+        if findings.locate(path).is_some() && !path.contains("site-packages/") {
+            self.frame = Some((path.to_owned(), line));
+        }
+    }
+
+    fn report(&mut self, message: &str, findings: &mut Findings<'_>) {
+        match &self.frame {
+            Some((path, line)) => {
+                let place = Place { path, line: *line, column: None, rest: "" };
+                findings.error_at(place, self.test.as_deref(), message);
+            }
+            None => findings.error(self.test.as_deref(), message),
+        }
+    }
+
+    /// A source line, or the exception that ends the traceback.
+    fn traceback_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        if line.starts_with([' ', '\t']) {
+            return true;
+        }
+        self.in_traceback = false;
+        if !is_exception(line) {
+            return false;
+        }
+        self.report(line, findings);
+        self.frame = None;
+        self.more = MAX_MORE_LINES;
+        true
+    }
+
+    fn explain(&mut self, explained: &str, findings: &Findings<'_>) {
+        if let Some(frame) = frame(explained) {
+            self.enter(frame, findings);
+        } else if self.explanation.len() < MAX_EXPLANATION_LINES && !explained.is_empty() {
+            self.explanation.push(explained.to_owned());
+        }
+    }
+
+    /// The first line after pytest's explanation: usually `tests/x.py:12: AssertionError`.
+    fn explanation_ends(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        let at = place(line).filter(|place| place.path.ends_with(".py") && place.rest.starts_with(':'));
+        self.explained(at, findings);
+        at.is_some() || self.heading(line) || self.summary(line, findings)
+    }
+
+    fn explained(&mut self, at: Option<Place<'_>>, findings: &mut Findings<'_>) {
+        if self.explanation.is_empty() {
+            return;
+        }
+        let message = std::mem::take(&mut self.explanation).join("; ");
+        match at {
+            Some(place) => findings.error_at(place, self.test.as_deref(), &message),
+            None => self.report(&message, findings),
+        }
+        self.frame = None;
+    }
+
+    /// Whose failure follows: `FAIL: test_add (tests.test_m.T.test_add)`, or pytest's underlined name.
+    fn heading(&mut self, line: &str) -> bool {
+        let unittest = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "));
+        if let Some((name, owner)) = unittest.and_then(|rest| rest.split_once(" (")) {
+            let owner = owner.split(')').next().unwrap_or_default();
+            let full = if owner.ends_with(name) { owner.to_owned() } else { format!("{owner}.{name}") };
+            self.test = Some(full);
+            return true;
+        }
+        if line.starts_with("___") && line.ends_with("___") {
+            self.test = Some(line.trim_matches(['_', ' ']).to_owned());
+            self.frame = None;
+            return true;
+        }
+        false
+    }
+
+    /// `FAILED tests/x.py::TestA::test_b - AssertionError: …` of pytest's short summary.
+    fn summary(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) else {
+            return false;
+        };
+        let (node, message) = rest.split_once(" - ").unwrap_or((rest, "the test fails"));
+        let (path, test) = node.split_once("::").unwrap_or((node, ""));
+        if !path.ends_with(".py") {
+            return false;
+        }
+        let located = findings.locate(path);
+        let name = test.replace("::", ".");
+        let bare = name.split('[').next().unwrap_or_default();
+        let told = [name.as_str(), bare, &format!("ERROR collecting {path}")]
+            .iter()
+            .any(|code| !code.is_empty() && findings.has_code_in(located.as_ref(), code));
+        if !told {
+            findings.push(journeyman_protocol::Diagnostic {
+                path: located,
+                line: None,
+                column: None,
+                severity: journeyman_protocol::Severity::Error,
+                code: (!name.is_empty()).then_some(name),
+                message: message.to_owned(),
+            });
+        }
+        true
+    }
+
+    /// `tests/test_x.py:3: in <module>` above pytest's explanation of an import error.
+    fn pytest_place(&mut self, line: &str, findings: &Findings<'_>) -> bool {
+        let Some(place) = place(line).filter(|place| place.path.ends_with(".py")) else { return false };
+        if !place.rest.starts_with(": in ") {
+            return false;
+        }
+        self.enter((place.path, place.line), findings);
+        true
+    }
+}
+
+/// `File "a.py", line 3, in f`.
+fn frame(text: &str) -> Option<(&str, u32)> {
+    let (path, rest) = text.strip_prefix("File \"")?.split_once("\", line ")?;
+    number(rest).map(|(line, _)| (path, line))
+}
+
+/// `ValueError: …`, `pkg.errors.Strange`: a dotted name, alone or before a colon.
+fn is_exception(line: &str) -> bool {
+    let name = line.split(": ").next().unwrap_or_default().trim_end_matches(':');
+    !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+        && !name.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// `Sorry: IndentationError: … (a.py, line 2)`, as `py_compile` words it.
+fn sorry(line: &str, findings: &mut Findings<'_>) -> bool {
+    let Some((message, at)) = line.strip_prefix("Sorry: ").and_then(|rest| rest.rsplit_once(" (")) else {
+        return false;
+    };
+    let Some((path, line)) = at.trim_end_matches(')').rsplit_once(", line ") else { return false };
+    let Some((line, _)) = number(line) else { return false };
+    findings.error_at(Place { path, line, column: None, rest: "" }, None, message);
+    true
+}

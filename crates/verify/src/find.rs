@@ -1,0 +1,287 @@
+//! Which checks a project has of its own.
+//!
+//! Every ecosystem is a pure function over a [`Project`]: what files there are, what they hold, which
+//! programs can be started. Nothing is executed to find out.
+
+mod cargo;
+mod go;
+mod make;
+mod node;
+mod python;
+
+use std::collections::BTreeSet;
+
+use journeyman_protocol::{CheckKind, RelPath};
+use journeyman_workspace::{Listing, StatKind, Workspace};
+
+use crate::Check;
+
+/// A change that spans more projects of one repository than this is checked in the first ones; each costs
+/// minutes. The others are listed as not run.
+const MAX_PROJECTS: usize = 4;
+/// A manifest larger than this is data, not a manifest.
+const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
+/// Without a manifest at the root and without changed files, projects are looked for this deep.
+const MAX_DEPTH_UNASKED: usize = 3;
+/// Files that make their directory a project.
+const MANIFESTS: [&str; 11] = [
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "pytest.ini",
+    "tox.ini",
+    "go.mod",
+    "GNUmakefile",
+    "makefile",
+    "Makefile",
+];
+/// Directories whose manifests are somebody else's, or bait for tests.
+const FOREIGN: [&[u8]; 8] = [
+    b"node_modules",
+    b"vendor",
+    b"third_party",
+    b"testdata",
+    b"fixtures",
+    b"target",
+    b"site-packages",
+    b".venv",
+];
+
+/// What the finders may ask.
+trait Project {
+    /// Whether there is a file at `path`, relative to the root.
+    fn has_file(&self, path: &RelPath) -> bool;
+
+    /// Whether there is a directory at `path`.
+    fn has_directory(&self, path: &RelPath) -> bool;
+
+    /// The text of the file at `path`, if it is there, is text, and isn't too large.
+    fn read(&self, path: &RelPath) -> Option<String>;
+
+    /// Whether a program of this name can be started.
+    fn has_program(&self, name: &str) -> bool;
+
+    /// The project's files, sorted.
+    fn files(&self) -> &[RelPath];
+
+    /// The files that were changed, if that is known.
+    fn changed(&self) -> &[RelPath];
+}
+
+/// One directory of a project, for the finders.
+struct Place<'a> {
+    project: &'a dyn Project,
+    directory: Option<&'a RelPath>,
+}
+
+impl Place<'_> {
+    /// `name` in this directory, as a path from the root.
+    fn path(&self, name: &str) -> Option<RelPath> {
+        match self.directory {
+            Some(directory) => directory.join(name).ok(),
+            None => RelPath::parse(name).ok(),
+        }
+    }
+
+    fn has_file(&self, name: &str) -> bool {
+        self.path(name).is_some_and(|path| self.project.has_file(&path))
+    }
+
+    fn has_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.has_file(name))
+    }
+
+    fn has_directory(&self, name: &str) -> bool {
+        self.path(name).is_some_and(|path| self.project.has_directory(&path))
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        self.project.read(&self.path(name)?)
+    }
+
+    fn has_program(&self, name: &str) -> bool {
+        self.project.has_program(name)
+    }
+
+    /// The project's files beneath this directory, by their path from it.
+    fn files(&self) -> impl Iterator<Item = &[u8]> {
+        beneath(self.project.files(), self.directory)
+    }
+
+    /// The changed files beneath this directory, by their path from it.
+    fn changed(&self) -> impl Iterator<Item = &[u8]> {
+        beneath(self.project.changed(), self.directory)
+    }
+
+    /// A check in this directory.
+    fn check(
+        &self,
+        kind: CheckKind,
+        ecosystem: &'static str,
+        command: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Check {
+        Check::new(kind, ecosystem, command, why).within(self.directory)
+    }
+}
+
+/// The paths beneath `directory`, by what follows it.
+fn beneath<'p>(paths: &'p [RelPath], directory: Option<&RelPath>) -> impl Iterator<Item = &'p [u8]> {
+    let prefix: Vec<u8> =
+        directory.map(|directory| [directory.as_bytes(), b"/"].concat()).unwrap_or_default();
+    paths.iter().filter_map(move |path| path.as_bytes().strip_prefix(prefix.as_slice()))
+}
+
+/// Finds the checks of the project at the workspace's root; where the root has none, those of the nearest
+/// projects beneath it. `tools` says whether a program can be found.
+#[must_use]
+pub fn find(workspace: &Workspace, listing: &Listing, tools: &dyn Fn(&str) -> bool) -> Vec<Check> {
+    find_for(workspace, listing, &[], tools)
+}
+
+/// Finds the checks that matter after `changed` files changed: those of the root first, then those of the
+/// nearest project above each changed file. Checks that are known not to be able to run are in the list
+/// with [`Check::blocked`] set, so that evidence says so. Ordered as they run.
+#[must_use]
+pub fn find_for(
+    workspace: &Workspace,
+    listing: &Listing,
+    changed: &[RelPath],
+    tools: &dyn Fn(&str) -> bool,
+) -> Vec<Check> {
+    in_project(&OnDisk { workspace, listing, changed, tools })
+}
+
+/// The finders over any [`Project`].
+fn in_project(project: &dyn Project) -> Vec<Check> {
+    let mut checks = in_directory(&Place { project, directory: None });
+    let further = further_directories(project, !checks.is_empty());
+    for (nth, directory) in further.iter().enumerate() {
+        let found = in_directory(&Place { project, directory: Some(directory) });
+        checks.extend(found.into_iter().map(|check| {
+            if nth < MAX_PROJECTS {
+                check
+            } else {
+                check.blocked(format!("only {MAX_PROJECTS} projects beneath the root are checked at a time"))
+            }
+        }));
+    }
+    // Stable: within a kind the root comes first.
+    checks.sort_by_key(|check| check.kind);
+    checks
+}
+
+/// The checks of one directory.
+fn in_directory(place: &Place<'_>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    checks.extend(cargo::find(place));
+    checks.extend(node::find(place));
+    checks.extend(python::find(place));
+    checks.extend(go::find(place));
+    let tested = checks.iter().any(|check| check.kind == CheckKind::Test && check.blocked.is_none());
+    if !tested {
+        // A Makefile beside another build system mostly calls it; where nothing else tests, it is the way.
+        checks.extend(make::find(place));
+    }
+    checks
+}
+
+/// Directories beneath the root with a manifest of their own, in the order of their paths.
+fn further_directories(project: &dyn Project, root_has_checks: bool) -> BTreeSet<RelPath> {
+    let mut directories = BTreeSet::new();
+    for changed in project.changed() {
+        let mut above = changed.parent();
+        while let Some(directory) = above {
+            if is_project(project, &directory) {
+                directories.insert(directory);
+                break;
+            }
+            above = directory.parent();
+        }
+    }
+    if !root_has_checks && directories.is_empty() {
+        let manifests = project.files().iter().filter(|path| {
+            MANIFESTS.iter().any(|name| path.file_name() == name.as_bytes())
+                && path.components().count() <= MAX_DEPTH_UNASKED
+        });
+        let all: BTreeSet<RelPath> = manifests.filter_map(RelPath::parent).collect();
+        // A project inside another project is that one's business.
+        directories = all.iter().filter(|one| !has_ancestor_in(one, &all)).cloned().collect();
+    }
+    directories.retain(|directory| {
+        !directory.components().any(|name| FOREIGN.contains(&name)) && !cargo::is_member(project, directory)
+    });
+    directories
+}
+
+fn has_ancestor_in(directory: &RelPath, all: &BTreeSet<RelPath>) -> bool {
+    let mut above = directory.parent();
+    while let Some(one) = above {
+        if all.contains(&one) {
+            return true;
+        }
+        above = one.parent();
+    }
+    false
+}
+
+fn is_project(project: &dyn Project, directory: &RelPath) -> bool {
+    MANIFESTS.iter().filter_map(|name| directory.join(name).ok()).any(|path| project.has_file(&path))
+}
+
+/// A project as the workspace shows it.
+struct OnDisk<'a> {
+    workspace: &'a Workspace,
+    listing: &'a Listing,
+    changed: &'a [RelPath],
+    tools: &'a dyn Fn(&str) -> bool,
+}
+
+impl OnDisk<'_> {
+    fn is(&self, path: &RelPath, kind: StatKind) -> bool {
+        // What can't be looked at is not there for a finder; nothing is decided by its absence alone.
+        matches!(self.workspace.stat(path), Ok(Some(stat)) if stat.kind == kind)
+    }
+}
+
+impl Project for OnDisk<'_> {
+    fn has_file(&self, path: &RelPath) -> bool {
+        self.is(path, StatKind::File)
+    }
+
+    fn has_directory(&self, path: &RelPath) -> bool {
+        self.is(path, StatKind::Directory)
+    }
+
+    fn read(&self, path: &RelPath) -> Option<String> {
+        let content = self.workspace.read(path, MAX_MANIFEST_BYTES).ok()?;
+        content.text().map(str::to_owned)
+    }
+
+    fn has_program(&self, name: &str) -> bool {
+        (self.tools)(name)
+    }
+
+    fn files(&self) -> &[RelPath] {
+        &self.listing.paths
+    }
+
+    fn changed(&self) -> &[RelPath] {
+        self.changed
+    }
+}
+
+/// `word` as one word of a POSIX shell.
+fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:@%=,".contains(&b);
+    if !word.is_empty() && word.bytes().all(plain) && !word.starts_with('-') {
+        return word.to_owned();
+    }
+    let word = if word.starts_with('-') { format!("./{word}") } else { word.to_owned() };
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! Go modules.
+
+use journeyman_protocol::CheckKind;
+
+use super::Place;
+use crate::Check;
+
+/// The name in evidence.
+const NAME: &str = "go";
+
+/// `go vet` type-checks every package with its tests and writes nothing; `go build ./...` would add
+/// nothing but a binary in the tree where there is one command.
+pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
+    if !place.has_file("go.mod") {
+        return Vec::new();
+    }
+    let checks = vec![
+        place.check(CheckKind::Types, NAME, "go vet ./...", "go.mod"),
+        place.check(CheckKind::Test, NAME, "go test ./...", "go.mod"),
+    ];
+    if place.has_program("go") {
+        return checks;
+    }
+    let reason = "go is not installed; https://go.dev/dl has it";
+    checks.into_iter().map(|check| check.blocked(reason)).collect()
+}

@@ -1,0 +1,219 @@
+//! What the end of a command means for a check.
+
+use std::time::Duration;
+
+use journeyman_protocol::{CheckKind, CheckOutcome, Diagnostic, Severity};
+use journeyman_sandbox::Outcome;
+
+use crate::Check;
+use crate::check::not_run;
+
+/// What POSIX shells exit with when a command can't be found, and when it can't be executed.
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTABLE: i32 = 126;
+/// What pytest, and unittest since Python 3.12, exit with when there was no test to run.
+const NO_TESTS: i32 = 5;
+/// A quoted line of output is cut to this many bytes.
+const MAX_QUOTE_BYTES: usize = 200;
+
+/// Judges how `check` ended, given its `output`. A note comes with a success that proves little.
+pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> (CheckOutcome, Option<Diagnostic>) {
+    match outcome {
+        Outcome::Exited(0) => passed(check, output),
+        Outcome::Exited(code) => (exited(check, *code, output), None),
+        Outcome::Signaled(signal) => (failed(None, format!("killed by signal {signal}")), None),
+        Outcome::TimedOut => (failed(None, format!("timed out after {}", seconds(check.timeout))), None),
+        Outcome::OutputLimit => (failed(None, "killed for flooding its output".to_owned()), None),
+        Outcome::Cancelled => (not_run("interrupted"), None),
+        Outcome::SetupFailed(reason) => (not_run(format!("the sandbox could not be set up: {reason}")), None),
+    }
+}
+
+fn seconds(limit: Duration) -> String {
+    format!("{} s", limit.as_secs())
+}
+
+fn failed(exit_code: Option<i32>, reason: String) -> CheckOutcome {
+    CheckOutcome::Failed { exit_code, reason }
+}
+
+fn passed(check: &Check, output: &str) -> (CheckOutcome, Option<Diagnostic>) {
+    if output.lines().any(|line| line.starts_with("Ran 0 tests in ")) {
+        return (not_run("no tests collected"), None);
+    }
+    let note = tests_missing(check.kind, output).map(|message| Diagnostic {
+        path: None,
+        line: None,
+        column: None,
+        severity: Severity::Note,
+        code: None,
+        message: message.to_owned(),
+    });
+    (CheckOutcome::Passed, note)
+}
+
+/// Says so when a test command succeeded without running a test.
+fn tests_missing(kind: CheckKind, output: &str) -> Option<&'static str> {
+    if !matches!(kind, CheckKind::Test | CheckKind::Custom) {
+        return None;
+    }
+    let mut counted = false;
+    let mut go_packages = false;
+    for line in output.lines().map(str::trim) {
+        // Cargo's and libtest's count, then that of node's two reporters.
+        let cargo = line.strip_prefix("running ").and_then(|rest| rest.split_once(" test")).map(|(n, _)| n);
+        let node = line.strip_prefix("# tests ").or_else(|| line.strip_prefix("ℹ tests "));
+        if let Some(count) = cargo.or(node).and_then(|count| count.parse::<u64>().ok()) {
+            if count > 0 {
+                return None;
+            }
+            counted = true;
+        }
+        if line.starts_with("ok  \t") && !line.ends_with("[no tests to run]") {
+            return None;
+        }
+        go_packages |= line.ends_with("[no test files]") || line.ends_with("[no tests to run]");
+    }
+    (counted || go_packages).then_some("it passed without running a single test")
+}
+
+fn exited(check: &Check, code: i32, output: &str) -> CheckOutcome {
+    if let Some(reason) = could_not_run(check, code, output) {
+        return not_run(reason);
+    }
+    failed(Some(code), format!("exit code {code}"))
+}
+
+/// The reason, when the exit code says nothing about the change.
+fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
+    let line_with = |part: &str| output.lines().rev().find(|line| line.contains(part)).map(quote);
+    match code {
+        NOT_FOUND => {
+            let said = line_with("not found").or_else(|| line_with("No such file"));
+            return Some(said.unwrap_or_else(|| "a program it needs is not installed".to_owned()));
+        }
+        NOT_EXECUTABLE => {
+            let said = line_with("ermission denied");
+            return Some(said.unwrap_or_else(|| "a program it needs can't be executed".to_owned()));
+        }
+        NO_TESTS if output.to_ascii_lowercase().contains("no tests ran") => {
+            return Some("no tests collected".to_owned());
+        }
+        _ => {}
+    }
+    // make reports the shell's 127 as an error of its own.
+    if output.lines().any(|line| line.starts_with("make") && line.ends_with("Error 127")) {
+        let said = line_with("not found").or_else(|| line_with("No such file"));
+        return Some(said.unwrap_or_else(|| "a program that the Makefile calls is not installed".to_owned()));
+    }
+    if let Some(module) = missing_runner(&check.command, output) {
+        return Some(format!("{module} is not installed for this Python"));
+    }
+    if output.contains("No tests found, exiting with code 1")
+        || output.contains("No test files found, exiting")
+    {
+        return Some("no tests found".to_owned());
+    }
+    if output.contains("no such command: `clippy`") || output.contains("'cargo-clippy' is not installed") {
+        return Some("clippy is not installed; `rustup component add clippy` installs it".to_owned());
+    }
+    // Cargo, while the sandbox keeps it off the network.
+    if output.contains("--offline was specified") || output.contains("in the offline mode") {
+        return Some(
+            "dependencies are not downloaded, and checks run offline; `cargo fetch` downloads them"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+/// The module of `python -m MODULE`, when Python says that there is none.
+fn missing_runner<'c>(command: &'c str, output: &str) -> Option<&'c str> {
+    let module = command.split_once(" -m ")?.1.split_whitespace().next()?;
+    let complaint = format!(": No module named {module}");
+    output
+        .lines()
+        .any(|line| line.ends_with(&complaint) && !line.starts_with("ModuleNotFoundError"))
+        .then_some(module)
+}
+
+fn quote(line: &str) -> String {
+    let line = line.trim();
+    line.get(..line.floor_char_boundary(MAX_QUOTE_BYTES)).unwrap_or(line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(command: &str, outcome: &Outcome, output: &str) -> String {
+        let check = Check::new(CheckKind::Test, "test", command, "");
+        match judge(&check, outcome, output) {
+            (CheckOutcome::Passed, None) => "passed".to_owned(),
+            (CheckOutcome::Passed, Some(note)) => format!("passed, but {}", note.message),
+            (CheckOutcome::Failed { reason, .. }, _) => format!("failed: {reason}"),
+            (CheckOutcome::NotRun { reason }, _) => format!("not run: {reason}"),
+        }
+    }
+
+    #[test]
+    fn judgement_table() {
+        use Outcome::{Cancelled, Exited, OutputLimit, SetupFailed, Signaled, TimedOut};
+        let zero = "passed, but it passed without running a single test";
+        let cases: &[(&str, Outcome, &str, &str)] = &[
+            ("x", Exited(0), "", "passed"),
+            ("x", Exited(1), "boo", "failed: exit code 1"),
+            ("x", Exited(5), "boo", "failed: exit code 5"),
+            ("x", Signaled(9), "", "failed: killed by signal 9"),
+            ("x", TimedOut, "", "failed: timed out after 900 s"),
+            ("x", OutputLimit, "", "failed: killed for flooding its output"),
+            ("x", Cancelled, "", "not run: interrupted"),
+            ("x", SetupFailed("mount".into()), "", "not run: the sandbox could not be set up: mount"),
+            ("x", Exited(127), "sh: 1: eslint: not found\n", "not run: sh: 1: eslint: not found"),
+            ("x", Exited(127), "", "not run: a program it needs is not installed"),
+            ("x", Exited(126), "sh: ./t: Permission denied", "not run: sh: ./t: Permission denied"),
+            (
+                "make test",
+                Exited(2),
+                "make: cppcheck: No such file or directory\nmake: *** [Makefile:2: test] Error 127",
+                "not run: make: cppcheck: No such file or directory",
+            ),
+            ("make test", Exited(2), "make: *** [Makefile:2: test] Error 1", "failed: exit code 2"),
+            ("cargo test", Exited(0), "running 0 tests\n\nrunning 0 tests\n", zero),
+            ("cargo test", Exited(0), "running 0 tests\n\nrunning 3 tests\n", "passed"),
+            ("node --test", Exited(0), "# tests 0\n# pass 0\n", zero),
+            ("go test ./...", Exited(0), "?   \tx\t[no test files]\n", zero),
+            ("go test ./...", Exited(0), "?   \tx\t[no test files]\nok  \tx/y\t0.1s\n", "passed"),
+            ("python3 -m pytest -q", Exited(5), "no tests ran in 0.01s", "not run: no tests collected"),
+            ("python3 -m unittest discover", Exited(5), "NO TESTS RAN", "not run: no tests collected"),
+            (
+                "python3 -m unittest discover",
+                Exited(0),
+                "Ran 0 tests in 0.000s\n\nOK",
+                "not run: no tests collected",
+            ),
+            (
+                "python3 -m pytest -q",
+                Exited(1),
+                "/usr/bin/python3: No module named pytest",
+                "not run: pytest is not installed for this Python",
+            ),
+            (
+                "python3 -m pytest -q",
+                Exited(1),
+                "E   ModuleNotFoundError: No module named 'pkg'",
+                "failed: exit code 1",
+            ),
+            ("npm test", Exited(1), "No tests found, exiting with code 1", "not run: no tests found"),
+            (
+                "cargo test",
+                Exited(101),
+                "error: ... but --offline was specified",
+                "not run: dependencies are not downloaded, and checks run offline; `cargo fetch` downloads them",
+            ),
+        ];
+        for (command, outcome, output, expected) in cases {
+            assert_eq!(word(command, outcome, output), *expected, "{command}: {output}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Running checks: in order, confined, between two snapshots of the tree.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_protocol::{
+    CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, FileChange, Needs, RelPath, SessionId,
+};
+use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Toolchains, clean};
+use journeyman_workspace::{ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError};
+use tokio_util::sync::CancellationToken;
+
+use crate::check::not_run;
+use crate::diagnostics::{beneath, parse};
+use crate::outcome::judge;
+use crate::{Check, VerifyError};
+
+/// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback quotes.
+const EVIDENCE_BYTES: usize = 16 * 1024;
+/// Output that is read for diagnostics: a build that prints more has its first and last errors in it.
+const CAPTURED_BYTES: usize = 1024 * 1024;
+/// Live output shown of one check; who wants more has the evidence.
+const LIVE_BYTES: usize = 256 * 1024;
+/// So many different printed paths are looked up; diagnostics name far fewer.
+const MAX_LOOKUPS: usize = 1_000;
+
+/// Bounds of a verification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunLimits {
+    /// Bytes of each check's output that its evidence keeps.
+    pub evidence_bytes: usize,
+    /// Bytes of each check's output that are read for diagnostics.
+    pub captured_bytes: usize,
+    /// A ceiling for every check's own time limit.
+    pub longest: Option<Duration>,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self { evidence_bytes: EVIDENCE_BYTES, captured_bytes: CAPTURED_BYTES, longest: None }
+    }
+}
+
+/// Where and how checks run.
+#[derive(Clone)]
+pub struct RunContext {
+    /// The project.
+    pub workspace: Arc<Workspace>,
+    /// What confines the commands.
+    pub sandbox: Arc<Sandbox>,
+    /// The host's compilers and interpreters.
+    pub toolchains: Arc<Toolchains>,
+    /// Bounds.
+    pub limits: RunLimits,
+    /// What must be enforced for a check to run.
+    pub needs: Needs,
+    /// The session that files changed by a check are journaled for.
+    pub session: SessionId,
+}
+
+/// What an observer sees of a verification.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// A check begins.
+    Started {
+        /// Which one, from 0.
+        index: usize,
+        /// Of how many.
+        of: usize,
+        /// The check.
+        check: Check,
+    },
+    /// It printed something; cleaned, and bounded in all.
+    Output {
+        /// Which one.
+        index: usize,
+        /// What it printed.
+        text: String,
+    },
+    /// It changed files that aren't ignored. They are journaled, so that undoing takes them back.
+    Changed {
+        /// Which one.
+        index: usize,
+        /// The files.
+        changes: Vec<FileChange>,
+    },
+    /// It has ended, or was not run.
+    Finished {
+        /// Which one.
+        index: usize,
+        /// What came of it.
+        evidence: Evidence,
+    },
+}
+
+/// Runs `checks` in the order given and gives one evidence for each, in the same order.
+///
+/// Once a check of a kind has failed, checks of later kinds are not run. Once `cancel` is cancelled, nothing
+/// more is run. What can't be run is evidence with the reason.
+///
+/// # Errors
+/// [`VerifyError`] when files can't be tracked around a check.
+pub async fn run(
+    checks: &[Check],
+    context: &RunContext,
+    cancel: CancellationToken,
+    observer: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Vec<Evidence>, VerifyError> {
+    let mut all = Vec::with_capacity(checks.len());
+    let mut failed: Option<CheckKind> = None;
+    for (index, check) in checks.iter().enumerate() {
+        let reason = match (&check.blocked, failed) {
+            _ if cancel.is_cancelled() => Some("interrupted".to_owned()),
+            (Some(reason), _) => Some(reason.clone()),
+            (None, Some(kind)) if kind != check.kind => Some(format!("not run because {kind} failed first")),
+            _ => None,
+        };
+        let evidence = match reason {
+            Some(reason) => evidence(check, not_run(reason), unused()),
+            None => {
+                observer(Progress::Started { index, of: checks.len(), check: check.clone() });
+                let mut check = check.clone();
+                check.timeout = context.limits.longest.map_or(check.timeout, |most| most.min(check.timeout));
+                one(index, &check, context, &cancel, observer).await?
+            }
+        };
+        if evidence.outcome.failed() {
+            failed.get_or_insert(check.kind);
+        }
+        observer(Progress::Finished { index, evidence: evidence.clone() });
+        all.push(evidence);
+    }
+    Ok(all)
+}
+
+/// Evidence without output.
+fn evidence(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> Evidence {
+    Evidence {
+        kind: check.kind,
+        command: check.command.clone(),
+        directory: check.directory.clone(),
+        outcome,
+        duration_ms: 0,
+        enforcement,
+        diagnostics: Vec::new(),
+        output: String::new(),
+    }
+}
+
+/// What is enforced while nothing runs.
+fn unused() -> Enforcement {
+    Enforcement { gaps: vec!["nothing ran".to_owned()], ..Enforcement::none() }
+}
+
+/// Runs one check between two snapshots.
+async fn one(
+    index: usize,
+    check: &Check,
+    context: &RunContext,
+    cancel: &CancellationToken,
+    observer: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Evidence, VerifyError> {
+    let before = begin(check, context).await?;
+    let ended = confined(index, check, context, cancel, observer).await;
+    let changes = end(check, context, before).await?;
+    if !changes.is_empty() {
+        observer(Progress::Changed { index, changes });
+    }
+    let completed = match ended {
+        Ok(completed) => completed,
+        Err(reason) => return Ok(evidence(check, not_run(reason), unused())),
+    };
+    let (outcome, note) = judge(check, &completed.outcome, &completed.combined.text);
+    let mut evidence = evidence(check, outcome, completed.enforcement);
+    evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
+    evidence.diagnostics.extend(note);
+    let text = completed.combined.text;
+    evidence.output = bounded(&text, context.limits.evidence_bytes);
+    if evidence.outcome.failed() {
+        evidence.diagnostics = read(text, check, context).await?;
+    }
+    Ok(evidence)
+}
+
+async fn begin(check: &Check, context: &RunContext) -> Result<TreeSnapshot, VerifyError> {
+    let workspace = Arc::clone(&context.workspace);
+    in_background(move || workspace.command_begin()).await?.map_err(|source| untracked(check, source))
+}
+
+async fn end(
+    check: &Check,
+    context: &RunContext,
+    before: TreeSnapshot,
+) -> Result<Vec<FileChange>, VerifyError> {
+    let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
+    let ended = in_background(move || workspace.command_end(before, &session, None)).await?;
+    ended.map_err(|source| untracked(check, source))
+}
+
+fn untracked(check: &Check, source: WorkspaceError) -> VerifyError {
+    VerifyError::Workspace { command: check.command.clone(), source }
+}
+
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, VerifyError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| VerifyError::Stopped(error.to_string()))
+}
+
+/// Runs the command itself; the error is the reason why it could not run.
+async fn confined(
+    index: usize,
+    check: &Check,
+    context: &RunContext,
+    cancel: &CancellationToken,
+    observer: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Completed, String> {
+    let request = request(check, context);
+    let mut running =
+        context.sandbox.spawn(request, cancel.clone()).await.map_err(|error| error.to_string())?;
+    let mut room = LIVE_BYTES;
+    while let Some(chunk) = running.next().await {
+        let Some(left) = room.checked_sub(chunk.bytes.len()) else { break };
+        room = left;
+        observer(Progress::Output { index, text: clean(&chunk.bytes) });
+    }
+    running.wait().await.map_err(|error| error.to_string())
+}
+
+/// The check as the sandbox takes it.
+fn request(check: &Check, context: &RunContext) -> Request {
+    /// Plain output, no prompts, no watching for changes, no caches beside the sources.
+    const PLAIN: [(&str, &str); 8] = [
+        ("CI", "1"),
+        ("NO_COLOR", "1"),
+        ("CARGO_TERM_COLOR", "never"),
+        ("RUST_BACKTRACE", "0"),
+        ("PY_COLORS", "0"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONPYCACHEPREFIX", "/tmp/pycache"),
+        ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+    ];
+    let root = context.workspace.root();
+    let mut request = Request::shell(root, &check.command).with_toolchains(&context.toolchains);
+    request.env.extend(PLAIN.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+    if let Some(directory) = &check.directory {
+        request.cwd = root.join(directory.as_path());
+    }
+    request.needs = context.needs;
+    request.limits =
+        Limits { wall: check.timeout, output_bytes: context.limits.captured_bytes, ..Limits::default() };
+    request
+}
+
+/// Reads the diagnostics of a failed check.
+async fn read(text: String, check: &Check, context: &RunContext) -> Result<Vec<Diagnostic>, VerifyError> {
+    let workspace = Arc::clone(&context.workspace);
+    let directory = check.directory.clone();
+    in_background(move || {
+        let known = RefCell::new(HashMap::new());
+        let locate = |printed: &str| {
+            if let Some(found) = known.borrow().get(printed) {
+                return Option::clone(found);
+            }
+            if known.borrow().len() >= MAX_LOOKUPS {
+                return None;
+            }
+            let found = locate(&workspace, directory.as_ref(), printed);
+            known.borrow_mut().insert(printed.to_owned(), found.clone());
+            found
+        };
+        parse(&text, &locate)
+    })
+    .await
+}
+
+/// The existing file that a tool means by `printed`: relative to where it ran, or to the root, or, as Go's
+/// tests print it, by a name that only one file has.
+fn locate(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
+    let is_file =
+        |path: &RelPath| matches!(workspace.stat(path), Ok(Some(stat)) if stat.kind == StatKind::File);
+    let from_here = beneath(workspace.root(), directory, printed).filter(is_file);
+    let found = from_here.or_else(|| beneath(workspace.root(), None, printed).filter(is_file));
+    if found.is_some() {
+        return found;
+    }
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    if !printed.ends_with(".go") || !printed.bytes().all(plain) {
+        return None;
+    }
+    let options = ListOptions {
+        under: directory.cloned(),
+        glob: Some(printed.to_owned()),
+        limit: 2,
+        ..ListOptions::default()
+    };
+    let mut paths = workspace.list(options).ok()?.paths.into_iter();
+    paths.next().filter(|_| paths.next().is_none())
+}
+
+/// Head and tail of `text`, about `limit` bytes in all, cut between lines where lines are short.
+fn bounded(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let half = limit / 2;
+    let head = text.get(..text.floor_char_boundary(half)).unwrap_or_default();
+    let head = head.rfind('\n').filter(|end| *end > half / 2).and_then(|end| head.get(..end)).unwrap_or(head);
+    let tail = text.get(text.ceil_char_boundary(text.len() - half)..).unwrap_or_default();
+    let tail =
+        tail.find('\n').filter(|end| *end < half / 2).and_then(|end| tail.get(end + 1..)).unwrap_or(tail);
+    let left_out = text.len() - head.len() - tail.len();
+    format!("{head}\n… {left_out} bytes left out …\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn output_keeps_head_and_tail() {
+        let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let kept = bounded(&lines, 100);
+        assert!(kept.starts_with("line 0\n") && kept.ends_with("line 99\n"), "{kept}");
+        assert!(kept.contains("bytes left out"));
+        assert_eq!(bounded("short", 100), "short");
+    }
+
+    proptest! {
+        #[test]
+        fn bounding_never_panics_and_holds(text in "\\PC{0,300}", limit in 0usize..200) {
+            prop_assert!(bounded(&text, limit).len() <= limit + 60);
+        }
+    }
+}
