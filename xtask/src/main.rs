@@ -1,2 +1,99 @@
-//! House-keeping tasks.
-fn main() {}
+//! `cargo xtask`: what keeps the house in order.
+//!
+//! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
+//! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences.
+//! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
+
+mod bench;
+mod dependencies;
+mod licences;
+mod sizes;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, bail};
+
+const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|all";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["check"] => check(),
+        ["house"] => house(),
+        ["bench", name] => bench::run(name),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository's root.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Everything CI runs.
+fn check() -> anyhow::Result<()> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    step("the house's own rules");
+    house()?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    cargo(&["test", "--workspace", "--locked"], &[])
+}
+
+fn house() -> anyhow::Result<()> {
+    let mut broken = dependencies::broken_rules(&root())?;
+    broken.extend(licences::broken_rules(&root())?);
+    broken.extend(sizes::broken_rules(&root())?);
+    for rule in &broken {
+        eprintln!("  {rule}");
+    }
+    if broken.is_empty() { Ok(()) } else { bail!("{} of the house's rules are broken", broken.len()) }
+}
+
+fn cargo(args: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
+    step(&format!("cargo {}", args.join(" ")));
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(args)
+        .envs(environment.iter().copied())
+        .current_dir(root())
+        .status()
+        .context("cargo could not be started")?;
+    if status.success() { Ok(()) } else { bail!("cargo {} failed ({status})", args.join(" ")) }
+}
+
+fn step(what: &str) {
+    eprintln!("── {what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dependency_table_holds() {
+        assert_eq!(dependencies::broken_rules(&root()).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn licences_are_permissive() {
+        assert_eq!(licences::broken_rules(&root()).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn files_and_functions_are_small() {
+        assert_eq!(sizes::broken_rules(&root()).unwrap(), Vec::<String>::new());
+    }
+}

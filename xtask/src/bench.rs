@@ -1,0 +1,45 @@
+//! The figures of `docs/benchmarks.md`, measured on the release binary.
+
+mod process;
+mod server;
+mod start;
+mod turns;
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+
+/// Runs a benchmark by name.
+pub(crate) fn run(name: &str) -> anyhow::Result<()> {
+    let jm = build()?;
+    match name {
+        "turns" => turns::run(&jm),
+        "start" => start::first_request(&jm),
+        "version" => start::version(&jm),
+        "all" => {
+            start::version(&jm)?;
+            start::first_request(&jm)?;
+            turns::run(&jm)
+        }
+        other => bail!("there is no benchmark «{other}»; there are turns, start, version, all"),
+    }
+}
+
+fn build() -> anyhow::Result<PathBuf> {
+    crate::cargo(&["build", "--release", "--locked", "--package", "journeyman"], &[])?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
+    Ok(target.join("release/jm"))
+}
+
+/// Minimum, median and maximum of some figures.
+pub(crate) fn spread(figures: &mut [f64]) -> String {
+    figures.sort_by(f64::total_cmp);
+    let at = |place: usize| figures.get(place).copied().unwrap_or_default();
+    format!(
+        "min {:.2}, median {:.2}, max {:.2}",
+        at(0),
+        at(figures.len() / 2),
+        at(figures.len().saturating_sub(1))
+    )
+}

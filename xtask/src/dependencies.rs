@@ -1,0 +1,92 @@
+//! Who may use whom.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+
+/// Direct dependencies between our crates. Fewer is fine; an arrow that isn't here is an architectural change.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("protocol", &[]),
+    ("edit", &["protocol"]),
+    ("policy", &["protocol"]),
+    ("store", &["protocol"]),
+    ("sandbox", &["protocol"]),
+    ("model", &["protocol"]),
+    ("workspace", &["protocol", "store", "sandbox"]),
+    ("context", &["protocol", "workspace"]),
+    ("verify", &["protocol", "policy", "sandbox", "workspace"]),
+    ("tools", &["protocol", "edit", "policy", "sandbox", "workspace"]),
+    (
+        "agent",
+        &[
+            "protocol",
+            "edit",
+            "policy",
+            "store",
+            "sandbox",
+            "model",
+            "workspace",
+            "context",
+            "verify",
+            "tools",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "protocol",
+            "edit",
+            "policy",
+            "store",
+            "sandbox",
+            "model",
+            "workspace",
+            "context",
+            "verify",
+            "tools",
+            "agent",
+        ],
+    ),
+];
+
+/// The package that has another name than its room.
+const BINARY: &str = "journeyman";
+const PREFIX: &str = "journeyman-";
+
+/// Reads `cargo metadata` of the tree.
+pub(crate) fn metadata(root: &Path) -> anyhow::Result<Metadata> {
+    MetadataCommand::new()
+        .manifest_path(root.join("Cargo.toml"))
+        .other_options(vec!["--locked".to_owned()])
+        .exec()
+        .context("cargo metadata")
+}
+
+/// Each arrow that the table doesn't have, and each crate that it doesn't know.
+pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
+    let metadata = metadata(root)?;
+    let mut broken = Vec::new();
+    for package in metadata.workspace_packages() {
+        let Some(room) = room(package.name.as_str()) else { continue };
+        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == room) else {
+            broken.push(format!(
+                "crate {room} is not in the table of who may use whom (xtask/src/dependencies.rs)"
+            ));
+            continue;
+        };
+        for dependency in package.dependencies.iter().filter(|one| one.kind != DependencyKind::Development) {
+            if let Some(used) = self::room(&dependency.name)
+                && !allowed.contains(&used)
+            {
+                broken.push(format!("crate {room} may not use {used}: arrows point down (ARCHITECTURE.md)"));
+            }
+        }
+    }
+    Ok(broken)
+}
+
+/// The room that a package is, or `None` for one that isn't ours.
+fn room(package: &str) -> Option<&str> {
+    if package == BINARY { Some("cli") } else { package.strip_prefix(PREFIX) }
+}
