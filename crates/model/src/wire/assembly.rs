@@ -4,6 +4,7 @@ use journeyman_protocol::{Block, CallId, Message, Role, StopReason, ToolUse};
 use serde_json::{Map, Value};
 
 use super::names::{self, Digest};
+use super::proof::Seal;
 use crate::{Delta, ModelError};
 
 /// The most blocks of one message. The busiest real replies have some dozens (parallel calls); a reply of
@@ -55,11 +56,6 @@ impl Assembly {
         std::mem::take(&mut self.deltas)
     }
 
-    /// Whether no block was begun.
-    pub(super) fn is_empty(&self) -> bool {
-        self.drafts.is_empty()
-    }
-
     /// Whether every block begun has ended.
     pub(super) fn all_closed(&self) -> bool {
         self.drafts.iter().all(|draft| !draft.open)
@@ -79,7 +75,9 @@ impl Assembly {
     pub(super) fn open_call(&mut self, id: &str, name: &str) -> Result<u32, ModelError> {
         let place = self.drafts.len();
         let taken = |wanted: &str| {
-            self.drafts.iter().any(|draft| matches!(&draft.piece, Piece::Call { id, .. } if id.as_str() == wanted))
+            self.drafts
+                .iter()
+                .any(|draft| matches!(&draft.piece, Piece::Call { id, .. } if id.as_str() == wanted))
         };
         let id = match id {
             "" => names::made_up_id(self.answer, place),
@@ -88,7 +86,8 @@ impl Assembly {
         };
         self.weigh(id.len().saturating_add(name.len()))?;
         let id = CallId::new(id);
-        let piece = Piece::Call { id: id.clone(), name: name.to_owned(), arguments: String::new(), proof: None };
+        let piece =
+            Piece::Call { id: id.clone(), name: name.to_owned(), arguments: String::new(), proof: None };
         let block = self.open(piece)?;
         self.deltas.push(Delta::CallStart { block, id, name: name.to_owned() });
         Ok(block)
@@ -112,13 +111,10 @@ impl Assembly {
         Ok(block)
     }
 
-    fn weigh(&mut self, more: usize) -> Result<(), ModelError> {
+    /// Counts bytes that are kept, also those beside the message.
+    pub(super) fn weigh(&mut self, more: usize) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(more);
-        if self.bytes > MAX_MESSAGE_BYTES {
-            let limit = MAX_MESSAGE_BYTES / (1024 * 1024);
-            return Err(ModelError::Protocol(format!("a reply of more than {limit} MiB")));
-        }
-        Ok(())
+        if self.bytes > MAX_MESSAGE_BYTES { Err(too_long()) } else { Ok(()) }
     }
 
     fn draft(&mut self, block: u32) -> Option<&mut Draft> {
@@ -198,6 +194,18 @@ impl Assembly {
         Ok(())
     }
 
+    /// More of a proof that comes in pieces.
+    pub(super) fn prove_more(&mut self, block: u32, seal: Seal, more: &str) -> Result<(), ModelError> {
+        match self.draft(block).map(|draft| &mut draft.piece) {
+            Some(Piece::Thinking { proof: Some(proof), .. }) => {
+                proof.push_str(more);
+                self.weigh(more.len())
+            }
+            _ if more.is_empty() => Ok(()),
+            _ => self.prove(block, seal.close(more)),
+        }
+    }
+
     /// A block is whole; only the first time counts.
     pub(super) fn close(&mut self, block: u32) {
         if let Some(draft) = self.draft(block)
@@ -225,13 +233,15 @@ impl Assembly {
             StopReason::ToolUse if !calls => StopReason::EndTurn,
             other => other,
         };
-        // Of a reply that was cut off, only the last block can be incomplete.
+        // Of a reply that was cut off, only the last block can be incomplete. One that only carries a proof
+        // may have been added after it.
         let cut_off = match &stop {
             StopReason::MaxTokens => Some("the output limit cut the arguments off"),
             StopReason::Refusal | StopReason::Other(_) => Some("the reply was broken off"),
             _ => None,
         };
-        let last = drafts.len().saturating_sub(1);
+        let shows = |draft: &Draft| !matches!(&draft.piece, Piece::Thinking { text, .. } if text.is_empty());
+        let last = drafts.iter().rposition(shows).unwrap_or(0);
         let content = drafts
             .into_iter()
             .enumerate()
@@ -239,6 +249,11 @@ impl Assembly {
             .collect();
         (Message { role: Role::Assistant, content }, stop)
     }
+}
+
+fn too_long() -> ModelError {
+    let limit = MAX_MESSAGE_BYTES / (1024 * 1024);
+    ModelError::Protocol(format!("a reply of more than {limit} MiB"))
 }
 
 impl Piece {

@@ -18,7 +18,7 @@ pub(super) struct Failure {
     /// `type`, `code`, `status` and `reason`, in lower case.
     words: Vec<String>,
     message: String,
-    /// Everything it said, in lower case, to look for phrases in.
+    /// Words, message and details in lower case, to look for phrases in.
     all: String,
 }
 
@@ -69,14 +69,23 @@ impl Failure {
         let message = message_of(error).or_else(|| message_of(outer)).unwrap_or_else(|| error.to_string());
         // A gateway's own message often says less than that of the provider behind it.
         let behind = error.pointer("/metadata/raw").and_then(Value::as_str).unwrap_or_default();
-        let message = if behind.is_empty() || message.contains(behind) { message } else { format!("{message}: {behind}") };
-        let all = format!("{} {}", words.join(" "), value).to_lowercase();
+        let message = if behind.is_empty() || message.contains(behind) {
+            message
+        } else {
+            format!("{message}: {behind}")
+        };
+        // Not the whole body: some servers repeat the request in it, and that may say anything.
+        let details = json::present(error, "details").map(Value::to_string).unwrap_or_default();
+        let all = format!("{} {message} {details}", words.join(" ")).to_lowercase();
         Self { status, words, message: bounded(&message), all }
     }
 
     /// Not JSON: a proxy's page, or plain text.
     fn plain(body: &str) -> Self {
-        let title = body.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>")).map(|(title, _)| title);
+        let title = body
+            .split_once("<title>")
+            .and_then(|(_, rest)| rest.split_once("</title>"))
+            .map(|(title, _)| title);
         let message = title.unwrap_or(body).trim();
         let message = if message.is_empty() { "no message" } else { message };
         Self { status: None, words: Vec::new(), message: bounded(message), all: body.to_lowercase() }
@@ -109,7 +118,9 @@ impl Failure {
             return ModelError::QuotaExceeded { message: self.message };
         }
         let moderated = status == 403 && self.says(&["flagged", "moderation"]);
-        if !moderated && (matches!(status, 401 | 403) || self.names(KEY_WORDS) || self.says(&["api key not valid"])) {
+        if !moderated
+            && (matches!(status, 401 | 403) || self.names(KEY_WORDS) || self.says(&["api key not valid"]))
+        {
             return ModelError::Unauthorized { message: self.message, advice: String::new() };
         }
         if status == 429 || self.names(RATE_WORDS) {
@@ -149,14 +160,28 @@ fn message_of(value: &Value) -> Option<String> {
     }
     ["message", "detail", "error", "msg", "title"].iter().find_map(|key| match value.get(key) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
-        Some(nested @ (Value::Object(_) | Value::Array(_))) => Some(nested.to_string()),
+        Some(Value::Array(faults)) => Some(faults.iter().map(fault).collect::<Vec<_>>().join("; ")),
+        Some(nested @ Value::Object(_)) => message_of(nested).or_else(|| Some(nested.to_string())),
         _ => None,
     })
 }
 
+/// One of the faults that validating servers list: where and what, without the input they repeat.
+fn fault(fault: &Value) -> String {
+    let what = message_of(fault).unwrap_or_else(|| fault.to_string());
+    let place: Vec<String> = json::elements(fault, "loc")
+        .iter()
+        .map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned))
+        .collect();
+    if place.is_empty() { what } else { format!("{}: {what}", place.join(".")) }
+}
+
 /// One line of bounded length without control characters.
 fn bounded(message: &str) -> String {
-    let words: Vec<&str> = message.split(|letter: char| letter.is_whitespace() || letter.is_control()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = message
+        .split(|letter: char| letter.is_whitespace() || letter.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
     json::shortened(&words.join(" "), LONGEST_MESSAGE)
 }
 
@@ -233,11 +258,64 @@ const UNKNOWN_MODEL: &[&str] = &[
     "not found for api version",
 ];
 
-const QUOTA_WORDS: &[&str] = &["insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"];
+const QUOTA_WORDS: &[&str] = &[
+    "insufficient_quota",
+    "billing_error",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "insufficient_balance",
+];
 /// Gemini says «you exceeded your current quota» of a minute's quota too; only the day's is used up.
-const QUOTA_PHRASES: &[&str] = &["credit balance is too low", "insufficient balance", "insufficient credits", "insufficient_quota", "requestsperday", "tokensperday", "used all available credits"];
-const KEY_WORDS: &[&str] = &["authentication_error", "permission_error", "invalid_api_key", "invalid_authentication", "permission_denied", "unauthenticated", "api_key_invalid"];
-const RATE_WORDS: &[&str] = &["rate_limit_error", "rate_limit_exceeded", "rate_limit_reached_error", "resource_exhausted", "too_many_requests"];
-const OVERLOAD_WORDS: &[&str] = &["overloaded_error", "overloaded", "engine_overloaded_error", "engine_overloaded", "server_overloaded", "server_is_overloaded", "slow_down", "unavailable", "unavailable_error", "service_unavailable"];
+const QUOTA_PHRASES: &[&str] = &[
+    "credit balance is too low",
+    "insufficient balance",
+    "insufficient credits",
+    "insufficient_quota",
+    "requestsperday",
+    "tokensperday",
+    "used all available credits",
+];
+const KEY_WORDS: &[&str] = &[
+    "authentication_error",
+    "permission_error",
+    "invalid_api_key",
+    "invalid_authentication",
+    "permission_denied",
+    "unauthenticated",
+    "api_key_invalid",
+];
+const RATE_WORDS: &[&str] = &[
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "rate_limit_reached_error",
+    "resource_exhausted",
+    "too_many_requests",
+];
+const OVERLOAD_WORDS: &[&str] = &[
+    "overloaded_error",
+    "overloaded",
+    "engine_overloaded_error",
+    "engine_overloaded",
+    "server_overloaded",
+    "server_is_overloaded",
+    "slow_down",
+    "unavailable",
+    "unavailable_error",
+    "service_unavailable",
+];
 /// The request's own fault, which a further try meets again.
-const REQUEST_WORDS: &[&str] = &["invalid_request_error", "invalid_request", "invalid_argument", "invalid_prompt", "bad_request", "badrequesterror", "not_found_error", "failed_precondition", "content_policy_violation", "cyber_policy", "image_parse_error", "invalid_image", "invalid_base64_image"];
+const REQUEST_WORDS: &[&str] = &[
+    "invalid_request_error",
+    "invalid_request",
+    "invalid_argument",
+    "invalid_prompt",
+    "bad_request",
+    "badrequesterror",
+    "not_found_error",
+    "failed_precondition",
+    "content_policy_violation",
+    "cyber_policy",
+    "image_parse_error",
+    "invalid_image",
+    "invalid_base64_image",
+];

@@ -55,30 +55,10 @@ impl Host {
     }
 }
 
-fn after_scheme(base_url: &str) -> &str {
-    base_url.split_once("://").map_or(base_url, |(_, rest)| rest)
-}
-
 fn host_name(base_url: &str) -> &str {
-    let authority = after_scheme(base_url).split(['/', '?', '#']).next().unwrap_or_default();
+    let after_scheme = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     // A bracketed IPv6 address is never one of the names above, so its colons don't matter.
     host.split(':').next().unwrap_or_default()
-}
-
-/// The path of a base URL without slashes at its ends.
-fn base_path(base_url: &str) -> &str {
-    after_scheme(base_url).split(['?', '#']).next().unwrap_or_default().split_once('/').map_or("", |(_, path)| path).trim_matches('/')
-}
-
-/// Whether a base URL has a path at all. `http://localhost:8080` has none, so the version's segment is
-/// added to it; `https://openrouter.ai/api/v1` has one and is taken as it is.
-pub(super) fn has_path(base_url: &str) -> bool {
-    !base_path(base_url).is_empty()
-}
-
-/// Whether the last segment of a base URL's path is a version, such as `v1` or `v1beta`.
-pub(super) fn ends_in_version(base_url: &str) -> bool {
-    let last = base_path(base_url).rsplit('/').next().unwrap_or_default();
-    last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }

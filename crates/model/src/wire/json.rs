@@ -53,14 +53,16 @@ pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String,
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// At most `limit` bytes of a text, cut between characters, with an ellipsis where something is missing.
-pub(super) fn shortened(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let mut end = limit;
+/// At most the first `limit` bytes of a text, cut between characters.
+pub(super) fn head(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
         end = end.saturating_sub(1);
     }
-    format!("{}…", text.get(..end).unwrap_or_default())
+    text.get(..end).unwrap_or_default()
+}
+
+/// As [`head`], with an ellipsis where something is missing.
+pub(super) fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit { text.to_owned() } else { format!("{}…", head(text, limit)) }
 }

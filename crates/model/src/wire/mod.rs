@@ -32,12 +32,12 @@ use crate::Wire;
 use crate::codec::Codec;
 
 /// The codec of a protocol, for the server at `base_url`: servers that speak the same protocol differ in
-/// what they accept (see [`host::Host`]), and a base URL may or may not end in the version's segment.
+/// what they accept (see [`host::Host`]).
 pub(crate) fn codec(wire: Wire, base_url: &str) -> Box<dyn Codec> {
     match wire {
-        Wire::Anthropic => Box::new(anthropic::Anthropic::new(base_url)),
+        Wire::Anthropic => Box::new(anthropic::Anthropic),
         Wire::Responses => Box::new(responses::Responses::new(base_url)),
         Wire::Chat => Box::new(chat::Chat::new(base_url)),
-        Wire::Gemini => Box::new(gemini::Gemini::new(base_url)),
+        Wire::Gemini => Box::new(gemini::Gemini),
     }
 }

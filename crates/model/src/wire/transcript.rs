@@ -24,7 +24,9 @@ pub(super) struct Turn<'a> {
 impl<'a> Turn<'a> {
     /// The calls of the turn, in order.
     pub(super) fn calls(&self) -> impl Iterator<Item = &'a ToolUse> + '_ {
-        self.blocks.iter().filter_map(|block| if let Block::ToolUse(call) = block { Some(call) } else { None })
+        self.blocks
+            .iter()
+            .filter_map(|block| if let Block::ToolUse(call) = block { Some(call) } else { None })
     }
 }
 
@@ -66,7 +68,9 @@ pub(super) fn turns<'a>(
     match turns.first() {
         None => return Err(refused("the conversation is empty")),
         Some(first) if first.role == Role::Assistant => {
-            return Err(refused("the conversation begins with the assistant; its first message is the user's"));
+            return Err(refused(
+                "the conversation begins with the assistant; its first message is the user's",
+            ));
         }
         Some(_) => {}
     }
@@ -107,7 +111,11 @@ fn answer_calls(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
         for block in &turn.blocks {
             let Block::ToolResult { id, .. } = block else { continue };
             match places.get(id).and_then(|place| answered.get_mut(*place)) {
-                None => return Err(refused(format!("the tool result «{id}» answers no call of the message before it"))),
+                None => {
+                    return Err(refused(format!(
+                        "the tool result «{id}» answers no call of the message before it"
+                    )));
+                }
                 Some(true) => return Err(refused(format!("the tool call «{id}» has two results"))),
                 Some(seen) => *seen = true,
             }

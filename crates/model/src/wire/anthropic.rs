@@ -1,0 +1,282 @@
+//! Anthropic Messages, `POST /v1/messages`.
+//!
+//! Source: Anthropic's API reference, version 2023-06-01, with extended and adaptive thinking, prompt
+//! caching and streaming. Spoken by other servers too, which know less: the least is sent.
+
+mod stream;
+
+use journeyman_protocol::{Block, ImageData, ResultPart, Role};
+use serde_json::{Map, Value, json};
+
+use super::names::{self, IdRule};
+use super::proof::Seal;
+use super::transcript::{self, Turn};
+use super::{effort, failure, json};
+use crate::codec::{Codec, Decoder, Encoded};
+use crate::{ModelError, ModelRequest, Secret, Thinking};
+
+/// The version of the protocol that this module speaks.
+const VERSION: &str = "2023-06-01";
+
+/// `max_tokens` has to be sent. 32,000 is the least that any Claude since 3.7 can write (Opus 4); the
+/// smaller numbers are the limits of the older ones. A model of another name may be anything: 8,192 is
+/// what the servers that imitate the protocol take everywhere.
+const LONGEST_NOW: u64 = 32_000;
+const LONGEST_CLAUDE_3_5: u64 = 8_192;
+const LONGEST_CLAUDE_3: u64 = 4_096;
+const LONGEST_OTHER: u64 = 8_192;
+
+/// The smallest thinking budget that the protocol takes.
+const LEAST_BUDGET: u64 = 1_024;
+/// What is left for the answer of a limit that thinking counts against.
+const LEAST_ANSWER: u64 = 1_024;
+
+/// Of the four cache markers that a request may carry, those for system parts; one is for the tools and one
+/// for the conversation.
+const SYSTEM_MARKERS: usize = 2;
+
+/// The codec.
+#[derive(Debug)]
+pub(super) struct Anthropic;
+
+impl Codec for Anthropic {
+    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
+        let turns = transcript::turns(&request.messages, proves)?;
+        let limit = request.max_output.map_or_else(|| default_limit(&request.model), |tokens| tokens.0);
+        let mut body = json::object([
+            ("model", json!(request.model)),
+            ("max_tokens", json!(limit)),
+            ("stream", json!(true)),
+        ]);
+        let thinks = request
+            .thinking
+            .is_some_and(|thinking| think(&mut body, thinking, &request.model, limit, &turns));
+        // A thinking model takes no other temperature than its own.
+        if !thinks {
+            if let Some(temperature) = request.temperature {
+                body.insert("temperature".to_owned(), json!(temperature));
+            }
+            if let Some(top_p) = request.top_p {
+                body.insert("top_p".to_owned(), json!(top_p));
+            }
+        }
+        if !request.tools.is_empty() {
+            body.insert("tools".to_owned(), tools(request));
+        }
+        let system = system(request);
+        if !system.is_empty() {
+            body.insert("system".to_owned(), Value::Array(system));
+        }
+        body.insert("messages".to_owned(), Value::Array(messages(&turns)));
+        Ok(Encoded { path: "/v1/messages".to_owned(), body: Value::Object(body) })
+    }
+
+    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)> {
+        vec![("x-api-key", key.reveal().to_owned())]
+    }
+
+    fn fixed_headers(&self) -> Vec<(&'static str, String)> {
+        vec![("anthropic-version", VERSION.to_owned())]
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(stream::Reader::default())
+    }
+
+    fn error(&self, status: u16, body: &[u8]) -> ModelError {
+        failure::refused(status, body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/v1/models?limit=1000"
+    }
+
+    fn model_names(&self, body: &Value) -> Vec<String> {
+        json::elements(body, "data")
+            .iter()
+            .filter_map(|model| json::text(model, "id"))
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+fn default_limit(model: &str) -> u64 {
+    match claude(model) {
+        None => LONGEST_OTHER,
+        Some(version) if version >= (3, 7) => LONGEST_NOW,
+        Some(version) if version >= (3, 5) => LONGEST_CLAUDE_3_5,
+        Some(_) => LONGEST_CLAUDE_3,
+    }
+}
+
+/// A Claude's version.
+fn claude(model: &str) -> Option<(u32, u32)> {
+    if model.contains("claude") { effort::version(model) } else { None }
+}
+
+/// Asks for thinking in the form that the model knows, and says whether it did: adaptive with an effort
+/// since Claude 4.6 (newer ones refuse budgets), a budget before and with models of other names, nothing
+/// for a Claude before 3.7, which can't think.
+fn think(
+    body: &mut Map<String, Value>,
+    thinking: Thinking,
+    model: &str,
+    limit: u64,
+    turns: &[Turn<'_>],
+) -> bool {
+    match claude(model) {
+        Some(version) if version >= (4, 6) => {
+            // Since Claude 4.7 thinking is hidden unless asked for.
+            body.insert("thinking".to_owned(), json!({"type": "adaptive", "display": "summarized"}));
+            body.insert("output_config".to_owned(), json!({"effort": effort::word(thinking)}));
+            true
+        }
+        Some(version) if version < (3, 7) => false,
+        _ => {
+            let most = limit.saturating_sub(LEAST_ANSWER);
+            if most < LEAST_BUDGET || lacks_thinking(turns) {
+                return false;
+            }
+            let budget = u64::from(effort::budget(thinking)).clamp(LEAST_BUDGET, most);
+            body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": budget}));
+            true
+        }
+    }
+}
+
+/// With a thinking budget the API insists that the turn whose calls are being answered begins with thinking.
+/// It doesn't where another model made the calls, so this one has to go on without.
+fn lacks_thinking(turns: &[Turn<'_>]) -> bool {
+    let newest = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
+    newest.is_some_and(|turn| {
+        let answered_last = turns
+            .last()
+            .is_some_and(|last| last.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })));
+        answered_last && !turn.blocks.iter().any(|block| proves(block))
+    })
+}
+
+/// Whether a thinking block came from this protocol and goes back to it.
+fn proves(block: &Block) -> bool {
+    let Block::Thinking { signature, .. } = block else { return false };
+    let sealed = signature.as_deref();
+    Seal::Anthropic.open(sealed).is_some() || Seal::AnthropicRedacted.open(sealed).is_some()
+}
+
+fn mark(block: &mut Value) {
+    if let Some(members) = block.as_object_mut() {
+        members.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+    }
+}
+
+fn tools(request: &ModelRequest) -> Value {
+    let mut tools: Vec<Value> = request
+        .tools
+        .iter()
+        .map(|tool| json!({"name": names::tool_name(&tool.name), "description": tool.description, "input_schema": tool.input_schema}))
+        .collect();
+    if let Some(last) = tools.last_mut() {
+        mark(last);
+    }
+    Value::Array(tools)
+}
+
+fn system(request: &ModelRequest) -> Vec<Value> {
+    let parts = request.system.iter().filter(|part| !part.text.trim().is_empty());
+    let mut markers = parts.clone().filter(|part| part.cache).count();
+    parts
+        .map(|part| {
+            let mut block = json!({"type": "text", "text": part.text});
+            if part.cache {
+                // The latest ones cover the most.
+                if markers <= SYSTEM_MARKERS {
+                    mark(&mut block);
+                }
+                markers = markers.saturating_sub(1);
+            }
+            block
+        })
+        .collect()
+}
+
+fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
+    let newest_user = turns.iter().rposition(|turn| turn.role == Role::User);
+    let last = turns.len().saturating_sub(1);
+    turns
+        .iter()
+        .enumerate()
+        .map(|(place, turn)| {
+            let mut content: Vec<Value> =
+                turn.blocks.iter().filter_map(|block| encode_block(block)).collect();
+            if Some(place) == newest_user
+                && let Some(newest) = content.last_mut()
+            {
+                mark(newest);
+            }
+            let role = match turn.role {
+                Role::User => "user",
+                Role::Assistant => {
+                    if place == last {
+                        trim_end(&mut content);
+                    }
+                    "assistant"
+                }
+            };
+            json!({"role": role, "content": content})
+        })
+        .collect()
+}
+
+/// A conversation that ends with the assistant's own words (a paused turn) may not end in white space.
+fn trim_end(content: &mut [Value]) {
+    if let Some(Value::String(text)) = content.last_mut().and_then(|block| block.get_mut("text")) {
+        text.truncate(text.trim_end().len());
+    }
+}
+
+fn encode_block(block: &Block) -> Option<Value> {
+    Some(match block {
+        Block::Text { text } => json!({"type": "text", "text": text}),
+        Block::Image(image) => encode_image(image),
+        Block::Thinking { text, signature } => {
+            let sealed = signature.as_deref();
+            if let Some(data) = Seal::AnthropicRedacted.open(sealed) {
+                json!({"type": "redacted_thinking", "data": data})
+            } else {
+                json!({"type": "thinking", "thinking": text, "signature": Seal::Anthropic.open(sealed)?})
+            }
+        }
+        Block::ToolUse(call) => json!({
+            "type": "tool_use",
+            "id": names::call_id(call.id.as_str(), IdRule::Common),
+            "name": names::tool_name(&call.name),
+            "input": transcript::input_object(call),
+        }),
+        Block::ToolResult { id, content, is_error } => {
+            let mut parts: Vec<Value> = content
+                .iter()
+                .filter_map(|part| match part {
+                    ResultPart::Text { text } if text.trim().is_empty() => None,
+                    ResultPart::Text { text } => Some(json!({"type": "text", "text": text})),
+                    ResultPart::Image(image) => Some(encode_image(image)),
+                })
+                .collect();
+            if parts.is_empty() {
+                parts.push(json!({"type": "text", "text": transcript::result_text(&[], false, "")}));
+            }
+            let mut result = json!({
+                "type": "tool_result",
+                "tool_use_id": names::call_id(id.as_str(), IdRule::Common),
+                "content": parts,
+            });
+            if *is_error && let Some(members) = result.as_object_mut() {
+                members.insert("is_error".to_owned(), Value::Bool(true));
+            }
+            result
+        }
+    })
+}
+
+fn encode_image(image: &ImageData) -> Value {
+    json!({"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}})
+}

@@ -1,0 +1,225 @@
+//! OpenAI Chat Completions, `POST /v1/chat/completions`, which most other servers speak.
+//!
+//! Source: OpenAI's API reference, and the documents of DeepSeek, OpenRouter, Mistral, vLLM, llama.cpp and
+//! Ollama where they add to it. What a server is sent depends on its [`Host`]: one that isn't known gets the
+//! least that all of them understand (`max_tokens`, arguments that are an object, no cache key). `strict` of
+//! a tool is left out: its default here is what we want.
+
+mod stream;
+
+use journeyman_protocol::{Block, ResultPart, Role, ToolUse};
+use serde_json::{Map, Value, json};
+
+use super::host::Host;
+use super::names;
+use super::proof::Seal;
+use super::responses::{LONGEST_CACHE_KEY, arguments, data_url, openai_model_names, system_text};
+use super::transcript::{self, Turn};
+use super::{effort, failure, json};
+use crate::codec::{Codec, Decoder, Encoded};
+use crate::{ModelError, ModelRequest, Secret, Thinking};
+
+/// Where the images of a result are, as the model reads it.
+const IMAGES_FOLLOW: &str = "(the image follows in the next message)";
+
+/// The codec.
+#[derive(Debug)]
+pub(super) struct Chat {
+    host: Host,
+}
+
+impl Chat {
+    /// For the server at a base URL.
+    pub(super) fn new(base_url: &str) -> Self {
+        Self { host: Host::of(base_url) }
+    }
+}
+
+impl Codec for Chat {
+    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
+        let turns = transcript::turns(&request.messages, |block| self.proves(block))?;
+        let mut body = json::object([("model", json!(request.model)), ("stream", json!(true))]);
+        let mut add = |key: &str, value: Value| {
+            body.insert(key.to_owned(), value);
+        };
+        // Mistral refuses the member and counts anyway.
+        if self.host != Host::Mistral {
+            add("stream_options", json!({"include_usage": true}));
+        }
+        if let Some(limit) = request.max_output {
+            let key =
+                if matches!(self.host, Host::OpenAi { .. }) { "max_completion_tokens" } else { "max_tokens" };
+            add(key, json!(limit.0));
+        }
+        if let Some(temperature) = request.temperature {
+            add("temperature", json!(temperature));
+        }
+        if let Some(top_p) = request.top_p {
+            add("top_p", json!(top_p));
+        }
+        match (self.host, request.thinking) {
+            (Host::OpenRouter, Some(Thinking::Budget(tokens))) => {
+                add("reasoning", json!({"max_tokens": tokens}))
+            }
+            (Host::OpenRouter, Some(thinking)) => add("reasoning", json!({"effort": effort::word(thinking)})),
+            (_, Some(thinking)) => add("reasoning_effort", json!(effort::word(thinking))),
+            (_, None) => {}
+        }
+        if let (Host::OpenAi { .. }, Some(session)) = (self.host, &request.session) {
+            add("prompt_cache_key", json!(json::head(session, LONGEST_CACHE_KEY)));
+        }
+        if !request.tools.is_empty() {
+            let tools = request.tools.iter().map(|tool| {
+                json!({"type": "function", "function": {
+                    "name": names::tool_name(&tool.name),
+                    "description": tool.description,
+                    "parameters": tool.input_schema,
+                }})
+            });
+            add("tools", tools.collect());
+        }
+        let mut messages = Vec::new();
+        let system = system_text(request);
+        if !system.is_empty() {
+            messages.push(json!({"role": "system", "content": system}));
+        }
+        for turn in &turns {
+            match turn.role {
+                Role::User => self.user(turn, &mut messages),
+                Role::Assistant => messages.push(self.assistant(turn)),
+            }
+        }
+        add("messages", Value::Array(messages));
+        Ok(Encoded { path: "/v1/chat/completions".to_owned(), body: Value::Object(body) })
+    }
+
+    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)> {
+        self.host.auth(key.reveal())
+    }
+
+    fn fixed_headers(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(stream::Reader::default())
+    }
+
+    fn error(&self, status: u16, body: &[u8]) -> ModelError {
+        failure::refused(status, body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/v1/models"
+    }
+
+    fn model_names(&self, body: &Value) -> Vec<String> {
+        openai_model_names(body)
+    }
+}
+
+impl Chat {
+    /// Whether thinking goes back to this server. By default it doesn't: OpenAI has no place for it, and most
+    /// templates of local models drop it.
+    fn proves(&self, block: &Block) -> bool {
+        let Block::Thinking { text, signature } = block else { return false };
+        match self.host {
+            Host::ReasoningBack => !text.is_empty(),
+            Host::OpenAi { .. } | Host::Mistral => false,
+            // Only a server that sends details knows what to do with them.
+            Host::OpenRouter | Host::Other => Seal::Chat.open(signature.as_deref()).is_some(),
+        }
+    }
+
+    fn user(&self, turn: &Turn<'_>, messages: &mut Vec<Value>) {
+        let mut parts = Vec::new();
+        for block in &turn.blocks {
+            match block {
+                Block::ToolResult { id, content, is_error } => {
+                    messages.push(json!({
+                        "role": "tool",
+                        "tool_call_id": names::call_id(id.as_str(), self.host.id_rule()),
+                        "content": transcript::result_text(content, *is_error, IMAGES_FOLLOW),
+                    }));
+                    parts.extend(content.iter().filter_map(|part| match part {
+                        ResultPart::Image(image) => Some(image_part(&data_url(image))),
+                        ResultPart::Text { .. } => None,
+                    }));
+                }
+                Block::Text { text } => parts.push(json!({"type": "text", "text": text})),
+                Block::Image(image) => parts.push(image_part(&data_url(image))),
+                Block::Thinking { .. } | Block::ToolUse(_) => {}
+            }
+        }
+        if parts.is_empty() {
+            return;
+        }
+        // Many servers and templates take a plain string only; parts are for images.
+        let texts: Option<Vec<&str>> =
+            parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect();
+        let plain = texts.map(|texts| texts.join("\n\n"));
+        let content = plain.map_or(Value::Array(parts), Value::String);
+        messages.push(json!({"role": "user", "content": content}));
+    }
+
+    fn assistant(&self, turn: &Turn<'_>) -> Value {
+        let mut texts = Vec::new();
+        let mut thinking = String::new();
+        let mut details = Vec::new();
+        let mut calls = Vec::new();
+        for block in &turn.blocks {
+            match block {
+                Block::Text { text } => texts.push(text.as_str()),
+                Block::Thinking { text, signature } => {
+                    thinking.push_str(text);
+                    if let Some(Value::Array(more)) = opened(signature.as_deref()) {
+                        details.extend(more);
+                    }
+                }
+                Block::ToolUse(call) => calls.push(self.call(call)),
+                Block::Image(_) | Block::ToolResult { .. } => {}
+            }
+        }
+        let content = if texts.is_empty() { Value::Null } else { Value::String(texts.join("\n\n")) };
+        let mut message = json::object([("role", json!("assistant")), ("content", content)]);
+        // Such a server wants the member with every call, even where there was no thinking.
+        if self.host == Host::ReasoningBack && !calls.is_empty() {
+            message.insert("reasoning_content".to_owned(), Value::String(thinking));
+        }
+        if !details.is_empty() && self.host != Host::ReasoningBack {
+            message.insert("reasoning_details".to_owned(), Value::Array(details));
+        }
+        if !calls.is_empty() {
+            message.insert("tool_calls".to_owned(), Value::Array(calls));
+        }
+        Value::Object(message)
+    }
+
+    fn call(&self, call: &ToolUse) -> Value {
+        // OpenAI takes any text. Servers that fill a template from the arguments break on what isn't JSON.
+        let arguments = match self.host {
+            Host::OpenAi { .. } => arguments(&call.input),
+            _ => transcript::input_object(call).to_string(),
+        };
+        let mut encoded = Map::new();
+        encoded.insert("id".to_owned(), json!(names::call_id(call.id.as_str(), self.host.id_rule())));
+        encoded.insert("type".to_owned(), json!("function"));
+        encoded.insert(
+            "function".to_owned(),
+            json!({"name": names::tool_name(&call.name), "arguments": arguments}),
+        );
+        let extra = opened(call.signature.as_deref()).filter(Value::is_object);
+        if let (Host::Other | Host::OpenRouter, Some(extra)) = (self.host, extra) {
+            encoded.insert("extra_content".to_owned(), extra);
+        }
+        Value::Object(encoded)
+    }
+}
+
+fn opened(sealed: Option<&str>) -> Option<Value> {
+    serde_json::from_str(Seal::Chat.open(sealed)?).ok()
+}
+
+fn image_part(url: &str) -> Value {
+    json!({"type": "image_url", "image_url": {"url": url}})
+}

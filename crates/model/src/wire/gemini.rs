@@ -1,0 +1,227 @@
+//! Gemini, `POST /v1beta/models/MODEL:streamGenerateContent`.
+//!
+//! Source: Google's API reference for the Gemini API, with its pages on thinking, thought signatures and
+//! function calling.
+
+mod stream;
+
+use std::collections::HashMap;
+
+use journeyman_protocol::{Block, ImageData, ResultPart, Role};
+use serde_json::{Map, Value, json};
+
+use super::names::{self, IdRule};
+use super::proof::Seal;
+use super::transcript::{self, Turn};
+use super::{effort, failure, json, schema};
+use crate::codec::{Codec, Decoder, Encoded};
+use crate::{ModelError, ModelRequest, Secret, Thinking};
+
+/// What Google documents for calls that carry no thought signature because another model made them:
+/// Gemini 3 refuses a step whose first call has none.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+/// The first version with these two demands: a signature with calls, and a level in place of a budget.
+const LEVELS_SINCE: (u32, u32) = (3, 0);
+
+/// The codec.
+#[derive(Debug)]
+pub(super) struct Gemini;
+
+impl Codec for Gemini {
+    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
+        let turns = transcript::turns(&request.messages, proves)?;
+        let mut body = Map::new();
+        let generation = generation(request);
+        if !generation.is_empty() {
+            body.insert("generationConfig".to_owned(), Value::Object(generation));
+        }
+        if !request.tools.is_empty() {
+            let declarations: Vec<Value> = request
+                .tools
+                .iter()
+                .map(|tool| {
+                    let mut declaration = json::object([
+                        ("name", json!(names::tool_name(&tool.name))),
+                        ("description", json!(tool.description)),
+                    ]);
+                    if let Some(parameters) = schema::parameters(&tool.input_schema) {
+                        declaration.insert("parameters".to_owned(), parameters);
+                    }
+                    Value::Object(declaration)
+                })
+                .collect();
+            body.insert("tools".to_owned(), json!([{"functionDeclarations": declarations}]));
+        }
+        let system: Vec<Value> = request
+            .system
+            .iter()
+            .filter(|part| !part.text.trim().is_empty())
+            .map(|part| json!({"text": part.text}))
+            .collect();
+        if !system.is_empty() {
+            body.insert("systemInstruction".to_owned(), json!({"parts": system}));
+        }
+        let strict = is_since(&request.model, LEVELS_SINCE);
+        let mut calls = HashMap::new();
+        let contents: Vec<Value> = turns.iter().map(|turn| content(turn, strict, &mut calls)).collect();
+        body.insert("contents".to_owned(), Value::Array(contents));
+        Ok(Encoded { path: path(&request.model), body: Value::Object(body) })
+    }
+
+    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)> {
+        vec![("x-goog-api-key", key.reveal().to_owned())]
+    }
+
+    fn fixed_headers(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(stream::Reader::default())
+    }
+
+    fn error(&self, status: u16, body: &[u8]) -> ModelError {
+        failure::refused(status, body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/v1beta/models?pageSize=1000"
+    }
+
+    fn model_names(&self, body: &Value) -> Vec<String> {
+        json::elements(body, "models")
+            .iter()
+            .filter(|model| {
+                // Embedders and image models are listed too. A list that doesn't say is taken whole.
+                let methods = json::elements(model, "supportedGenerationMethods");
+                methods.is_empty() || methods.iter().any(|method| method.as_str() == Some("generateContent"))
+            })
+            .filter_map(|model| json::text(model, "name"))
+            .map(|name| name.strip_prefix("models/").unwrap_or(name).to_owned())
+            .collect()
+    }
+}
+
+fn is_since(model: &str, version: (u32, u32)) -> bool {
+    model.contains("gemini") && effort::version(model).is_some_and(|its| its >= version)
+}
+
+/// The path for a model, which may be named with its collection (`models/…`, `tunedModels/…`) or without.
+fn path(model: &str) -> String {
+    let mut escaped = String::new();
+    for byte in model.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    let collection = if escaped.contains('/') { "" } else { "models/" };
+    format!("/v1beta/{collection}{escaped}:streamGenerateContent?alt=sse")
+}
+
+fn generation(request: &ModelRequest) -> Map<String, Value> {
+    let mut generation = Map::new();
+    let mut add = |key: &str, value: Value| {
+        generation.insert(key.to_owned(), value);
+    };
+    if let Some(limit) = request.max_output {
+        add("maxOutputTokens", json!(limit.0));
+    }
+    if let Some(temperature) = request.temperature {
+        add("temperature", json!(temperature));
+    }
+    if let Some(top_p) = request.top_p {
+        add("topP", json!(top_p));
+    }
+    if let Some(thinking) = request.thinking {
+        let by_level = is_since(&request.model, LEVELS_SINCE) && matches!(thinking, Thinking::Effort(_));
+        add(
+            "thinkingConfig",
+            if by_level {
+                json!({"includeThoughts": true, "thinkingLevel": effort::word(thinking)})
+            } else {
+                json!({"includeThoughts": true, "thinkingBudget": effort::budget(thinking)})
+            },
+        );
+    }
+    generation
+}
+
+/// Whether a thinking block came from this protocol and goes back to it.
+fn proves(block: &Block) -> bool {
+    matches!(block, Block::Thinking { signature, .. } if Seal::Gemini.open(signature.as_deref()).is_some())
+}
+
+/// A turn. `calls` remembers the names of the calls, which their results repeat.
+fn content<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &'a str>) -> Value {
+    let mut parts = Vec::new();
+    let mut images = Vec::new();
+    let mut first_call = true;
+    for block in &turn.blocks {
+        match block {
+            Block::Text { text } => parts.push(json!({"text": text})),
+            Block::Image(image) => parts.push(inline_data(image)),
+            Block::Thinking { text, signature } => {
+                let Some(signature) = Seal::Gemini.open(signature.as_deref()) else { continue };
+                // Without a text it is the signature of what was said just before, which came in a part of
+                // its own as often as not and is taken back as one.
+                let mut part = json::object([("text", json!(text))]);
+                if !text.is_empty() {
+                    part.insert("thought".to_owned(), Value::Bool(true));
+                }
+                part.insert("thoughtSignature".to_owned(), json!(signature));
+                parts.push(Value::Object(part));
+            }
+            Block::ToolUse(call) => {
+                calls.insert(call.id.as_str(), &call.name);
+                let mut function = with_id(call.id.as_str());
+                function.insert("name".to_owned(), json!(names::tool_name(&call.name)));
+                function.insert("args".to_owned(), transcript::input_object(call));
+                let mut part = json::object([("functionCall", Value::Object(function))]);
+                let signature = Seal::Gemini.open(call.signature.as_deref());
+                let needed = (strict && first_call).then_some(NO_SIGNATURE);
+                if let Some(signature) = signature.or(needed) {
+                    part.insert("thoughtSignature".to_owned(), json!(signature));
+                }
+                first_call = false;
+                parts.push(Value::Object(part));
+            }
+            Block::ToolResult { id, content, is_error } => {
+                let mut function = with_id(id.as_str());
+                let name = calls.get(id.as_str()).copied().unwrap_or_default();
+                function.insert("name".to_owned(), json!(names::tool_name(name)));
+                // The two keys that Google documents for a function's outcome.
+                let key = if *is_error { "error" } else { "output" };
+                let text = transcript::result_text(content, false, "(the image follows)");
+                function.insert("response".to_owned(), json!({ key: text }));
+                parts.push(json!({"functionResponse": function}));
+                images.extend(content.iter().filter_map(|part| match part {
+                    ResultPart::Image(image) => Some(inline_data(image)),
+                    ResultPart::Text { .. } => None,
+                }));
+            }
+        }
+        // The responses stay together; what belongs to them comes right after.
+        if !images.is_empty() && !matches!(block, Block::ToolResult { .. }) {
+            let at = parts.len().saturating_sub(1);
+            parts.splice(at..at, images.drain(..));
+        }
+    }
+    parts.append(&mut images);
+    let role = if turn.role == Role::User { "user" } else { "model" };
+    json!({"role": role, "parts": parts})
+}
+
+/// The id of a call or its result, if it isn't one that was made up here.
+fn with_id(id: &str) -> Map<String, Value> {
+    if names::is_made_up(id) {
+        Map::new()
+    } else {
+        json::object([("id", json!(names::call_id(id, IdRule::Common)))])
+    }
+}
+
+fn inline_data(image: &ImageData) -> Value {
+    json!({"inlineData": {"mimeType": image.media_type, "data": image.data}})
+}

@@ -1,0 +1,197 @@
+//! Reads a Gemini answer.
+
+use journeyman_protocol::{StopReason, Tokens, Usage};
+use serde_json::Value;
+
+use super::super::assembly::Assembly;
+use super::super::proof::Seal;
+use super::super::{failure, json};
+use crate::codec::Decoder;
+use crate::sse::SseEvent;
+use crate::{Delta, ModelError, Reply};
+
+/// The reader of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    assembly: Assembly,
+    current: Option<Current>,
+    usage: Usage,
+    model: String,
+    stop: Option<StopReason>,
+}
+
+/// The block that the last piece of text went to.
+#[derive(Debug, Clone, Copy)]
+enum Current {
+    Text(u32),
+    Thinking(u32),
+}
+
+impl Decoder for Reader {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        self.assembly.heard(data);
+        let chunk = json::event(data)?;
+        let first = chunk.as_array().and_then(|all| all.first()).unwrap_or(&chunk);
+        if json::present(first, "error").is_some() {
+            return Err(failure::streamed(&chunk));
+        }
+        self.assembly.begin();
+        if let Some(model) = json::text(&chunk, "modelVersion") {
+            model.clone_into(&mut self.model);
+        }
+        if let Some(usage) = json::present(&chunk, "usageMetadata") {
+            self.usage = read_usage(usage);
+        }
+        if self.stop.is_some() {
+            return Ok(self.assembly.take_deltas());
+        }
+        let is_first = |candidate: &&Value| json::count(candidate, "index").unwrap_or(0) == 0;
+        if let Some(candidate) = json::elements(&chunk, "candidates").iter().find(is_first) {
+            for part in candidate.get("content").map_or(&[][..], |content| json::elements(content, "parts")) {
+                self.part(part)?;
+            }
+            if let Some(reason) = json::text(candidate, "finishReason") {
+                self.end(reason, json::text(candidate, "finishMessage"))?;
+            }
+        } else if let Some(reason) =
+            chunk.get("promptFeedback").and_then(|feedback| json::text(feedback, "blockReason"))
+            && reason != "BLOCK_REASON_UNSPECIFIED"
+        {
+            self.stop = Some(StopReason::Refusal);
+        }
+        Ok(self.assembly.take_deltas())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    fn finish(&mut self) -> Result<Reply, ModelError> {
+        let stop = self.stop.take();
+        let stop =
+            stop.ok_or_else(|| ModelError::Protocol("the answer ended without a finish reason".to_owned()))?;
+        let (message, stop) = self.assembly.finish(stop);
+        Ok(Reply { message, stop, usage: self.usage, model: std::mem::take(&mut self.model) })
+    }
+}
+
+impl Reader {
+    fn part(&mut self, part: &Value) -> Result<(), ModelError> {
+        let signature =
+            json::text(part, "thoughtSignature").or_else(|| json::text(part, "thought_signature"));
+        if let Some(call) = json::present(part, "functionCall") {
+            return self.call(call, signature);
+        }
+        let text = json::text(part, "text").unwrap_or_default();
+        if part.get("thought") == Some(&Value::Bool(true)) {
+            if text.is_empty() && signature.is_none() {
+                return Ok(());
+            }
+            let block = match self.current {
+                Some(Current::Thinking(block)) => block,
+                _ => {
+                    self.close_current();
+                    let block = self.assembly.open_thinking()?;
+                    self.current = Some(Current::Thinking(block));
+                    block
+                }
+            };
+            self.assembly.text(block, text)?;
+            if let Some(signature) = signature {
+                // A signature ends what it signs.
+                self.assembly.prove(block, Seal::Gemini.close(signature))?;
+                self.close_current();
+            }
+            return Ok(());
+        }
+        if !text.is_empty() {
+            let block = match self.current {
+                Some(Current::Text(block)) => block,
+                _ => {
+                    self.close_current();
+                    let block = self.assembly.open_text()?;
+                    self.current = Some(Current::Text(block));
+                    block
+                }
+            };
+            self.assembly.text(block, text)?;
+        }
+        if let Some(signature) = signature {
+            self.close_current();
+            self.assembly.hidden(Seal::Gemini.close(signature))?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Value, signature: Option<&str>) -> Result<(), ModelError> {
+        self.close_current();
+        let Some(name) = json::text(call, "name") else {
+            return Err(ModelError::Protocol("a tool call without a name".to_owned()));
+        };
+        let block = self.assembly.open_call(json::text(call, "id").unwrap_or_default(), name)?;
+        if let Some(arguments) = json::present(call, "args") {
+            self.assembly.arguments(block, &arguments.to_string())?;
+        }
+        if let Some(signature) = signature {
+            self.assembly.prove(block, Seal::Gemini.close(signature))?;
+        }
+        self.assembly.close(block);
+        Ok(())
+    }
+
+    fn close_current(&mut self) {
+        match self.current.take() {
+            Some(Current::Text(block) | Current::Thinking(block)) => self.assembly.close(block),
+            None => {}
+        }
+    }
+
+    fn end(&mut self, reason: &str, message: Option<&str>) -> Result<(), ModelError> {
+        let stop = match reason {
+            "FINISH_REASON_UNSPECIFIED" => return Ok(()),
+            "STOP" => StopReason::EndTurn,
+            "MAX_TOKENS" => StopReason::MaxTokens,
+            "SAFETY"
+            | "RECITATION"
+            | "LANGUAGE"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "MODEL_ARMOR" => StopReason::Refusal,
+            // The model garbled a call and the server dropped it. Nothing of it can be shown to the model, and
+            // another sample is nearly always well-formed.
+            "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
+                let message =
+                    message.map_or_else(|| reason.to_owned(), |message| format!("{reason}: {message}"));
+                return Err(ModelError::Stream { message, retryable: true });
+            }
+            other => StopReason::Other(other.to_owned()),
+        };
+        self.assembly.close_all();
+        self.current = None;
+        self.stop = Some(stop);
+        Ok(())
+    }
+}
+
+/// Gemini's input count holds the cached tokens; its thinking is counted beside its answer.
+fn read_usage(usage: &Value) -> Usage {
+    let count = |key: &str| json::count(usage, key).unwrap_or(0);
+    let cached = count("cachedContentTokenCount");
+    let thinking = count("thoughtsTokenCount");
+    Usage {
+        input: Tokens(
+            count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount")).saturating_sub(cached),
+        ),
+        cache_read: Tokens(cached),
+        cache_write: Tokens(0),
+        output: Tokens(count("candidatesTokenCount").saturating_add(thinking)),
+        thinking: Tokens(thinking),
+    }
+}

@@ -1,0 +1,232 @@
+//! OpenAI Responses, `POST /v1/responses`.
+//!
+//! Source: OpenAI's API reference. Nothing is kept at the provider (`store: false`), so thinking comes
+//! encrypted and goes back with the conversation.
+
+mod stream;
+
+use journeyman_protocol::{Block, ImageData, ResultPart, Role};
+use serde_json::{Value, json};
+
+use super::host::Host;
+use super::names;
+use super::proof::Seal;
+use super::transcript::{self, Turn};
+use super::{effort, failure, json};
+use crate::codec::{Codec, Decoder, Encoded};
+use crate::{ModelError, ModelRequest, Secret};
+
+/// Where the images of a result are, as the model reads it.
+const IMAGES_FOLLOW: &str = "(the image follows)";
+
+/// The longest `prompt_cache_key` that OpenAI takes.
+pub(super) const LONGEST_CACHE_KEY: usize = 64;
+
+/// The codec.
+#[derive(Debug)]
+pub(super) struct Responses {
+    host: Host,
+}
+
+impl Responses {
+    /// For the server at a base URL.
+    pub(super) fn new(base_url: &str) -> Self {
+        Self { host: Host::of(base_url) }
+    }
+}
+
+impl Codec for Responses {
+    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
+        let turns = transcript::turns(&request.messages, proves)?;
+        let mut body =
+            json::object([("model", json!(request.model)), ("stream", json!(true)), ("store", json!(false))]);
+        let mut add = |key: &str, value: Value| {
+            body.insert(key.to_owned(), value);
+        };
+        if reasons(&request.model) {
+            add("include", json!(["reasoning.encrypted_content"]));
+            if let Some(thinking) = request.thinking {
+                add("reasoning", json!({"effort": effort::word(thinking), "summary": "auto"}));
+            }
+        }
+        if let Some(limit) = request.max_output {
+            add("max_output_tokens", json!(limit.0));
+        }
+        if let Some(temperature) = request.temperature {
+            add("temperature", json!(temperature));
+        }
+        if let Some(top_p) = request.top_p {
+            add("top_p", json!(top_p));
+        }
+        if let Some(session) = &request.session {
+            add("prompt_cache_key", json!(json::head(session, LONGEST_CACHE_KEY)));
+        }
+        if !request.tools.is_empty() {
+            // Strict schemas are the default here and demand what ours don't promise (every member required).
+            let tools = request.tools.iter().map(|tool| {
+                json!({
+                    "type": "function",
+                    "name": names::tool_name(&tool.name),
+                    "description": tool.description,
+                    "parameters": tool.input_schema,
+                    "strict": false,
+                })
+            });
+            add("tools", tools.collect());
+        }
+        let instructions = system_text(request);
+        if !instructions.is_empty() {
+            add("instructions", Value::String(instructions));
+        }
+        let mut input = Vec::new();
+        for turn in &turns {
+            match turn.role {
+                Role::User => self.user(turn, &mut input),
+                Role::Assistant => self.assistant(turn, &mut input),
+            }
+        }
+        add("input", Value::Array(input));
+        Ok(Encoded { path: "/v1/responses".to_owned(), body: Value::Object(body) })
+    }
+
+    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)> {
+        self.host.auth(key.reveal())
+    }
+
+    fn fixed_headers(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(stream::Reader::default())
+    }
+
+    fn error(&self, status: u16, body: &[u8]) -> ModelError {
+        failure::refused(status, body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/v1/models"
+    }
+
+    fn model_names(&self, body: &Value) -> Vec<String> {
+        openai_model_names(body)
+    }
+}
+
+/// The names in OpenAI's list of models. Some servers give the bare array, or call the list `models`.
+pub(super) fn openai_model_names(body: &Value) -> Vec<String> {
+    let data = json::elements(body, "data");
+    let models = if data.is_empty() { json::elements(body, "models") } else { data };
+    let models = if models.is_empty() { body.as_array().map_or(&[][..], Vec::as_slice) } else { models };
+    models
+        .iter()
+        .filter_map(|model| json::text(model, "id").or_else(|| json::text(model, "name")))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The system prompt as one text.
+pub(super) fn system_text(request: &ModelRequest) -> String {
+    let parts: Vec<&str> =
+        request.system.iter().map(|part| part.text.as_str()).filter(|text| !text.trim().is_empty()).collect();
+    parts.join("\n\n")
+}
+
+/// Whether the model thinks. OpenAI's older and its chat models refuse to be asked for encrypted thinking;
+/// models of other names belong to servers that ignore it where it makes no sense.
+fn reasons(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    !(name.starts_with("gpt-3")
+        || name.starts_with("gpt-4")
+        || name.starts_with("chatgpt-")
+        || name.ends_with("-chat-latest"))
+}
+
+/// Whether a thinking block came from this protocol and goes back to it.
+fn proves(block: &Block) -> bool {
+    let Block::Thinking { signature, .. } = block else { return false };
+    let sealed = signature.as_deref();
+    Seal::Responses.open(sealed).is_some() || Seal::ResponsesPhase.open(sealed).is_some()
+}
+
+pub(super) fn data_url(image: &ImageData) -> String {
+    format!("data:{};base64,{}", image.media_type, image.data)
+}
+
+fn input_image(image: &ImageData) -> Value {
+    json!({"type": "input_image", "detail": "auto", "image_url": data_url(image)})
+}
+
+impl Responses {
+    fn user(&self, turn: &Turn<'_>, input: &mut Vec<Value>) {
+        let mut content = Vec::new();
+        for block in &turn.blocks {
+            match block {
+                Block::ToolResult { id, content: parts, is_error } => {
+                    input.push(json!({
+                        "type": "function_call_output",
+                        "call_id": names::call_id(id.as_str(), self.host.id_rule()),
+                        "output": transcript::result_text(parts, *is_error, IMAGES_FOLLOW),
+                    }));
+                    content.extend(parts.iter().filter_map(|part| match part {
+                        ResultPart::Image(image) => Some(input_image(image)),
+                        ResultPart::Text { .. } => None,
+                    }));
+                }
+                Block::Text { text } => content.push(json!({"type": "input_text", "text": text})),
+                Block::Image(image) => content.push(input_image(image)),
+                Block::Thinking { .. } | Block::ToolUse(_) => {}
+            }
+        }
+        if !content.is_empty() {
+            input.push(json!({"type": "message", "role": "user", "content": content}));
+        }
+    }
+
+    fn assistant(&self, turn: &Turn<'_>, input: &mut Vec<Value>) {
+        for block in &turn.blocks {
+            match block {
+                Block::Text { text } => {
+                    let content = json!([{"type": "output_text", "text": text}]);
+                    input.push(json!({"type": "message", "role": "assistant", "content": content}));
+                }
+                Block::Thinking { signature, .. } => {
+                    let sealed = signature.as_deref();
+                    if let Some(phase) = Seal::ResponsesPhase.open(sealed) {
+                        set_phase(input, phase);
+                    } else if let Some(item) =
+                        Seal::Responses.open(sealed).and_then(|item| serde_json::from_str(item).ok())
+                    {
+                        input.push(item);
+                    }
+                }
+                Block::ToolUse(call) => input.push(json!({
+                    "type": "function_call",
+                    "call_id": names::call_id(call.id.as_str(), self.host.id_rule()),
+                    "name": names::tool_name(&call.name),
+                    "arguments": arguments(&call.input),
+                })),
+                Block::Image(_) | Block::ToolResult { .. } => {}
+            }
+        }
+    }
+}
+
+/// The message just before gets its phase (`commentary`, `final_answer`) back: OpenAI's newer models do
+/// worse without.
+fn set_phase(input: &mut [Value], phase: &str) {
+    if let Some(Value::Object(message)) = input.last_mut()
+        && message.get("role").and_then(Value::as_str) == Some("assistant")
+    {
+        message.insert("phase".to_owned(), Value::String(phase.to_owned()));
+    }
+}
+
+/// Arguments as OpenAI takes them: any text, so broken ones go back as the model wrote them.
+pub(super) fn arguments(input: &Value) -> String {
+    match input {
+        Value::String(raw) => raw.clone(),
+        other => other.to_string(),
+    }
+}

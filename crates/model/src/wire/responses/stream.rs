@@ -1,0 +1,317 @@
+//! Reads a Responses answer.
+
+use std::collections::HashMap;
+
+use journeyman_protocol::{StopReason, Tokens, Usage};
+use serde_json::{Value, json};
+
+use super::super::assembly::Assembly;
+use super::super::proof::Seal;
+use super::super::{failure, json};
+use crate::codec::Decoder;
+use crate::sse::SseEvent;
+use crate::{Delta, ModelError, Reply};
+
+/// The reader of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    assembly: Assembly,
+    /// The server's items that have begun, by its own index.
+    items: HashMap<u64, Item>,
+    usage: Usage,
+    model: String,
+    refused: bool,
+    stop: Option<StopReason>,
+}
+
+/// An item of the server's output.
+#[derive(Debug)]
+enum Item {
+    /// A message; its parts, by their own index.
+    Message(HashMap<u64, u32>),
+    /// Thinking; its block once there is something to show, and the part that is being shown.
+    Reasoning {
+        block: Option<u32>,
+        part: Option<u64>,
+    },
+    Call(u32),
+    /// A kind of item that this version doesn't know.
+    Unknown,
+    Ended,
+}
+
+impl Decoder for Reader {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" || self.stop.is_some() {
+            return Ok(Vec::new());
+        }
+        self.assembly.heard(data);
+        let value = json::event(data)?;
+        let kind = json::text(&value, "type").or(event.event.as_deref()).unwrap_or_default();
+        match kind {
+            "response.created" | "response.in_progress" => self.begin(&value),
+            "response.output_item.added" => {
+                let (index, item) = item(&value)?;
+                self.item_added(index, item)?;
+            }
+            "response.output_text.delta" => self.message_text(&value, "delta")?,
+            "response.refusal.delta" => {
+                self.refused = true;
+                self.message_text(&value, "delta")?;
+            }
+            "response.reasoning_summary_text.delta" => self.thinking(&value, "summary_index")?,
+            "response.reasoning_text.delta" => self.thinking(&value, "content_index")?,
+            "response.function_call_arguments.delta" => self.arguments(&value, "delta", false)?,
+            "response.function_call_arguments.done" => self.arguments(&value, "arguments", true)?,
+            "response.output_item.done" => {
+                let (index, item) = item(&value)?;
+                self.item_done(index, item)?;
+            }
+            "response.completed" | "response.done" | "response.incomplete" => self.end(&value)?,
+            "response.failed" => {
+                let response = json::present(&value, "response").unwrap_or(&value);
+                return Err(failure::streamed(response));
+            }
+            "error" => return Err(failure::streamed(&value)),
+            // A gateway's error comes without any type.
+            "" if json::present(&value, "error").is_some() => return Err(failure::streamed(&value)),
+            _ => {}
+        }
+        Ok(self.assembly.take_deltas())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    fn finish(&mut self) -> Result<Reply, ModelError> {
+        let stop = self.stop.take();
+        let stop =
+            stop.ok_or_else(|| ModelError::Protocol("the answer ended before it was complete".to_owned()))?;
+        let stop = if self.refused && stop == StopReason::EndTurn { StopReason::Refusal } else { stop };
+        let (message, stop) = self.assembly.finish(stop);
+        Ok(Reply { message, stop, usage: self.usage, model: std::mem::take(&mut self.model) })
+    }
+}
+
+fn index(value: &Value) -> Result<u64, ModelError> {
+    json::count(value, "output_index")
+        .ok_or_else(|| ModelError::Protocol("an event of an output item without its index".to_owned()))
+}
+
+fn item(value: &Value) -> Result<(u64, &Value), ModelError> {
+    let item = json::present(value, "item");
+    let item =
+        item.ok_or_else(|| ModelError::Protocol("an event of an output item without the item".to_owned()))?;
+    Ok((index(value)?, item))
+}
+
+impl Reader {
+    fn begin(&mut self, value: &Value) {
+        self.assembly.begin();
+        if let Some(model) =
+            json::present(value, "response").and_then(|response| json::text(response, "model"))
+        {
+            model.clone_into(&mut self.model);
+        }
+    }
+
+    fn item_added(&mut self, index: u64, item: &Value) -> Result<(), ModelError> {
+        if self.items.contains_key(&index) {
+            return Err(ModelError::Protocol(format!("output item {index} begins twice")));
+        }
+        let begun = match json::text(item, "type").unwrap_or_default() {
+            "message" => Item::Message(HashMap::new()),
+            "reasoning" => Item::Reasoning { block: None, part: None },
+            "function_call" => {
+                let id = json::text(item, "call_id").or_else(|| json::text(item, "id")).unwrap_or_default();
+                let block = self.assembly.open_call(id, json::text(item, "name").unwrap_or_default())?;
+                self.assembly.arguments(block, json::text(item, "arguments").unwrap_or_default())?;
+                Item::Call(block)
+            }
+            _ => Item::Unknown,
+        };
+        self.items.insert(index, begun);
+        Ok(())
+    }
+
+    fn item_at(&mut self, value: &Value) -> Result<&mut Item, ModelError> {
+        let index = index(value)?;
+        let item = self.items.get_mut(&index);
+        item.ok_or_else(|| ModelError::Protocol(format!("output item {index} goes on before it begins")))
+    }
+
+    fn message_text(&mut self, value: &Value, member: &str) -> Result<(), ModelError> {
+        let part = json::count(value, "content_index").unwrap_or(0);
+        let Some(text) = json::text(value, member) else { return Ok(()) };
+        let Item::Message(parts) = self.item_at(value)? else { return Ok(()) };
+        let block = match parts.get(&part) {
+            Some(block) => *block,
+            None => {
+                let block = self.assembly.open_text()?;
+                if let Item::Message(parts) = self.item_at(value)? {
+                    parts.insert(part, block);
+                }
+                block
+            }
+        };
+        self.assembly.text(block, text)
+    }
+
+    fn thinking(&mut self, value: &Value, part_key: &str) -> Result<(), ModelError> {
+        let Some(text) = json::text(value, "delta") else { return Ok(()) };
+        let newest = json::count(value, part_key).unwrap_or(0);
+        let Item::Reasoning { block, part } = self.item_at(value)? else { return Ok(()) };
+        let (known, before) = (*block, part.replace(newest));
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let place = self.assembly.open_thinking()?;
+                if let Item::Reasoning { block, .. } = self.item_at(value)? {
+                    *block = Some(place);
+                }
+                place
+            }
+        };
+        if before.is_some_and(|before| before != newest) {
+            self.assembly.text(place, "\n\n")?;
+        }
+        self.assembly.text(place, text)
+    }
+
+    fn arguments(&mut self, value: &Value, member: &str, whole: bool) -> Result<(), ModelError> {
+        let Item::Call(block) = *self.item_at(value)? else { return Ok(()) };
+        let text = json::text(value, member).unwrap_or_default();
+        if whole { self.assembly.whole_arguments(block, text) } else { self.assembly.arguments(block, text) }
+    }
+
+    /// The item once more and whole. What wasn't streamed of it is taken from here.
+    fn item_done(&mut self, index: u64, item: &Value) -> Result<(), ModelError> {
+        if !self.items.contains_key(&index) {
+            self.item_added(index, item)?;
+        }
+        let ended = self.items.insert(index, Item::Ended);
+        match ended {
+            Some(Item::Message(parts)) => self.message_done(parts, item),
+            Some(Item::Reasoning { block, .. }) => self.reasoning_done(block, item),
+            Some(Item::Call(block)) => {
+                if let Some(arguments) = json::text(item, "arguments") {
+                    self.assembly.whole_arguments(block, arguments)?;
+                }
+                self.assembly.close(block);
+                Ok(())
+            }
+            Some(Item::Unknown | Item::Ended) | None => Ok(()),
+        }
+    }
+
+    fn message_done(&mut self, mut parts: HashMap<u64, u32>, item: &Value) -> Result<(), ModelError> {
+        for (place, content) in json::elements(item, "content").iter().enumerate() {
+            let text = match json::text(content, "type").unwrap_or_default() {
+                "output_text" => json::text(content, "text"),
+                "refusal" => {
+                    self.refused = true;
+                    json::text(content, "refusal")
+                }
+                _ => None,
+            };
+            let place = u64::try_from(place).unwrap_or(u64::MAX);
+            if let Some(text) = text
+                && !parts.contains_key(&place)
+            {
+                let block = self.assembly.open_text()?;
+                self.assembly.text(block, text)?;
+                parts.insert(place, block);
+            }
+        }
+        let mut blocks: Vec<u32> = parts.into_values().collect();
+        blocks.sort_unstable();
+        for block in &blocks {
+            self.assembly.close(*block);
+        }
+        match json::text(item, "phase") {
+            Some(phase) if !blocks.is_empty() => self.assembly.hidden(Seal::ResponsesPhase.close(phase)),
+            _ => Ok(()),
+        }
+    }
+
+    fn reasoning_done(&mut self, block: Option<u32>, item: &Value) -> Result<(), ModelError> {
+        let summary = json::elements(item, "summary");
+        let proof = json::text(item, "encrypted_content").map(|encrypted| {
+            // Its own members and no others: the rest (a status, contents in the clear) is refused as input.
+            let mut kept = json::object([("type", json!("reasoning"))]);
+            if let Some(id) = json::text(item, "id") {
+                kept.insert("id".to_owned(), json!(id));
+            }
+            kept.insert("summary".to_owned(), Value::Array(summary.to_vec()));
+            kept.insert("encrypted_content".to_owned(), json!(encrypted));
+            Seal::Responses.close(&Value::Object(kept).to_string())
+        });
+        let block = match block {
+            Some(block) => block,
+            None => {
+                let content = json::elements(item, "content");
+                let texts = if summary.is_empty() { content } else { summary };
+                let texts: Vec<&str> = texts.iter().filter_map(|part| json::text(part, "text")).collect();
+                if texts.is_empty() && proof.is_none() {
+                    return Ok(());
+                }
+                let block = self.assembly.open_thinking()?;
+                self.assembly.text(block, &texts.join("\n\n"))?;
+                block
+            }
+        };
+        if let Some(proof) = proof {
+            self.assembly.prove(block, proof)?;
+        }
+        self.assembly.close(block);
+        Ok(())
+    }
+
+    fn end(&mut self, value: &Value) -> Result<(), ModelError> {
+        self.begin(value);
+        let Some(response) = json::present(value, "response") else {
+            return Err(ModelError::Protocol("the end of the answer without the response".to_owned()));
+        };
+        match json::text(response, "status") {
+            Some("failed" | "cancelled") => return Err(failure::streamed(response)),
+            // Servers that imitate the protocol may send the items here alone.
+            _ if self.items.is_empty() => {
+                for (place, item) in json::elements(response, "output").iter().enumerate() {
+                    self.item_done(u64::try_from(place).unwrap_or(u64::MAX), item)?;
+                }
+            }
+            _ => {}
+        }
+        self.assembly.close_all();
+        if let Some(usage) = json::present(response, "usage") {
+            self.usage = read_usage(usage);
+        }
+        let incomplete = response.get("incomplete_details").and_then(|details| json::text(details, "reason"));
+        self.stop = Some(match incomplete {
+            Some("max_output_tokens" | "max_tokens") => StopReason::MaxTokens,
+            Some("content_filter") => StopReason::Refusal,
+            Some(other) => StopReason::Other(other.to_owned()),
+            None if json::text(response, "status") == Some("incomplete") => {
+                StopReason::Other("incomplete".to_owned())
+            }
+            None => StopReason::EndTurn,
+        });
+        Ok(())
+    }
+}
+
+/// OpenAI's input count holds the cached tokens; its output count holds the thinking.
+fn read_usage(usage: &Value) -> Usage {
+    let count = |path: &[&str]| json::count_at(usage, path).unwrap_or(0);
+    let cached = count(&["input_tokens_details", "cached_tokens"]);
+    let written = count(&["input_tokens_details", "cache_write_tokens"]);
+    Usage {
+        input: Tokens(count(&["input_tokens"]).saturating_sub(cached).saturating_sub(written)),
+        cache_read: Tokens(cached),
+        cache_write: Tokens(written),
+        output: Tokens(count(&["output_tokens"])),
+        thinking: Tokens(count(&["output_tokens_details", "reasoning_tokens"])),
+    }
+}
