@@ -30,8 +30,10 @@ mod entry;
 mod error;
 mod memory;
 mod place;
+mod sqlite;
 
 pub use blobs::{Blobs, Durability, MAX_BLOB_BYTES};
 pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store};
 pub use error::StoreError;
 pub use memory::MemoryStore;
+pub use sqlite::SqliteStore;

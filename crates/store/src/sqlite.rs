@@ -1,0 +1,185 @@
+//! Logs in one SQLite file, shared by processes, durable entry by entry.
+//!
+//! One thread owns the connection. It is started by the first call, and the file is opened or created by
+//! it, so that making a store costs nothing.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use tokio::sync::oneshot;
+
+use crate::{Entry, NewEntry, SessionSummary, Store, StoreError};
+use log::Log;
+use owner::{Job, Owner};
+
+mod file;
+mod log;
+mod owner;
+
+/// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
+///
+/// Appends and deletions survive a power failure once they return. A new session without entries, a status
+/// and a lease survive a crash of the program; a power failure may take back the newest ones.
+///
+/// Dropping it waits for the calls under way and closes the file, which blocks for the time of a few
+/// fsyncs.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    busy: Duration,
+    owner: Mutex<Option<Owner>>,
+}
+
+/// How long a call waits by default while another process writes. Writes take milliseconds; five seconds
+/// bridge a slow disk.
+const BUSY: Duration = Duration::from_secs(5);
+
+impl SqliteStore {
+    /// A store in the file `path`, which is opened, or created with mode 0600 together with the directories
+    /// above it (0700), by the first call.
+    ///
+    /// # Errors
+    /// None today; a file that can't be used is reported by the first call.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { path: path.to_owned(), busy: BUSY, owner: Mutex::default() })
+    }
+
+    /// Waits so long for another process that writes before it says [`StoreError::Busy`], instead of five
+    /// seconds. Has no effect after the first call.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.busy = patience;
+        self
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Looks through the whole file for damage, and returns what it found, one line each, at most ten. Takes
+    /// time in proportion to the file; meant for `jm doctor`.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the file can't even be opened; failures of the medium.
+    pub fn check(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        self.call(Log::check)
+    }
+
+    /// Hands `action` to the owning thread. Calls run in the order of this function's calls.
+    fn call<T: Send + 'static>(
+        &self,
+        action: impl FnOnce(&mut Log) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        let (reply, answer) = oneshot::channel();
+        // A caller that went away doesn't want the answer.
+        let job: Job = Box::new(move |log| drop(reply.send(action(log))));
+        if let Err(source) = self.submit(job) {
+            return std::future::ready(Err(self.closed(&source.to_string()))).boxed();
+        }
+        async move { answer.await.unwrap_or_else(|_| Err(self.closed("its thread ended"))) }.boxed()
+    }
+
+    fn submit(&self, job: Job) -> io::Result<()> {
+        // The lock guards a handle that is replaced whole.
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = match owner.as_ref() {
+            Some(owner) => owner.submit(job),
+            None => Err(job),
+        };
+        let Err(job) = refused else { return Ok(()) };
+        // Not started yet, or ended by a panic in a call; that call got its error.
+        let fresh = Owner::start(Log::new(self.path.clone(), self.busy))?;
+        let handed = fresh.submit(job).map_err(|_| io::Error::other("its thread ended at once"));
+        *owner = Some(fresh);
+        handed
+    }
+
+    fn closed(&self, detail: &str) -> StoreError {
+        StoreError::Closed { path: self.path.clone(), detail: detail.to_owned() }
+    }
+}
+
+impl Store for SqliteStore {
+    fn create(
+        &self,
+        id: &SessionId,
+        root: &str,
+        title: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (id, root, title) = (id.clone(), root.to_owned(), title.to_owned());
+        self.call(move |log| log.create(&id, &root, &title, now))
+    }
+
+    fn append(
+        &self,
+        session: &SessionId,
+        expected: Seq,
+        entries: Vec<NewEntry>,
+    ) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.append(&session, expected, &entries))
+    }
+
+    fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.read(&session, after, limit))
+    }
+
+    fn sessions(
+        &self,
+        root: Option<&str>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let root = root.map(str::to_owned);
+        self.call(move |log| log.sessions(root.as_deref(), limit))
+    }
+
+    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let prefix = prefix.to_owned();
+        self.call(move |log| log.find(&prefix))
+    }
+
+    fn set_status(
+        &self,
+        session: &SessionId,
+        status: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (session, status) = (session.clone(), status.to_owned());
+        self.call(move |log| log.set_status(&session, &status, now))
+    }
+
+    fn lease(
+        &self,
+        session: &SessionId,
+        holder: &str,
+        now: UnixMillis,
+        ttl_ms: u64,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (session, holder) = (session.clone(), holder.to_owned());
+        self.call(move |log| log.lease(&session, &holder, now, ttl_ms))
+    }
+
+    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (session, holder) = (session.clone(), holder.to_owned());
+        self.call(move |log| log.release(&session, &holder))
+    }
+
+    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.delete(&session))
+    }
+}

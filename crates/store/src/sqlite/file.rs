@@ -1,0 +1,200 @@
+//! The database file: made whole or not at all, and opened only if it is what it should be.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::Access;
+
+use crate::place::{create_private, sync_dir};
+use crate::{Durability, StoreError};
+
+/// Marks the file as ours (`PRAGMA application_id`): "jmlg".
+const APPLICATION: i64 = 0x6A6D_6C67;
+/// The format that this version reads and writes (`PRAGMA user_version`).
+pub(super) const FORMAT: i64 = 1;
+/// The size of the file's pages: SQLite's default, set by name because [`inspect`] relies on it.
+pub(super) const PAGE_BYTES: u64 = 4096;
+/// Prepared statements that are kept: more than there are.
+const STATEMENTS: usize = 32;
+
+/// An entry's `place` is its session's number and its seq in one integer, so that the table itself is the
+/// index, a session's entries lie together, and an append touches the end of its range only.
+const SCHEMA: &str = "
+CREATE TABLE sessions (
+  number INTEGER PRIMARY KEY CHECK (number BETWEEN 1 AND 8388607),
+  id TEXT NOT NULL UNIQUE,
+  root TEXT NOT NULL,
+  title TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  holder TEXT,
+  held_until INTEGER
+) STRICT;
+CREATE TABLE entries (
+  place INTEGER PRIMARY KEY,
+  channel INTEGER,
+  kind TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  payload BLOB NOT NULL
+) STRICT;
+";
+
+/// Sorts SQLite's failures into the variants that tell a person what to do.
+pub(super) fn failure(action: &'static str, path: &Path, error: &rusqlite::Error) -> StoreError {
+    let (path, detail) = (path.to_owned(), error.to_string());
+    match error {
+        rusqlite::Error::SqliteFailure(code, _) => match code.code {
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Damaged { path, detail },
+            ErrorCode::DiskFull => StoreError::DiskFull { action, path, detail },
+            ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
+                StoreError::NoAccess { action, path, detail }
+            }
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { path },
+            ErrorCode::SystemIoFailure if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ => {
+                StoreError::Damaged { path, detail }
+            }
+            _ => StoreError::Database { action, path, detail },
+        },
+        // The tables or their columns are not what this format has.
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..) => StoreError::Damaged { path, detail },
+        _ => StoreError::Database { action, path, detail },
+    }
+}
+
+/// Opens the file, creating it if it is absent.
+pub(super) fn open(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
+    match inspect(path)? {
+        State::Absent => create(path)?,
+        State::Present => {}
+    }
+    let failed = |error: rusqlite::Error| failure("open the session log", path, &error);
+    let connection = connect(path, busy).map_err(failed)?;
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(failed);
+    if number("application_id")? != APPLICATION {
+        let detail = "it is a SQLite database of another program".to_owned();
+        return Err(StoreError::Damaged { path: path.to_owned(), detail });
+    }
+    let found = number("user_version")?;
+    if found > FORMAT {
+        return Err(StoreError::NewerFormat { path: path.to_owned(), found, known: FORMAT });
+    }
+    // WAL is a property of the file; this only matters after somebody converted it.
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // cache_size: 1 MiB of pages is plenty for appends. wal_autocheckpoint: `Log::settle` does it, so that
+    // no append pays for it. journal_size_limit: a WAL that once grew is cut back to 16 MiB.
+    // secure_delete: a deleted session's text is not to be found in the file.
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;
+         PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 16777216; PRAGMA secure_delete = ON;",
+    )?;
+    Ok(connection)
+}
+
+enum State {
+    Absent,
+    Present,
+}
+
+/// Looks at the file before SQLite does: SQLite would take an empty file for a new database, and so turn a
+/// loss into silence.
+///
+/// The file must not be opened here: closing it would take away the locks that another store in this
+/// process holds on it (POSIX locks belong to the process), and with them the file's integrity.
+fn inspect(path: &Path) -> Result<State, StoreError> {
+    let damaged = |detail: String| Err(StoreError::Damaged { path: path.to_owned(), detail });
+    let wal = beside(path, "-wal");
+    let has_wal = || fs::metadata(&wal).is_ok_and(|found| found.len() > 0);
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if has_wal() {
+                return damaged(format!("it is gone, but its newest changes are still in {}", wal.display()));
+            }
+            return Ok(State::Absent);
+        }
+        Err(source) => return Err(StoreError::io("open the session log", path, source)),
+    };
+    if !metadata.is_file() {
+        return damaged("it is not a file".to_owned());
+    }
+    if metadata.len() == 0 {
+        return damaged("it is empty, which it never is by itself".to_owned());
+    }
+    // SQLite fills a page that was cut off with zeros. With a write-ahead log this may be a crash in the
+    // midst of moving pages from there, which SQLite then does again.
+    if metadata.len() % PAGE_BYTES != 0 && !has_wal() {
+        return damaged(format!("its {} bytes are not a whole number of pages", metadata.len()));
+    }
+    let access = rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK);
+    access.map_err(|error| StoreError::io("open the session log", path, error.into()))?;
+    // SQLite gives the files beside it the same mode.
+    if metadata.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, Permissions::from_mode(0o600))
+            .map_err(|source| StoreError::io("make private the session log", path, source))?;
+    }
+    Ok(State::Present)
+}
+
+/// Makes an empty log beside `path` and links it there when it is whole: a crash leaves nothing or all,
+/// and of two processes that do so at once, one wins and both use its file.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    if !parent.as_os_str().is_empty() {
+        create_private(parent, Durability::Now)?;
+    }
+    let temporary =
+        beside(path, &format!("-new-{}-{:x}", std::process::id(), std::ptr::from_ref(path).addr()));
+    let made = fill(&temporary).and_then(|()| match fs::hard_link(&temporary, path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(StoreError::io("create the session log", path, error))
+        }
+        _ => Ok(()),
+    });
+    // A leftover is harmless: its name is not reused.
+    drop(fs::remove_file(&temporary));
+    made?;
+    sync_dir(parent)
+}
+
+fn fill(temporary: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::io("create the session log", temporary, source);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary).map_err(failed)?;
+    // Nobody else sees the file yet, so it needs no journal and only one flush.
+    let filled = || -> rusqlite::Result<()> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(temporary, flags)?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        connection.pragma_update(None, "page_size", PAGE_BYTES as i64)?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.execute_batch(SCHEMA)?;
+        connection.pragma_update(None, "application_id", APPLICATION)?;
+        connection.pragma_update(None, "user_version", FORMAT)?;
+        connection.close().map_err(|(_, error)| error)
+    };
+    filled().map_err(|error| failure("create the session log", temporary, &error))?;
+    File::sync_all(&file).map_err(failed)
+}
+
+/// The path with `suffix` after its last character.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
