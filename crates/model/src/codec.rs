@@ -53,4 +53,3 @@ pub(crate) trait Decoder: Send {
     /// The whole reply; called once, at the end of a complete answer.
     fn finish(&mut self) -> Result<Reply, ModelError>;
 }
-

@@ -3,6 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+/// The most of a text from outside that an error holds, in bytes: enough for every provider's message,
+/// little enough to be shown whole.
+pub(crate) const MAX_MESSAGE: usize = 4 * 1024;
+
 /// Which of the four time limits ran out. Their values are in [`Deadlines`](crate::Deadlines).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Deadline {
@@ -51,7 +55,7 @@ pub enum ModelError {
     UnknownModel {
         /// The provider's message.
         provider_message: String,
-        /// Names that the provider does have and that are near, nearest first; empty where it couldn't be asked.
+        /// Names that the provider does have, the nearest first, a few; empty where it couldn't be asked.
         available: Vec<String>,
     },
     /// Too many requests or tokens (429).
@@ -163,7 +167,9 @@ pub enum ModelError {
         reason: String,
     },
     /// The model can't call tools.
-    #[error("this model doesn't call tools: {message}; set `tools = false` for its provider to work through text edits")]
+    #[error(
+        "this model doesn't call tools: {message}; set `tools = false` for its provider to work through text edits"
+    )]
     ToolsUnsupported {
         /// The provider's message.
         message: String,
@@ -206,6 +212,47 @@ impl ModelError {
         }
     }
 
+    /// This error without the secrets, and with its texts bounded.
+    #[must_use]
+    pub(crate) fn cleaned(mut self, secrets: &[String]) -> Self {
+        if let Some(text) = self.outside_text() {
+            for secret in secrets {
+                if text.contains(secret.as_str()) {
+                    *text = text.replace(secret.as_str(), "[secret]");
+                }
+            }
+            shorten(text, MAX_MESSAGE);
+        }
+        self
+    }
+
+    /// The text of this error that came from outside, if it holds one.
+    fn outside_text(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Unauthorized { message, .. }
+            | Self::RateLimited { message }
+            | Self::QuotaExceeded { message }
+            | Self::Overloaded { message }
+            | Self::RetryAfterTooLong { message, .. }
+            | Self::Http { message, .. }
+            | Self::Stream { message, .. }
+            | Self::ContextTooLong { message }
+            | Self::ToolsUnsupported { message } => Some(message),
+            Self::UnknownModel { provider_message, .. } => Some(provider_message),
+            Self::Connection { reason, .. } | Self::EndedEarly { reason, .. } => Some(reason),
+            Self::Protocol(what) => Some(what),
+            Self::GaveUp { last, .. } => last.outside_text(),
+            Self::NoKey { .. }
+            | Self::Timeout { .. }
+            | Self::Cancelled
+            | Self::ReplayMismatch { .. }
+            | Self::ReplayExhausted { .. }
+            | Self::Cassette { .. }
+            | Self::Script(_)
+            | Self::Endpoint { .. } => None,
+        }
+    }
+
     /// The error itself: of [`ModelError::GaveUp`] the last one, of any other that one.
     #[must_use]
     pub fn root(&self) -> &Self {
@@ -239,6 +286,19 @@ fn with_advice(text: &str) -> String {
 
 fn available_list(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; near names: {}", names.join(", ")) }
+}
+
+/// Cuts a text to at most `limit` bytes, the mark of the cut included, between characters.
+pub(crate) fn shorten(text: &mut String, limit: usize) {
+    const MARK: char = '…';
+    if text.len() > limit {
+        let mut end = limit.saturating_sub(MARK.len_utf8());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push(MARK);
+    }
 }
 
 /// Whole seconds as such, anything shorter in milliseconds.

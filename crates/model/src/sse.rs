@@ -146,3 +146,91 @@ impl SseParser {
 fn check_line(length: usize) -> Result<(), TooLong> {
     if length > MAX_LINE { Err(TooLong { what: "line", limit: MAX_LINE }) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(pieces: &[&[u8]]) -> Vec<(Option<String>, String)> {
+        let mut parser = SseParser::new();
+        let mut events = VecDeque::new();
+        for piece in pieces {
+            parser.push(piece, &mut events).unwrap();
+        }
+        parser.finish(&mut events).unwrap();
+        events.into_iter().map(|event| (event.event, event.data)).collect()
+    }
+
+    #[test]
+    fn streams_as_the_standard_reads_them() {
+        type Events<'a> = &'a [(Option<&'a str>, &'a str)];
+        let cases: &[(&str, Events<'_>)] = &[
+            ("", &[]),
+            ("data: a\n\n", &[(None, "a")]),
+            ("data:a\r\n\r\ndata:  b\r\n\r\n", &[(None, "a"), (None, " b")]),
+            ("data: a\r\rdata: b\r\r", &[(None, "a"), (None, "b")]),
+            ("event: ping\ndata: {}\n\n", &[(Some("ping"), "{}")]),
+            ("data: {}\nevent: late\n\n", &[(Some("late"), "{}")]),
+            ("data: one\ndata: two\ndata\n\n", &[(None, "one\ntwo\n")]),
+            (": keep-alive\n\n: OPENROUTER PROCESSING\ndata: a\n\n", &[(None, "a")]),
+            ("\u{feff}data: a\n\n\u{feff}data: b\n\n", &[(None, "a")]),
+            ("event: alone\n\ndata: a\n\n", &[(None, "a")]),
+            ("id: 7\nretry: 10\nnonsense\ndata: a\n\n", &[(None, "a")]),
+            ("data: [DONE]", &[(None, "[DONE]")]),
+            ("data: a\n\n\n\n\ndata:\n\n", &[(None, "a"), (None, "")]),
+            ("data: ü€𝄞\n\n", &[(None, "ü€𝄞")]),
+        ];
+        for (stream, expected) in cases {
+            let expected: Vec<(Option<String>, String)> =
+                expected.iter().map(|(name, data)| (name.map(str::to_owned), (*data).to_owned())).collect();
+            assert_eq!(parse(&[stream.as_bytes()]), expected, "{stream:?}");
+            let single: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
+            assert_eq!(parse(&single), expected, "{stream:?} byte by byte");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_an_error() {
+        let mut parser = SseParser::new();
+        let mut events = VecDeque::new();
+        let mebibyte = vec![b'x'; 1024 * 1024];
+        let failed = (0..9).find_map(|_| parser.push(&mebibyte, &mut events).err()).unwrap();
+        assert_eq!(failed.to_string(), "an event of the stream has a line of more than 8 MiB");
+
+        let mut parser = SseParser::new();
+        let line = [b"data: ".as_slice(), &mebibyte, b"\n"].concat();
+        let failed = (0..17).find_map(|_| parser.push(&line, &mut events).err()).unwrap();
+        assert_eq!(failed.to_string(), "an event of the stream has a size of more than 16 MiB");
+        assert!(events.is_empty());
+    }
+
+    /// Streams made of what matters: fields, line ends of each kind, marks and halves of characters.
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            Just(b"data: ".to_vec()),
+            Just(b"event: x".to_vec()),
+            Just(b":".to_vec()),
+            Just(b"\n".to_vec()),
+            Just(b"\r\n".to_vec()),
+            Just(b"\r".to_vec()),
+            Just(b"\xef\xbb\xbf".to_vec()),
+            Just("ü𝄞".as_bytes().to_vec()),
+            proptest::collection::vec(any::<u8>(), 0..6),
+        ];
+        proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_events(bytes in stream(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..12)) {
+            let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+            places.push(0);
+            places.push(bytes.len());
+            places.sort_unstable();
+            let pieces: Vec<&[u8]> = places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            prop_assert_eq!(parse(&pieces), parse(&[&bytes]));
+        }
+    }
+}

@@ -118,7 +118,9 @@ impl HttpTransport {
             return Err(ModelError::Connection {
                 url: shown_url(url.as_str()),
                 reason,
-                advice: "install the system's ca-certificates, or name a file of certificates in SSL_CERT_FILE".to_owned(),
+                advice:
+                    "install the system's ca-certificates, or name a file of certificates in SSL_CERT_FILE"
+                        .to_owned(),
                 permanent: true,
             });
         }
@@ -175,8 +177,9 @@ impl HttpTransport {
         for Header { name, value, secret } in &request.headers {
             let name = reqwest::header::HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| refuse(&format!("«{name}» is not a header's name")))?;
-            let mut value = reqwest::header::HeaderValue::from_str(value)
-                .map_err(|_| refuse(&format!("the value of the header «{name}» has characters that HTTP doesn't allow")))?;
+            let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| {
+                refuse(&format!("the value of the header «{name}» has characters that HTTP doesn't allow"))
+            })?;
             value.set_sensitive(*secret);
             built.headers_mut().insert(name, value);
         }

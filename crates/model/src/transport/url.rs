@@ -70,7 +70,8 @@ fn is_version(segment: &str) -> bool {
 /// Whether a host is this machine by its very name, so that no look-up and no proxy is needed to reach it.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -85,10 +86,20 @@ mod tests {
         let cases = [
             (Anthropic, "https://api.anthropic.com", messages, "https://api.anthropic.com/v1/messages"),
             (Anthropic, "https://api.anthropic.com/v1/", messages, "https://api.anthropic.com/v1/messages"),
-            (Anthropic, "https://gw.test/v1/acct/anthropic", messages, "https://gw.test/v1/acct/anthropic/v1/messages"),
+            (
+                Anthropic,
+                "https://gw.test/v1/acct/anthropic",
+                messages,
+                "https://gw.test/v1/acct/anthropic/v1/messages",
+            ),
             (Chat, "http://127.0.0.1:11434", chat, "http://127.0.0.1:11434/v1/chat/completions"),
             (Chat, "http://127.0.0.1:11434/v1", chat, "http://127.0.0.1:11434/v1/chat/completions"),
-            (Chat, "http://127.0.0.1:11434/v1", "/chat/completions", "http://127.0.0.1:11434/v1/chat/completions"),
+            (
+                Chat,
+                "http://127.0.0.1:11434/v1",
+                "/chat/completions",
+                "http://127.0.0.1:11434/v1/chat/completions",
+            ),
             (Chat, "https://api.z.ai/api/paas/v4", chat, "https://api.z.ai/api/paas/v4/chat/completions"),
             (Chat, "https://g.test/v1beta/openai/", chat, "https://g.test/v1beta/openai/chat/completions"),
             (

@@ -1,0 +1,276 @@
+//! A model that says what a file tells it to: for tests and for the demo.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::{StreamExt as _, stream};
+use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, Tokens, ToolUse, Usage};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::shorten;
+use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
+
+/// The largest script that is read; a person wrote it.
+const MAX_SCRIPT: u64 = 16 * 1024 * 1024;
+/// Characters a simulated piece of text or arguments, about what providers send at a time.
+const PIECE: usize = 16;
+/// Characters a token, for estimated usage: the common rule of thumb for English and code.
+const CHARACTERS_PER_TOKEN: usize = 4;
+/// How much of either text a mismatch shows, in bytes.
+const MAX_SHOWN: usize = 400;
+
+/// A model whose replies were written beforehand. It streams as a live one does.
+///
+/// ```
+/// use journeyman_model::{Model, ScriptedModel};
+///
+/// let script = ScriptedModel::parse(
+///     r#"{"replies": [
+///         {"text": "I'll look.", "calls": [{"name": "read_file", "input": {"path": "a.rs"}}]},
+///         {"expect": "fn main", "text": "Done."}
+///     ]}"#,
+/// )?;
+/// assert_eq!(script.name(), "script");
+/// # Ok::<(), journeyman_model::ModelError>(())
+/// ```
+#[derive(Debug)]
+pub struct ScriptedModel {
+    name: String,
+    replies: Vec<Scripted>,
+    next: AtomicUsize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Script {
+    #[serde(default = "default_name")]
+    name: String,
+    replies: Vec<Scripted>,
+}
+
+fn default_name() -> String {
+    "script".to_owned()
+}
+
+/// One reply of a script. Everything may be left out.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Scripted {
+    thinking: String,
+    text: String,
+    calls: Vec<ScriptedCall>,
+    usage: Option<Usage>,
+    stop: Option<StopReason>,
+    /// What the newest user message or tool result must hold.
+    expect: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptedCall {
+    id: Option<String>,
+    name: String,
+    #[serde(default = "no_arguments")]
+    input: Value,
+}
+
+fn no_arguments() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+impl ScriptedModel {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// [`ModelError::Script`] with line and column where it isn't one.
+    pub fn parse(json: &str) -> Result<Self, ModelError> {
+        let script: Script =
+            serde_json::from_str(json).map_err(|error| ModelError::Script(error.to_string()))?;
+        Ok(Self { name: script.name, replies: script.replies, next: AtomicUsize::new(0) })
+    }
+
+    /// Reads a script from a file of at most 16 MiB.
+    ///
+    /// # Errors
+    /// [`ModelError::Script`] where the file can't be read or isn't a script; it names the file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
+        let path = path.as_ref();
+        let failed = |reason: String| ModelError::Script(format!("{}: {reason}", path.display()));
+        let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+        if size > MAX_SCRIPT {
+            return Err(failed(format!("it has {size} bytes; at most {MAX_SCRIPT} are read")));
+        }
+        let json = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        Self::parse(&json).map_err(|error| match error {
+            ModelError::Script(reason) => failed(reason),
+            other => other,
+        })
+    }
+
+    /// How many replies are left.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.replies.len().saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
+    fn reply(&self, request: &ModelRequest) -> Result<Vec<Delta>, ModelError> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = index.saturating_add(1);
+        let Some(scripted) = self.replies.get(index) else {
+            return Err(ModelError::Script(format!(
+                "it has {} replies and this is request {number}; add a reply",
+                self.replies.len()
+            )));
+        };
+        if let Some(expected) = &scripted.expect {
+            let newest = newest_text(&request.messages);
+            if !newest.contains(expected.as_str()) {
+                return Err(ModelError::Script(mismatch(number, expected, &newest)));
+            }
+        }
+        Ok(scripted.deltas(number, request, &self.name))
+    }
+}
+
+impl Model for ScriptedModel {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
+        // The reply is taken at the first poll: nothing is «sent» before.
+        let items = stream::once(async move {
+            match self.reply(request) {
+                Ok(deltas) => deltas.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        })
+        .flat_map(stream::iter);
+        items
+            .scan(false, move |over, item| {
+                let given = if *over {
+                    None
+                } else if cancel.is_cancelled() {
+                    *over = true;
+                    Some(Err(ModelError::Cancelled))
+                } else {
+                    Some(item)
+                };
+                async move { given }
+            })
+            .boxed()
+    }
+}
+
+impl Scripted {
+    fn deltas(&self, number: usize, request: &ModelRequest, name: &str) -> Vec<Delta> {
+        let mut deltas = vec![Delta::MessageStart];
+        let mut content = Vec::new();
+        let mut block: u32 = 0;
+        if !self.thinking.is_empty() {
+            deltas.extend(pieces(&self.thinking).map(|text| Delta::Thinking { block, text }));
+            deltas.push(Delta::BlockEnd { block });
+            content.push(Block::Thinking { text: self.thinking.clone(), signature: None });
+            block += 1;
+        }
+        if !self.text.is_empty() {
+            deltas.extend(pieces(&self.text).map(|text| Delta::Text { block, text }));
+            deltas.push(Delta::BlockEnd { block });
+            content.push(Block::text(self.text.as_str()));
+            block += 1;
+        }
+        for (place, call) in self.calls.iter().enumerate() {
+            let id = call.id.clone().unwrap_or_else(|| format!("call_{number}_{}", place.saturating_add(1)));
+            let id = CallId::new(id);
+            deltas.push(Delta::CallStart { block, id: id.clone(), name: call.name.clone() });
+            let arguments = call.input.to_string();
+            deltas.extend(pieces(&arguments).map(|fragment| Delta::CallArguments { block, fragment }));
+            deltas.push(Delta::BlockEnd { block });
+            content.push(Block::ToolUse(ToolUse {
+                id,
+                name: call.name.clone(),
+                input: call.input.clone(),
+                malformed: None,
+                signature: None,
+            }));
+            block = block.saturating_add(1);
+        }
+        let default_stop = if self.calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+        deltas.push(Delta::Done(Box::new(Reply {
+            message: Message { role: Role::Assistant, content },
+            stop: self.stop.clone().unwrap_or(default_stop),
+            usage: self.usage.unwrap_or_else(|| self.estimate(request)),
+            model: name.to_owned(),
+        })));
+        deltas
+    }
+
+    fn estimate(&self, request: &ModelRequest) -> Usage {
+        let system: usize = request.system.iter().map(|part| part.text.len()).sum();
+        let messages: usize =
+            request.messages.iter().flat_map(|message| &message.content).map(block_length).sum();
+        let calls: usize = self.calls.iter().map(|call| call.name.len() + call.input.to_string().len()).sum();
+        let tokens =
+            |length: usize| Tokens(u64::try_from(length.div_ceil(CHARACTERS_PER_TOKEN)).unwrap_or(u64::MAX));
+        Usage {
+            input: tokens(system + messages),
+            output: tokens(self.thinking.len() + self.text.len() + calls),
+            thinking: tokens(self.thinking.len()),
+            ..Usage::default()
+        }
+    }
+}
+
+fn block_length(block: &Block) -> usize {
+    match block {
+        Block::Text { text } | Block::Thinking { text, .. } => text.len(),
+        Block::ToolUse(call) => call.name.len() + call.input.to_string().len(),
+        Block::ToolResult { content, .. } => content.iter().map(|part| part_text(part).len()).sum(),
+        Block::Image(_) => 0,
+    }
+}
+
+fn part_text(part: &ResultPart) -> &str {
+    match part {
+        ResultPart::Text { text } => text,
+        ResultPart::Image(_) => "",
+    }
+}
+
+/// A text in pieces of a few characters.
+fn pieces(text: &str) -> impl Iterator<Item = String> {
+    let mut rest = text.chars();
+    std::iter::from_fn(move || {
+        let piece: String = rest.by_ref().take(PIECE).collect();
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// The texts and tool results of the newest user message.
+fn newest_text(messages: &[Message]) -> String {
+    let newest = messages.iter().rev().find(|message| message.role == Role::User);
+    let mut texts: Vec<&str> = Vec::new();
+    for block in newest.into_iter().flat_map(|message| &message.content) {
+        match block {
+            Block::Text { text } => texts.push(text),
+            Block::ToolResult { content, .. } => texts.extend(content.iter().map(part_text)),
+            Block::Thinking { .. } | Block::Image(_) | Block::ToolUse(_) => {}
+        }
+    }
+    texts.join("\n")
+}
+
+fn mismatch(number: usize, expected: &str, newest: &str) -> String {
+    let short = |text: &str| {
+        let mut text = text.to_owned();
+        shorten(&mut text, MAX_SHOWN);
+        text
+    };
+    format!(
+        "reply {number} expects the newest message to hold\n  «{}»\nbut it is\n  «{}»",
+        short(expected),
+        short(newest)
+    )
+}
