@@ -104,7 +104,7 @@ pub struct OpNote {
     pub strategy: Option<Strategy>,
     /// The 1-based line in the text as it was before this step.
     pub line: u32,
-    /// How many places were replaced.
+    /// How many places were replaced; 0 where search and replacement were equal.
     pub count: u32,
     /// What differed, or what was adapted.
     pub note: Option<String>,
@@ -180,12 +180,21 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp]) -> Result<Outcome, OpError>
             EditOp::Replace { search, replace, all } => {
                 let old = content.as_deref().ok_or(OpError::Missing { op, of })?;
                 let hunk = Hunk { all: *all, whole_lines: true, ..Hunk::new(search, replace) };
-                let done = place(old, &hunk).map_err(|refusal| OpError::Refused { op, of, refusal })?;
-                said.strategy = Some(done.strategy);
-                said.line = done.line;
-                said.count = done.count;
-                said.note = done.note;
-                content = Some(done.text);
+                match place(old, &hunk) {
+                    Ok(done) => {
+                        said.strategy = Some(done.strategy);
+                        said.line = done.line;
+                        said.count = done.count;
+                        said.note = done.note;
+                        content = Some(done.text);
+                    }
+                    // Among others a step that has nothing to do stops nobody; alone it is the answer.
+                    Err(Refusal::NoChange) if of > 1 => {
+                        said.count = 0;
+                        said.note = Some("nothing to change: the file has that text already".to_owned());
+                    }
+                    Err(refusal) => return Err(OpError::Refused { op, of, refusal }),
+                }
             }
             EditOp::Rewrite { content: new } => {
                 let (new, note) = rewritten(content.as_deref(), new);
@@ -203,6 +212,9 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp]) -> Result<Outcome, OpError>
             }
         }
         notes.push(said);
+    }
+    if notes.iter().all(|said| said.count == 0) {
+        return Err(OpError::Refused { op: 0, of, refusal: Refusal::NoChange });
     }
     Ok(Outcome { content, rename, notes })
 }

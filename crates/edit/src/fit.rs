@@ -4,7 +4,7 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::indent::IndentMap;
-use crate::lines::{segments, split_indent};
+use crate::lines::{segments, split_indent, without_break};
 use crate::normal::plain;
 
 /// Beyond this many changed lines on both sides together the search and replacement are not aligned, because
@@ -55,6 +55,7 @@ impl<'a> Alignment<'a> {
             return Ok(String::new());
         }
         let mut file = segments(found);
+        let open = file.len() < self.old.len();
         // A search text that ends with a line break may have matched a last line without one.
         file.resize(self.old.len().max(file.len()), ("", ""));
         let mut lines: Vec<(String, &str)> = Vec::with_capacity(self.new.len());
@@ -85,6 +86,9 @@ impl<'a> Alignment<'a> {
             if nth < last {
                 out.push_str(if own_break.is_empty() { line_break } else { own_break });
             }
+        }
+        if open {
+            out.truncate(without_break(&out).len());
         }
         Ok(out)
     }

@@ -78,28 +78,34 @@ impl IndentMap {
         if let Some((_, to)) = neighbour.filter(|(from, _)| *from == given) {
             return Some(to.to_owned());
         }
-        if self.contradicted.iter().any(|known| known == given) {
-            return None;
-        }
-        if let Some((_, to)) = self.pairs.iter().find(|(from, _)| from == given) {
+        let mut even = self.pairs.iter().filter(|(from, _)| !self.contradicted.contains(from));
+        if let Some((_, to)) = even.find(|(from, _)| from == given) {
             return Some(to.clone());
         }
-        let known = || self.pairs.iter().filter(|(from, _)| !self.contradicted.contains(from));
-        let inner =
-            known().filter(|(from, _)| given.starts_with(from.as_str())).max_by_key(|(from, _)| from.len());
+        if !self.contradicted.is_empty() {
+            return None;
+        }
+        let inner = self
+            .pairs
+            .iter()
+            .filter(|(from, _)| given.starts_with(from.as_str()))
+            .max_by_key(|(from, _)| from.len());
         if let Some((from, to)) = inner {
             let deeper = self.convert(given.get(from.len()..)?)?;
             return Some(format!("{to}{deeper}"));
         }
-        let (from, to) =
-            known().filter(|(from, _)| from.starts_with(given)).min_by_key(|(from, _)| from.len())?;
+        let (from, to) = self
+            .pairs
+            .iter()
+            .filter(|(from, _)| from.starts_with(given))
+            .min_by_key(|(from, _)| from.len())?;
         let shallower = self.convert(from.get(given.len()..)?)?;
         to.strip_suffix(shallower.as_str()).map(str::to_owned)
     }
 
     /// Some blanks of the search text's style in the file's.
     fn convert(&self, blanks: &str) -> Option<String> {
-        if let Some((from, to)) = self.level() {
+        if let Some((from, to)) = self.level().filter(|(from, to)| from != to) {
             let levels = blanks.len() / from.len();
             let whole = blanks.len().is_multiple_of(from.len()) && blanks == from.repeat(levels);
             return whole.then(|| to.repeat(levels));

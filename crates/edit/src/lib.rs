@@ -28,6 +28,7 @@
 mod blocks;
 mod change;
 mod closest;
+mod edit_block;
 mod fit;
 mod guard;
 mod indent;

@@ -1,5 +1,6 @@
 //! Finding the one place that a hunk means.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::closest;
@@ -44,7 +45,7 @@ impl<'a> Hunk<'a> {
 }
 
 /// Replaces the only place where `search` occurs in `text` (or, with `all`, every place) by `replacement`,
-/// which is taken literally.
+/// which is taken literally, but for its line endings in a text whose own are all of one kind.
 ///
 /// The strictest [`Strategy`] that finds a place decides. If it finds more than one, no looser one is tried.
 ///
@@ -119,10 +120,37 @@ fn exact(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
         Ok(spans) => spans,
         Err(refusal) => return Some(Err(refusal)),
     };
-    let note = spans.first().and_then(|span| report::splits_word(text, span));
-    let pieces =
-        spans.into_iter().map(|span| (take_break(text, span, hunk), hunk.replace.to_owned())).collect();
+    let (replacement, adapted) = in_breaks_of(text, hunk.replace);
+    let split = spans.first().and_then(|span| report::splits_word(text, span));
+    let note = match (adapted, split) {
+        (Some(adapted), Some(split)) => Some(format!("{adapted}; {split}")),
+        (adapted, split) => adapted.map(str::to_owned).or(split),
+    };
+    let pieces = spans
+        .into_iter()
+        .map(|span| (take_break(text, span, hunk), replacement.clone().into_owned()))
+        .collect();
     Some(write(text, pieces, Strategy::Exact, note))
+}
+
+/// A replacement with the line breaks that all of the text's lines have, and a remark if that changed it. A text
+/// with none, or with both kinds, takes the replacement as it is.
+fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&'static str>) {
+    if !replacement.contains('\n') {
+        return (Cow::Borrowed(replacement), None);
+    }
+    let breaks = |text: &str| (text.matches('\n').count(), text.matches("\r\n").count());
+    match (breaks(text), breaks(replacement)) {
+        ((all, crlf), (_, 0)) if all == crlf && all > 0 => {
+            let own = replacement.replace('\n', "\r\n");
+            (Cow::Owned(own), Some("the replacement took the file's CRLF line endings"))
+        }
+        ((all, 0), (_, crlf)) if all > 0 && crlf > 0 => {
+            let own = replacement.replace("\r\n", "\n");
+            (Cow::Owned(own), Some("the replacement took the file's LF line endings"))
+        }
+        _ => (Cow::Borrowed(replacement), None),
+    }
 }
 
 /// Where `needle` begins in `text`. Two overlapping occurrences are two, so that the only one is the only one.

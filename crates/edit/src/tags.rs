@@ -1,1 +1,144 @@
-//! Placeholder.
+//! Reading tags and literal content, a position at a time.
+
+use std::ops::Range;
+
+/// What an opening tag says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag {
+    /// Its attributes, as written.
+    pub(crate) attributes: String,
+    /// `<name/>`.
+    pub(crate) closed: bool,
+    /// Where the tag ends.
+    pub(crate) end: usize,
+}
+
+/// Reads the opening tag of `name` at `at`, blanks and attributes allowed in it.
+pub(crate) fn opening(text: &str, at: usize, name: &str) -> Option<Tag> {
+    let rest = text.get(at..)?.strip_prefix('<')?.strip_prefix(name)?;
+    if !rest.starts_with(['>', '/', ' ', '\t', '\n', '\r']) {
+        return None;
+    }
+    // A tag is one short line; a `<` before its `>` means it isn't a tag.
+    let length =
+        rest.find(['>', '<']).filter(|length| rest.get(*length..).is_some_and(|r| r.starts_with('>')))?;
+    let inside = rest.get(..length)?.trim();
+    let closed = inside.ends_with('/');
+    let attributes = inside.trim_end_matches('/').trim().to_owned();
+    Some(Tag { attributes, closed, end: at + 1 + name.len() + length + 1 })
+}
+
+/// The value of an attribute in single or double quotes.
+pub(crate) fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
+    let mut rest = attributes.trim_start();
+    while !rest.is_empty() {
+        let (key, after) = rest.split_once('=')?;
+        let after = after.trim_start();
+        let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let (value, after) = after.get(1..)?.split_once(quote)?;
+        if key.trim() == name {
+            return Some(value);
+        }
+        rest = after.trim_start();
+    }
+    None
+}
+
+/// Content without the line break after its opening tag and the one before its closing tag.
+pub(crate) fn content(raw: &str) -> &str {
+    let inner = raw.strip_prefix("\r\n").or_else(|| raw.strip_prefix('\n')).unwrap_or(raw);
+    // Where the closing tag is alone on an indented line, its indentation belongs to it.
+    let line = inner.rfind('\n').map_or(0, |at| at + 1);
+    let inner = match inner.get(line..) {
+        Some(last) if line > 0 && !last.is_empty() && last.trim_matches([' ', '\t']).is_empty() => {
+            inner.get(..line).unwrap_or(inner)
+        }
+        _ => inner,
+    };
+    crate::lines::without_break(inner)
+}
+
+/// The position of the first character at or after `at` that isn't a blank.
+pub(crate) fn skip_blanks(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + (rest.len() - rest.trim_start().len())
+}
+
+/// The position after `</name>` at `at`, blanks allowed before the `>`.
+pub(crate) fn closing(text: &str, at: usize, name: &str) -> Option<usize> {
+    let rest = text.get(at..)?.strip_prefix("</")?.strip_prefix(name)?;
+    let inner = rest.trim_start_matches([' ', '\t']);
+    inner.starts_with('>').then(|| at + 2 + name.len() + (rest.len() - inner.len()) + 1)
+}
+
+/// The closing tags of `name` from `at` on that aren't inside a nested block: each as (where it begins, where it
+/// ends). A nested block begins with `<edit>` and `<file>` and ends with `</edit>`.
+pub(crate) fn closings<'a>(
+    text: &'a str,
+    at: usize,
+    name: &'a str,
+) -> impl Iterator<Item = Range<usize>> + 'a {
+    let mut depth = 0_usize;
+    let mut from = at;
+    std::iter::from_fn(move || {
+        loop {
+            let found = from + text.get(from..)?.find('<')?;
+            from = found + 1;
+            if depth == 0
+                && let Some(end) = closing(text, found, name)
+            {
+                from = end;
+                return Some(found..end);
+            }
+            if let Some(end) = closing(text, found, "edit") {
+                depth = depth.saturating_sub(1);
+                from = end;
+            } else if begins_block(text, found) {
+                depth += 1;
+            }
+        }
+    })
+}
+
+/// Whether an `<edit>` block, not just the word, begins at `at`.
+pub(crate) fn begins_block(text: &str, at: usize) -> bool {
+    opening(text, at, "edit").is_some_and(|tag| {
+        let next = skip_blanks(text, tag.end);
+        !tag.closed && opening(text, next, "file").is_some()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_table() {
+        let cases = [
+            ("\na\n", "a"),
+            ("a", "a"),
+            ("\r\na\r\nb\r\n", "a\r\nb"),
+            ("\n\na\n\n", "\na\n"),
+            ("\n", ""),
+            ("", ""),
+            ("\n  a\n  ", "  a"),
+            ("\na", "a"),
+            ("  a  ", "  a  "),
+        ];
+        for (raw, expected) in cases {
+            assert_eq!(content(raw), expected, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn tags_table() {
+        let tag = |text: &str| opening(text, 0, "search").map(|tag| (tag.attributes, tag.closed, tag.end));
+        assert_eq!(tag("<search>x"), Some((String::new(), false, 8)));
+        assert_eq!(tag("<search fence=\"EOT\" >"), Some(("fence=\"EOT\"".to_owned(), false, 21)));
+        assert_eq!(tag("<search />"), Some((String::new(), true, 10)));
+        assert_eq!(tag("<searching>"), None);
+        assert_eq!(tag("<search <b>"), None);
+        assert_eq!(attribute("a='1' fence=\"E O\"", "fence"), Some("E O"));
+        assert_eq!(attribute("fence=EOT", "fence"), None);
+    }
+}

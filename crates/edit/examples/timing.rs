@@ -1,0 +1,74 @@
+//! How long placing and reading take on large inputs: `cargo run --release --example timing`.
+
+use std::time::{Duration, Instant};
+
+use journeyman_edit::{parse_blocks, replace};
+
+fn best(mut run: impl FnMut()) -> Duration {
+    (0..5)
+        .map(|_| {
+            let begun = Instant::now();
+            run();
+            begun.elapsed()
+        })
+        .min()
+        .unwrap_or_default()
+}
+
+fn main() {
+    for lines in [10_000, 100_000] {
+        let file: String = (0..lines)
+            .map(|n| format!("{}let value_{n} = compute({}, {n});\n", " ".repeat(4 * (n % 4)), n % 7))
+            .collect();
+        let middle = lines / 2;
+        let exact = format!("let value_{middle} = compute({}, {middle});\n", middle % 7);
+        let shifted: String =
+            (middle..middle + 20).map(|n| format!("\tlet value_{n} = compute({}, {n});\n", n % 7)).collect();
+        let missing: String = (middle..middle + 20)
+            .map(|n| format!("    let value_{n} = calculate({}, {n});\n", n % 7))
+            .collect();
+        let same = "a;\n".repeat(lines);
+        println!("{lines} lines, {} bytes", file.len());
+        println!("  exact      {:?}", best(|| assert!(replace(&file, &exact, "x\n", false).is_ok())));
+        println!("  indented   {:?}", best(|| drop(replace(&file, &shifted, "x\n", false))));
+        println!("  miss       {:?}", best(|| assert!(replace(&file, &missing, "y\n", false).is_err())));
+        println!(
+            "  miss, text {:?}",
+            best(|| {
+                replace(&file, &missing, "y\n", false).unwrap_err_or_empty();
+            })
+        );
+        println!(
+            "  equal lines{:?}",
+            best(|| assert!(replace(&same, &"a;\n".repeat(500), "y\n", false).is_err()))
+        );
+        println!(
+            "  near miss  {:?}",
+            best(|| drop(replace(&same, &format!("{}b;\n", "a;\n".repeat(500)), "a;\n", false)))
+        );
+    }
+    let block = "Now:\n<edit>\n<file>a/b.rs</file>\n<search>\nlet a = 1 < 2;\n</search>\n<replace>\nlet a = 2 < 3;\n</replace>\n</edit>\n";
+    let reply = format!("{}{}", "prose < with > brackets\n".repeat(200_000), block.repeat(400));
+    let hostile = [
+        ("reply", reply),
+        ("opens", "<edit>\n<file>a</file>\n<search>".repeat(100_000)),
+        ("closes", format!("<edit>\n<file>a</file>\n<replace>{}", "</replace>\n</edit>\nx".repeat(100_000))),
+        ("calls", "<call tool=\"x\">{".repeat(200_000)),
+        ("brackets", "<".repeat(4_000_000)),
+        ("faults", "<edit>\n<file>a</file>\nx\n</edit>".repeat(100_000)),
+    ];
+    for (name, text) in hostile {
+        let took = best(|| drop(parse_blocks(&text)));
+        println!("{name:9} {:5.1} MB in {took:?}", text.len() as f64 / 1e6);
+    }
+}
+
+trait ErrorText {
+    fn unwrap_err_or_empty(self) -> String;
+}
+
+impl<T, E: std::fmt::Display> ErrorText for Result<T, E> {
+    fn unwrap_err_or_empty(self) -> String {
+        self.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+}
