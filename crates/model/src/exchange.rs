@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use serde::de::IgnoredAny;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::HttpModel;
@@ -240,11 +241,11 @@ impl Answer {
         let parsed = self.parser.finish(&mut self.events);
         parsed.map_err(|error| ModelError::Protocol(error.to_string()))?;
         while let Some(event) = self.events.pop_front() {
-            match self.decoder.event(&event) {
-                Ok(deltas) => ready.extend(deltas),
-                Err(ModelError::Protocol(_)) => return Err(self.ended_early("its last event is cut off")),
-                Err(error) => return Err(error),
+            let decoded = self.decoder.event(&event);
+            if decoded.is_err() && serde_json::from_str::<IgnoredAny>(&event.data).is_err() {
+                return Err(self.ended_early("its last event is cut off"));
             }
+            ready.extend(decoded?);
         }
         Ok(())
     }

@@ -106,7 +106,7 @@ async fn the_connect_deadline_covers_the_way_through_a_proxy() {
     let proxy = Server::start(vec![vec![Act::Hang]]).await;
     let mut endpoint = Endpoint::new("test", Wire::Chat, "https://model.test/v1");
     endpoint.proxy.https = Some(proxy.url());
-    endpoint.ca_file = Some(certificate_file());
+    endpoint.ca_file = Some(loopback::tls::file("authority.pem"));
     endpoint.deadlines.connect = Duration::from_millis(60);
     endpoint.retry.attempts = 1;
     let error = failure(&connect(endpoint, "tiny").unwrap()).await;
@@ -117,9 +117,40 @@ async fn the_connect_deadline_covers_the_way_through_a_proxy() {
     assert_eq!(proxy.seen()[0].line, "CONNECT model.test:443 HTTP/1.1");
 }
 
-/// Any well-formed certificate: this one signs nothing that is met.
-fn certificate_file() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/loopback/authority.pem")
+#[tokio::test]
+async fn https_trusts_whom_it_is_told_to_trust() {
+    let address = loopback::tls::serve_once(&[FIRST, REST].concat());
+    let connected = |host: &str, authority: &str| {
+        let base = format!("https://{host}:{}", address.port());
+        let mut endpoint = Endpoint::new("test", Wire::Chat, base);
+        endpoint.ca_file = Some(loopback::tls::file(authority));
+        connect(endpoint, "tiny").unwrap()
+    };
+    let (deltas, error) = drain(&connected("localhost", "stranger.pem")).await;
+    let error = error.unwrap();
+    assert!(!error.is_retryable() && error.to_string().contains("certificate"), "{error}");
+    assert!(error.to_string().ends_with("in SSL_CERT_FILE"), "{error}");
+    assert_eq!(deltas, vec![], "trust doesn't come with time");
+
+    for host in ["localhost", "127.0.0.1"] {
+        assert_eq!(reply(&connected(host, "authority.pem")).await.message.text(), "Hello wörld");
+    }
+    let error = failure(&connected("localhost", "no-such-file.pem")).await.to_string();
+    assert!(error.contains("no trusted certificates") && error.contains("no-such-file.pem"), "{error}");
+}
+
+/// Servers close idle connections; the next turn must not pay for that with a failed attempt.
+#[tokio::test]
+async fn a_connection_closed_while_idle_costs_no_attempt() {
+    let closing = [hello(), vec![Act::Close]].concat();
+    let server = Server::start(vec![closing]).await;
+    let model = server.model();
+    for _ in 0..3 {
+        let (deltas, error) = drain(&model).await;
+        assert_eq!((error, loopback::restarts(&deltas)), (None, vec![]));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!((server.connections(), server.seen().len()), (3, 3));
 }
 
 #[tokio::test]

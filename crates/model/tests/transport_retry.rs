@@ -3,12 +3,17 @@
 
 mod loopback;
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
-use journeyman_model::{Clock, Delta, Endpoint, ModelError, Secret, Wire, connect};
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, stream};
+use journeyman_model::{
+    Clock, Delta, Endpoint, HttpModel, HttpRequest, HttpResponse, ModelError, Secret, Transport, Wire,
+    connect, connect_with,
+};
 use journeyman_protocol::UnixMillis;
 use loopback::{
-    Act, FIRST, KEY, Server, answer, chunk, drain, end, error_body, failure, hello, request, restarts,
+    Act, FIRST, KEY, REST, Server, answer, chunk, drain, end, error_body, failure, hello, request, restarts,
     stream_head,
 };
 
@@ -88,42 +93,92 @@ async fn it_gives_up_and_says_how_often_it_tried() {
     assert_eq!(server.seen().len(), 5);
 }
 
+/// A transport without a network, for tests in which the clock of the runtime stands still.
+struct Canned(Mutex<Vec<(u16, &'static [(&'static str, &'static str)], String)>>);
+
+impl Canned {
+    fn model(
+        answers: &[(u16, &'static [(&'static str, &'static str)], String)],
+        clock: Option<Clock>,
+    ) -> HttpModel {
+        let mut endpoint = Endpoint::new("test", Wire::Chat, "http://model.test");
+        endpoint.retry.clock = clock;
+        let answers = answers.iter().rev().cloned().collect();
+        connect_with(endpoint, "tiny", Arc::new(Self(Mutex::new(answers)))).unwrap()
+    }
+}
+
+impl Transport for Canned {
+    fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
+        let (status, headers, body) = self.0.lock().unwrap().pop().expect("no further request");
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let body = stream::iter([Ok(body.into())]).boxed();
+        Box::pin(async move { Ok(HttpResponse { status, headers, body }) })
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wait_beyond_the_limit_is_an_error_that_says_so() {
-    let server = Server::start(vec![answer(429, "retry-after: 3600\r\n", &error_body("daily limit"))]).await;
-    let error = failure(&server.model()).await;
+    let model = Canned::model(&[(429, &[("retry-after", "3600")], error_body("daily limit"))], None);
     assert_eq!(
-        error.to_string(),
+        failure(&model).await.to_string(),
         "the provider's rate limit is reached: daily limit; the provider asks to wait 3600 s, longer than the \
          300 s this client waits at most; try again later"
     );
-    assert_eq!(server.seen().len(), 1);
 }
 
-/// The clock of the runtime stands still but for the waits themselves.
 #[tokio::test(start_paused = true)]
 async fn waits_are_as_long_as_they_say() {
-    let date = "retry-after: Wed, 21 Oct 2015 07:28:30 GMT\r\ndate: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
-    let only_date = "retry-after: Wed, 21 Oct 2015 07:28:30 GMT\r\n";
-    let cases = [
-        ("retry-after: 2\r\n", None, 2_000),
-        (date, None, 30_000),
-        (only_date, Some(UnixMillis(1_445_412_490_000)), 20_000),
+    const LATER: &str = "Wed, 21 Oct 2015 07:28:30 GMT";
+    type Case = (&'static [(&'static str, &'static str)], Option<UnixMillis>, u64);
+    let cases: [Case; 3] = [
+        (&[("retry-after", "2")], None, 2_000),
+        (&[("retry-after", LATER), ("date", "Wed, 21 Oct 2015 07:28:00 GMT")], None, 30_000),
+        (&[("retry-after", LATER)], Some(UnixMillis(1_445_412_490_000)), 20_000),
     ];
     for (headers, now, expected) in cases {
-        let server = Server::start(vec![answer(503, headers, "{}"), hello()]).await;
-        let mut endpoint = server.endpoint();
-        endpoint.retry.clock = now.map(|now| Clock::new(move || now));
+        let answers = [(503, headers, "{}".to_owned()), (200, &[][..], [FIRST, REST].concat())];
+        let model = Canned::model(&answers, now.map(|now| Clock::new(move || now)));
         let before = tokio::time::Instant::now();
-        let (deltas, error) = drain(&connect(endpoint, "tiny").unwrap()).await;
+        let (deltas, error) = drain(&model).await;
         assert_eq!(error, None);
         assert!(
             matches!(deltas[0], Delta::Restart { wait_ms, .. } if wait_ms == expected),
             "{:?}",
             deltas[0]
         );
-        assert!(before.elapsed() >= Duration::from_millis(expected), "{headers}");
+        let waited = u64::try_from(before.elapsed().as_millis()).unwrap();
+        assert!((expected..=expected + 1).contains(&waited), "{waited} ms for {headers:?}");
     }
+}
+
+/// Half a second, doubled up to 32 s, and each wait anywhere below: never all at the same moment.
+#[tokio::test(start_paused = true)]
+async fn waits_of_its_own_are_jittered_and_bounded() {
+    let bounds = [500, 1_000, 2_000, 4_000];
+    let mut runs = Vec::new();
+    for seed in 0..20 {
+        let mut endpoint = Endpoint::new("test", Wire::Chat, "http://model.test");
+        endpoint.retry.seed = seed;
+        let answers = vec![(500, &[][..], "{}".to_owned()); 5];
+        let model = connect_with(endpoint, "tiny", Arc::new(Canned(Mutex::new(answers)))).unwrap();
+        let (deltas, error) = drain(&model).await;
+        assert!(matches!(error, Some(ModelError::GaveUp { attempts: 5, .. })));
+        let waits: Vec<u64> = deltas
+            .iter()
+            .filter_map(
+                |delta| if let Delta::Restart { wait_ms, .. } = delta { Some(*wait_ms) } else { None },
+            )
+            .collect();
+        assert!(
+            waits.len() == 4 && waits.iter().zip(bounds).all(|(wait, bound)| *wait <= bound),
+            "{waits:?}"
+        );
+        runs.push(waits);
+    }
+    runs.sort();
+    runs.dedup();
+    assert_eq!(runs.len(), 20, "each seed waits differently");
 }
 
 #[tokio::test]

@@ -304,14 +304,15 @@ fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
     causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
 }
 
-/// TLS errors hide inside I/O errors, whose own `source` skips what they wrap.
-fn is_certificate_error(error: &reqwest::Error) -> bool {
-    causes(error).any(|cause| {
-        let wrapped = cause.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-        let tls = match wrapped {
-            Some(inner) => inner.downcast_ref::<rustls::Error>(),
-            None => cause.downcast_ref::<rustls::Error>(),
-        };
-        matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
-    })
+/// Whether the server's certificate is why. TLS errors lie inside I/O errors, one in the other, and the
+/// `source` of an I/O error skips what it wraps.
+fn is_certificate_error(error: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return matches!(tls, rustls::Error::InvalidCertificate(_));
+    }
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match wrapped {
+        Some(inner) => is_certificate_error(inner),
+        None => error.source().is_some_and(is_certificate_error),
+    }
 }

@@ -1,6 +1,8 @@
 //! A server on the loopback that does to a client what servers and networks do.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod tls;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
