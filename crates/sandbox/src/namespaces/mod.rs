@@ -1,25 +1,176 @@
 //! Back-end 1: the program's own namespaces.
+//!
+//! The agent plans the root ([`plan`]), starts the helper by posix_spawn (never a fork of the agent, which
+//! may be large), and watches ([`watch`]). The helper ([`init`]) follows the policy ([`wire`]) and becomes
+//! pid 1. [`probe`] runs it once with canaries in place of a command.
+
+mod canary;
+mod filter;
+mod init;
+mod plan;
+mod probe;
+mod sys;
+mod watch;
+mod wire;
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use journeyman_protocol::Enforcement;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use probe::probe;
+
+use crate::capture::Collector;
+use crate::request::{Limits, Network, Request, Stdin};
 use crate::run::Running;
-use crate::{Request, SandboxError, SandboxSettings};
+use crate::{SandboxError, SandboxSettings};
+use plan::{Plan, c_string};
+use wire::{Canary, Policy};
 
-pub(crate) fn run_helper_if_asked() {}
+/// The first argument of a helper. Long enough that no user types it.
+const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
+/// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
+const LEAST_PID_MAX: u64 = 301;
 
-pub(crate) async fn probe(_settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
-    Err(SandboxError::Unavailable {
-        reason: "the namespaces back-end isn't built yet".to_owned(),
-        fix: String::new(),
-    })
+pub(crate) fn run_helper_if_asked() {
+    if is_helper() {
+        init::run();
+    }
+}
+
+fn is_helper() -> bool {
+    std::env::args_os().nth(1).is_some_and(|argument| argument == HELPER_ARGUMENT)
+}
+
+/// What is started, all but the processes.
+struct Job {
+    plan: Plan,
+    policy: Vec<u8>,
+    candidates: Vec<CString>,
+    limits: Limits,
 }
 
 pub(crate) async fn spawn(
-    _settings: &SandboxSettings,
-    _request: Request,
-    _enforcement: Enforcement,
-    _cancel: CancellationToken,
+    settings: &SandboxSettings,
+    request: Request,
+    enforcement: Enforcement,
+    cancel: CancellationToken,
 ) -> Result<Running, SandboxError> {
-    Err(SandboxError::Refused("the namespaces back-end isn't built yet".to_owned()))
+    let begun = Instant::now();
+    let job = prepare(request, None)?;
+    let (collector, live) = Collector::new(&job.limits);
+    let stop = CancellationToken::new();
+    let ends = watch::Ends { cancel, dropped: stop.clone() };
+    let started = start(settings, &job)?;
+    let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
+    let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
+    Ok(Running::watch(live, stop, completed))
+}
+
+fn prepare(request: Request, canary: Option<Canary<CString>>) -> Result<Job, SandboxError> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let plan = plan::plan(&request, uid.as_raw())?;
+    let candidates = candidates(&request)?;
+    let stdin = match request.stdin {
+        Stdin::Null => Vec::new(),
+        Stdin::Bytes(ref bytes) => bytes.clone(),
+    };
+    let mut env = Vec::with_capacity(request.env.len());
+    for (name, value) in &request.env {
+        if name.is_empty() || name.as_bytes().contains(&b'=') {
+            return Err(SandboxError::Refused(format!("«{}» can't name a variable", name.display())));
+        }
+        env.push(c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))?);
+    }
+    let limits = &request.limits;
+    let pid_max = limits.processes.max(LEAST_PID_MAX);
+    let policy = Policy {
+        own_network: request.network == Network::Off,
+        uid: uid.as_raw(),
+        gid: gid.as_raw(),
+        scratch_bytes: limits.scratch_bytes,
+        pid_max: if uid.is_root() { u32::try_from(pid_max).unwrap_or(0) } else { 0 },
+        limits: vec![
+            Some(0),
+            Some(limits.processes),
+            Some(limits.file_bytes),
+            Some(limits.open_files),
+            limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
+            limits.memory,
+        ],
+        filter: filter::build().unwrap_or_default(),
+        steps: plan.steps.clone(),
+        cwd: plan.cwd.clone(),
+        candidates: candidates.clone(),
+        argv: request.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?,
+        env,
+        stdin: matches!(request.stdin, Stdin::Bytes(_)).then_some(stdin.len() as u64),
+        canary,
+    };
+    let mut policy = policy.encode();
+    if policy.len() > wire::MAX_POLICY {
+        return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
+    }
+    policy.extend_from_slice(&stdin);
+    Ok(Job { plan, policy, candidates, limits: request.limits })
+}
+
+/// Where the program may be: as named, or in each directory of `PATH`, inside.
+fn candidates(request: &Request) -> Result<Vec<CString>, SandboxError> {
+    let Some(program) = request.argv.first().filter(|program| !program.is_empty()) else {
+        return Err(SandboxError::Refused("the command is empty".to_owned()));
+    };
+    if program.as_bytes().contains(&b'/') {
+        return Ok(vec![c_string(program)?]);
+    }
+    let path = request.variable("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    directories.map(|directory| c_string(directory.join(program).as_os_str())).collect()
+}
+
+/// Processes and pipes of a command just started.
+struct Started {
+    helper: std::process::Child,
+    program: PathBuf,
+    control: UnixStream,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    /// What of the policy and the input the socket hasn't taken yet.
+    unsent: Vec<u8>,
+}
+
+fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError> {
+    if is_helper() {
+        return Err(SandboxError::InsideHelper);
+    }
+    let program = settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let error = |source| SandboxError::Start { path: program.clone(), source };
+    let (mut control, theirs) = UnixStream::pair().map_err(error)?;
+    control.set_nonblocking(true).map_err(error)?;
+    let unsent = match control.write(&job.policy) {
+        Ok(sent) => job.policy.get(sent..).unwrap_or_default().to_vec(),
+        Err(source) if source.kind() == std::io::ErrorKind::WouldBlock => job.policy.clone(),
+        Err(source) => return Err(error(source)),
+    };
+    let (stdout, out) = std::io::pipe().map_err(error)?;
+    let (stderr, err) = std::io::pipe().map_err(error)?;
+    let mut command = Command::new(&program);
+    // Nothing of ours: neither variables nor the terminal's signals.
+    command.arg(HELPER_ARGUMENT).env_clear();
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
+    let helper = command.spawn().map_err(error)?;
+    Ok(Started { helper, program, control, stdout: stdout.into(), stderr: stderr.into(), unsent })
+}
+
+/// A path inside as text for an error.
+fn shown(path: &CString) -> String {
+    Path::new(&OsString::from_vec(path.as_bytes().to_vec())).display().to_string()
 }

@@ -1,0 +1,76 @@
+//! What a canary run tries, from within the sandbox, in place of a command.
+
+use std::ffi::CStr;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::Pid;
+
+use super::sys;
+use super::wire::Canary;
+
+/// One bit for each way out, with what it means. [`NESTED`] is told, not fatal.
+pub(super) const ESCAPES: [(i32, &str); 9] = [
+    (1, "a file outside the project could be read"),
+    (2, "a file outside the project could be written"),
+    (4, "a masked file could be read"),
+    (8, "a protected directory could be written"),
+    (16, "a server on the host's loopback could be reached"),
+    (32, "a process outside could be seen"),
+    (64, "capabilities were left, or could be gained"),
+    (128, "the kernel's settings could be opened for writing"),
+    (256, "the project could not be written"),
+];
+/// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
+pub(super) const NESTED: i32 = 512;
+
+fn opens(path: &CStr, flags: OFlags) -> bool {
+    rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).is_ok()
+}
+
+/// Tries everything; the bits of what got out.
+pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool) -> i32 {
+    let create = OFlags::WRONLY | OFlags::CREATE;
+    let reads = |path: &CStr| {
+        let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        file.and_then(|file| rustix::io::read(file, &mut [0; 1])).is_ok_and(|count| count > 0)
+    };
+    let tried = [
+        reads(canary.outside),
+        opens(canary.outside, OFlags::WRONLY)
+            || opens(c"/usr/.journeyman-canary", create)
+            || opens(c"/.canary", create),
+        reads(canary.masked),
+        opens(canary.protected, create),
+        own_network && connects(canary.port),
+        sees(canary.agent),
+        has_privileges(),
+        opens(c"/proc/sys/kernel/core_pattern", OFlags::WRONLY),
+        !opens(canary.inside, create),
+    ];
+    let escaped =
+        ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
+    if sys::can_unshare_user() { escaped | NESTED } else { escaped }
+}
+
+fn connects(port: u16) -> bool {
+    let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+    rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .and_then(|socket| rustix::net::connect(socket, &address))
+        .is_ok()
+}
+
+fn sees(agent: u32) -> bool {
+    // Numbers this small exist inside, too: pid 1 and this process.
+    let outside = i32::try_from(agent).ok().filter(|pid| *pid > 16).and_then(Pid::from_raw);
+    outside.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
+}
+
+fn has_privileges() -> bool {
+    let left = rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.is_empty() && sets.permitted.is_empty());
+    let bound = rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN);
+    let gains = rustix::thread::no_new_privs() != Ok(true);
+    !left || bound != Ok(false) || gains
+}

@@ -1,0 +1,435 @@
+//! From a request to the steps that build its root. Looks at the file system, changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CString, OsStr};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::wire::{Access, Step};
+use crate::SandboxError;
+use crate::request::{Network, Request, WriteMode};
+use crate::toolchain::{SYSTEM, is_above};
+
+/// The kernel's own bound on symbolic links in one path.
+const MAX_LINKS: usize = 40;
+/// Mounts of one command; far above what toolchains need, far below the kernel's 100,000.
+const MAX_MOUNTS: usize = 512;
+
+/// Never a project's root nor writable, whether or not they exist. Beneath the first five nothing is, either.
+const RESERVED: [&str; 22] = [
+    "/proc",
+    "/sys",
+    "/dev",
+    "/run",
+    "/boot",
+    "/",
+    "/usr",
+    "/usr/local",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/var",
+    "/home",
+    "/root",
+    "/tmp",
+    "/var/tmp",
+    "/srv",
+    "/mnt",
+];
+const RESERVED_WHOLE: usize = 5;
+
+/// Readable only by root on the host; a command of root's would read them by owning them.
+const ROOT_SECRETS: [&str; 7] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/ssl/private",
+    "/etc/krb5.keytab",
+    "/etc/journeyman",
+];
+
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/ptmx", "pts/ptmx"),
+];
+
+/// What is mounted at a place. Where a request names one twice, the later of these stands: the stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mount {
+    Proc,
+    Terminals,
+    Device,
+    Scratch(u32),
+    Writable,
+    Layer,
+    ReadOnly,
+}
+
+impl Mount {
+    /// Whether the host's files are there, so that what the host has beneath exists inside too.
+    fn shows_host(self) -> bool {
+        matches!(self, Self::Writable | Self::Layer | Self::ReadOnly)
+    }
+}
+
+/// The steps, and where the command starts.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step<CString>>,
+    pub(super) cwd: CString,
+}
+
+/// Plans the root of a request that user `uid` runs.
+pub(super) fn plan(request: &Request, uid: u32) -> Result<Plan, SandboxError> {
+    let mut builder = Builder::default();
+    builder.system(request.network)?;
+    let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
+    builder.home(home)?;
+    let root = builder.project(request, home)?;
+    builder.listed(request, &root, home)?;
+    let cwd = path_of("the working directory", &request.cwd)?;
+    if !builder.reaches(&cwd) {
+        return Err(refused(
+            &request.cwd,
+            "the working directory lies neither in the project nor in a listed path",
+        ));
+    }
+    let protected = protected(request, &root)?;
+    let mut masked = masked(&request.masked)?;
+    if uid == 0 {
+        masked.extend(ROOT_SECRETS.map(PathBuf::from));
+    }
+    let cwd = c_string(cwd.as_os_str())?;
+    Ok(Plan { steps: builder.steps(&protected, &masked)?, cwd })
+}
+
+#[derive(Default)]
+struct Builder {
+    mounts: BTreeMap<PathBuf, Mount>,
+    links: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl Builder {
+    fn mount(&mut self, at: PathBuf, mount: Mount) {
+        let stands = self.mounts.entry(at).or_insert(mount);
+        *stands = (*stands).max(mount);
+    }
+
+    fn system(&mut self, network: Network) -> Result<(), SandboxError> {
+        for directory in SYSTEM {
+            self.optional(Path::new(directory), Mount::ReadOnly)?;
+        }
+        if network == Network::Host {
+            // Often a link into `/run`, which isn't mounted.
+            self.optional(Path::new("/etc/resolv.conf"), Mount::ReadOnly)?;
+        }
+        self.mounts.insert("/proc".into(), Mount::Proc);
+        self.mounts.insert("/tmp".into(), Mount::Scratch(0o1777));
+        self.mounts.insert("/dev/shm".into(), Mount::Scratch(0o1777));
+        self.mounts.insert("/dev/pts".into(), Mount::Terminals);
+        self.mounts.extend(DEVICES.map(|device| (device.into(), Mount::Device)));
+        self.links.extend(DEVICE_LINKS.map(|(at, to)| (at.into(), to.into())));
+        self.links.insert("/var/tmp".into(), "../tmp".into());
+        Ok(())
+    }
+
+    /// A private directory where the home is, so that programs find one, and nothing of the real one.
+    fn home(&mut self, home: Option<&Path>) -> Result<(), SandboxError> {
+        let Some(home) = home.filter(|home| home.parent().is_some()) else { return Ok(()) };
+        let real = match self.resolve(home) {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => home.to_owned(),
+            Err(source) => {
+                return Err(SandboxError::Path { what: "the home directory", path: home.into(), source });
+            }
+        };
+        let reserved = RESERVED.iter().take(RESERVED_WHOLE).any(|beneath| real.starts_with(beneath));
+        // Where the system is read-only, a place to mount on can't be made.
+        if !reserved && (real.is_dir() || self.cover(&real).is_none_or(|(_, mount)| !mount.shows_host())) {
+            self.mount(real, Mount::Scratch(0o700));
+        }
+        Ok(())
+    }
+
+    fn project(&mut self, request: &Request, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
+        let root = self.own("the project's root", &request.root, home)?;
+        if !root.is_dir() {
+            return Err(refused(&request.root, "the project's root is not a directory"));
+        }
+        let mount = if request.write == WriteMode::Direct { Mount::Writable } else { Mount::ReadOnly };
+        // A home that is the root was refused; a scratch place of the same name gives way.
+        self.mounts.remove(&root);
+        self.mount(root.clone(), mount);
+        Ok(root)
+    }
+
+    /// Resolves a path that becomes the command's own, and refuses what would show or change too much.
+    fn own(&mut self, what: &'static str, path: &Path, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
+        let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
+        if !path.is_absolute() {
+            return Err(refused(path, &format!("{what} must be an absolute path")));
+        }
+        let real = self.resolve(path).map_err(error)?;
+        if RESERVED.iter().any(|reserved| real == Path::new(reserved))
+            || RESERVED.iter().take(RESERVED_WHOLE).any(|whole| real.starts_with(whole))
+        {
+            return Err(refused(path, &format!("{what} is a system directory; name a project beneath it")));
+        }
+        if home.is_some_and(|home| home.parent().is_some() && is_above(&real, home)) {
+            let reason = format!(
+                "{what} is the home directory or above it, which would show keys and settings to commands; \
+                 name a project beneath it"
+            );
+            return Err(refused(path, &reason));
+        }
+        Ok(real)
+    }
+
+    fn listed(&mut self, request: &Request, root: &Path, home: Option<&Path>) -> Result<(), SandboxError> {
+        let lists = [
+            ("a read-only path", &request.read_only, Mount::ReadOnly),
+            ("a layered path", &request.layered, Mount::Layer),
+            ("a writable path", &request.writable, Mount::Writable),
+        ];
+        for (what, list, mount) in lists {
+            for path in list {
+                if !path.exists() {
+                    continue;
+                }
+                let real = self.own(what, path, home)?;
+                if path.starts_with(&request.root) && !real.starts_with(root) {
+                    return Err(refused(path, "a link in the project leads this listed path out of it"));
+                }
+                let mount = if mount == Mount::Layer && !can_layer(&real) { Mount::ReadOnly } else { mount };
+                self.mount(real, mount);
+            }
+        }
+        if self.mounts.len() > MAX_MOUNTS {
+            return Err(SandboxError::Refused(format!("more than {MAX_MOUNTS} paths are listed")));
+        }
+        Ok(())
+    }
+
+    fn optional(&mut self, path: &Path, mount: Mount) -> Result<(), SandboxError> {
+        match self.resolve(path) {
+            Ok(real) => {
+                self.mount(real, mount);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(SandboxError::Path { what: "a system path", path: path.to_owned(), source }),
+        }
+    }
+
+    /// The path without links; the links met on the way are made inside too, so that both names work.
+    fn resolve(&mut self, path: &Path) -> io::Result<PathBuf> {
+        let mut real = PathBuf::from("/");
+        let mut rest: Vec<PathBuf> = vec![path.to_owned()];
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            let mut components = part.components();
+            let Some(component) = components.next() else { continue };
+            rest.push(components.as_path().to_owned());
+            match component {
+                Component::RootDir => real = PathBuf::from("/"),
+                Component::ParentDir => drop(real.pop()),
+                Component::CurDir | Component::Prefix(_) => {}
+                Component::Normal(name) => {
+                    real.push(name);
+                    if !fs::symlink_metadata(&real)?.is_symlink() {
+                        continue;
+                    }
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(io::Error::from_raw_os_error(libc::ELOOP));
+                    }
+                    let target = fs::read_link(&real)?;
+                    self.links.insert(real.clone(), target.clone());
+                    real.pop();
+                    rest.push(target);
+                }
+            }
+        }
+        Ok(real)
+    }
+
+    /// The mount that a path lies in.
+    fn cover(&self, path: &Path) -> Option<(&Path, Mount)> {
+        path.ancestors()
+            .find_map(|above| self.mounts.get_key_value(above))
+            .map(|(at, mount)| (at.as_path(), *mount))
+    }
+
+    /// Whether a path of the host is the same inside.
+    fn reaches(&self, path: &Path) -> bool {
+        self.cover(path).is_some_and(|(_, mount)| mount.shows_host())
+    }
+
+    fn steps(self, protected: &[PathBuf], masked: &[PathBuf]) -> Result<Vec<Step<CString>>, SandboxError> {
+        let mut out = Steps { done: BTreeMap::new(), made: BTreeSet::new(), steps: Vec::with_capacity(64) };
+        // Parents sort before what lies in them.
+        for (at, mount) in &self.mounts {
+            let covered = at.parent().and_then(|parent| out.cover(parent));
+            if *mount == Mount::ReadOnly && covered == Some(Mount::ReadOnly) {
+                continue;
+            }
+            out.mount(at, *mount)?;
+        }
+        for (at, target) in &self.links {
+            let parent = at.parent().unwrap_or(at);
+            if !self.reaches(parent) && !self.mounts.contains_key(at) {
+                out.directories(parent)?;
+                let target = c_string(target.as_os_str())?;
+                out.steps.push(Step::Link { path: inside(at)?, target });
+            }
+        }
+        for path in protected {
+            out.steps.push(Step::Guard { path: inside(path)? });
+        }
+        for path in masked.iter().filter(|path| self.reaches(path)) {
+            // One that is gone, or that a link now stands for, shows nothing of the host's.
+            if let Ok(found) = fs::symlink_metadata(path) {
+                out.steps.push(Step::Mask { path: inside(path)?, directory: found.is_dir() });
+            }
+        }
+        Ok(out.steps)
+    }
+}
+
+struct Steps {
+    done: BTreeMap<PathBuf, Mount>,
+    made: BTreeSet<PathBuf>,
+    steps: Vec<Step<CString>>,
+}
+
+impl Steps {
+    fn cover(&self, path: &Path) -> Option<Mount> {
+        path.ancestors().find_map(|above| self.done.get(above)).copied()
+    }
+
+    /// Makes a directory and those above it, where they don't exist by what is mounted.
+    fn directories(&mut self, path: &Path) -> Result<(), SandboxError> {
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .take_while(|above| {
+                above.parent().is_some() && !self.made.contains(*above) && !self.done.contains_key(*above)
+            })
+            .collect();
+        if self.cover(path).is_some_and(Mount::shows_host) {
+            return Ok(());
+        }
+        for directory in missing.into_iter().rev() {
+            self.steps.push(Step::Directory { path: inside(directory)? });
+            self.made.insert(directory.to_owned());
+        }
+        Ok(())
+    }
+
+    fn mount(&mut self, at: &Path, mount: Mount) -> Result<(), SandboxError> {
+        let is_file = mount == Mount::Device || (mount.shows_host() && !at.is_dir());
+        if !is_file {
+            self.directories(at)?;
+        } else if let Some(parent) = at.parent() {
+            self.directories(parent)?;
+            if !self.cover(at).is_some_and(Mount::shows_host) {
+                self.steps.push(Step::File { path: inside(at)? });
+            }
+        }
+        let (path, source) = (inside(at)?, c_string(at.as_os_str())?);
+        self.steps.push(match mount {
+            Mount::Proc => Step::Proc { path },
+            Mount::Terminals => Step::Terminals { path },
+            Mount::Scratch(mode) => Step::Scratch { path, mode },
+            Mount::Layer => Step::Layer { path, source },
+            Mount::Device => Step::Bind { path, source, access: Access::Device },
+            Mount::Writable => Step::Bind { path, source, access: Access::Writable },
+            Mount::ReadOnly => Step::Bind { path, source, access: Access::ReadOnly },
+        });
+        self.done.insert(at.to_owned(), mount);
+        Ok(())
+    }
+}
+
+/// Protected paths that exist, refusing links: what a link leads to could be changed, and the link replaced.
+fn protected(request: &Request, root: &Path) -> Result<Vec<PathBuf>, SandboxError> {
+    let mut found = Vec::new();
+    if request.write == WriteMode::ReadOnly {
+        return Ok(found);
+    }
+    for relative in &request.protected {
+        let mut path = root.to_owned();
+        let mut exists = true;
+        for component in relative.components() {
+            path.push(OsStr::from_bytes(component));
+            match fs::symlink_metadata(&path) {
+                Ok(metadata) if metadata.is_symlink() => {
+                    return Err(refused(
+                        &path,
+                        "a protected path may not be, or lie beyond, a symbolic link",
+                    ));
+                }
+                Ok(_) => {}
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+                {
+                    exists = false;
+                    break;
+                }
+                Err(source) => return Err(SandboxError::Path { what: "a protected path", path, source }),
+            }
+        }
+        if exists {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn masked(paths: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
+    let mut found = Vec::new();
+    for path in paths {
+        match path.canonicalize() {
+            Ok(real) => found.push(real),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+            Err(source) => {
+                return Err(SandboxError::Path { what: "a masked path", path: path.clone(), source });
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn path_of(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
+    path.canonicalize().map_err(|source| SandboxError::Path { what, path: path.to_owned(), source })
+}
+
+/// Overlay options are text with separators of their own; a directory named with one of them stays read-only.
+fn can_layer(path: &Path) -> bool {
+    path.is_dir() && !path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b':' | b',' | b'\\'))
+}
+
+/// An absolute path as the helper names it, from its new root.
+fn inside(path: &Path) -> Result<CString, SandboxError> {
+    c_string(path.strip_prefix("/").unwrap_or(path).as_os_str())
+}
+
+/// Text for the kernel.
+pub(super) fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
+    CString::new(text.as_bytes())
+        .map_err(|_| SandboxError::Refused(format!("«{}» has a NUL byte", text.display())))
+}
+
+fn refused(path: &Path, reason: &str) -> SandboxError {
+    SandboxError::Refused(format!("{reason} («{}»)", path.display()))
+}

@@ -1,0 +1,245 @@
+//! The few kernel calls that have no safe wrapper. All unsafe code of this crate is here.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::run::ResourceUsage;
+
+/// Enough for the set-up, whose deepest calls need a few kilobytes; untouched pages cost nothing.
+const STACK: usize = 256 * 1024;
+
+/// Signals whose disposition an agent or its parent may have changed, and which a command expects to find as
+/// usual. Rust's runtime ignores SIGPIPE, `nohup` SIGHUP, Python SIGXFSZ.
+const RESET: [c_int; 12] = [
+    libc::SIGPIPE,
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGCHLD,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGXFSZ,
+    libc::SIGUSR1,
+    libc::SIGALRM,
+];
+
+fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
+    if result < 0 { Err(last_error()) } else { Ok(result) }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Memory for a stack, never given back: its process ends by exit or exec.
+fn stack_top() -> *mut c_void {
+    let memory: &'static mut [std::mem::MaybeUninit<u8>] = Box::leak(Box::new_uninit_slice(STACK));
+    // SAFETY: the offset is within the allocation.
+    let top = unsafe { memory.as_mut_ptr().add(STACK) };
+    // The ABIs of x86-64 and AArch64 want 16 bytes.
+    top.map_addr(|address| address & !15).cast()
+}
+
+extern "C" fn enter<F: FnMut() -> c_int>(body: *mut c_void) -> c_int {
+    // SAFETY: `clone_sharing` passes a pointer to an `F` that outlives this process's use of the memory.
+    let body = unsafe { &mut *body.cast::<F>() };
+    body()
+}
+
+/// Makes a process that shares this one's memory and runs `body` on a stack of its own.
+///
+/// # Safety
+/// Until the new process has ended or executed another program, this one must be suspended (`CLONE_VFORK`),
+/// or must do nothing but raw system calls and exit, so that memory is never used by both; `body` must live
+/// as long.
+unsafe fn clone_sharing<F: FnMut() -> c_int>(flags: c_int, body: &mut F) -> Result<Pid, Errno> {
+    let flags = flags | libc::CLONE_VM | libc::SIGCHLD;
+    let argument = std::ptr::from_mut(body).cast();
+    // SAFETY: the stack is fresh and large enough, `enter::<F>` matches the argument; the rest is the
+    // caller's promise.
+    let pid = unsafe { libc::clone(enter::<F>, stack_top(), flags, argument) };
+    check(libc::c_long::from(pid))?;
+    Pid::from_raw(pid).ok_or(Errno::INVAL)
+}
+
+/// Hands this process's memory over to a new process in new namespaces, a child of this one's parent, and
+/// ends. No page is copied. `tell` learns the new process's id; it must neither allocate nor use `errno`,
+/// for the other runs already.
+pub(super) fn become_init(
+    namespaces: c_int,
+    mut body: impl FnMut() -> c_int,
+    tell: impl Fn(Result<Pid, Errno>),
+) -> ! {
+    // SAFETY: this process ends below without returning, so `body` stays, and does only what `tell` may.
+    let result = unsafe { clone_sharing(namespaces | libc::CLONE_PARENT, &mut body) };
+    tell(result);
+    exit(0)
+}
+
+/// Runs `body` in a child while this process is suspended; returns once the child has ended or executed a
+/// program. What `body` writes to memory is seen here.
+pub(super) fn run_suspended(mut body: impl FnMut() -> c_int) -> Result<Pid, Errno> {
+    // SAFETY: CLONE_VFORK suspends this process for as long as the memory is shared.
+    unsafe { clone_sharing(libc::CLONE_VFORK, &mut body) }
+}
+
+/// Ends the process at once, running nothing of its own.
+pub(super) fn exit(code: c_int) -> ! {
+    // SAFETY: _exit takes any value and touches no memory.
+    unsafe { libc::_exit(code) }
+}
+
+/// Replaces the program. Returns only on failure.
+pub(super) fn execute(program: &CStr, argv: &Strings, env: &Strings) -> Errno {
+    // SAFETY: both arrays end in a null pointer and hold pointers to strings that outlive the call.
+    unsafe { libc::execve(program.as_ptr(), argv.0.as_ptr(), env.0.as_ptr()) };
+    last_error()
+}
+
+/// A null-terminated array of C strings, as `execve` takes them.
+pub(super) struct Strings<'a>(Vec<*const c_char>, std::marker::PhantomData<&'a CStr>);
+
+impl<'a> Strings<'a> {
+    pub(super) fn new(list: &[&'a CStr]) -> Self {
+        let pointers = list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]);
+        Self(pointers.collect(), std::marker::PhantomData)
+    }
+}
+
+/// Closes every descriptor from `first` on.
+pub(super) fn close_from(first: u32) -> Result<(), Errno> {
+    // SAFETY: no descriptor from `first` on is owned by a value that is used later; callers pass the number
+    // right at the start of the helper, or right before exec.
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) }).map(drop)
+}
+
+/// `mount_setattr`: adds attributes to a mount, or with `recursive` to it and all beneath it.
+pub(super) fn mount_attributes(
+    mount: impl AsFd,
+    path: &CStr,
+    recursive: bool,
+    set: u64,
+) -> Result<(), Errno> {
+    let attributes = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let recursion = if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the structure is a valid `mount_attr` of the size that is passed with it.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            path.as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW | recursion,
+            std::ptr::from_ref(&attributes),
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    check(result).map(drop)
+}
+
+/// Installs a seccomp filter given as its instructions' bytes, 8 each, in the machine's byte order.
+pub(super) fn install_filter(instructions: &[u8]) -> Result<(), Errno> {
+    let count =
+        u16::try_from(instructions.len() / size_of::<libc::sock_filter>()).map_err(|_| Errno::INVAL)?;
+    let mut aligned: Vec<libc::sock_filter> = Vec::with_capacity(usize::from(count));
+    for [a, b, jt, jf, k @ ..] in instructions.as_chunks::<8>().0 {
+        let (code, k) = (u16::from_ne_bytes([*a, *b]), u32::from_ne_bytes(*k));
+        aligned.push(libc::sock_filter { code, jt: *jt, jf: *jf, k });
+    }
+    let program = libc::sock_fprog { len: count, filter: aligned.as_mut_ptr() };
+    // SAFETY: `program` describes `aligned`, which lives through the call; the kernel copies and checks it.
+    let result = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0u32, std::ptr::from_ref(&program))
+    };
+    check(result).map(drop)
+}
+
+/// Brings the loopback interface of this network namespace up.
+pub(super) fn start_loopback(socket: impl AsFd) -> Result<(), Errno> {
+    // SAFETY: `ifreq` is plain data for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: SIOCSIFFLAGS reads an `ifreq`, which this is.
+    let result =
+        unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, std::ptr::from_ref(&request)) };
+    check(libc::c_long::from(result)).map(drop)
+}
+
+/// Blocks SIGCHLD and returns a descriptor that becomes readable when a child ends.
+pub(super) fn watch_children() -> Result<OwnedFd, Errno> {
+    // SAFETY: `sigset_t` is plain data that sigemptyset fills; both calls get valid pointers to it, and the
+    // descriptor that signalfd returns is new and owned by nobody else.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        check(libc::c_long::from(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())))?;
+        let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        check(libc::c_long::from(descriptor))?;
+        Ok(OwnedFd::from_raw_fd(descriptor))
+    }
+}
+
+/// Gives signals back their usual meaning, and unblocks all.
+pub(super) fn reset_signals() {
+    // SAFETY: SIG_DFL is a valid handler for each of the signals; `sigset_t` is filled before its use.
+    unsafe {
+        for signal in RESET {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Takes the exit of a child of this process, with what its whole tree used. `None`: it hasn't ended yet
+/// (only with `wait` false), or is nobody's child any more.
+pub(super) fn reap(pid: Pid, wait: bool) -> Option<ResourceUsage> {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain data; the kernel fills it, or it stays zero.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let options = if wait { 0 } else { libc::WNOHANG };
+    // SAFETY: both pointers are to live values of the right types.
+    let reaped = unsafe { libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, options, &raw mut usage) };
+    if reaped <= 0 {
+        return None;
+    }
+    let time = |value: libc::timeval| {
+        Duration::new(value.tv_sec.max(0).cast_unsigned(), 0)
+            + Duration::from_micros(value.tv_usec.max(0).cast_unsigned())
+    };
+    // Linux counts `ru_maxrss` in KiB.
+    let peak_memory = usage.ru_maxrss.max(0).cast_unsigned() * 1024;
+    Some(ResourceUsage { user: time(usage.ru_utime), system: time(usage.ru_stime), peak_memory })
+}
+
+/// A descriptor of the process, for the runtime to wait on.
+pub(super) fn watch_process(pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
+    let descriptor = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
+    // SAFETY: an owned descriptor stays open and the same until the `AsyncFd` that owns it is dropped, which
+    // takes it from the runtime first.
+    let watched = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
+    Ok(watched?)
+}
+
+/// Tries a further user namespace, as a canary. True if it was made.
+pub(super) fn can_unshare_user() -> bool {
+    // SAFETY: unshare touches no memory of this process; the caller ends right after.
+    let made = check(unsafe { libc::syscall(libc::SYS_unshare, libc::CLONE_NEWUSER) });
+    // EINVAL comes after the permission checks: this process shares its memory with another.
+    !matches!(made, Err(Errno::PERM | Errno::NOSPC | Errno::NOSYS))
+}

@@ -1,0 +1,376 @@
+//! The agent's side of a running command: output in, limits kept, the end awaited.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use journeyman_protocol::Enforcement;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio_util::sync::CancellationToken;
+
+use super::wire::{NOTE, Note, Stage, Step};
+use super::{Job, Started, shown, sys};
+use crate::SandboxError;
+use crate::capture::{Captured, Collector, READ_BYTES, Stream};
+use crate::run::{Completed, Outcome, ResourceUsage};
+
+/// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
+const HELLO_WAIT: Duration = Duration::from_secs(10);
+/// How long killed processes may take to be gone. One that waits for a dead disk or server can take for ever.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// The two ways a caller ends a command.
+pub(super) struct Ends {
+    pub(super) cancel: CancellationToken,
+    pub(super) dropped: CancellationToken,
+}
+
+/// All that was seen of a command.
+pub(super) struct Seen {
+    pub(super) outcome: Outcome,
+    pub(super) escaped: Option<i32>,
+    /// Where and with which error the set-up failed, for advice.
+    pub(super) failure: Option<(Stage, Errno)>,
+    output: [Captured; 3],
+    duration: Duration,
+    usage: ResourceUsage,
+}
+
+impl Seen {
+    pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
+        let [stdout, stderr, combined] = self.output;
+        let (duration, usage) = (self.duration, self.usage);
+        Completed { outcome: self.outcome, stdout, stderr, combined, duration, usage, enforcement }
+    }
+}
+
+/// The helper and, once it is known, pid 1 of the sandbox. Dropped, both are killed and reaped.
+struct Processes {
+    helper: std::process::Child,
+    init: Option<(Pid, AsyncFd<OwnedFd>)>,
+    usage: Option<ResourceUsage>,
+}
+
+impl Processes {
+    fn kill(&mut self) {
+        // Either may have ended already, which is what is wanted.
+        match &self.init {
+            Some((pid, _)) if self.usage.is_none() => rustix::process::kill_process(*pid, Signal::KILL).ok(),
+            Some(_) => None,
+            None => self.helper.kill().ok(),
+        };
+    }
+
+    fn adopt(&mut self, pid: i32) -> io::Result<()> {
+        let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+        self.init = Some((pid, sys::watch_process(pid)?));
+        Ok(())
+    }
+
+    /// Waits for pid 1, and thereby for every process of the sandbox.
+    async fn ended(&self) -> io::Result<ResourceUsage> {
+        match &self.init {
+            Some((pid, descriptor)) if self.usage.is_none() => {
+                drop(descriptor.readable().await?);
+                Ok(sys::reap(*pid, true).unwrap_or_default())
+            }
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.kill();
+        if let (Some((pid, _)), None) = (&self.init, self.usage) {
+            sys::reap(*pid, true);
+        }
+        // The helper ended when pid 1 began, or was killed above: no waiting.
+        self.helper.wait().ok();
+    }
+}
+
+struct Pipe(Option<pipe::Receiver>);
+
+impl Pipe {
+    fn new(pipe: OwnedFd) -> io::Result<Self> {
+        pipe::Receiver::from_owned_fd(pipe).map(|pipe| Self(Some(pipe)))
+    }
+
+    /// Ready to be read; never once it has ended.
+    async fn ready(&self) -> io::Result<()> {
+        match &self.0 {
+            Some(pipe) => pipe.readable().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Reads what is there.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(pipe) = &self.0 else { return Ok(0) };
+        match pipe.try_read(buffer) {
+            Ok(0) => {
+                self.0 = None;
+                Ok(0)
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(0)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Watches one command to its end.
+pub(super) struct Watcher {
+    processes: Processes,
+    job: Job,
+    program: std::path::PathBuf,
+    control: UnixStream,
+    connected: bool,
+    unsent: Vec<u8>,
+    received: Vec<u8>,
+    stdout: Pipe,
+    stderr: Pipe,
+    collector: Collector,
+    ends: Ends,
+    begun: Instant,
+    greeted: bool,
+    outcome: Option<Outcome>,
+    escaped: Option<i32>,
+    failure: Option<(Stage, Errno)>,
+    killed: Option<tokio::time::Instant>,
+}
+
+fn supervise(what: &'static str) -> impl Fn(io::Error) -> SandboxError {
+    move |source| SandboxError::Supervise { what, source }
+}
+
+enum Turn {
+    Stdout,
+    Stderr,
+    Control,
+    Ended(ResourceUsage),
+    Stop(Outcome),
+    NoHello,
+    GiveUp,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        started: Started,
+        mut job: Job,
+        collector: Collector,
+        ends: Ends,
+        begun: Instant,
+    ) -> Result<Self, SandboxError> {
+        let Started { helper, program, control, stdout, stderr, unsent } = started;
+        let processes = Processes { helper, init: None, usage: None };
+        let error = supervise("connecting to the command");
+        job.policy = Vec::new();
+        Ok(Self {
+            processes,
+            job,
+            program,
+            control: UnixStream::from_std(control).map_err(&error)?,
+            connected: true,
+            unsent,
+            received: Vec::new(),
+            stdout: Pipe::new(stdout).map_err(&error)?,
+            stderr: Pipe::new(stderr).map_err(&error)?,
+            collector,
+            ends,
+            begun,
+            greeted: false,
+            outcome: None,
+            escaped: None,
+            failure: None,
+            killed: None,
+        })
+    }
+
+    pub(super) async fn run(mut self) -> Result<Seen, SandboxError> {
+        let mut buffer = vec![0; READ_BYTES];
+        let deadline = tokio::time::sleep_until((self.begun + self.job.limits.wall).into());
+        tokio::pin!(deadline);
+        while !self.is_over() {
+            let hello = (self.begun + HELLO_WAIT).into();
+            let running = self.outcome.is_none();
+            let turn = tokio::select! {
+                ready = self.stdout.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
+                ready = self.stderr.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
+                ready = self.control.ready(self.interest()), if self.connected => {
+                    ready.map_err(supervise("hearing from the command"))?;
+                    Turn::Control
+                }
+                usage = self.processes.ended() => Turn::Ended(usage.map_err(supervise("waiting for the command"))?),
+                () = &mut deadline, if running => Turn::Stop(Outcome::TimedOut),
+                () = self.ends.cancel.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
+                () = self.ends.dropped.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
+                () = tokio::time::sleep_until(hello), if !self.greeted => Turn::NoHello,
+                () = until(self.killed) => Turn::GiveUp,
+            };
+            match turn {
+                Turn::Stdout => self.take(Stream::Stdout, &mut buffer)?,
+                Turn::Stderr => self.take(Stream::Stderr, &mut buffer)?,
+                Turn::Control => self.exchange()?,
+                Turn::Ended(usage) => self.processes.usage = Some(usage),
+                Turn::Stop(outcome) => self.stop(outcome),
+                Turn::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
+                Turn::GiveUp => {
+                    // Killed, and still there: it waits for something that the kernel can't interrupt.
+                    self.processes.usage.get_or_insert_default();
+                    break;
+                }
+            }
+        }
+        self.finish()
+    }
+
+    /// Nothing more can come: the pipes are closed and pid 1 is reaped, or there never was one.
+    fn is_over(&self) -> bool {
+        let gone = self.processes.usage.is_some() || (self.processes.init.is_none() && !self.connected);
+        gone && self.stdout.0.is_none() && self.stderr.0.is_none()
+    }
+
+    fn interest(&self) -> Interest {
+        if self.unsent.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE }
+    }
+
+    fn stop(&mut self, outcome: Outcome) {
+        self.outcome = Some(outcome);
+        self.killed = Some(tokio::time::Instant::now() + KILL_WAIT);
+        self.processes.kill();
+    }
+
+    fn take(&mut self, stream: Stream, buffer: &mut [u8]) -> Result<(), SandboxError> {
+        let pipe = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
+        let count = pipe.read(buffer).map_err(supervise("reading output"))?;
+        if count > 0 {
+            self.collector.take(stream, buffer.get(..count).unwrap_or_default());
+        }
+        if self.outcome.is_none() && self.collector.is_flooded() {
+            self.stop(Outcome::OutputLimit);
+        }
+        Ok(())
+    }
+
+    /// Sends what is left of the policy, takes the notes that came.
+    fn exchange(&mut self) -> Result<(), SandboxError> {
+        if !self.unsent.is_empty() {
+            match self.control.try_write(&self.unsent) {
+                Ok(sent) => drop(self.unsent.drain(..sent)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // It ended before it read everything; its notes, or their absence, say why.
+                Err(_) => self.unsent.clear(),
+            }
+        }
+        let mut buffer = [0; NOTE * 8];
+        match self.control.try_read(&mut buffer) {
+            Ok(0) => self.connected = false,
+            Ok(count) => self.received.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.connected = false,
+            Err(error) => return Err(supervise("hearing from the command")(error)),
+        }
+        while let Some((bytes, _)) = self.received.split_first_chunk::<NOTE>() {
+            let note = Note::decode(bytes);
+            self.received.drain(..NOTE);
+            self.note(note)?;
+        }
+        if !self.connected && !self.greeted {
+            return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, note: Option<Note>) -> Result<(), SandboxError> {
+        let Some(note) = note.filter(|note| self.greeted || *note == Note::Hello) else {
+            return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+        };
+        match note {
+            Note::Hello => self.greeted = true,
+            Note::Started { pid } => {
+                self.processes.adopt(pid).map_err(supervise("watching the command"))?;
+                if self.killed.is_some() {
+                    self.processes.kill();
+                }
+            }
+            Note::Failed { stage, index, errno } => {
+                let errno = Errno::from_raw_os_error(errno);
+                self.failure = Some((stage, errno));
+                let text = explain(&self.job, stage, index, errno);
+                self.outcome.get_or_insert(Outcome::SetupFailed(text));
+            }
+            Note::Exited { code } => drop(self.outcome.get_or_insert(Outcome::Exited(code)).clone()),
+            Note::Signaled { signal } => drop(self.outcome.get_or_insert(Outcome::Signaled(signal)).clone()),
+            Note::Canaries { escaped } => self.escaped = Some(escaped),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Seen, SandboxError> {
+        // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
+        let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
+            Outcome::Signaled(Signal::KILL.as_raw())
+        } else {
+            Outcome::SetupFailed("the sandbox helper was killed".to_owned())
+        });
+        Ok(Seen {
+            outcome,
+            escaped: self.escaped,
+            failure: self.failure,
+            output: self.collector.finish(),
+            duration: self.begun.elapsed(),
+            usage: self.processes.usage.unwrap_or_default(),
+        })
+    }
+}
+
+async fn until(when: Option<tokio::time::Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A failed set-up in words: the step, the path, the system's reason.
+fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
+    let index = index as usize;
+    let step = || {
+        Some(match job.plan.steps.get(index)? {
+            Step::Directory { path } => format!("making the directory /{}", shown(path)),
+            Step::File { path } => format!("making the file /{}", shown(path)),
+            Step::Link { path, .. } => format!("making the link /{}", shown(path)),
+            Step::Bind { path, .. } => format!("mounting /{}", shown(path)),
+            Step::Scratch { path, .. } => format!("making the private directory /{}", shown(path)),
+            Step::Layer { path, .. } => format!("layering /{}", shown(path)),
+            Step::Proc { path } | Step::Terminals { path } => format!("mounting /{}", shown(path)),
+            Step::Guard { path } => format!("protecting /{}", shown(path)),
+            Step::Mask { path, .. } => format!("masking /{}", shown(path)),
+        })
+    };
+    let what = match stage {
+        Stage::Step => step(),
+        Stage::Directory => Some(format!("{} {}", stage.name(), shown(&job.plan.cwd))),
+        Stage::Execute => job.candidates.get(index).map(|program| match errno {
+            Errno::NOENT => {
+                format!("{} {}", stage.name(), program_name(job).unwrap_or_else(|| shown(program)))
+            }
+            _ => format!("{} {}", stage.name(), shown(program)),
+        }),
+        _ => None,
+    };
+    format!("{}: {errno}", what.unwrap_or_else(|| stage.name().to_owned()))
+}
+
+/// What was looked for, where it was in none of several directories.
+fn program_name(job: &Job) -> Option<String> {
+    let path = shown(job.candidates.first()?);
+    (job.candidates.len() > 1).then(|| path.rsplit('/').next().unwrap_or_default().to_owned())
+}

@@ -1,0 +1,475 @@
+//! What passes between agent and helper: the policy one way, notes on its progress the other.
+//!
+//! A flat encoding, read in place: the helper runs once a command, so it must not cost parsing or
+//! allocation. Strings end in NUL and go to the kernel as they are.
+
+use std::ffi::{CStr, CString};
+
+/// First bytes of a policy; the last digit is the format's version.
+const MAGIC: [u8; 4] = *b"JMS1";
+/// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
+pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
+/// Bytes before the body: the magic and the body's length.
+pub(super) const HEADER: usize = 8;
+
+/// One step in building the root. Paths are relative to the new root, sources absolute on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step<T> {
+    /// Make a directory; its parent exists.
+    Directory { path: T },
+    /// Make an empty file to mount on.
+    File { path: T },
+    /// Make a symbolic link.
+    Link { path: T, target: T },
+    /// Mount a host path, and what is mounted beneath it.
+    Bind { path: T, source: T, access: Access },
+    /// Mount an empty private directory.
+    Scratch { path: T, mode: u32 },
+    /// Mount a host directory under a layer that takes the writes and is thrown away.
+    Layer { path: T, source: T },
+    /// Mount `/proc`, read-only.
+    Proc { path: T },
+    /// Mount pseudo-terminals.
+    Terminals { path: T },
+    /// Make what is at the path read-only, where it is.
+    Guard { path: T },
+    /// Hide a file (or a directory) behind an empty one.
+    Mask { path: T, directory: bool },
+}
+
+/// How a bound path may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    ReadOnly,
+    Writable,
+    /// Writable, and device files work.
+    Device,
+}
+
+/// A canary run tries to get out instead of running a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Canary<T> {
+    /// A port on the host's loopback where the agent listens.
+    pub(super) port: u16,
+    /// A process outside: the agent.
+    pub(super) agent: u32,
+    /// A file of the host that isn't mounted.
+    pub(super) outside: T,
+    /// A masked file.
+    pub(super) masked: T,
+    /// A file in a protected directory, to create.
+    pub(super) protected: T,
+    /// A file in the writable root, to create: that must work.
+    pub(super) inside: T,
+}
+
+/// All the helper has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Policy<T> {
+    pub(super) own_network: bool,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) scratch_bytes: u64,
+    /// Written to the namespace's `kernel.pid_max`, where 0 doesn't mean «leave it».
+    pub(super) pid_max: u32,
+    /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
+    pub(super) limits: Vec<Option<u64>>,
+    pub(super) filter: Vec<u8>,
+    pub(super) steps: Vec<Step<T>>,
+    pub(super) cwd: T,
+    pub(super) candidates: Vec<T>,
+    pub(super) argv: Vec<T>,
+    pub(super) env: Vec<T>,
+    /// Bytes of standard input that follow the policy; `None` is `/dev/null`.
+    pub(super) stdin: Option<u64>,
+    pub(super) canary: Option<Canary<T>>,
+}
+
+impl Policy<CString> {
+    /// The policy as bytes, header included.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer(Vec::with_capacity(4096));
+        out.0.extend_from_slice(&MAGIC);
+        out.u32(0);
+        out.u32(u32::from(self.own_network));
+        out.u32(self.uid);
+        out.u32(self.gid);
+        out.u64(self.scratch_bytes);
+        out.u32(self.pid_max);
+        out.count(self.limits.len());
+        self.limits.iter().for_each(|limit| out.option(*limit));
+        out.count(self.filter.len());
+        out.0.extend_from_slice(&self.filter);
+        out.count(self.steps.len());
+        self.steps.iter().for_each(|step| out.step(step));
+        out.text(&self.cwd);
+        for list in [&self.candidates, &self.argv, &self.env] {
+            out.count(list.len());
+            list.iter().for_each(|text| out.text(text));
+        }
+        out.option(self.stdin);
+        out.u32(u32::from(self.canary.is_some()));
+        if let Some(canary) = &self.canary {
+            out.u32(u32::from(canary.port));
+            out.u32(canary.agent);
+            let paths = [&canary.outside, &canary.masked, &canary.protected, &canary.inside];
+            paths.into_iter().for_each(|path| out.text(path));
+        }
+        let body = u32::try_from(out.0.len() - HEADER).unwrap_or(u32::MAX);
+        if let Some(length) = out.0.get_mut(4..HEADER) {
+            length.copy_from_slice(&body.to_le_bytes());
+        }
+        out.0
+    }
+}
+
+/// The body's length, if the header is one.
+pub(super) fn body_length(header: &[u8; HEADER]) -> Option<usize> {
+    let [a, b, c, d, length @ ..] = *header;
+    let length = u32::from_le_bytes(length) as usize;
+    ([a, b, c, d] == MAGIC && length <= MAX_POLICY).then_some(length)
+}
+
+impl<'a> Policy<&'a CStr> {
+    /// Reads a body; `None` if it is cut or malformed.
+    pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
+        let mut from = Reader(body);
+        let policy = Self {
+            own_network: from.u32()? != 0,
+            uid: from.u32()?,
+            gid: from.u32()?,
+            scratch_bytes: from.u64()?,
+            pid_max: from.u32()?,
+            limits: from.list(Reader::option)?,
+            filter: {
+                let length = from.u32()? as usize;
+                from.bytes(length)?.to_vec()
+            },
+            steps: from.list(Reader::step)?,
+            cwd: from.text()?,
+            candidates: from.list(Reader::text)?,
+            argv: from.list(Reader::text)?,
+            env: from.list(Reader::text)?,
+            stdin: from.option()?,
+            canary: match from.u32()? {
+                0 => None,
+                _ => Some(Canary {
+                    port: u16::try_from(from.u32()?).ok()?,
+                    agent: from.u32()?,
+                    outside: from.text()?,
+                    masked: from.text()?,
+                    protected: from.text()?,
+                    inside: from.text()?,
+                }),
+            },
+        };
+        from.0.is_empty().then_some(policy)
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u32(&mut self, value: u32) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn option(&mut self, value: Option<u64>) {
+        self.u32(u32::from(value.is_some()));
+        self.u64(value.unwrap_or(0));
+    }
+
+    fn count(&mut self, count: usize) {
+        self.u32(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    fn text(&mut self, text: &CString) {
+        let bytes = text.as_bytes_with_nul();
+        self.count(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn step(&mut self, step: &Step<CString>) {
+        let none = CString::default();
+        let (kind, number, path, other) = match step {
+            Step::Directory { path } => (0, 0, path, &none),
+            Step::File { path } => (1, 0, path, &none),
+            Step::Link { path, target } => (2, 0, path, target),
+            Step::Bind { path, source, access } => (3, *access as u32, path, source),
+            Step::Scratch { path, mode } => (4, *mode, path, &none),
+            Step::Layer { path, source } => (5, 0, path, source),
+            Step::Proc { path } => (6, 0, path, &none),
+            Step::Terminals { path } => (7, 0, path, &none),
+            Step::Guard { path } => (8, 0, path, &none),
+            Step::Mask { path, directory } => (9, u32::from(*directory), path, &none),
+        };
+        self.u32(kind);
+        self.u32(number);
+        self.text(path);
+        self.text(other);
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*taken))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*taken))
+    }
+
+    fn option(&mut self) -> Option<Option<u64>> {
+        let is_some = self.u32()? != 0;
+        let value = self.u64()?;
+        Some(is_some.then_some(value))
+    }
+
+    fn text(&mut self) -> Option<&'a CStr> {
+        let length = self.u32()? as usize;
+        CStr::from_bytes_with_nul(self.bytes(length)?).ok()
+    }
+
+    fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.u32()? as usize;
+        // Every element takes four bytes at least: a false count can't reserve more than was sent.
+        let mut list = Vec::with_capacity(count.min(self.0.len() / 4));
+        for _ in 0..count {
+            list.push(read(self)?);
+        }
+        Some(list)
+    }
+
+    fn step(&mut self) -> Option<Step<&'a CStr>> {
+        let (kind, number) = (self.u32()?, self.u32()?);
+        let (path, other) = (self.text()?, self.text()?);
+        Some(match kind {
+            0 => Step::Directory { path },
+            1 => Step::File { path },
+            2 => Step::Link { path, target: other },
+            3 => {
+                let access = match number {
+                    0 => Access::ReadOnly,
+                    1 => Access::Writable,
+                    2 => Access::Device,
+                    _ => return None,
+                };
+                Step::Bind { path, source: other, access }
+            }
+            4 => Step::Scratch { path, mode: number },
+            5 => Step::Layer { path, source: other },
+            6 => Step::Proc { path },
+            7 => Step::Terminals { path },
+            8 => Step::Guard { path },
+            9 => Step::Mask { path, directory: number != 0 },
+            _ => return None,
+        })
+    }
+}
+
+/// Where in the set-up something failed, besides the steps of the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Stage {
+    Policy = 1,
+    Input = 2,
+    Namespaces = 3,
+    Identity = 4,
+    Root = 5,
+    Step = 6,
+    Enter = 7,
+    Loopback = 8,
+    Limits = 9,
+    Privileges = 10,
+    Filter = 11,
+    Directory = 12,
+    Execute = 13,
+    Supervise = 14,
+}
+
+impl Stage {
+    const ALL: [Self; 14] = [
+        Self::Policy,
+        Self::Input,
+        Self::Namespaces,
+        Self::Identity,
+        Self::Root,
+        Self::Step,
+        Self::Enter,
+        Self::Loopback,
+        Self::Limits,
+        Self::Privileges,
+        Self::Filter,
+        Self::Directory,
+        Self::Execute,
+        Self::Supervise,
+    ];
+
+    /// In words, for the error.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Policy => "reading the policy",
+            Self::Input => "preparing standard input",
+            Self::Namespaces => "creating namespaces",
+            Self::Identity => "mapping the user",
+            Self::Root => "preparing the new root",
+            Self::Step => "building the new root",
+            Self::Enter => "entering the new root",
+            Self::Loopback => "starting the loopback interface",
+            Self::Limits => "setting limits",
+            Self::Privileges => "dropping privileges",
+            Self::Filter => "installing the system call filter",
+            Self::Directory => "entering the working directory",
+            Self::Execute => "executing",
+            Self::Supervise => "watching the command",
+        }
+    }
+}
+
+/// What the helper tells the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Note {
+    /// It is a helper.
+    Hello,
+    /// Pid 1 of the sandbox, as the host numbers it, is a child of the agent from now on.
+    Started { pid: i32 },
+    /// The command never ran.
+    Failed { stage: Stage, index: u32, errno: i32 },
+    /// The command ended.
+    Exited { code: i32 },
+    /// The command was killed.
+    Signaled { signal: i32 },
+    /// The canaries that got out, one bit each.
+    Canaries { escaped: i32 },
+}
+
+/// Bytes of a note on the wire.
+pub(super) const NOTE: usize = 12;
+
+impl Note {
+    pub(super) fn encode(self) -> [u8; NOTE] {
+        let (kind, stage, index, value) = match self {
+            Self::Hello => (1, 0, 0, 0),
+            Self::Started { pid } => (2, 0, 0, pid),
+            Self::Failed { stage, index, errno } => (3, stage as u8, index, errno),
+            Self::Exited { code } => (4, 0, 0, code),
+            Self::Signaled { signal } => (5, 0, 0, signal),
+            Self::Canaries { escaped } => (6, 0, 0, escaped),
+        };
+        let ([a, b, c, d], [e, f, g, h]) = (index.to_le_bytes(), value.to_le_bytes());
+        [b'J', kind, stage, 0, a, b, c, d, e, f, g, h]
+    }
+
+    pub(super) fn decode(bytes: &[u8; NOTE]) -> Option<Self> {
+        let [b'J', kind, stage, 0, a, b, c, d, e, f, g, h] = *bytes else { return None };
+        let (index, value) = (u32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h]));
+        Some(match kind {
+            1 => Self::Hello,
+            2 => Self::Started { pid: value },
+            3 => {
+                let stage = Stage::ALL.into_iter().find(|known| *known as u8 == stage)?;
+                Self::Failed { stage, index, errno: value }
+            }
+            4 => Self::Exited { code: value },
+            5 => Self::Signaled { signal: value },
+            6 => Self::Canaries { escaped: value },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn c(text: &str) -> CString {
+        CString::new(text).unwrap()
+    }
+
+    fn policy() -> Policy<CString> {
+        let steps = vec![
+            Step::Directory { path: c("a") },
+            Step::File { path: c("b") },
+            Step::Link { path: c("bin"), target: c("usr/bin") },
+            Step::Bind { path: c("usr"), source: c("/usr"), access: Access::ReadOnly },
+            Step::Bind { path: c("dev/null"), source: c("/dev/null"), access: Access::Device },
+            Step::Scratch { path: c("tmp"), mode: 0o1777 },
+            Step::Layer { path: c("l"), source: c("/l") },
+            Step::Proc { path: c("proc") },
+            Step::Terminals { path: c("dev/pts") },
+            Step::Guard { path: c("w/.git") },
+            Step::Mask { path: c("w/secret"), directory: true },
+        ];
+        Policy {
+            own_network: true,
+            uid: 1,
+            gid: 2,
+            scratch_bytes: 3,
+            pid_max: 4,
+            limits: vec![None, Some(5)],
+            filter: vec![6; 8],
+            steps,
+            cwd: c("/w"),
+            candidates: vec![c("/bin/sh")],
+            argv: vec![c("sh"), c("")],
+            env: vec![c("A=b")],
+            stdin: Some(7),
+            canary: Some(Canary {
+                port: 8,
+                agent: 9,
+                outside: c("o"),
+                masked: c("m"),
+                protected: c("p"),
+                inside: c("i"),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_policy_survives_the_wire_and_no_cut_of_it_does() {
+        let bytes = policy().encode();
+        let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
+        assert_eq!(body_length(header), Some(body.len()));
+        let decoded = Policy::decode(body).unwrap();
+        assert_eq!(format!("{decoded:?}"), format!("{:?}", policy()));
+        for cut in 0..body.len() {
+            assert!(Policy::decode(&body[..cut]).is_none(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn notes_survive_the_wire() {
+        let notes = [
+            Note::Hello,
+            Note::Started { pid: 77 },
+            Note::Failed { stage: Stage::Step, index: 3, errno: 13 },
+            Note::Exited { code: 255 },
+            Note::Signaled { signal: 9 },
+            Note::Canaries { escaped: 5 },
+        ];
+        for note in notes {
+            assert_eq!(Note::decode(&note.encode()), Some(note));
+        }
+        assert_eq!(Note::decode(b"{\"json\": 1}\n"), None);
+        for stage in Stage::ALL {
+            let note = Note::Failed { stage, index: 0, errno: 1 };
+            assert_eq!(Note::decode(&note.encode()), Some(note));
+        }
+    }
+}
