@@ -34,6 +34,130 @@ pub enum Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProblemKind {
+    /// The reply ends inside the block.
+    Incomplete,
+    /// The path is empty, absolute, leaves the project or has control characters.
+    Path,
+    /// The tags don't make sense together.
+    Malformed,
+    /// A bound was passed.
+    TooMuch,
+}
+
+/// A block that is not applied, and why. Its text tells the model what to send instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockProblem {
+    /// The kind of fault.
+    pub kind: ProblemKind,
+    /// The 1-based line of the reply where the block begins.
+    pub line: u32,
+    /// The file or tool it names, if that could be read.
+    pub subject: Option<String>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for BlockProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block at line {} of the reply", self.line)?;
+        if let Some(subject) = &self.subject {
+            write!(f, " ({subject})")?;
+        }
+        write!(f, ": {}. It was not applied.", self.message)
+    }
+}
+
+/// A reply taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Blocks {
+    /// The edits, in order. Only whole blocks get here.
+    pub edits: Vec<Edit>,
+    /// The calls, in order.
+    pub calls: Vec<TextCall>,
+    /// Both, in the reply's order.
+    pub items: Vec<Item>,
+    /// The text around the blocks.
+    pub prose: String,
+    /// The blocks that are not applied.
+    pub problems: Vec<BlockProblem>,
+}
+
+/// A longer reply is not read: no model's output limit is near it.
+const MAX_REPLY_BYTES: usize = 16 << 20;
+/// More blocks than this in one reply are a loop, not work.
+const MAX_BLOCKS: usize = 500;
+
+/// Reads the blocks of a reply. Never fails: what can't be read is a problem, what isn't a block is prose.
+///
+/// A block counts only when it is whole, so that a reply cut off anywhere yields only edits that were finished.
+/// (Content that itself has a line of closing tags can end a block too early: such content has to be fenced.)
+#[must_use]
+pub fn parse_blocks(reply: &str) -> Blocks {
+    let mut blocks = Blocks::default();
+    if reply.len() > MAX_REPLY_BYTES {
+        let message = format!("the reply has {} bytes; at most {MAX_REPLY_BYTES} are read", reply.len());
+        blocks.problems.push(BlockProblem { kind: ProblemKind::TooMuch, line: 1, subject: None, message });
+        return blocks;
+    }
+    let mut prose = Vec::new();
+    let (mut at, mut prose_from) = (0, 0);
+    while let Some(found) = reply.get(at..).and_then(|rest| rest.find('<')).map(|offset| at + offset) {
+        let Some(read) = block_at(reply, found) else {
+            at = found + 1;
+            continue;
+        };
+        prose.push(reply.get(prose_from..found).unwrap_or_default());
+        let end = match read {
+            Read::Edit(edit, end) => {
+                blocks.items.push(Item::Edit(blocks.edits.len()));
+                blocks.edits.push(edit);
+                end
+            }
+            Read::Call(call, end) => {
+                blocks.items.push(Item::Call(blocks.calls.len()));
+                blocks.calls.push(call);
+                end
+            }
+            Read::Fault(fault) => {
+                blocks.problems.push(fault.problem(reply, found));
+                fault.end.unwrap_or(reply.len())
+            }
+        };
+        at = end.max(found + 1);
+        prose_from = at;
+        if blocks.items.len() + blocks.problems.len() > MAX_BLOCKS {
+            let message = format!("the reply has more than {MAX_BLOCKS} blocks; the rest was not read");
+            let fault = Fault { kind: ProblemKind::TooMuch, subject: None, message, end: None };
+            blocks.problems.push(fault.problem(reply, at));
+            prose_from = reply.len();
+            break;
+        }
+    }
+    prose.push(reply.get(prose_from..).unwrap_or_default());
+    blocks.prose = join_prose(&mut prose);
+    blocks
+}
+
+/// What was read where a block begins.
+pub(crate) enum Read {
+    /// A whole edit and where it ends.
+    Edit(Edit, usize),
+    /// A whole call and where it ends.
+    Call(TextCall, usize),
+    /// Something that began as a block.
+    Fault(Fault),
+}
+
+/// Why a block can't be used.
+pub(crate) struct Fault {
+    pub(crate) kind: ProblemKind,
+    pub(crate) subject: Option<String>,
+    pub(crate) message: String,
+    /// Where reading goes on; `None` when the rest of the reply belongs to the block.
+    pub(crate) end: Option<usize>,
+}
+
+impl Fault {
     /// The reply ends inside the block: everything after its beginning belongs to it.
     pub(crate) fn incomplete(subject: Option<String>, missing: &str) -> Self {
         let message = format!("the reply ends before {missing}; send the whole block again");
