@@ -1,1 +1,51 @@
 //! The tools a model may call, their schemas, effects and bounded results.
+//!
+//! A [`Tool`] says what it is ([`Tool::spec`]), what a call of it would do ([`Tool::effects`], which `policy`
+//! judges), and does it ([`Tool::call`]) in a [`ToolContext`]: the workspace for files, the sandbox for
+//! commands, and what the session has [`Seen`] so far. The [`Registry`] holds the tools by name; the built-in
+//! six are `read_file`, `list_files`, `search_text`, `edit_file`, `write_file` and `run_command`.
+//!
+//! Schemas come from the Rust types that arguments are read into. Arguments are checked against them with
+//! errors that say what was wrong and what is right; harmless slips (`"5"` for 5, a null for an absent
+//! option, an absolute path inside the project) are taken as meant. Every result is bounded, and says how to
+//! get the rest.
+//!
+//! ```
+//! use journeyman_tools::{Registry, ToolError};
+//! use serde_json::json;
+//!
+//! let tools = Registry::rooted("/srv/project".as_ref());
+//! let read = tools.get("read_file").unwrap();
+//! assert!(read.is_read_only());
+//! let effects = read.effects(&json!({ "path": "/srv/project/src/lib.rs", "limit": "20" })).unwrap();
+//! assert_eq!(effects.reads[0].to_string(), "src/lib.rs");
+//!
+//! let Err(ToolError::Unknown { nearest, .. }) = tools.get("readfile") else { unreachable!() };
+//! assert_eq!(nearest.as_deref(), Some("read_file"));
+//! ```
+//!
+//! What it does not do: judge permissions (`policy`), order calls or retry them (`agent`), hide secrets in
+//! results (`agent`, before they are written down), or speak to other tool servers.
+
+mod arguments;
+mod edit_file;
+mod error;
+mod excerpt;
+mod image;
+mod list_files;
+mod outputs;
+mod read_file;
+mod registry;
+mod run_command;
+mod schema;
+mod search_text;
+mod seen;
+mod shape;
+mod tool;
+mod write_file;
+
+pub use error::ToolError;
+pub use outputs::Outputs;
+pub use registry::Registry;
+pub use seen::{Seen, Sight};
+pub use tool::{Tool, ToolContext, ToolLimits, ToolOutput};

@@ -12,11 +12,14 @@ const MAX_GATHERED: usize = 2_000;
 /// A message longer than this is a dump of values; the output has the rest.
 const MAX_MESSAGE_BYTES: usize = 600;
 
+/// What two findings must share to be the same: place, code and message.
+type Key = (Option<RelPath>, Option<u32>, Option<u32>, String);
+
 /// Gathers diagnostics, each once.
 pub(super) struct Findings<'a> {
     locate: &'a Locate<'a>,
     found: Vec<Diagnostic>,
-    known: HashSet<(Option<RelPath>, Option<u32>, Option<u32>, String)>,
+    known: HashSet<Key>,
     codes: HashSet<String>,
     codes_in: HashSet<(Option<RelPath>, String)>,
     left_out: usize,

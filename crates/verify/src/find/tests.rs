@@ -167,7 +167,9 @@ fn typescript_without_a_script() {
 #[test]
 fn python_runners() {
     let unittest = "import unittest\nclass T(unittest.TestCase): pass\n";
-    let cases: &[(&[(&str, &str)], &[&str], &[&str])] = &[
+    /// Files with their texts, programs, checks.
+    type Row<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a [&'a str]);
+    let cases: &[Row<'_>] = &[
         (&[("test_a.py", unittest)], &["python3"], &["tests: python3 -m unittest discover"]),
         (&[("tests/test_a.py", unittest)], &["python3"], &["tests: python3 -m unittest discover -s tests"]),
         (

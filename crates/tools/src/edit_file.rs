@@ -1,0 +1,218 @@
+//! `edit_file`: replaces text that the model quotes.
+
+use std::ops::Range;
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_edit::{Applied, Strategy};
+use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
+use journeyman_workspace::{Change, ChangeSet, Expected, WorkspaceError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::{around, clip, shown};
+use crate::shape::{Shape, not_found};
+use crate::tool::in_background;
+use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
+
+/// Lines shown before and after each change.
+const CONTEXT_LINES: usize = 2;
+/// Lines shown in all: the model wrote the change, and only has to see where it landed.
+const MOST_LINES: usize = 40;
+/// Bytes shown in all, for the same reason.
+const MOST_BYTES: usize = 4_000;
+/// Places shown of a replacement of all places.
+const MOST_PLACES: usize = 10;
+/// More edits than this in one call are a rewrite.
+const MOST_EDITS: usize = 100;
+/// A path is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 120;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    path: String,
+    /// Text of the file, exact
+    search: Option<String>,
+    replace: Option<String>,
+    replace_all: Option<bool>,
+    /// Several at once, all or none
+    edits: Option<Vec<Pair>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Pair {
+    search: String,
+    replace: String,
+}
+
+/// Edits files.
+pub(crate) struct EditFile {
+    shape: Shape,
+}
+
+/// A call with everything decided.
+struct Wish {
+    path: RelPath,
+    pairs: Vec<Pair>,
+    all: bool,
+}
+
+impl EditFile {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "Replaces text in a file. `search` must occur once: copy whole lines from the file, enough \
+                           of them to be unique, or set replace_all.";
+        Self { shape: Shape::of::<Arguments>("edit_file", description, root) }
+    }
+
+    fn wish(&self, input: &Value) -> Result<Wish, ToolError> {
+        let arguments: Arguments = self.shape.read(input)?;
+        let path = self.shape.path(&arguments.path)?;
+        let mut pairs = Vec::new();
+        match (arguments.search, arguments.replace) {
+            (Some(search), Some(replace)) => pairs.push(Pair { search, replace }),
+            (Some(_), None) => {
+                return Err(self.shape.refuse("`replace` is missing; it may be empty to delete"));
+            }
+            (None, Some(_)) => return Err(self.shape.refuse("`search` is missing")),
+            (None, None) => {}
+        }
+        pairs.extend(arguments.edits.into_iter().flatten());
+        // Models that send `edits` sometimes fill the other two with nothing.
+        if pairs.len() > 1 {
+            pairs.retain(|pair| !(pair.search.is_empty() && pair.replace.is_empty()));
+        }
+        if pairs.is_empty() {
+            return Err(self.shape.refuse("`search` and `replace`, or `edits`, are missing"));
+        }
+        if pairs.len() > MOST_EDITS {
+            return Err(self
+                .shape
+                .refuse(format!("{} edits are too many for one call; at most {MOST_EDITS}", pairs.len())));
+        }
+        Ok(Wish { path, pairs, all: arguments.replace_all.unwrap_or(false) })
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let wish = self.wish(&input)?;
+        let context = context.clone();
+        in_background(move || edit(&context, wish)).await
+    }
+}
+
+fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
+    let path = wish.path;
+    let content = match context.workspace.read(&path, context.limits.file_bytes) {
+        Ok(content) => content,
+        Err(WorkspaceError::NotFound { .. }) => return Err(not_found(&context.workspace, path)),
+        Err(error) => return Err(error.into()),
+    };
+    let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };
+    let mut work = Work { text: text.to_owned(), changed: Vec::new(), notes: Vec::new() };
+    let several = wish.pairs.len() > 1;
+    for (nth, pair) in (1..).zip(&wish.pairs) {
+        let edit = several.then_some(nth);
+        match journeyman_edit::replace(&work.text, &pair.search, &pair.replace, wish.all) {
+            Ok(applied) => work.take(applied, edit),
+            Err(refusal) => return Err(ToolError::Edit { path, edit, refusal }),
+        }
+    }
+    let bytes =
+        content.encode(&work.text).map_err(|source| ToolError::Encode { path: path.clone(), source })?;
+    let hash = ContentHash::of(&bytes);
+    let known = context.seen.sight(&path, &content.hash) == Sight::Current;
+    let expected = Expected::Hash(content.hash);
+    let applied = context.workspace.apply(ChangeSet {
+        call: Some(context.call.clone()),
+        session: context.session.clone(),
+        changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
+    })?;
+    if known {
+        context.seen.record(path.clone(), hash);
+    }
+    Ok(ToolOutput::text(work.report(&path)).changing(applied.changes))
+}
+
+/// The text between one edit and the next.
+struct Work {
+    text: String,
+    /// Where it differs from the file, as far as it is worth showing.
+    changed: Vec<Range<usize>>,
+    notes: Vec<String>,
+}
+
+impl Work {
+    /// Takes an edit's result, and moves the places of earlier edits along.
+    fn take(&mut self, applied: Applied, edit: Option<usize>) {
+        let growth = applied.text.len() as i128 - self.text.len() as i128;
+        let each = growth / i128::from(applied.count.max(1));
+        let moved = |at: usize, by: i128| usize::try_from(at as i128 + by).unwrap_or(0);
+        for range in &mut self.changed {
+            let before = applied.spans.iter().filter(|span| span.end <= range.start).count() as i128;
+            *range = moved(range.start, before * each)..moved(range.end, before * each);
+        }
+        for (nth, span) in applied.spans.iter().enumerate().take(MOST_PLACES) {
+            let by = each * nth as i128;
+            self.changed.push(moved(span.start, by)..moved(span.end, by + each));
+        }
+        let which = edit.map_or(String::new(), |edit| format!("edit {edit}: "));
+        if applied.count > 1 {
+            self.notes.push(format!("{which}{} places", applied.count));
+        }
+        if applied.strategy != Strategy::Exact {
+            let differed =
+                applied.note.map_or(String::new(), |note| format!(": {}", clip(&note, MOST_BYTES)));
+            self.notes.push(format!(
+                "{which}line {} didn't match exactly; placed by {}{differed}",
+                applied.line, applied.strategy
+            ));
+        }
+        self.text = applied.text;
+    }
+
+    fn report(&self, path: &RelPath) -> String {
+        let mut report = format!("Edited {path}");
+        for note in &self.notes {
+            report.push_str(if report.contains('\n') { "" } else { "\n" });
+            report.push_str(note);
+            report.push('\n');
+        }
+        if self.notes.is_empty() {
+            report.push('\n');
+        }
+        let lines = around(&self.text, &self.changed, CONTEXT_LINES, MOST_LINES);
+        report.push_str(clip(&lines, MOST_BYTES));
+        report
+    }
+}
+
+impl Tool for EditFile {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let path = self.wish(input)?.path;
+        Ok(Effects { reads: vec![path.clone()], writes: vec![path], ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self.wish(input) {
+            Ok(wish) => format!("edit {}", shown(&wish.path.to_string(), SUMMARY_BYTES)),
+            Err(_) => "edit a file".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

@@ -1,0 +1,124 @@
+//! `list_files`: the project's files by name.
+
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use journeyman_workspace::{ListOptions, StatKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::shown;
+use crate::shape::{Shape, not_found};
+use crate::tool::in_background;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Enough for a directory of a large project; a model that needs more should narrow down.
+const DEFAULT_FILES: u64 = 500;
+/// Beyond this the bound on bytes cuts anyway.
+const MOST_FILES: u64 = 5_000;
+/// A path or glob is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Directory
+    path: Option<String>,
+    /// Such as *.rs or src/**/*.ts
+    glob: Option<String>,
+    limit: Option<u64>,
+}
+
+/// Lists files.
+pub(crate) struct ListFiles {
+    shape: Shape,
+}
+
+impl ListFiles {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "Lists the project's files; ignored ones are left out.";
+        Self { shape: Shape::of::<Arguments>("list_files", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = self.shape.read(&input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_FILES).min(MOST_FILES);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let context = context.clone();
+        in_background(move || list(&context, under, arguments.glob, limit)).await
+    }
+}
+
+fn list(
+    context: &ToolContext,
+    under: Option<RelPath>,
+    glob: Option<String>,
+    limit: usize,
+) -> Result<ToolOutput, ToolError> {
+    if let Some(path) = &under {
+        match context.workspace.stat(path)? {
+            None => return Err(not_found(&context.workspace, path.clone())),
+            Some(stat) if stat.kind != StatKind::Directory => {
+                return Ok(ToolOutput::text(format!("{path}\n(this is a file, not a directory)")));
+            }
+            Some(_) => {}
+        }
+    }
+    let glob = glob.filter(|glob| !glob.is_empty());
+    let listing = context.workspace.list(ListOptions { under, glob, limit, include_ignored: false })?;
+    let mut text = String::new();
+    let mut listed = 0usize;
+    for path in &listing.paths {
+        let path = path.to_string();
+        if text.len() + path.len() > context.limits.result_bytes {
+            break;
+        }
+        text.push_str(&path);
+        text.push('\n');
+        listed += 1;
+    }
+    if listing.paths.is_empty() {
+        text.push_str("(no files)");
+    } else if listed < listing.paths.len() || listing.truncated {
+        text.push_str(&format!("[the first {listed}; there are more: narrow down with path or glob]"));
+    }
+    Ok(ToolOutput::text(text))
+}
+
+impl Tool for ListFiles {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: Arguments = self.shape.read(input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "list files".to_owned() };
+        let path = arguments.path.filter(|path| !path.is_empty()).unwrap_or_else(|| ".".to_owned());
+        match arguments.glob {
+            Some(glob) => {
+                format!("list {} in {}", shown(&glob, SUMMARY_BYTES), shown(&path, SUMMARY_BYTES))
+            }
+            None => format!("list {}", shown(&path, SUMMARY_BYTES)),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

@@ -1,0 +1,107 @@
+//! The tools by name.
+
+use std::path::Path;
+
+use journeyman_protocol::ToolSpec;
+
+use crate::edit_file::EditFile;
+use crate::excerpt::clip;
+use crate::list_files::ListFiles;
+use crate::read_file::ReadFile;
+use crate::run_command::RunCommand;
+use crate::search_text::SearchText;
+use crate::write_file::WriteFile;
+use crate::{Tool, ToolError};
+
+/// Names closer than this are taken for a slip of the other.
+const LIKELY: f64 = 0.75;
+/// A longer name is noise, and is cut in the error.
+const NAME_BYTES: usize = 80;
+/// What other agents call the same tools; only for suggestions.
+const SYNONYMS: [(&str, &str); 16] = [
+    ("bash", "run_command"),
+    ("shell", "run_command"),
+    ("execute", "run_command"),
+    ("terminal", "run_command"),
+    ("exec_command", "run_command"),
+    ("grep", "search_text"),
+    ("search_code", "search_text"),
+    ("rg", "search_text"),
+    ("glob", "list_files"),
+    ("ls", "list_files"),
+    ("find", "list_files"),
+    ("cat", "read_file"),
+    ("view", "read_file"),
+    ("str_replace", "edit_file"),
+    ("apply_patch", "edit_file"),
+    ("create_file", "write_file"),
+];
+
+/// The tools of a session, in the order that the model is told of them.
+pub struct Registry {
+    tools: Vec<Box<dyn Tool>>,
+}
+
+impl Registry {
+    /// The built-in tools. Without a root they refuse absolute paths; see [`Registry::rooted`].
+    #[must_use]
+    pub fn builtin() -> Self {
+        Self::with_root(None)
+    }
+
+    /// The built-in tools for the project at `root`, as [`Workspace::root`](journeyman_workspace::Workspace::root)
+    /// gives it: absolute paths beneath it are accepted, because models write them.
+    #[must_use]
+    pub fn rooted(root: &Path) -> Self {
+        Self::with_root(Some(root))
+    }
+
+    fn with_root(root: Option<&Path>) -> Self {
+        Self {
+            tools: vec![
+                Box::new(ReadFile::new(root)),
+                Box::new(ListFiles::new(root)),
+                Box::new(SearchText::new(root)),
+                Box::new(EditFile::new(root)),
+                Box::new(WriteFile::new(root)),
+                Box::new(RunCommand::new(root)),
+            ],
+        }
+    }
+
+    /// Adds a tool; one of the same name gives way.
+    pub fn add(&mut self, tool: Box<dyn Tool>) {
+        let name = tool.spec().name;
+        self.tools.retain(|other| other.spec().name != name);
+        self.tools.push(tool);
+    }
+
+    /// What the model is told: the same, in the same order, every time.
+    #[must_use]
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec()).collect()
+    }
+
+    /// The tool of this name.
+    ///
+    /// # Errors
+    /// [`ToolError::Unknown`] with the nearest name.
+    pub fn get(&self, name: &str) -> Result<&dyn Tool, ToolError> {
+        if let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == name) {
+            return Ok(tool.as_ref());
+        }
+        Err(ToolError::Unknown { name: clip(name, NAME_BYTES).to_owned(), nearest: self.nearest(name) })
+    }
+
+    fn nearest(&self, name: &str) -> Option<String> {
+        let name = clip(name, NAME_BYTES).to_ascii_lowercase();
+        let names: Vec<String> = self.tools.iter().map(|tool| tool.spec().name).collect();
+        let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == name).map(|(_, meant)| *meant);
+        if let Some(meant) = synonym.filter(|meant| names.iter().any(|name| name == meant)) {
+            return Some(meant.to_owned());
+        }
+        let alike = names.into_iter().map(|other| (strsim::jaro_winkler(&name, &other), other));
+        let best = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
+        (best.0 >= LIKELY).then_some(best.1)
+    }
+}

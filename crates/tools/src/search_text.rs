@@ -1,0 +1,325 @@
+//! `search_text`: a regular expression through the project's files.
+
+use std::io;
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use grep_matcher::Matcher as _;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use journeyman_workspace::{ListOptions, StatKind, WorkspaceError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::{clip, shown};
+use crate::shape::{Shape, not_found};
+use crate::tool::in_background;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Enough to see where something is used; more calls for a narrower pattern.
+const DEFAULT_MATCHES: u64 = 100;
+/// Beyond this the bound on bytes cuts anyway.
+const MOST_MATCHES: u64 = 2_000;
+/// More context than this is reading the file.
+const MOST_CONTEXT: u64 = 20;
+/// A compiled pattern and its automaton may take this much: far beyond honest patterns, far below a bomb.
+const PATTERN_BYTES: usize = 2 * 1024 * 1024;
+/// A longer pattern is data.
+const MOST_PATTERN_BYTES: usize = 10_000;
+/// A file larger than this is skipped and counted: generated or data.
+const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// A longer line is shown in part, around the match.
+const LINE_BYTES: usize = 300;
+/// A pattern is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 80;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Regular expression
+    pattern: String,
+    /// File or directory
+    path: Option<String>,
+    /// Such as *.rs
+    glob: Option<String>,
+    ignore_case: Option<bool>,
+    /// Lines around
+    context: Option<u64>,
+    limit: Option<u64>,
+}
+
+/// Searches files.
+pub(crate) struct SearchText {
+    shape: Shape,
+}
+
+/// A search with everything decided.
+struct Search {
+    matcher: RegexMatcher,
+    /// What to say before the matches.
+    note: Option<String>,
+    multi_line: bool,
+    under: Option<RelPath>,
+    glob: Option<String>,
+    around: usize,
+    matches: usize,
+}
+
+impl SearchText {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "Searches the project's files for a regular expression, line by line.";
+        Self { shape: Shape::of::<Arguments>("search_text", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = self.shape.read(&input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        if arguments.pattern.is_empty() {
+            return Err(self.shape.refuse("`pattern` is empty"));
+        }
+        let number = |given: Option<u64>, usual: u64, most: u64| {
+            usize::try_from(given.unwrap_or(usual).min(most)).unwrap_or(usize::MAX)
+        };
+        let multi_line = arguments.pattern.contains("\\n") || arguments.pattern.contains('\n');
+        let (matcher, note) =
+            compile(&arguments.pattern, arguments.ignore_case.unwrap_or(false), multi_line)?;
+        let search = Search {
+            matcher,
+            note,
+            multi_line,
+            under,
+            glob: arguments.glob.filter(|glob| !glob.is_empty()),
+            around: number(arguments.context, 0, MOST_CONTEXT),
+            matches: number(arguments.limit.filter(|limit| *limit > 0), DEFAULT_MATCHES, MOST_MATCHES),
+        };
+        let context = context.clone();
+        in_background(move || search.run(&context)).await
+    }
+}
+
+/// Compiles `pattern`; one that is no regular expression is searched for as it stands.
+fn compile(
+    pattern: &str,
+    ignore_case: bool,
+    multi_line: bool,
+) -> Result<(RegexMatcher, Option<String>), ToolError> {
+    if pattern.len() > MOST_PATTERN_BYTES {
+        return Err(ToolError::Pattern(format!(
+            "it has {} bytes; at most {MOST_PATTERN_BYTES}",
+            pattern.len()
+        )));
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .case_insensitive(ignore_case)
+        .multi_line(true)
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES)
+        .line_terminator(if multi_line { None } else { Some(b'\n') });
+    let error = match builder.build(pattern) {
+        Ok(matcher) => return Ok((matcher, None)),
+        Err(error) => error.to_string(),
+    };
+    if error.contains("size limit") || error.contains("exceeds") {
+        return Err(ToolError::Pattern(error));
+    }
+    let matcher =
+        builder.fixed_strings(true).build(pattern).map_err(|error| ToolError::Pattern(error.to_string()))?;
+    let reason = error.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
+    let reason = clip(reason, LINE_BYTES);
+    Ok((matcher, Some(format!("[not a regular expression ({reason}), so searched for as plain text]\n"))))
+}
+
+impl Search {
+    fn run(self, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let (paths, more_files) = self.files(context)?;
+        let mut found = Found {
+            text: self.note.clone().unwrap_or_default(),
+            matcher: &self.matcher,
+            heading: None,
+            apart: false,
+            matches: 0,
+            most_matches: self.matches,
+            most_bytes: context.limits.result_bytes,
+            full: false,
+        };
+        let mut searcher = SearcherBuilder::new()
+            .line_number(true)
+            .multi_line(self.multi_line)
+            .before_context(self.around)
+            .after_context(self.around)
+            .build();
+        let (mut files, mut too_large) = (0usize, 0usize);
+        for path in &paths {
+            if context.cancel.is_cancelled() {
+                return Err(ToolError::Cancelled);
+            }
+            if found.full {
+                break;
+            }
+            let content = match context.workspace.read(path, FILE_BYTES) {
+                Ok(content) => content,
+                Err(WorkspaceError::TooLarge { .. }) => {
+                    too_large += 1;
+                    continue;
+                }
+                // Deleted since it was listed, unreadable, a pipe, a link out: nothing to search in.
+                Err(_) => continue,
+            };
+            let Some(text) = content.text() else { continue };
+            files += 1;
+            found.heading = Some(path.to_string());
+            found.apart = false;
+            let searched = searcher.search_slice(&self.matcher, text.as_bytes(), &mut found);
+            searched.map_err(|error| ToolError::Pattern(error.to_string()))?;
+        }
+        Ok(ToolOutput::text(found.conclude(files, too_large, more_files)))
+    }
+
+    /// The files to look into, and whether there are more than a listing has.
+    fn files(&self, context: &ToolContext) -> Result<(Vec<RelPath>, bool), ToolError> {
+        if let Some(path) = &self.under {
+            match context.workspace.stat(path)? {
+                None => return Err(not_found(&context.workspace, path.clone())),
+                Some(stat) if stat.kind == StatKind::File => return Ok((vec![path.clone()], false)),
+                Some(_) => {}
+            }
+        }
+        let options =
+            ListOptions { under: self.under.clone(), glob: self.glob.clone(), ..ListOptions::default() };
+        let listing = context.workspace.list(options)?;
+        Ok((listing.paths, listing.truncated))
+    }
+}
+
+/// Matches as they come, in the form of the result.
+struct Found<'m> {
+    text: String,
+    matcher: &'m RegexMatcher,
+    /// The file's name, until its first match is written.
+    heading: Option<String>,
+    /// Whether the next line doesn't follow the one before.
+    apart: bool,
+    matches: usize,
+    most_matches: usize,
+    most_bytes: usize,
+    full: bool,
+}
+
+impl Found<'_> {
+    /// Writes one line; false when there is no room for it.
+    fn push(&mut self, number: Option<u64>, mark: char, line: &[u8], around: usize) -> bool {
+        let line = String::from_utf8_lossy(line);
+        let line = cut_around(line.trim_end_matches(['\n', '\r']), around);
+        let heading = self.heading.as_deref().map_or(0, str::len);
+        if self.text.len() + heading + line.len() + 16 > self.most_bytes {
+            self.full = true;
+            return false;
+        }
+        if let Some(heading) = self.heading.take() {
+            self.text.push_str(&heading);
+            self.text.push('\n');
+        } else if self.apart {
+            self.text.push_str("--\n");
+        }
+        self.apart = false;
+        let number = number.unwrap_or_default();
+        self.text.push_str(&format!("{number}{mark}{line}\n"));
+        true
+    }
+
+    fn conclude(mut self, files: usize, too_large: usize, more_files: bool) -> String {
+        if self.matches == 0 {
+            self.text.push_str(&format!("No matches in {files} files."));
+        } else if self.full {
+            self.text.push_str(&format!(
+                "[stopped after {} matches; narrow down with path, glob or a longer pattern]",
+                self.matches
+            ));
+        }
+        if too_large > 0 {
+            self.text.push_str(&format!("\n[{too_large} files over {FILE_BYTES} bytes were skipped]"));
+        }
+        if more_files {
+            self.text.push_str("\n[there are more files than were searched; narrow down with path]");
+        }
+        self.text
+    }
+}
+
+impl Sink for Found<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        if self.matches >= self.most_matches {
+            self.full = true;
+            return Ok(false);
+        }
+        self.matches += 1;
+        // A match of several lines is shown whole, as far as there is room.
+        for (nth, line) in (0u64..).zip(found.lines()) {
+            let at = self.matcher.find(line).ok().flatten().map_or(0, |range| range.start());
+            let number = found.line_number().map(|first| first.saturating_add(nth));
+            if !self.push(number, ':', line, at) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        Ok(self.push(context.line_number(), '-', context.bytes(), 0))
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
+        self.apart = self.heading.is_none();
+        Ok(true)
+    }
+}
+
+/// A long line's part around byte `at`.
+fn cut_around(line: &str, at: usize) -> String {
+    if line.len() <= LINE_BYTES {
+        return line.to_owned();
+    }
+    let from = line.floor_char_boundary(at.saturating_sub(LINE_BYTES / 3).min(line.len() - LINE_BYTES));
+    let to = line.floor_char_boundary(from + LINE_BYTES);
+    let before = if from > 0 { "…" } else { "" };
+    let after = if to < line.len() { "…" } else { "" };
+    format!("{before}{}{after}", line.get(from..to).unwrap_or_default())
+}
+
+impl Tool for SearchText {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: Arguments = self.shape.read(input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "search".to_owned() };
+        let pattern = shown(&arguments.pattern, SUMMARY_BYTES);
+        match arguments.path.or(arguments.glob) {
+            Some(place) => format!("search «{pattern}» in {}", shown(&place, SUMMARY_BYTES)),
+            None => format!("search «{pattern}»"),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

@@ -1,0 +1,103 @@
+//! What the built-in tools have in common: a name, a schema, and how arguments and paths are read.
+
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::{InvalidPath, RelPath, ToolSpec};
+use journeyman_workspace::{ListOptions, Workspace};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::ToolError;
+use crate::arguments::fit;
+use crate::schema::{schema_of, signature};
+
+/// So many paths are looked through for the one that was meant.
+const MAX_CANDIDATES: usize = 20_000;
+/// Paths less like the one asked for are not worth suggesting.
+const LIKELY: f64 = 0.85;
+
+/// A built-in tool's outside.
+pub(crate) struct Shape {
+    name: &'static str,
+    description: &'static str,
+    schema: Value,
+    root: Option<PathBuf>,
+}
+
+impl Shape {
+    /// A tool whose arguments are read into `A`, in the project at `root`.
+    pub(crate) fn of<A: JsonSchema>(
+        name: &'static str,
+        description: &'static str,
+        root: Option<&Path>,
+    ) -> Self {
+        Self { name, description, schema: schema_of::<A>(), root: root.map(Path::to_owned) }
+    }
+
+    pub(crate) fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            input_schema: self.schema.clone(),
+        }
+    }
+
+    /// Reads the arguments.
+    pub(crate) fn read<A: DeserializeOwned>(&self, input: &Value) -> Result<A, ToolError> {
+        let fitted = fit(&self.schema, input.clone()).map_err(|problems| self.refuse(problems))?;
+        serde_json::from_value(fitted).map_err(|error| self.refuse(error.to_string()))
+    }
+
+    /// An error about the arguments.
+    pub(crate) fn refuse(&self, problems: impl Into<String>) -> ToolError {
+        ToolError::Arguments {
+            tool: self.name,
+            problems: problems.into(),
+            signature: signature(&self.schema),
+        }
+    }
+
+    /// Reads a file's path: relative to the root, or absolute and beneath it.
+    pub(crate) fn path(&self, given: &str) -> Result<RelPath, ToolError> {
+        self.relative("path", given)?.ok_or_else(|| ToolError::Path {
+            argument: "path",
+            reason: "this is the project's root; name a file in it".to_owned(),
+        })
+    }
+
+    /// Reads a directory's path; `None` is the root.
+    pub(crate) fn directory(
+        &self,
+        argument: &'static str,
+        given: Option<&str>,
+    ) -> Result<Option<RelPath>, ToolError> {
+        given.map_or(Ok(None), |given| self.relative(argument, given))
+    }
+
+    fn relative(&self, argument: &'static str, given: &str) -> Result<Option<RelPath>, ToolError> {
+        let stripped = self.root.as_deref().and_then(|root| Path::new(given).strip_prefix(root).ok());
+        let text = stripped.map_or(given.as_bytes(), |inside| inside.as_os_str().as_encoded_bytes());
+        match RelPath::parse(text) {
+            Ok(path) => Ok(Some(path)),
+            Err(InvalidPath::Empty) => Ok(None),
+            Err(error) => Err(ToolError::Path { argument, reason: error.to_string() }),
+        }
+    }
+}
+
+/// The error for a path that isn't there, with the one that was most likely meant.
+pub(crate) fn not_found(workspace: &Workspace, path: RelPath) -> ToolError {
+    let options = ListOptions { limit: MAX_CANDIDATES, ..ListOptions::default() };
+    // A suggestion is a courtesy: without a listing there is none.
+    let listing = workspace.list(options).unwrap_or_default();
+    let same_name = listing.paths.iter().filter(|other| other.file_name() == path.file_name());
+    let nearest = same_name.min_by_key(|other| other.as_bytes().len()).cloned().or_else(|| {
+        let wanted = path.to_string();
+        let alike =
+            listing.paths.into_iter().map(|other| (strsim::jaro_winkler(&wanted, &other.to_string()), other));
+        let best = alike.max_by(|one, other| one.0.total_cmp(&other.0));
+        best.filter(|(likeness, _)| *likeness >= LIKELY).map(|(_, other)| other)
+    });
+    ToolError::NotFound { path, nearest: nearest.map(|path| path.to_string()) }
+}

@@ -1,0 +1,144 @@
+//! What a tool is, what it gets and what it gives.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{CallId, Effects, FileChange, Needs, ResultPart, SessionId, ToolSpec};
+use journeyman_sandbox::{Sandbox, Toolchains};
+use journeyman_workspace::Workspace;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Outputs, Seen, ToolError};
+
+/// Something a model may call.
+pub trait Tool: Send + Sync {
+    /// Name, description and schema, as the model is told them. The same every time.
+    fn spec(&self) -> ToolSpec;
+
+    /// What a call with `input` would do, exactly: `policy` judges this.
+    ///
+    /// # Errors
+    /// [`ToolError`] when the arguments don't fit; the call then can't be made.
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError>;
+
+    /// One line for people: what a call with `input` does. Never fails, whatever `input` is.
+    fn summary(&self, input: &Value) -> String;
+
+    /// Whether no call of it changes anything, so that calls may run together.
+    fn is_read_only(&self) -> bool;
+
+    /// Makes the call.
+    ///
+    /// # Errors
+    /// [`ToolError`], in words for the model.
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// What a call works with.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The project's files.
+    pub workspace: Arc<Workspace>,
+    /// What confines commands.
+    pub sandbox: Arc<Sandbox>,
+    /// The host's compilers and interpreters.
+    pub toolchains: Arc<Toolchains>,
+    /// The session; changes are journaled for it.
+    pub session: SessionId,
+    /// The call; changes are journaled for it, and its output is held by this name.
+    pub call: CallId,
+    /// Ends the call early.
+    pub cancel: CancellationToken,
+    /// Takes live output as it comes, cleaned; for people.
+    pub output: Arc<dyn Fn(String) + Send + Sync>,
+    /// Bounds.
+    pub limits: ToolLimits,
+    /// What the session has read and written.
+    pub seen: Arc<Seen>,
+    /// Long outputs of the session's commands.
+    pub outputs: Arc<Outputs>,
+    /// What must be enforced for a command to run.
+    pub needs: Needs,
+}
+
+/// Bounds of calls and their results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolLimits {
+    /// Bytes of a result, other than a file's text.
+    pub result_bytes: usize,
+    /// Bytes of a file's text in one result.
+    pub read_bytes: usize,
+    /// Lines of a file's text in one result.
+    pub read_lines: u64,
+    /// Bytes of the largest text file that is read at all.
+    pub file_bytes: u64,
+    /// Bytes of the largest image.
+    pub image_bytes: u64,
+    /// Seconds a command may take unless the call says otherwise.
+    pub command_seconds: u64,
+    /// Seconds a call may ask for.
+    pub command_most_seconds: u64,
+    /// Bytes of a command's output that stay reachable, half from its beginning and half from its end.
+    pub output_bytes: usize,
+}
+
+impl Default for ToolLimits {
+    fn default() -> Self {
+        Self {
+            // Some 8,000 tokens: a long test log's head and tail fit, and ten results fit any model.
+            result_bytes: 30_000,
+            // Some 18,000 tokens: most source files whole.
+            read_bytes: 64 * 1024,
+            // As many lines as people have in a file they still call a file.
+            read_lines: 2_000,
+            // What the edit engine takes; larger files are generated.
+            file_bytes: 8 * 1024 * 1024,
+            // The least of the providers' own limits.
+            image_bytes: 5 * 1024 * 1024,
+            // A test run; long enough to be rarely hit, short enough to notice a hang.
+            command_seconds: 120,
+            // A build from scratch; what takes longer is not for a turn.
+            command_most_seconds: 600,
+            // A verbose build log, whole.
+            output_bytes: 4 * 1024 * 1024,
+        }
+    }
+}
+
+/// What a call gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// The result for the model.
+    pub parts: Vec<ResultPart>,
+    /// The files that the call changed.
+    pub changes: Vec<FileChange>,
+    /// Whether the model should take it as a failure, such as a command's exit code that isn't 0.
+    pub is_error: bool,
+}
+
+impl ToolOutput {
+    /// A result of one text that changed nothing.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { parts: vec![ResultPart::Text { text: text.into() }], changes: Vec::new(), is_error: false }
+    }
+
+    /// The same with the files that were changed.
+    #[must_use]
+    pub fn changing(mut self, changes: Vec<FileChange>) -> Self {
+        self.changes = changes;
+        self
+    }
+}
+
+/// Runs slow, blocking work beside the session's other tasks.
+pub(crate) async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(ToolError::Stopped(error.to_string())))
+}

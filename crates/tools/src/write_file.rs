@@ -1,0 +1,124 @@
+//! `write_file`: a whole file.
+
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
+use journeyman_workspace::{Body, Change, ChangeSet, Expected, FileContent, LineEnding, WorkspaceError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::shown;
+use crate::shape::Shape;
+use crate::tool::in_background;
+use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
+
+/// A path is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 120;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    path: String,
+    content: String,
+}
+
+/// Writes files.
+pub(crate) struct WriteFile {
+    shape: Shape,
+}
+
+impl WriteFile {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description =
+            "Creates a file, or replaces one that you have read. To change parts of a file use edit_file.";
+        Self { shape: Shape::of::<Arguments>("write_file", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = self.shape.read(&input)?;
+        let path = self.shape.path(&arguments.path)?;
+        let context = context.clone();
+        in_background(move || write(&context, path, arguments.content)).await
+    }
+}
+
+fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutput, ToolError> {
+    let old = match context.workspace.read(&path, context.limits.file_bytes) {
+        Ok(old) => Some(old),
+        Err(WorkspaceError::NotFound { .. }) => None,
+        // Too large to have been read, so not known.
+        Err(WorkspaceError::TooLarge { .. }) => return Err(ToolError::NotSeen { path }),
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(old) = &old {
+        match context.seen.sight(&path, &old.hash) {
+            Sight::Current => {}
+            // An empty file has nothing in it to know.
+            Sight::Never if old.size == 0 => {}
+            Sight::Never => return Err(ToolError::NotSeen { path }),
+            Sight::Changed => return Err(ToolError::ChangedSince { path }),
+        }
+    }
+    let lines = text.lines().count();
+    let (bytes, kept) = bytes_like(old.as_ref(), text, &path)?;
+    let hash = ContentHash::of(&bytes);
+    let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
+    let applied = context.workspace.apply(ChangeSet {
+        call: Some(context.call.clone()),
+        session: context.session.clone(),
+        changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
+    })?;
+    context.seen.record(path.clone(), hash);
+    let did = match old {
+        Some(old) if old.hash == hash => format!("{path} already had this content; nothing changed"),
+        Some(_) => format!("Replaced {path} ({lines} lines{kept})"),
+        None => format!("Created {path} ({lines} lines)"),
+    };
+    Ok(ToolOutput::text(did).changing(applied.changes))
+}
+
+/// The new text as bytes, in the old file's encoding and line endings, and what of that is worth saying.
+fn bytes_like(
+    old: Option<&FileContent>,
+    text: String,
+    path: &RelPath,
+) -> Result<(Vec<u8>, &'static str), ToolError> {
+    let Some(old) = old else { return Ok((text.into_bytes(), "")) };
+    let Body::Text(style) = &old.body else { return Ok((text.into_bytes(), "")) };
+    let to_crlf = style.line_ending == LineEnding::CrLf && !text.contains('\r');
+    let text = if to_crlf { text.replace('\n', "\r\n") } else { text };
+    let bytes = old.encode(&text).map_err(|source| ToolError::Encode { path: path.clone(), source })?;
+    Ok((bytes, if to_crlf { ", CRLF line endings kept" } else { "" }))
+}
+
+impl Tool for WriteFile {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: Arguments = self.shape.read(input)?;
+        Ok(Effects { writes: vec![self.shape.path(&arguments.path)?], ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self.shape.read::<Arguments>(input) {
+            Ok(arguments) => format!("write {}", shown(&arguments.path, SUMMARY_BYTES)),
+            Err(_) => "write a file".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}
