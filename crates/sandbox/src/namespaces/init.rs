@@ -272,7 +272,7 @@ impl Init<'_> {
 }
 
 fn reap() -> Result<Option<(Pid, rustix::process::WaitStatus)>, Errno> {
-    match rustix::process::waitpid(None, WaitOptions::NOHANG) {
+    match rustix::process::wait(WaitOptions::NOHANG) {
         Err(Errno::CHILD) => Ok(None),
         other => other,
     }
