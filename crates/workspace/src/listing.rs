@@ -1,6 +1,12 @@
 //! The files of the tree, by name.
 
+use globset::{GlobBuilder, GlobMatcher};
 use journeyman_protocol::RelPath;
+
+use crate::WorkspaceError;
+use crate::door::{Door, Last};
+use crate::rules::{RuleCache, last_component};
+use crate::walk::{Plan, walk};
 
 /// Which files to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +35,66 @@ pub struct Listing {
     pub paths: Vec<RelPath>,
     /// Whether there are more than the limit.
     pub truncated: bool,
+}
+
+/// Lists what is beneath the root, or beneath a directory; a directory that is ignored itself lists nothing
+/// of what rules ignore, and everything else.
+pub(crate) fn list(
+    door: &Door,
+    rules: &RuleCache,
+    max_files: usize,
+    options: &ListOptions,
+) -> Result<Listing, WorkspaceError> {
+    let glob = options.glob.as_deref().map(Pattern::new).transpose()?;
+    let under = match &options.under {
+        Some(path) => door.canonical(path, Last::Follow)?.as_bytes().to_vec(),
+        None => Vec::new(),
+    };
+    let include_ignored = options.include_ignored;
+    let plan = Plan { door, rules, under, include_ignored, stat: false, max_files };
+    let walked = walk(&plan).map_err(|errno| match &options.under {
+        Some(path) => door.fail("list", path, errno),
+        None => WorkspaceError::Root { path: door.path().to_owned(), source: errno.into() },
+    })?;
+    if walked.files.is_empty() {
+        door.check_alive()?;
+    }
+    let mut listing = Listing { paths: Vec::new(), truncated: walked.overflow };
+    for file in walked.files {
+        if glob.as_ref().is_some_and(|glob| !glob.matches(&file.path)) {
+            continue;
+        }
+        if listing.paths.len() >= options.limit {
+            listing.truncated = true;
+            break;
+        }
+        // A name that the system gave is always legal; one longer than a path may be can't be opened either.
+        listing.paths.extend(RelPath::parse(&file.path));
+    }
+    Ok(listing)
+}
+
+struct Pattern {
+    matcher: GlobMatcher,
+    name_only: bool,
+}
+
+impl Pattern {
+    fn new(pattern: &str) -> Result<Self, WorkspaceError> {
+        let bare = pattern.strip_prefix("./").unwrap_or(pattern);
+        let glob = GlobBuilder::new(bare.strip_prefix('/').unwrap_or(bare)).literal_separator(true).build();
+        let glob = glob.map_err(|error| WorkspaceError::Glob {
+            pattern: pattern.to_owned(),
+            reason: error.kind().to_string(),
+        })?;
+        Ok(Self { matcher: glob.compile_matcher(), name_only: !bare.contains('/') })
+    }
+
+    fn matches(&self, path: &[u8]) -> bool {
+        use std::os::unix::ffi::OsStrExt as _;
+        let subject = if self.name_only { last_component(path) } else { path };
+        self.matcher.is_match(std::path::Path::new(std::ffi::OsStr::from_bytes(subject)))
+    }
 }
 
 /// What a path is.

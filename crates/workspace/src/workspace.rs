@@ -1,98 +1,588 @@
-//! The workspace itself: one project tree and its state.
+//! The workspace itself: one project tree, its journal and its snapshots.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
+use crate::compare::{dir_records, filtered, without_others};
+use crate::diff::{Side, file_diff};
+use crate::door::{Door, Last, Links, Seen, read_up_to};
+use crate::journal::{Cause, CheckpointRecord, End, FileRecord, Journal, Line, Record, Sync};
+use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, Options};
+use crate::lock::{Lock, make_private_dir};
+use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
+use crate::rules::RuleCache;
+use crate::snapshot::{
+    Capture, Difference, FileState, Keep, Kind, Tree, TreeSnapshot, differences, directories_only_in, kind_of,
+};
+use crate::transaction::{Hands, Intent, io_error};
+use crate::undo::History;
+use crate::walk::{Plan, walk};
 use crate::{
-    Applied, ChangeSet, CheckpointId, Diff, FileContent, ListOptions, Listing, Options, Stat, TreeSnapshot,
+    Applied, ChangeId, ChangeSet, CheckpointId, Diff, FileContent, ListOptions, Listing, Stat, StatKind,
     UndoReport, UndoTarget, WorkspaceError,
 };
 
-/// One project tree.
-#[derive(Debug)]
+/// From so many files read on, the stat cache is saved before a command: reading them again would cost more.
+const SAVE_FROM: usize = 64;
+
+/// From where on changes in the journal aren't the command's.
+enum Since {
+    End(End),
+    Checkpoint(CheckpointId),
+}
+
+/// The newest snapshot.
+#[derive(Default)]
+struct Newest {
+    tree: Option<Arc<Tree>>,
+    /// Files read since the stat cache was saved.
+    unsaved: usize,
+}
+
+/// What writing needs.
+struct Writer {
+    journal: Journal,
+    lock: Option<Lock>,
+    last_checkpoint: Option<LastCheckpoint>,
+}
+
+struct LastCheckpoint {
+    record: CheckpointRecord,
+    tree: Arc<Tree>,
+    end: End,
+}
+
+/// One project tree. See the crate's page for what it offers.
+///
+/// All methods block on the disk; call them from a thread that may. It may be shared between threads: reads go
+/// on side by side, changes one after the other, also between processes.
 pub struct Workspace {
+    door: Door,
     root: PathBuf,
+    options: Options,
+    failpoint: Option<Failpoint>,
+    rules: RuleCache,
+    newest: Mutex<Newest>,
+    writer: Mutex<Writer>,
+    /// Some blobs may not be on the disk yet.
+    unsynced: AtomicBool,
 }
-fn unfinished<T>() -> Result<T, WorkspaceError> {
-    Err(WorkspaceError::Lost { what: "a part that is being built".to_owned() })
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace").field("root", &self.root).finish_non_exhaustive()
+    }
 }
+
+/// What the locks guard is replaced whole, so that it is valid after a panic too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Workspace {
-    /// Opens the tree beneath `root`.
+    /// Opens the tree beneath `root`. A change that a crash left open is closed now, unless another process
+    /// holds the lock; apart from that nothing is written, neither in the tree nor in the state directory.
     ///
     /// # Errors
-    /// [`WorkspaceError::Root`].
-    pub fn open(root: &Path, _options: Options) -> Result<Self, WorkspaceError> {
-        Ok(Self { root: root.to_owned() })
+    /// [`WorkspaceError::Root`] when the root isn't a directory that can be read; failures of going back.
+    pub fn open(root: &Path, options: Options) -> Result<Self, WorkspaceError> {
+        Self::open_with(root, options, None)
     }
-    /// The root as given.
+
+    /// As [`Workspace::open`], with a hook by which a test cuts transactions off.
+    ///
+    /// # Errors
+    /// As [`Workspace::open`].
+    #[doc(hidden)]
+    pub fn open_with(
+        root: &Path,
+        options: Options,
+        failpoint: Option<Failpoint>,
+    ) -> Result<Self, WorkspaceError> {
+        let journal = Journal::new(&options.state_dir, options.limits.journal_bytes);
+        let workspace = Self {
+            door: Door::open(root)?,
+            root: root.to_owned(),
+            options,
+            failpoint,
+            rules: RuleCache::default(),
+            newest: Mutex::default(),
+            writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None }),
+            unsynced: AtomicBool::new(false),
+        };
+        workspace.recover_if_idle()?;
+        Ok(workspace)
+    }
+
+    /// The root as it was given.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
-    /// Reads a file.
+
+    /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,
+    /// sockets and devices are refused.
+    ///
     /// # Errors
-    /// Many.
-    pub fn read(&self, _path: &RelPath, _max_bytes: u64) -> Result<FileContent, WorkspaceError> {
-        unfinished()
+    /// [`WorkspaceError::NotFound`], [`WorkspaceError::Outside`], [`WorkspaceError::NotAFile`],
+    /// [`WorkspaceError::TooLarge`] (before anything is read), failures of the file system.
+    pub fn read(&self, path: &RelPath, max_bytes: u64) -> Result<FileContent, WorkspaceError> {
+        let (file, seen) = self.open_file(path)?;
+        let too_large = |size| WorkspaceError::TooLarge { path: path.clone(), size, limit: max_bytes };
+        if seen.size > max_bytes {
+            return Err(too_large(seen.size));
+        }
+        let bytes =
+            read_up_to(&file, seen.size, max_bytes).map_err(|source| io_error("read", path, source))?;
+        let bytes = bytes.ok_or_else(|| too_large(max_bytes.saturating_add(1)))?;
+        Ok(FileContent::from_bytes(bytes, seen.mode & 0o100 != 0))
     }
-    /// Lists files.
-    /// # Errors
-    /// Many.
-    pub fn list(&self, _options: ListOptions) -> Result<Listing, WorkspaceError> {
-        unfinished()
+
+    fn open_file(&self, path: &RelPath) -> Result<(std::os::fd::OwnedFd, Seen), WorkspaceError> {
+        match self.door.read_file(path, Links::Follow) {
+            // Where the kernel can't confine links, and for a better word than «changed» on a loop of links.
+            Err(WorkspaceError::Raced { .. }) => {
+                let path = self.door.canonical(path, Last::Follow)?;
+                self.door.read_file(&path, Links::Refuse)
+            }
+            other => other,
+        }
     }
-    /// What is known of a file without reading it; `None` when there is none.
+
+    /// Lists files and links, sorted by the bytes of their paths. Links are listed and never entered.
+    ///
+    /// `.gitignore` and `.ignore` files hold whether or not there is a git repository, and so does
+    /// `.git/info/exclude`; hidden files are listed, `.git` never. Directories that tools make and can make again
+    /// (`node_modules`, `.venv`, `__pycache__` and their like) are skipped unless a rule says `!` to them, and so
+    /// is any directory with a valid `CACHEDIR.TAG`.
+    ///
     /// # Errors
-    /// Many.
-    pub fn stat(&self, _path: &RelPath) -> Result<Option<Stat>, WorkspaceError> {
-        unfinished()
+    /// [`WorkspaceError::Glob`]; [`WorkspaceError::NotFound`] and its like for `under`; the root vanished.
+    // By value, so that a caller can say `ListOptions { glob, ..ListOptions::default() }` in the call.
+    #[allow(clippy::needless_pass_by_value)]
+    pub fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
+        crate::listing::list(&self.door, &self.rules, self.limits().max_files, &options)
     }
-    /// Applies a change set.
+
+    /// What is known of a path without reading it; `None` when there is nothing.
+    ///
     /// # Errors
-    /// Many.
-    pub fn apply(&self, _set: ChangeSet) -> Result<Applied, WorkspaceError> {
-        unfinished()
+    /// [`WorkspaceError::Outside`] when a link leads out; failures of the file system.
+    pub fn stat(&self, path: &RelPath) -> Result<Option<Stat>, WorkspaceError> {
+        let kept = self.door.canonical(path, Last::Keep)?;
+        let failed = |errno| self.door.fail("look at", path, errno);
+        let Some(own) = self.door.look(&kept).map_err(failed)? else { return Ok(None) };
+        let link = own.is_link();
+        let seen = if link {
+            let target = self.door.canonical(path, Last::Follow);
+            let target = match target {
+                Ok(target) => self.door.look(&target).map_err(failed)?,
+                // A link to the root itself.
+                Err(WorkspaceError::NotAFile { .. }) => self.door.look_at_root().map_err(failed)?,
+                Err(other) => return Err(other),
+            };
+            target.unwrap_or(own)
+        } else {
+            own
+        };
+        let kind = if seen.is_file() {
+            StatKind::File
+        } else if seen.is_dir() {
+            StatKind::Directory
+        } else {
+            StatKind::Other
+        };
+        let (size, executable) = (seen.size, seen.mode & 0o100 != 0);
+        Ok(Some(Stat { kind, size, executable, link, modified_ns: i128::from(seen.mtime) }))
     }
-    /// Records the tree.
+
+    /// Carries out all changes of the set, or none. Each file is replaced atomically and is on the disk when this
+    /// returns, with its earlier content kept for an undo (but for files over
+    /// [`kept_file_bytes`](Limits::kept_file_bytes), which can't be undone). A file that had several names keeps
+    /// the others with the old content.
+    ///
     /// # Errors
-    /// Many.
-    pub fn checkpoint(&self, _session: &SessionId, _label: &str) -> Result<CheckpointId, WorkspaceError> {
-        unfinished()
+    /// [`WorkspaceError::Conflict`] when a file isn't what a change expects; [`WorkspaceError::Contradiction`],
+    /// [`WorkspaceError::Protected`], [`WorkspaceError::Outside`], [`WorkspaceError::NotFound`] for wishes that
+    /// make no sense; [`WorkspaceError::Busy`]; failures of the file system. In each case the tree is as it was.
+    pub fn apply(&self, changes: ChangeSet) -> Result<Applied, WorkspaceError> {
+        let ChangeSet { call, session, changes } = changes;
+        if changes.is_empty() {
+            return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
+        }
+        self.door.check_alive()?;
+        self.writing(|writer, hands| {
+            let operations = crate::apply::plan(&self.door, self.limits(), changes)?;
+            if operations.is_empty() {
+                return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
+            }
+            let intent = Intent {
+                session,
+                call,
+                cause: Cause::Edit,
+                undoes: Vec::new(),
+                left: Vec::new(),
+                make: Vec::new(),
+                remove: Vec::new(),
+            };
+            let id = hands.execute(&mut writer.journal, intent, &operations)?;
+            let changes = operations.iter().map(|operation| FileChange {
+                path: operation.path.clone(),
+                kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+            });
+            Ok(Applied { id, changes: changes.collect() })
+        })
     }
-    /// Before a command.
+
+    /// Records the tree, so that differences to it can be told later: every file that isn't ignored, tracked by
+    /// git or not. Contents that aren't kept yet are put among the blobs. Where nothing happened since the
+    /// session's last checkpoint, it is that one. `label` is cut to [`LABEL_BYTES`].
+    ///
     /// # Errors
-    /// Many.
+    /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or the blobs.
+    pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
+        let tree = self.snapshot(Keep::Contents)?;
+        {
+            let writer = lock(&self.writer);
+            if let Some(last) = &writer.last_checkpoint
+                && Arc::ptr_eq(&last.tree, &tree)
+                && last.record.session == *session
+                && last.end == writer.journal.end()
+            {
+                return Ok(last.record.id);
+            }
+        }
+        let hash = store_tree(&tree, &self.options.blobs)?;
+        self.unsynced.store(true, Ordering::Release);
+        self.sync_blobs()?;
+        self.save_cache(1)?;
+        self.writing(|writer, _| {
+            let id = CheckpointId(writer.journal.next_id());
+            let cut = label.floor_char_boundary(LABEL_BYTES);
+            let label = label.get(..cut).unwrap_or_default().to_owned();
+            let record = CheckpointRecord { id, session: session.clone(), label, tree: hash };
+            writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Now)?;
+            let end = writer.journal.end();
+            writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
+            Ok(id)
+        })
+    }
+
+    /// Looks at the tree before a command runs. What the command may change is kept, so that it can be undone;
+    /// [`TreeSnapshot::not_undoable`] names the exceptions.
+    ///
+    /// # Errors
+    /// As [`Workspace::checkpoint`], but it takes no lock.
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
-        unfinished()
+        let tree = self.snapshot(Keep::Contents)?;
+        self.save_cache(SAVE_FROM)?;
+        let journal_end = lock(&self.writer).journal.end();
+        Ok(TreeSnapshot { tree, journal_end })
     }
-    /// After a command.
+
+    /// Looks at the tree after a command, journals what differs as one change, and gives it, sorted.
+    ///
+    /// Files are compared by signature and then by content; a new modification time alone is no change. Mode
+    /// changes count. Directories come and go with the change but aren't reported. What other processes journaled
+    /// meanwhile isn't taken for the command's doing; what a person changed by hand in that time is.
+    /// A command that changes ignore rules neither adds nor deletes the files that they concern.
+    ///
     /// # Errors
-    /// Many.
+    /// As [`Workspace::checkpoint`].
     pub fn command_end(
         &self,
-        _before: TreeSnapshot,
-        _session: &SessionId,
-        _call: Option<&CallId>,
+        before: TreeSnapshot,
+        session: &SessionId,
+        call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        unfinished()
+        let after = self.snapshot(Keep::Contents)?;
+        self.journal_difference(&before.tree, &after, Since::End(before.journal_end), session, call)
     }
-    /// Since a checkpoint.
+
+    /// Journals everything that differs from a checkpoint, and isn't journaled yet, as one change of the session:
+    /// what a command did that a crash cut off, so that an undo takes it back.
+    ///
     /// # Errors
-    /// Many.
-    pub fn changes_since(&self, _checkpoint: &CheckpointId) -> Result<Vec<FileChange>, WorkspaceError> {
-        unfinished()
+    /// As [`Workspace::changes_since`] and [`Workspace::command_end`].
+    pub fn journal_since(
+        &self,
+        checkpoint: &CheckpointId,
+        session: &SessionId,
+        call: Option<&CallId>,
+    ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let before = self.checkpoint_tree(checkpoint)?;
+        let after = self.snapshot(Keep::Contents)?;
+        self.journal_difference(&before, &after, Since::Checkpoint(*checkpoint), session, call)
     }
-    /// Since a checkpoint.
+
+    /// What differs from a checkpoint, sorted, whoever changed it.
+    ///
     /// # Errors
-    /// Many.
-    pub fn diff_since(&self, _checkpoint: &CheckpointId, _max_bytes: usize) -> Result<Diff, WorkspaceError> {
-        unfinished()
+    /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::Lost`] when its blobs are gone, and those of
+    /// looking at the tree.
+    pub fn changes_since(&self, checkpoint: &CheckpointId) -> Result<Vec<FileChange>, WorkspaceError> {
+        Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
     }
-    /// Takes changes back.
+
+    /// The same as a unified diff in git's form, of at most `max_bytes` bytes: whole files, in order, as many as
+    /// fit. See [`unified_diff`](crate::unified_diff) for what it shows of which content.
+    ///
     /// # Errors
-    /// Many.
-    pub fn undo(&self, _target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
-        unfinished()
+    /// As [`Workspace::changes_since`].
+    pub fn diff_since(&self, checkpoint: &CheckpointId, max_bytes: usize) -> Result<Diff, WorkspaceError> {
+        let mut diff = Diff::default();
+        for difference in self.differences_since(checkpoint)? {
+            let old = match &difference.before {
+                Some(state) => Some((git_mode(state), self.kept_bytes(state)?)),
+                None => None,
+            };
+            let new = match &difference.after {
+                Some(state) => Some((git_mode(state), self.current_bytes(&difference.path, state)?)),
+                None => None,
+            };
+            let old = old.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
+            let new = new.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
+            diff.add(&file_diff(&difference.path, old, new), max_bytes);
+        }
+        Ok(diff)
+    }
+
+    /// Takes back what a session changed: its edits and its commands' changes, newest first. Files that somebody
+    /// changed since stay as they are and are reported; all others are restored together or not at all. The undo
+    /// is a change of its own in the journal. Asked again after a conflict, it tries those files again.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NothingToUndo`], [`WorkspaceError::Busy`], failures of the file system: then nothing was
+    /// restored.
+    // By value: the target names what is consumed.
+    #[allow(clippy::needless_pass_by_value)]
+    pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
+        self.door.check_alive()?;
+        self.writing(|writer, hands| {
+            let history = History::new(writer.journal.lines()?);
+            let plan = crate::undo::plan(&self.door, &self.options.blobs, &history, &target)?;
+            let session = plan.intent.session.clone();
+            let restored = plan.operations.iter().map(|operation| FileChange {
+                path: operation.path.clone(),
+                kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+            });
+            let restored: Vec<FileChange> = restored.collect();
+            // With nothing but conflicts there is nothing to journal, and the same can be tried again.
+            if plan.conflicts.is_empty() || !restored.is_empty() {
+                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+            }
+            Ok(UndoReport { session, restored, conflicts: plan.conflicts })
+        })
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    /// Runs `work` with the project's lock, after closing what a crash left open.
+    fn writing<T>(
+        &self,
+        work: impl FnOnce(&mut Writer, &Hands<'_>) -> Result<T, WorkspaceError>,
+    ) -> Result<T, WorkspaceError> {
+        let mut writer = lock(&self.writer);
+        let lock = match writer.lock.take() {
+            Some(lock) => lock,
+            None => Lock::open(&self.options.state_dir)?,
+        };
+        let result = lock.take(self.limits().lock_wait).and_then(|_held| {
+            let hands = self.hands();
+            if let Some(open) = writer.journal.prepare()? {
+                hands.recover(&mut writer.journal, &open)?;
+            }
+            work(&mut writer, &hands)
+        });
+        writer.lock = Some(lock);
+        result
+    }
+
+    fn hands(&self) -> Hands<'_> {
+        Hands {
+            door: &self.door,
+            blobs: &self.options.blobs,
+            limits: self.limits(),
+            failpoint: self.failpoint.as_ref(),
+            unsynced: self.unsynced.load(Ordering::Acquire),
+        }
+    }
+
+    fn recover_if_idle(&self) -> Result<(), WorkspaceError> {
+        let mut writer = lock(&self.writer);
+        if writer.journal.is_at_rest() {
+            return Ok(());
+        }
+        let lock = Lock::open(&self.options.state_dir)?;
+        if let Some(_held) = lock.try_take()?
+            && let Some(open) = writer.journal.prepare()?
+        {
+            self.hands().recover(&mut writer.journal, &open)?;
+        }
+        writer.lock = Some(lock);
+        Ok(())
+    }
+
+    fn snapshot(&self, keep: Keep) -> Result<Arc<Tree>, WorkspaceError> {
+        let mut newest = lock(&self.newest);
+        let last = match &newest.tree {
+            Some(tree) => tree.clone(),
+            None => Arc::new(read_cache(&self.cache_path(), &self.options.blobs).unwrap_or_default()),
+        };
+        let max_files = self.limits().max_files;
+        let under = Vec::new();
+        let plan = Plan {
+            door: &self.door,
+            rules: &self.rules,
+            under,
+            include_ignored: false,
+            stat: true,
+            max_files,
+        };
+        let walked = walk(&plan)
+            .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
+        if walked.files.is_empty() {
+            self.door.check_alive()?;
+        }
+        let capture = Capture { door: &self.door, blobs: &self.options.blobs, limits: self.limits(), keep };
+        let captured = capture.take(walked, &last)?;
+        if captured.read > 0 && keep == Keep::Contents {
+            self.unsynced.store(true, Ordering::Release);
+        }
+        newest.unsaved += captured.read;
+        newest.tree = Some(captured.tree.clone());
+        Ok(captured.tree)
+    }
+
+    fn sync_blobs(&self) -> Result<(), WorkspaceError> {
+        if self.unsynced.swap(false, Ordering::AcqRel)
+            && let Err(error) = self.options.blobs.sync()
+        {
+            self.unsynced.store(true, Ordering::Release);
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    fn cache_path(&self) -> PathBuf {
+        self.options.state_dir.join("stat-cache")
+    }
+
+    /// Saves the stat cache if at least so many files were read since it was. It need not survive a power
+    /// failure: it is checked when it is read.
+    fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
+        let mut newest = lock(&self.newest);
+        let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
+        make_private_dir(&self.options.state_dir)?;
+        let path = self.cache_path();
+        let new = path.with_extension("new");
+        let saved = std::fs::write(&new, cache_bytes(&tree)).and_then(|()| std::fs::rename(&new, &path));
+        saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
+        newest.unsaved = 0;
+        Ok(())
+    }
+
+    fn journal_difference(
+        &self,
+        before: &Tree,
+        after: &Arc<Tree>,
+        since: Since,
+        session: &SessionId,
+        call: Option<&CallId>,
+    ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
+        let found = filtered(self.inputs(), before, differences(before, after))?;
+        if found.is_empty() && made.is_empty() && removed.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.sync_blobs()?;
+        self.writing(|writer, _| {
+            let lines = match since {
+                Since::End(end) => writer.journal.lines_since(end)?,
+                Since::Checkpoint(checkpoint) => writer.journal.lines_after(checkpoint.0)?,
+            };
+            let found = without_others(found, lines);
+            let made = dir_records(&self.door, &made, true);
+            let removed = dir_records(&self.door, &removed, false);
+            if found.is_empty() && made.is_empty() && removed.is_empty() {
+                return Ok(Vec::new());
+            }
+            let id = ChangeId(writer.journal.next_id());
+            let files = found.iter().map(|difference| FileRecord {
+                path: difference.path.clone(),
+                before: difference.before,
+                after: difference.after,
+                sibling: None,
+                ino: 0,
+            });
+            let record = Record {
+                id,
+                session: session.clone(),
+                call: call.cloned(),
+                cause: Cause::Command,
+                files: files.collect(),
+                made,
+                removed,
+                cleared: Vec::new(),
+                undoes: Vec::new(),
+                left: Vec::new(),
+            };
+            writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
+            Ok(found.iter().map(Difference::file_change).collect())
+        })
+    }
+
+    fn inputs(&self) -> crate::compare::Inputs<'_> {
+        crate::compare::Inputs { door: &self.door, blobs: &self.options.blobs, rules: &self.rules }
+    }
+
+    fn checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {
+        let writer = lock(&self.writer);
+        if let Some(last) = writer.last_checkpoint.as_ref().filter(|last| last.record.id == *id) {
+            return Ok(last.tree.clone());
+        }
+        let lines = writer.journal.lines()?;
+        drop(writer);
+        let tree = lines.into_iter().rev().find_map(|line| match line {
+            Line::Checkpoint(record) if record.id == *id => Some(record.tree),
+            _ => None,
+        });
+        let hash = tree.ok_or(WorkspaceError::UnknownCheckpoint { id: *id })?;
+        Ok(load_tree(&hash, &self.options.blobs)?.into_tree())
+    }
+
+    fn differences_since(&self, checkpoint: &CheckpointId) -> Result<Vec<Difference>, WorkspaceError> {
+        let before = self.checkpoint_tree(checkpoint)?;
+        let after = self.snapshot(Keep::Hashes)?;
+        filtered(self.inputs(), &before, differences(&before, &after))
+    }
+
+    fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        match &state.hash {
+            Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => Ok(self.options.blobs.get(hash)?),
+            _ => Ok(None),
+        }
+    }
+
+    fn current_bytes(&self, path: &RelPath, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        if state.kind == Kind::Link {
+            return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
+        }
+        let (file, seen) = self.door.read_file(path, Links::Refuse)?;
+        read_up_to(&file, seen.size, DIFF_FILE_BYTES as u64).map_err(|source| io_error("read", path, source))
+    }
+}
+
+fn git_mode(state: &FileState) -> u32 {
+    match state.kind {
+        Kind::Link => 0o120_000,
+        Kind::File if state.mode & 0o100 != 0 => 0o100_755,
+        Kind::File => 0o100_644,
     }
 }

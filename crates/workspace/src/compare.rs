@@ -1,0 +1,107 @@
+//! What a difference between two snapshots means: whose it is, and whether it is one.
+
+use std::collections::HashMap;
+
+use journeyman_protocol::RelPath;
+use journeyman_store::Blobs;
+
+use crate::WorkspaceError;
+use crate::door::Door;
+use crate::journal::{DirRecord, Line};
+use crate::rules::{FixedRules, RuleCache, is_rule_file, last_component};
+use crate::snapshot::{Content, Difference, FileState, Kind, Tree, observe};
+use crate::undo::History;
+use crate::walk::WalkedDir;
+
+/// What telling needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) door: &'a Door,
+    pub(crate) blobs: &'a Blobs,
+    pub(crate) rules: &'a RuleCache,
+}
+
+/// Drops what only looks like a difference because ignore rules changed: a file that is out of sight now and
+/// still there wasn't deleted, and one that was out of sight before wasn't added. Taking such an «addition» back
+/// would delete a file that nobody made.
+pub(crate) fn filtered(
+    inputs: Inputs<'_>,
+    before: &Tree,
+    found: Vec<Difference>,
+) -> Result<Vec<Difference>, WorkspaceError> {
+    let mut rules = None;
+    if found.iter().any(|difference| is_rule_file(difference.path.file_name())) {
+        rules = Some(old_rules(inputs, before)?);
+    }
+    let mut kept = Vec::with_capacity(found.len());
+    for mut difference in found {
+        match (&difference.before, &difference.after) {
+            (None, Some(_))
+                if rules.as_ref().is_some_and(|rules| rules.covers(difference.path.as_bytes())) => {}
+            (Some(before), None) => {
+                let now = match observe(inputs.door, &difference.path) {
+                    Ok(now) => now.map(|(state, _)| state),
+                    // A directory or a pipe has taken its place: the file is gone.
+                    Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => None,
+                    Err(other) => return Err(other),
+                };
+                match now {
+                    Some(now) if now.same_content(before) && now.mode == before.mode => {}
+                    now => {
+                        difference.after = now;
+                        kept.push(difference);
+                    }
+                }
+            }
+            _ => kept.push(difference),
+        }
+    }
+    Ok(kept)
+}
+
+fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceError> {
+    let mut files = Vec::new();
+    for entry in before.entries.iter().filter(|entry| is_rule_file(last_component(&entry.path))) {
+        if let Content::Hashed { hash, .. } = entry.content {
+            let text = inputs.blobs.get(&hash)?.unwrap_or_default();
+            files.push((entry.path.clone(), text));
+        }
+    }
+    Ok(FixedRules::new(&files, inputs.rules.outermost(inputs.door.path())))
+}
+
+/// Takes what others journaled since the command began out of what it did.
+pub(crate) fn without_others(found: Vec<Difference>, lines: Vec<Line>) -> Vec<Difference> {
+    let mut theirs: HashMap<RelPath, Option<FileState>> = HashMap::new();
+    for record in History::new(lines).into_done() {
+        for file in record.files {
+            theirs.insert(file.path, file.after);
+        }
+    }
+    let adjusted = found.into_iter().filter_map(|mut difference| {
+        if let Some(left) = theirs.get(&difference.path) {
+            difference.before = left.map(|left| match (left.mode, difference.after) {
+                // The journal doesn't know the mode of a new file; what it has now is as good.
+                (0, Some(now)) if left.kind == Kind::File => FileState { mode: now.mode, ..left },
+                _ => left,
+            });
+        }
+        let same = match (&difference.before, &difference.after) {
+            (None, None) => true,
+            (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+            _ => false,
+        };
+        (!same).then_some(difference)
+    });
+    adjusted.collect()
+}
+
+/// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is neither.
+pub(crate) fn dir_records(door: &Door, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
+    let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
+    let records = paths.filter(|(path, _)| {
+        let is_dir = matches!(door.look(path), Ok(Some(seen)) if seen.is_dir());
+        is_dir == there
+    });
+    records.map(|(path, mode)| DirRecord { path, mode: Some(mode) }).collect()
+}

@@ -1,0 +1,416 @@
+//! The way into the tree: every path is resolved beneath the root by the kernel.
+//!
+//! A directory descriptor of the root is opened once. On Linux each name goes through `openat2` with
+//! `RESOLVE_BENEATH`, so that neither `..`, links, magic links nor a race lead out. Elsewhere, and where a
+//! sandbox forbids `openat2`, each component is opened by itself without following links.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::{ContentHash, RelPath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use crate::limits::MAX_LINKS;
+use crate::{NotAFile, WorkspaceError};
+
+/// How much is read at once while a file is hashed in pieces.
+const PIECE: usize = 128 * 1024;
+/// `openat2` gives up with `EAGAIN` when a rename elsewhere disturbs its check; so often it is asked again.
+const ATTEMPTS: usize = 64;
+
+/// Whether links on the way may be followed, as long as they stay inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// Yes.
+    Follow,
+    /// No: the path is canonical already, and a link is a sign of a race.
+    Refuse,
+}
+
+/// What is done with a link that is the last component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// It stands for what it points to.
+    Follow,
+    /// It is meant itself.
+    Keep,
+}
+
+/// What `stat` says of a file, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) mode: u32,
+    pub(crate) size: u64,
+    pub(crate) mtime: i64,
+    pub(crate) ctime: i64,
+    pub(crate) ino: u64,
+    pub(crate) owner: (u32, u32),
+}
+
+impl Seen {
+    /// Takes what matters; times beyond the year 2262 wrap, which only makes a file look changed.
+    // The fields' types differ between platforms.
+    #[allow(clippy::unnecessary_cast, clippy::cast_lossless, trivial_numeric_casts)]
+    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
+        let nanos = |s: i64, ns: i64| s.wrapping_mul(1_000_000_000).wrapping_add(ns);
+        Self {
+            mode: stat.st_mode as u32,
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            mtime: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            ctime: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            ino: stat.st_ino as u64,
+            owner: (stat.st_uid, stat.st_gid),
+        }
+    }
+
+    pub(crate) fn file_type(&self) -> FileType {
+        #[allow(clippy::useless_conversion)]
+        match rustix::fs::RawMode::try_from(self.mode) {
+            Ok(mode) => FileType::from_raw_mode(mode),
+            Err(_) => FileType::Unknown,
+        }
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        self.file_type() == FileType::RegularFile
+    }
+
+    pub(crate) fn is_link(&self) -> bool {
+        self.file_type() == FileType::Symlink
+    }
+
+    pub(crate) fn is_dir(&self) -> bool {
+        self.file_type() == FileType::Directory
+    }
+
+    pub(crate) fn permissions(&self) -> u32 {
+        self.mode & 0o7777
+    }
+
+    /// Why this has no content, if so.
+    pub(crate) fn not_a_file(&self) -> Option<NotAFile> {
+        match self.file_type() {
+            FileType::RegularFile => None,
+            FileType::Directory => Some(NotAFile::Directory),
+            FileType::Fifo => Some(NotAFile::Fifo),
+            FileType::Socket => Some(NotAFile::Socket),
+            FileType::CharacterDevice | FileType::BlockDevice => Some(NotAFile::Device),
+            FileType::Symlink | FileType::Unknown => Some(NotAFile::Other),
+        }
+    }
+
+    /// Whether this is the same content as `other` was, as far as `stat` can tell across a rename (which
+    /// changes the ctime).
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        (self.ino, self.size, self.mtime) == (other.ino, other.size, other.mtime)
+    }
+}
+
+/// Permission bits as the system wants them.
+pub(crate) fn mode_of(permissions: u32) -> Mode {
+    Mode::from_raw_mode((permissions & 0o7777) as rustix::fs::RawMode)
+}
+
+/// The root's descriptor.
+#[derive(Debug)]
+pub(crate) struct Door {
+    root: OwnedFd,
+    path: PathBuf,
+}
+
+impl Door {
+    pub(crate) fn open(path: &Path) -> Result<Self, WorkspaceError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(rustix::fs::CWD, path, flags, Mode::empty())
+            .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
+        Ok(Self { root, path: path.to_owned() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Fails when the root was deleted while it was open: every name beneath it then just looks absent.
+    pub(crate) fn check_alive(&self) -> Result<(), WorkspaceError> {
+        let gone = |source: io::Error| WorkspaceError::Root { path: self.path.clone(), source };
+        let stat = fstat(&self.root).map_err(|errno| gone(errno.into()))?;
+        if stat.st_nlink == 0 { Err(gone(Errno::NOENT.into())) } else { Ok(()) }
+    }
+
+    /// An error for `path`, after a look whether the root itself is the trouble.
+    pub(crate) fn fail(&self, action: &'static str, path: &RelPath, errno: Errno) -> WorkspaceError {
+        match self.check_alive() {
+            Err(gone) => gone,
+            Ok(()) => WorkspaceError::at(action, path, errno),
+        }
+    }
+
+    /// Opens `path` beneath the root.
+    pub(crate) fn enter(&self, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+        enter(self.root(), path, flags | OFlags::CLOEXEC, links)
+    }
+
+    /// Opens a directory by its canonical path; `None` is the root.
+    pub(crate) fn directory(&self, path: Option<&RelPath>) -> Result<OwnedFd, Errno> {
+        let bytes = path.map_or(b".".as_slice(), RelPath::as_bytes);
+        self.enter(bytes, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+    }
+
+    /// Opens the directory that holds the canonical `path`.
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
+        self.directory(path.parent().as_ref())
+    }
+
+    /// What is at the canonical `path`, links not followed; `None` if nothing is.
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Seen>, Errno> {
+        let dir = match self.parent(path) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(errno),
+        };
+        match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Seen::of(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// What the root itself is.
+    pub(crate) fn look_at_root(&self) -> Result<Option<Seen>, Errno> {
+        fstat(&self.root).map(|stat| Some(Seen::of(&stat)))
+    }
+
+    /// Opens a regular file for reading without ever waiting for it, and says what it is.
+    pub(crate) fn read_file(&self, path: &RelPath, links: Links) -> Result<(OwnedFd, Seen), WorkspaceError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = if links == Links::Refuse { flags | OFlags::NOFOLLOW } else { flags };
+        let file =
+            self.enter(path.as_bytes(), flags, links).map_err(|errno| self.fail("read", path, errno))?;
+        let stat = fstat(&file).map_err(|errno| self.fail("read", path, errno))?;
+        let seen = Seen::of(&stat);
+        match seen.not_a_file() {
+            Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
+            None => Ok((file, seen)),
+        }
+    }
+
+    /// What the link at the canonical `path` points to.
+    pub(crate) fn read_link(&self, path: &RelPath) -> Result<Vec<u8>, Errno> {
+        let dir = self.parent(path)?;
+        Ok(readlinkat(&dir, path.file_name(), Vec::new())?.into_bytes())
+    }
+
+    /// The path without links: what `path` stands for. Components that don't exist (yet) are taken as they
+    /// are. A link out of the tree is refused.
+    pub(crate) fn canonical(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
+        if let Ok(dir) = self.parent(path) {
+            match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => return Ok(path.clone()),
+                Ok(stat) if last == Last::Keep || !Seen::of(&stat).is_link() => return Ok(path.clone()),
+                _ => {}
+            }
+        }
+        self.resolve(path, last)
+    }
+
+    fn resolve(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
+        let outside = || WorkspaceError::Outside { path: path.clone() };
+        let failed = |errno| self.fail("resolve", path, errno);
+        let mut pending: VecDeque<Vec<u8>> = path.components().map(<[u8]>::to_vec).collect();
+        let mut done: Vec<(Vec<u8>, Option<OwnedFd>)> = Vec::new();
+        let mut links = 0;
+        while let Some(name) = pending.pop_front() {
+            if name == b".." {
+                done.pop().ok_or_else(outside)?;
+                continue;
+            }
+            let here = match done.last() {
+                None => self.root(),
+                Some((_, Some(dir))) => dir.as_fd(),
+                // Beneath something that isn't there: nothing to resolve.
+                Some((_, None)) => {
+                    done.push((name, None));
+                    continue;
+                }
+            };
+            let seen = match statat(here, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Some(Seen::of(&stat)),
+                Err(Errno::NOENT) => None,
+                Err(errno) => return Err(failed(errno)),
+            };
+            let is_last = pending.is_empty();
+            match seen {
+                Some(seen) if seen.is_link() && !(is_last && last == Last::Keep) => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(WorkspaceError::NotFound { path: path.clone() });
+                    }
+                    let target = readlinkat(here, name.as_slice(), Vec::new()).map_err(failed)?.into_bytes();
+                    if target.first() == Some(&b'/') {
+                        return Err(outside());
+                    }
+                    let components = target.split(|&byte| byte == b'/');
+                    for part in components.rev().filter(|part| !matches!(*part, b"" | b".")) {
+                        pending.push_front(part.to_vec());
+                    }
+                }
+                Some(seen) if seen.is_dir() => {
+                    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    let dir = openat(here, name.as_slice(), flags, Mode::empty()).map_err(failed)?;
+                    done.push((name, Some(dir)));
+                }
+                _ => done.push((name, None)),
+            }
+        }
+        let names: Vec<Vec<u8>> = done.into_iter().map(|(name, _)| name).collect();
+        let kind = NotAFile::Directory;
+        RelPath::parse(names.join(&b'/')).map_err(|_| WorkspaceError::NotAFile { path: path.clone(), kind })
+    }
+}
+
+/// Reads at most `limit` bytes; `None` when there are more.
+pub(crate) fn read_up_to(file: &OwnedFd, size: u64, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let expected = usize::try_from(size.min(limit)).unwrap_or(usize::MAX);
+    // One byte more than the size, so that the end is seen without growing the buffer.
+    let mut bytes = Vec::with_capacity(expected.saturating_add(1));
+    loop {
+        if bytes.len() as u64 > limit {
+            return Ok(None);
+        }
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve(PIECE);
+        }
+        match rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(0) => return Ok(Some(bytes)),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Hashes a file of any size piece by piece.
+pub(crate) fn hash_pieces(file: &OwnedFd) -> io::Result<ContentHash> {
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        match rustix::io::read(file, rustix::buffer::spare_capacity(&mut piece)) {
+            Ok(0) => return Ok(ContentHash::from(*hasher.finalize().as_bytes())),
+            Ok(_) => {
+                hasher.update(&piece);
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn enter(root: BorrowedFd<'_>, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let resolve = if links == Links::Refuse { resolve | ResolveFlags::NO_SYMLINKS } else { resolve };
+    for _ in 0..ATTEMPTS {
+        match openat2(root, path, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::NOSYS) => return enter_by_component(root, path, flags, links),
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn enter(root: BorrowedFd<'_>, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    enter_by_component(root, path, flags, links)
+}
+
+/// Opens one component after the other, none of them through a link. A caller that wants links followed gets
+/// `ELOOP` at the first one, which is the safe answer where the kernel can't confine the resolution.
+fn enter_by_component(
+    root: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+    _links: Links,
+) -> Result<OwnedFd, Errno> {
+    let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut names = path.split(|&byte| byte == b'/').peekable();
+    let mut here: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        if name == b".." {
+            return Err(Errno::XDEV);
+        }
+        let at = here.as_ref().map_or(root, |dir| dir.as_fd());
+        let flags = if names.peek().is_some() { step } else { flags | OFlags::NOFOLLOW };
+        here = Some(openat(at, name, flags, Mode::empty())?);
+    }
+    here.ok_or(Errno::INVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn rel(path: &str) -> RelPath {
+        RelPath::parse(path).unwrap()
+    }
+
+    #[test]
+    fn canonical_table() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("a/b/file"), "x").unwrap();
+        symlink("a/b", root.join("short")).unwrap();
+        symlink("../b/file", root.join("a/b/up")).unwrap();
+        symlink("/etc", root.join("absolute")).unwrap();
+        symlink("../../..", root.join("a/out")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("a/new", root.join("dangling")).unwrap();
+        let door = Door::open(root).unwrap();
+        let table = [
+            ("a/b/file", Last::Follow, Ok("a/b/file")),
+            ("short/file", Last::Follow, Ok("a/b/file")),
+            ("short/up", Last::Follow, Ok("a/b/file")),
+            ("short/up", Last::Keep, Ok("a/b/up")),
+            ("short", Last::Keep, Ok("short")),
+            ("short/new/deep", Last::Follow, Ok("a/b/new/deep")),
+            ("dangling", Last::Follow, Ok("a/new")),
+            ("a/b/file/below", Last::Follow, Ok("a/b/file/below")),
+            ("absolute/passwd", Last::Follow, Err("outside")),
+            ("a/out/x", Last::Follow, Err("outside")),
+            ("loop/x", Last::Follow, Err("absent")),
+        ];
+        for (given, last, expected) in table {
+            let found =
+                door.canonical(&rel(given), last).map(|path| path.to_string()).map_err(|error| match error {
+                    WorkspaceError::Outside { .. } => "outside",
+                    WorkspaceError::NotFound { .. } => "absent",
+                    other => panic!("{given}: {other}"),
+                });
+            assert_eq!(found, expected.map(str::to_owned), "{given}");
+        }
+    }
+
+    #[test]
+    fn without_openat2_a_link_is_refused_and_a_file_is_found() {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tree.path().join("a")).unwrap();
+        std::fs::write(tree.path().join("a/file"), "x").unwrap();
+        symlink("a", tree.path().join("link")).unwrap();
+        let door = Door::open(tree.path()).unwrap();
+        let open = |path: &[u8]| enter_by_component(door.root(), path, OFlags::RDONLY, Links::Refuse).is_ok();
+        assert!(open(b"a/file"));
+        assert!(!open(b"link/file"));
+        assert!(!open(b"a/../a/file"));
+    }
+}

@@ -1,0 +1,449 @@
+//! The journal: what was changed, by whom, and what was there before.
+//!
+//! One append-only file, `journal/log` in the state directory. Each line is 16 hexadecimal digits of the hash of
+//! the rest, a space, and one JSON value. A change's line is durable before its first effect; a line that says
+//! `done` or `void` closes it. Whoever takes the lock first closes what a crash left open, so that at most the
+//! last change of the file is ever unfinished.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+use serde::{Deserialize, Serialize};
+
+use crate::lock::{make_private_dir, state_error};
+use crate::snapshot::FileState;
+use crate::{ChangeId, CheckpointId, WorkspaceError};
+
+/// Digits of the checksum before each line.
+const SUM_DIGITS: usize = 16;
+/// The last line of a journal at rest is short; so much of the end is read to find it.
+const TAIL_BYTES: u64 = 4096;
+/// A journal larger than this is not read into memory; the bound at which it is cut is far below.
+const READ_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Why a change was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Cause {
+    /// A change set.
+    Edit,
+    /// A command, found by comparing the tree.
+    Command,
+    /// Taking other changes back.
+    Undo,
+}
+
+/// One file of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileRecord {
+    pub(crate) path: RelPath,
+    pub(crate) before: Option<FileState>,
+    /// The mode of a file that is new is the system's choice, and 0 here.
+    pub(crate) after: Option<FileState>,
+    /// The short-lived name of the new content, and then of the old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sibling: Option<RelPath>,
+    /// The inode that was there before; 0 if none.
+    #[serde(default)]
+    pub(crate) ino: u64,
+}
+
+/// A directory of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DirRecord {
+    pub(crate) path: RelPath,
+    /// Its permission bits, where they matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mode: Option<u32>,
+}
+
+/// A change, as the journal holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) id: ChangeId,
+    pub(crate) session: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<CallId>,
+    pub(crate) cause: Cause,
+    pub(crate) files: Vec<FileRecord>,
+    /// Directories that it made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) made: Vec<DirRecord>,
+    /// Directories that it removed, or removes at its end if they are empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) removed: Vec<DirRecord>,
+    /// Directories that it removes to make room for a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cleared: Vec<DirRecord>,
+    /// The changes that it takes back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) undoes: Vec<ChangeId>,
+    /// The files of those changes that it left as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left: Vec<RelPath>,
+}
+
+/// A checkpoint, as the journal holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CheckpointRecord {
+    pub(crate) id: CheckpointId,
+    pub(crate) session: SessionId,
+    pub(crate) label: String,
+    pub(crate) tree: ContentHash,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    /// A change is about to begin, or (of a command) has happened.
+    Change(Record),
+    /// All its files are in place.
+    Placed(ChangeId),
+    /// It is complete, and nothing of it lies around.
+    Done(ChangeId),
+    /// It never happened.
+    Void(ChangeId),
+    /// A checkpoint.
+    Checkpoint(CheckpointRecord),
+}
+
+impl Line {
+    fn id(&self) -> u64 {
+        match self {
+            Self::Change(record) => record.id.0,
+            Self::Placed(id) | Self::Done(id) | Self::Void(id) => id.0,
+            Self::Checkpoint(record) => record.id.0,
+        }
+    }
+
+    fn is_at_rest(&self) -> bool {
+        matches!(self, Self::Done(_) | Self::Void(_) | Self::Checkpoint(_))
+    }
+}
+
+/// A change that a crash left open.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    pub(crate) record: Record,
+    pub(crate) placed: bool,
+}
+
+/// Where the journal ended at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct End {
+    ino: u64,
+    len: u64,
+}
+
+/// When a line has to be on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sync {
+    Now,
+    Later,
+}
+
+/// The journal of one project. Writing needs the project's lock.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    limit: u64,
+    file: Option<File>,
+    known: End,
+    last_id: u64,
+}
+
+impl Journal {
+    pub(crate) fn new(state_dir: &Path, limit: u64) -> Self {
+        let path = state_dir.join("journal").join("log");
+        Self { path, limit, file: None, known: End::default(), last_id: 0 }
+    }
+
+    /// Where the journal ends now; no lock needed.
+    pub(crate) fn end(&self) -> End {
+        fs::metadata(&self.path).map(|found| End { ino: found.ino(), len: found.len() }).unwrap_or_default()
+    }
+
+    /// Whether the last line says that nothing is open. Reads a few bytes; no lock needed.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let end = self.end();
+        end.len == 0
+            || end == self.known
+            || matches!(self.last_line(end.len), Ok(Some(line)) if line.is_at_rest())
+    }
+
+    /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a crash left open.
+    pub(crate) fn prepare(&mut self) -> Result<Option<Unfinished>, WorkspaceError> {
+        let end = self.end();
+        if self.file.is_some() && end == self.known {
+            return if end.len > self.limit { self.cut().map(|()| None) } else { Ok(None) };
+        }
+        self.file = None;
+        if end.len == 0 {
+            self.known = end;
+            return Ok(None);
+        }
+        if let Some(line) = self.last_line(end.len)?
+            && line.is_at_rest()
+        {
+            self.last_id = line.id();
+            self.known = end;
+            return if end.len > self.limit { self.cut().map(|()| None) } else { Ok(None) };
+        }
+        let (lines, whole) = self.read_from(0)?;
+        if whole < end.len {
+            let file = self.open()?;
+            file.set_len(whole).map_err(|source| state_error("repair", &self.path, source))?;
+        }
+        self.known = self.end();
+        self.last_id = lines.iter().map(Line::id).max().unwrap_or_default();
+        let mut open: Option<Unfinished> = None;
+        for line in lines {
+            match line {
+                Line::Change(record) => open = Some(Unfinished { record, placed: false }),
+                Line::Placed(_) => {
+                    if let Some(unfinished) = &mut open {
+                        unfinished.placed = true;
+                    }
+                }
+                Line::Done(_) | Line::Void(_) => open = None,
+                Line::Checkpoint(_) => {}
+            }
+        }
+        Ok(open)
+    }
+
+    /// The id of the next change or checkpoint; valid after [`Journal::prepare`], under the lock.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.last_id.saturating_add(1)
+    }
+
+    /// Adds lines, all or none of them.
+    pub(crate) fn append(&mut self, lines: &[Line], sync: Sync) -> Result<(), WorkspaceError> {
+        let failed = |source| state_error("write the journal", &self.path, source);
+        let mut text = Vec::new();
+        for line in lines {
+            let json = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+            text.extend_from_slice(&checksum(&json));
+            text.push(b' ');
+            text.extend_from_slice(&json);
+            text.push(b'\n');
+        }
+        if self.file.is_none() {
+            self.file = Some(self.open()?);
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let written = file.write_all(&text).and_then(|()| match sync {
+            Sync::Now => file.sync_data(),
+            Sync::Later => Ok(()),
+        });
+        if let Err(source) = written {
+            // What was written of it must not stand before the next line. If even this fails, the checksum
+            // gives the torn line away.
+            drop(file.set_len(self.known.len));
+            self.file = None;
+            return Err(state_error("write the journal", &self.path, source));
+        }
+        self.known = self.end();
+        self.last_id = lines.iter().map(Line::id).max().unwrap_or_default().max(self.last_id);
+        Ok(())
+    }
+
+    /// Waits until everything is on the disk.
+    pub(crate) fn flush(&self) -> Result<(), WorkspaceError> {
+        match &self.file {
+            Some(file) => {
+                file.sync_data().map_err(|source| state_error("flush the journal", &self.path, source))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// All lines, oldest first. A line whose checksum is wrong is left out.
+    pub(crate) fn lines(&self) -> Result<Vec<Line>, WorkspaceError> {
+        Ok(self.read_from(0)?.0)
+    }
+
+    /// The lines that came after `end`, or all of them when the journal was cut since.
+    pub(crate) fn lines_since(&self, end: End) -> Result<Vec<Line>, WorkspaceError> {
+        let now = self.end();
+        if now == end {
+            return Ok(Vec::new());
+        }
+        let from = if now.ino == end.ino && now.len > end.len { end.len } else { 0 };
+        Ok(self.read_from(from)?.0)
+    }
+
+    /// The lines of changes and checkpoints that came after this id.
+    pub(crate) fn lines_after(&self, id: u64) -> Result<Vec<Line>, WorkspaceError> {
+        let mut lines = self.lines()?;
+        lines.retain(|line| line.id() > id);
+        Ok(lines)
+    }
+
+    fn open(&self) -> Result<File, WorkspaceError> {
+        let dir = self.path.parent().unwrap_or(&self.path);
+        make_private_dir(dir)?;
+        let is_new = !self.path.exists();
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path);
+        let file = file.map_err(|source| state_error("open the journal", &self.path, source))?;
+        if is_new {
+            for dir in [Some(dir), dir.parent()].into_iter().flatten() {
+                let synced = File::open(dir).and_then(|dir| dir.sync_all());
+                synced.map_err(|source| state_error("flush the directory", dir, source))?;
+            }
+        }
+        Ok(file)
+    }
+
+    fn last_line(&self, len: u64) -> Result<Option<Line>, WorkspaceError> {
+        let mut tail = Vec::new();
+        let read = File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES)))?;
+            file.take(TAIL_BYTES).read_to_end(&mut tail)
+        });
+        read.map_err(|source| state_error("read the journal", &self.path, source))?;
+        let Some(body) = tail.strip_suffix(b"\n") else { return Ok(None) };
+        let start = memchr::memrchr(b'\n', body).map_or(0, |at| at + 1);
+        Ok(body.get(start..).and_then(parse))
+    }
+
+    /// The lines from a place on, and how many bytes from the beginning are whole lines.
+    fn read_from(&self, from: u64) -> Result<(Vec<Line>, u64), WorkspaceError> {
+        let mut text = Vec::new();
+        let read = File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(from))?;
+            file.take(READ_BYTES).read_to_end(&mut text)
+        });
+        match read {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+            Err(source) => return Err(state_error("read the journal", &self.path, source)),
+        }
+        let mut lines = Vec::new();
+        let mut whole = from;
+        let mut place = from;
+        for raw in text.split_inclusive(|&byte| byte == b'\n') {
+            place += raw.len() as u64;
+            if let Some(line) = raw.strip_suffix(b"\n").and_then(parse) {
+                lines.push(line);
+                whole = place;
+            }
+        }
+        Ok((lines, whole))
+    }
+
+    /// Drops the older half.
+    fn cut(&mut self) -> Result<(), WorkspaceError> {
+        let (lines, _) = self.read_from(0)?;
+        let mut texts = Vec::new();
+        let mut size = 0_u64;
+        for line in lines.iter().rev() {
+            let json = serde_json::to_vec(line)
+                .map_err(|error| state_error("cut the journal", &self.path, error.into()))?;
+            size += (json.len() + SUM_DIGITS + 2) as u64;
+            if size > self.limit / 2 {
+                break;
+            }
+            texts.push(json);
+        }
+        let mut text = Vec::new();
+        for json in texts.iter().rev() {
+            text.extend_from_slice(&checksum(json));
+            text.push(b' ');
+            text.extend_from_slice(json);
+            text.push(b'\n');
+        }
+        let new = self.path.with_extension("new");
+        let replaced = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&new, &self.path));
+        replaced.map_err(|source| state_error("cut the journal", &self.path, source))?;
+        self.file = None;
+        self.known = self.end();
+        Ok(())
+    }
+}
+
+fn checksum(json: &[u8]) -> [u8; SUM_DIGITS] {
+    let mut digits = [b'0'; SUM_DIGITS];
+    let hash = ContentHash::of(json).to_string();
+    for (digit, byte) in digits.iter_mut().zip(hash.bytes()) {
+        *digit = byte;
+    }
+    digits
+}
+
+fn parse(line: &[u8]) -> Option<Line> {
+    let (sum, rest) = line.split_at_checked(SUM_DIGITS)?;
+    let json = rest.strip_prefix(b" ")?;
+    if checksum(json) != sum {
+        return None;
+    }
+    serde_json::from_slice(json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::UnixMillis;
+
+    use super::*;
+
+    fn record(id: u64) -> Line {
+        let session = SessionId::new(UnixMillis(1), 1);
+        Line::Change(Record {
+            id: ChangeId(id),
+            session,
+            call: None,
+            cause: Cause::Edit,
+            files: Vec::new(),
+            made: Vec::new(),
+            removed: Vec::new(),
+            cleared: Vec::new(),
+            undoes: Vec::new(),
+            left: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_torn_line_is_dropped_and_an_open_change_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::new(dir.path(), 1 << 20);
+        assert!(journal.prepare().unwrap().is_none());
+        journal.append(&[record(1), Line::Done(ChangeId(1)), record(2)], Sync::Now).unwrap();
+        let whole = fs::read(&journal.path).unwrap();
+        for torn in ["", "0123456789abcdef {\"do", "0123456789abcdef {\"done\":2}\n", "\n"] {
+            let text = [whole.as_slice(), torn.as_bytes()].concat();
+            fs::write(&journal.path, text).unwrap();
+            let mut again = Journal::new(dir.path(), 1 << 20);
+            assert!(!again.is_at_rest());
+            let open = again.prepare().unwrap().unwrap();
+            assert_eq!((open.record.id, open.placed), (ChangeId(2), false));
+            assert_eq!(fs::read(&journal.path).unwrap(), whole, "after {torn:?}");
+            assert_eq!(again.next_id(), 3);
+        }
+    }
+
+    #[test]
+    fn beyond_its_bound_the_newer_half_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::new(dir.path(), 4_000);
+        for id in 1..100 {
+            assert!(journal.prepare().unwrap().is_none());
+            assert_eq!(journal.next_id(), id);
+            journal.append(&[record(id), Line::Done(ChangeId(id))], Sync::Later).unwrap();
+        }
+        let lines = journal.lines().unwrap();
+        assert_eq!(lines.last(), Some(&Line::Done(ChangeId(99))));
+        assert!(fs::metadata(&journal.path).unwrap().len() < 4_400);
+        assert!(Journal::new(dir.path(), 4_000).prepare().unwrap().is_none());
+    }
+}

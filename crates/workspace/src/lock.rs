@@ -1,0 +1,121 @@
+//! One writer a tree: an advisory lock on a file in the state directory.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::WorkspaceError;
+
+/// How long to sleep between two looks at a lock that another process holds.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The lock file holds «pid» and a number; whatever is longer wasn't written by us.
+const HOLDER_BYTES: u64 = 64;
+
+/// The lock file; locked while a [`Held`] of it lives.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+/// The lock, held. Dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct Held<'a>(&'a Lock);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Unlocking a descriptor of our own can't fail; if it did, closing it unlocks too.
+        let _unlocked = flock(&self.0.file, FlockOperation::Unlock);
+    }
+}
+
+impl Lock {
+    /// Opens the lock file, making it and the state directory where they are missing.
+    pub(crate) fn open(state_dir: &Path) -> Result<Self, WorkspaceError> {
+        make_private_dir(state_dir)?;
+        let path = state_dir.join("lock");
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = file.map_err(|source| state_error("open", &path, source))?;
+        Ok(Self { path, file })
+    }
+
+    /// Takes the lock, waiting at most so long.
+    pub(crate) fn take(&self, wait: Duration) -> Result<Held<'_>, WorkspaceError> {
+        let begin = Instant::now();
+        loop {
+            if let Some(held) = self.try_take()? {
+                return Ok(held);
+            }
+            if begin.elapsed() >= wait {
+                return Err(WorkspaceError::Busy { holder: self.holder(), waited: wait });
+            }
+            std::thread::sleep(PAUSE.min(wait));
+        }
+    }
+
+    /// Takes the lock if nobody has it.
+    pub(crate) fn try_take(&self) -> Result<Option<Held<'_>>, WorkspaceError> {
+        match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                let held = Held(self);
+                self.sign().map_err(|source| state_error("write", &self.path, source))?;
+                Ok(Some(held))
+            }
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+            Err(errno) => Err(state_error("lock", &self.path, errno.into())),
+        }
+    }
+
+    fn sign(&self) -> std::io::Result<()> {
+        let mut file = &self.file;
+        file.rewind()?;
+        // The number is padded, so that a shorter one leaves nothing of a longer one behind.
+        writeln!(file, "pid {:<10}", std::process::id())
+    }
+
+    fn holder(&self) -> String {
+        let mut text = String::new();
+        let read =
+            fs::File::open(&self.path).and_then(|file| file.take(HOLDER_BYTES).read_to_string(&mut text));
+        match read {
+            Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
+            _ => "unknown".to_owned(),
+        }
+    }
+}
+
+/// Makes a directory that only its owner may enter.
+pub(crate) fn make_private_dir(path: &Path) -> Result<(), WorkspaceError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|source| state_error("create the directory", path, source))
+}
+
+pub(crate) fn state_error(action: &'static str, path: &Path, source: std::io::Error) -> WorkspaceError {
+    WorkspaceError::State { action, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_who_has_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (Lock::open(dir.path()).unwrap(), Lock::open(dir.path()).unwrap());
+        let held = ours.take(Duration::ZERO).unwrap();
+        let refusal = theirs.take(Duration::ZERO).unwrap_err();
+        let pid = format!("pid {}", std::process::id());
+        assert!(matches!(&refusal, WorkspaceError::Busy { holder, .. } if *holder == pid), "{refusal}");
+        drop(held);
+        assert!(theirs.take(Duration::ZERO).is_ok());
+    }
+}

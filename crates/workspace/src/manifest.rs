@@ -1,0 +1,342 @@
+//! A tree written down: the stat cache of a project, and the trees of checkpoints.
+//!
+//! Both are compact binary records. The cache is one file in the state directory, checksummed and thrown away
+//! when anything about it is wrong. A checkpoint's tree is cut into chunks of about 256 files, at places that
+//! only the paths decide, and each chunk is a blob: a checkpoint of a large tree in which one file changed
+//! costs one small blob and the list of chunks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_store::{Blobs, Durability};
+
+use crate::WorkspaceError;
+use crate::door::Seen;
+use crate::snapshot::{Content, Entry, FileState, Kind, Tree};
+use crate::walk::WalkedDir;
+
+/// First bytes of the cache file. The number is that of the format.
+const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x01";
+/// First bytes of the list of chunks.
+const TREE_MAGIC: &[u8; 8] = b"jmtree\x00\x01";
+/// A chunk ends after a path whose hash has these bits clear: every 256th on average.
+const CHUNK_MASK: u64 = 0xff;
+const HASH_BYTES: usize = 32;
+/// The largest cache that is read: 400,000 files with long paths.
+const CACHE_BYTES: u64 = 256 * 1024 * 1024;
+/// So many kept contents are looked for among the blobs before a cache is believed.
+const SAMPLES: usize = 16;
+
+const SETTLED: u8 = 1;
+const HASHED: u8 = 2;
+const KEPT: u8 = 4;
+const LINK: u8 = 8;
+
+/// Takes numbers and byte strings off the front of a record; `None` at the first one that isn't all there.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (front, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*front)
+    }
+
+    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (front, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(front)
+    }
+
+    fn path(&mut self) -> Option<&'a [u8]> {
+        let length = u16::from_le_bytes(self.array()?);
+        self.bytes(usize::from(length))
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn i64(&mut self) -> Option<i64> {
+        self.array().map(i64::from_le_bytes)
+    }
+}
+
+fn push_path(out: &mut Vec<u8>, path: &[u8]) {
+    // The system's longest path has 4,095 bytes; a longer one can't have come from it.
+    let length = u16::try_from(path.len()).unwrap_or_default();
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(path.get(..usize::from(length)).unwrap_or_default());
+}
+
+fn push_dirs(out: &mut Vec<u8>, dirs: &[WalkedDir]) {
+    out.extend_from_slice(&(dirs.len() as u64).to_le_bytes());
+    for dir in dirs {
+        push_path(out, &dir.path);
+        out.extend_from_slice(&dir.permissions.to_le_bytes());
+    }
+}
+
+fn read_dirs(reader: &mut Reader<'_>) -> Option<Vec<WalkedDir>> {
+    let count = reader.u64()?;
+    let mut dirs = Vec::new();
+    for _ in 0..count {
+        dirs.push(WalkedDir { path: reader.path()?.to_vec(), permissions: reader.u32()? });
+    }
+    Some(dirs)
+}
+
+/// The cache as bytes.
+pub(crate) fn cache_bytes(tree: &Tree) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + tree.entries.len() * 128);
+    out.extend_from_slice(CACHE_MAGIC);
+    out.extend_from_slice(&[0; HASH_BYTES]);
+    push_dirs(&mut out, &tree.dirs);
+    out.extend_from_slice(&(tree.entries.len() as u64).to_le_bytes());
+    for entry in &tree.entries {
+        push_path(&mut out, &entry.path);
+        let seen = &entry.seen;
+        for number in [u64::from(seen.mode), seen.size, seen.ino] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [seen.mtime, seen.ctime] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&seen.owner.0.to_le_bytes());
+        out.extend_from_slice(&seen.owner.1.to_le_bytes());
+        let settled = if entry.settled { SETTLED } else { 0 };
+        match entry.content {
+            Content::Unkept => out.push(settled),
+            Content::Hashed { hash, kept } => {
+                out.push(settled | HASHED | if kept { KEPT } else { 0 });
+                out.extend_from_slice(hash.as_bytes());
+            }
+        }
+    }
+    let body = out.get(CACHE_MAGIC.len() + HASH_BYTES..).unwrap_or_default();
+    let sum = ContentHash::of(body);
+    if let Some(slot) = out.get_mut(CACHE_MAGIC.len()..CACHE_MAGIC.len() + HASH_BYTES) {
+        slot.copy_from_slice(sum.as_bytes());
+    }
+    out
+}
+
+/// Reads the cache; anything that isn't as it was written makes it worth nothing.
+pub(crate) fn read_cache(path: &Path, blobs: &Blobs) -> Option<Tree> {
+    if std::fs::symlink_metadata(path).ok()?.len() > CACHE_BYTES {
+        return None;
+    }
+    let tree = parse_cache(&std::fs::read(path).ok()?)?;
+    let kept: Vec<ContentHash> = tree
+        .entries
+        .iter()
+        .filter_map(|entry| match entry.content {
+            Content::Hashed { hash, kept: true } => Some(hash),
+            _ => None,
+        })
+        .collect();
+    let stride = (kept.len() / SAMPLES).max(1);
+    let all_there = kept.iter().step_by(stride).all(|hash| blobs.contains(hash).unwrap_or(false));
+    all_there.then_some(tree)
+}
+
+fn parse_cache(bytes: &[u8]) -> Option<Tree> {
+    let mut reader = Reader(bytes);
+    if reader.array()? != *CACHE_MAGIC {
+        return None;
+    }
+    let sum = ContentHash::from(reader.array::<HASH_BYTES>()?);
+    if ContentHash::of(reader.0) != sum {
+        return None;
+    }
+    let dirs = read_dirs(&mut reader)?;
+    let count = reader.u64()?;
+    let mut entries = Vec::with_capacity(usize::try_from(count).ok()?.min(bytes.len() / 32));
+    for _ in 0..count {
+        let path = reader.path()?.to_vec();
+        let (mode, size, ino) = (u32::try_from(reader.u64()?).ok()?, reader.u64()?, reader.u64()?);
+        let (mtime, ctime) = (reader.i64()?, reader.i64()?);
+        let owner = (reader.u32()?, reader.u32()?);
+        let [flags] = reader.array()?;
+        let content = if flags & HASHED == 0 {
+            Content::Unkept
+        } else {
+            Content::Hashed {
+                hash: ContentHash::from(reader.array::<HASH_BYTES>()?),
+                kept: flags & KEPT != 0,
+            }
+        };
+        let seen = Seen { mode, size, mtime, ctime, ino, owner };
+        entries.push(Entry { path, seen, content, settled: flags & SETTLED != 0 });
+    }
+    reader.0.is_empty().then_some(Tree { entries, dirs, unreadable: Vec::new() })
+}
+
+/// A tree as a checkpoint has it: states without signatures.
+#[derive(Debug, Default)]
+pub(crate) struct StoredTree {
+    pub(crate) files: Vec<(Vec<u8>, FileState)>,
+    pub(crate) dirs: Vec<WalkedDir>,
+}
+
+/// FNV-1a, which spreads short byte strings well and needs no table.
+fn path_hash(path: &[u8]) -> u64 {
+    path.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Writes a tree into the blobs and gives the hash to find it by. The caller syncs.
+pub(crate) fn store_tree(tree: &Tree, blobs: &Blobs) -> Result<ContentHash, WorkspaceError> {
+    let mut list = Vec::from(TREE_MAGIC);
+    push_dirs(&mut list, &tree.dirs);
+    let mut chunk = Vec::new();
+    let mut close = |chunk: &mut Vec<u8>| -> Result<(), WorkspaceError> {
+        let hash = blobs.put_with(chunk, Durability::Later)?;
+        list.extend_from_slice(hash.as_bytes());
+        chunk.clear();
+        Ok(())
+    };
+    for entry in &tree.entries {
+        let state = entry.state();
+        push_path(&mut chunk, &entry.path);
+        let link = if state.kind == Kind::Link { LINK } else { 0 };
+        chunk.push(link | if state.hash.is_some() { HASHED } else { 0 });
+        chunk.extend_from_slice(&state.mode.to_le_bytes());
+        chunk.extend_from_slice(&state.size.to_le_bytes());
+        if let Some(hash) = state.hash {
+            chunk.extend_from_slice(hash.as_bytes());
+        }
+        if path_hash(&entry.path) & CHUNK_MASK == 0 {
+            close(&mut chunk)?;
+        }
+    }
+    if !chunk.is_empty() {
+        close(&mut chunk)?;
+    }
+    Ok(blobs.put_with(&list, Durability::Later)?)
+}
+
+/// Reads back what [`store_tree`] wrote.
+pub(crate) fn load_tree(hash: &ContentHash, blobs: &Blobs) -> Result<StoredTree, WorkspaceError> {
+    let lost = || WorkspaceError::Lost { what: "a checkpoint's tree".to_owned() };
+    let list = blobs.get(hash)?.ok_or_else(lost)?;
+    let mut reader = Reader(&list);
+    if reader.array() != Some(*TREE_MAGIC) {
+        return Err(lost());
+    }
+    let mut tree = StoredTree { files: Vec::new(), dirs: read_dirs(&mut reader).ok_or_else(lost)? };
+    while !reader.0.is_empty() {
+        let hash = ContentHash::from(reader.array::<HASH_BYTES>().ok_or_else(lost)?);
+        let chunk = blobs.get(&hash)?.ok_or_else(lost)?;
+        read_chunk(&chunk, &mut tree.files).ok_or_else(lost)?;
+    }
+    Ok(tree)
+}
+
+fn read_chunk(chunk: &[u8], files: &mut Vec<(Vec<u8>, FileState)>) -> Option<()> {
+    let mut reader = Reader(chunk);
+    while !reader.0.is_empty() {
+        let path = reader.path()?.to_vec();
+        let [flags] = reader.array()?;
+        let kind = if flags & LINK != 0 { Kind::Link } else { Kind::File };
+        let (mode, size) = (reader.u32()?, reader.u64()?);
+        let hash = match flags & HASHED {
+            0 => None,
+            _ => Some(ContentHash::from(reader.array::<HASH_BYTES>()?)),
+        };
+        files.push((path, FileState { kind, mode, size, hash }));
+    }
+    Some(())
+}
+
+impl StoredTree {
+    /// As a tree without signatures, to be compared with one that has them.
+    pub(crate) fn into_tree(self) -> Arc<Tree> {
+        let entries = self.files.into_iter().filter(|(path, _)| RelPath::parse(path).is_ok());
+        let entries = entries.map(|(path, state)| {
+            let kind = if state.kind == Kind::Link { 0o120_000 } else { 0o100_000 };
+            let seen =
+                Seen { mode: kind | state.mode, size: state.size, mtime: 0, ctime: 0, ino: 0, owner: (0, 0) };
+            let content = state.hash.map_or(Content::Unkept, |hash| Content::Hashed { hash, kept: true });
+            Entry { path, seen, content, settled: true }
+        });
+        Arc::new(Tree { entries: entries.collect(), dirs: self.dirs, unreadable: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(count: usize) -> Tree {
+        let entries = (0..count).map(|n| Entry {
+            path: format!("dir/file{n:05}").into_bytes(),
+            seen: Seen { mode: 0o100_644, size: n as u64, mtime: 5, ctime: 6, ino: n as u64, owner: (1, 2) },
+            content: if n % 7 == 3 {
+                Content::Unkept
+            } else {
+                Content::Hashed { hash: ContentHash::of(&n.to_le_bytes()), kept: n % 2 == 0 }
+            },
+            settled: n % 3 == 0,
+        });
+        let dirs = vec![WalkedDir { path: b"dir".to_vec(), permissions: 0o755 }];
+        Tree { entries: entries.collect(), dirs, unreadable: Vec::new() }
+    }
+
+    #[test]
+    fn the_cache_comes_back_whole_or_not_at_all() {
+        let original = tree(300);
+        let bytes = cache_bytes(&original);
+        let back = parse_cache(&bytes).unwrap();
+        assert_eq!((back.entries, back.dirs), (original.entries, original.dirs));
+        for cut in [0, 7, 39, 100, bytes.len() - 1] {
+            assert!(parse_cache(&bytes[..cut]).is_none(), "cut at {cut}");
+        }
+        for flip in [0, 10, 60, bytes.len() / 2, bytes.len() - 1] {
+            let mut damaged = bytes.clone();
+            damaged[flip] ^= 1;
+            assert!(parse_cache(&damaged).is_none(), "bit flipped at {flip}");
+        }
+    }
+
+    #[test]
+    fn one_changed_file_costs_a_checkpoint_one_chunk() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(dir.path(), 1 << 30).unwrap();
+        let mut original = tree(5_000);
+        let first = store_tree(&original, &blobs).unwrap();
+        let before = std::fs::read_dir(dir.path())
+            .unwrap()
+            .flat_map(|d| std::fs::read_dir(d.unwrap().path()).unwrap())
+            .count();
+        original.entries[2_500].content = Content::Hashed { hash: ContentHash::of(b"new"), kept: true };
+        let second = store_tree(&original, &blobs).unwrap();
+        let after = std::fs::read_dir(dir.path())
+            .unwrap()
+            .flat_map(|d| std::fs::read_dir(d.unwrap().path()).unwrap())
+            .count();
+        assert_ne!(first, second);
+        assert_eq!(after - before, 2, "a chunk and a list");
+        let back = load_tree(&second, &blobs).unwrap();
+        let expected: Vec<_> = original.entries.iter().map(|e| (e.path.clone(), e.state())).collect();
+        assert_eq!((back.files, back.dirs), (expected, original.dirs));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_the_readers_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
+            let mut sealed = CACHE_MAGIC.to_vec();
+            sealed.extend_from_slice(ContentHash::of(&bytes).as_bytes());
+            sealed.extend_from_slice(&bytes);
+            let _tree = parse_cache(&sealed);
+            let mut files = Vec::new();
+            let _read = read_chunk(&bytes, &mut files);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Going back: after a failure within a transaction, and after a crash.
+//!
+//! Both read what the disk says and not what the process remembers, so that they are one and the same, may be
+//! cut off themselves, and may be repeated.
+
+use std::os::fd::AsFd;
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, mkdirat, openat, renameat, symlinkat, unlinkat};
+use rustix::io::Errno;
+
+use crate::WorkspaceError;
+use crate::door::{Links, mode_of};
+use crate::journal::{Cause, FileRecord, Journal, Line, Record, Sync, Unfinished};
+use crate::rename::move_new;
+use crate::snapshot::{FileState, Kind, observe};
+use crate::transaction::{Hands, Move};
+
+impl Hands<'_> {
+    /// Closes what a crash left open. The lock is held.
+    pub(crate) fn recover(&self, journal: &mut Journal, open: &Unfinished) -> Result<(), WorkspaceError> {
+        let record = &open.record;
+        if open.placed || record.files.iter().all(|file| self.is_after(file)) {
+            if !open.placed {
+                journal.append(&[Line::Placed(record.id)], Sync::Now)?;
+            }
+            self.clean(record);
+            return journal.append(&[Line::Done(record.id)], Sync::Later);
+        }
+        self.revert(record)?;
+        journal.append(&[Line::Void(record.id)], Sync::Now)
+    }
+
+    /// Removes the old files that were moved aside, and directories that are to go once they are empty.
+    pub(crate) fn clean(&self, record: &Record) {
+        for sibling in record.files.iter().filter_map(|file| file.sibling.as_ref()) {
+            // What isn't there is what is wanted; what can't be removed is at worst a hidden file left over.
+            let _best_effort = self.unlink(sibling);
+        }
+        if record.cause == Cause::Undo {
+            for dir in record.removed.iter().rev() {
+                // Not empty: somebody put something there, and it stays.
+                let _best_effort = self.remove_dir(&dir.path);
+            }
+        }
+    }
+
+    /// Puts everything back as it was before the record's change. Goes on after a failure, and reports the first.
+    pub(crate) fn revert(&self, record: &Record) -> Result<(), WorkspaceError> {
+        let mut first = None;
+        let mut note = |result: Result<(), WorkspaceError>| {
+            if let Err(error) = result {
+                first.get_or_insert(error);
+            }
+        };
+        let (removals, others): (Vec<&FileRecord>, Vec<&FileRecord>) =
+            record.files.iter().partition(|file| file.kind_of_move() == Move::Remove);
+        for file in others.into_iter().rev() {
+            note(self.revert_file(file));
+        }
+        for dir in record.made.iter().rev() {
+            // Not there, or not empty any more: somebody else's now.
+            let _best_effort = self.remove_dir(&dir.path);
+        }
+        for dir in &record.cleared {
+            note(self.restore_dir(&dir.path, dir.mode));
+        }
+        for file in removals.into_iter().rev() {
+            note(self.revert_file(file));
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    fn state(&self, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
+        match observe(self.door, path) {
+            Ok(found) => Ok(found.map(|(state, _)| state)),
+            Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn is_after(&self, file: &FileRecord) -> bool {
+        match (self.state(&file.path), &file.after) {
+            (Ok(None), None) => true,
+            (Ok(Some(now)), Some(after)) => {
+                let chmod = file.kind_of_move() == Move::Chmod;
+                now.same_content(after) && (!chmod || now.mode == after.mode)
+            }
+            _ => false,
+        }
+    }
+
+    fn revert_file(&self, file: &FileRecord) -> Result<(), WorkspaceError> {
+        let now = self.state(&file.path)?;
+        let is_after = match (&now, &file.after) {
+            (Some(now), Some(after)) => now.same_content(after),
+            (None, None) => true,
+            _ => false,
+        };
+        let failed = |errno| self.door.fail("restore", &file.path, errno);
+        if file.kind_of_move() == Move::Chmod {
+            return match (&file.before, is_after) {
+                (Some(before), true) => self.set_mode(&file.path, before.mode),
+                _ => Ok(()),
+            };
+        }
+        let Some(sibling) = &file.sibling else { return Ok(()) };
+        let aside = self.door.look(sibling).map_err(failed)?;
+        match (file.kind_of_move(), aside) {
+            // Staged and not placed.
+            (Move::Create, Some(_)) => self.unlink(sibling).map_err(failed),
+            (Move::Create, None) if is_after && now.is_some() => self.unlink(&file.path).map_err(failed),
+            (Move::Remove, Some(_)) if now.is_none() => self.put_back(sibling, &file.path).map_err(failed),
+            (Move::Replace, Some(aside)) => {
+                let staged = self.state(sibling)?.zip(file.after);
+                let is_staged = staged.is_some_and(|(aside, after)| aside.same_content(&after));
+                let is_old = aside.ino == file.ino || (is_after && !is_staged);
+                match (is_old, is_after || now.is_none()) {
+                    (true, true) => self.replace_back(sibling, &file.path).map_err(failed),
+                    // Somebody wrote the file since; theirs stays, and the old content is among the blobs.
+                    (true, false) if !self.is_kept(file)? => Ok(()),
+                    _ => self.unlink(sibling).map_err(failed),
+                }
+            }
+            (Move::Replace, None) if is_after => self.rewrite(file, sibling),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_kept(&self, file: &FileRecord) -> Result<bool, WorkspaceError> {
+        match file.before.and_then(|before| before.hash) {
+            Some(hash) => Ok(self.blobs.contains(&hash)?),
+            None => Ok(false),
+        }
+    }
+
+    fn put_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
+        let (room, dir) = (self.door.parent(sibling)?, self.door.parent(path)?);
+        move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), path.file_name())
+    }
+
+    fn replace_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
+        let (room, dir) = (self.door.parent(sibling)?, self.door.parent(path)?);
+        renameat(&room, sibling.file_name(), &dir, path.file_name())
+    }
+
+    /// Where files can't be exchanged the old one is gone, and its content comes from the blobs.
+    fn rewrite(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
+        let lost = || WorkspaceError::Lost { what: file.path.to_string() };
+        let before = file.before.ok_or_else(lost)?;
+        let hash = before.hash.ok_or_else(lost)?;
+        let bytes = self.blobs.get(&hash)?.ok_or_else(lost)?;
+        let failed = |errno| self.door.fail("restore", &file.path, errno);
+        let dir = self.door.parent(sibling).map_err(failed)?;
+        if before.kind == Kind::Link {
+            symlinkat(bytes.as_slice(), &dir, sibling.file_name()).map_err(failed)?;
+        } else {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let new = openat(&dir, sibling.file_name(), flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+            crate::transaction::write_all(&new, &bytes).map_err(failed)?;
+            fchmod(&new, mode_of(before.mode)).map_err(failed)?;
+            fsync(&new).map_err(failed)?;
+        }
+        self.replace_back(sibling, &file.path).map_err(failed)
+    }
+
+    fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), WorkspaceError> {
+        let (file, _) = self.door.read_file(path, Links::Refuse)?;
+        fchmod(&file, mode_of(mode)).map_err(|errno| self.door.fail("restore", path, errno))
+    }
+
+    fn unlink(&self, path: &RelPath) -> Result<(), Errno> {
+        let dir = self.door.parent(path)?;
+        match unlinkat(&dir, path.file_name(), AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), Errno> {
+        let dir = self.door.parent(path)?;
+        unlinkat(&dir, path.file_name(), AtFlags::REMOVEDIR)
+    }
+
+    fn restore_dir(&self, path: &RelPath, mode: Option<u32>) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.door.fail("restore the directory", path, errno);
+        let dir = self.door.parent(path).map_err(failed)?;
+        match mkdirat(&dir, path.file_name(), Mode::from_raw_mode(0o777)) {
+            Err(Errno::EXIST) => return Ok(()),
+            other => other.map_err(failed)?,
+        }
+        let Some(mode) = mode else { return Ok(()) };
+        let made = self.door.directory(Some(path)).map_err(failed)?;
+        fchmod(&made, mode_of(mode)).map_err(failed)
+    }
+}

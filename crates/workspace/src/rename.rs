@@ -1,0 +1,55 @@
+//! The two moves that a transaction is made of: one that never overwrites, and one that exchanges.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{AtFlags, linkat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+
+/// Gives a file another name, which nothing may have yet (`EEXIST`).
+pub(crate) fn move_new(
+    from_dir: BorrowedFd<'_>,
+    from: &[u8],
+    to_dir: BorrowedFd<'_>,
+    to: &[u8],
+) -> Result<(), Errno> {
+    match rename_new(from_dir, from, to_dir, to) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        other => return other,
+    }
+    // The file system has no such rename. A hard link refuses a taken name as well.
+    match linkat(from_dir, from, to_dir, to, AtFlags::empty()) {
+        Ok(()) => unlinkat(from_dir, from, AtFlags::empty()),
+        Err(Errno::EXIST) => Err(Errno::EXIST),
+        // No hard links either: looking first is all that is left.
+        Err(_) => match statat(to_dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(Errno::EXIST),
+            Err(_) => renameat(from_dir, from, to_dir, to),
+        },
+    }
+}
+
+/// Lets two files change names, in one instant. `EINVAL`, `ENOSYS` or `ENOTSUP` where that can't be done.
+pub(crate) fn exchange(
+    one_dir: BorrowedFd<'_>,
+    one: &[u8],
+    other_dir: BorrowedFd<'_>,
+    other: &[u8],
+) -> Result<(), Errno> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    return rustix::fs::renameat_with(one_dir, one, other_dir, other, rustix::fs::RenameFlags::EXCHANGE);
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    return {
+        let _unused = (one_dir, one, other_dir, other);
+        Err(Errno::NOSYS)
+    };
+}
+
+fn rename_new(from_dir: BorrowedFd<'_>, from: &[u8], to_dir: BorrowedFd<'_>, to: &[u8]) -> Result<(), Errno> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    return rustix::fs::renameat_with(from_dir, from, to_dir, to, rustix::fs::RenameFlags::NOREPLACE);
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    return {
+        let _unused = (from_dir, from, to_dir, to);
+        Err(Errno::NOSYS)
+    };
+}

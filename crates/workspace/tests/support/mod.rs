@@ -1,0 +1,160 @@
+//! A project in a temporary directory, its state beside it, and plain maps to compare it with.
+
+#![allow(dead_code, unreachable_pub)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_protocol::{CallId, FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
+use journeyman_store::Blobs;
+use journeyman_workspace::limits::{Failpoint, Limits};
+use journeyman_workspace::{Applied, Change, ChangeSet, Expected, Options, Workspace, WorkspaceError};
+
+pub struct Project {
+    pub dir: tempfile::TempDir,
+    pub blobs: Arc<Blobs>,
+    pub limits: Limits,
+}
+
+impl Project {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("tree")).unwrap();
+        let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
+        let limits = Limits { lock_wait: Duration::from_secs(5), ..Limits::default() };
+        Self { dir, blobs, limits }
+    }
+
+    /// With these files, of `path` and content.
+    pub fn with(files: &[(&str, &str)]) -> Self {
+        let project = Self::new();
+        for (path, content) in files {
+            project.write(path, content);
+        }
+        project
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("tree")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    pub fn options(&self) -> Options {
+        Options { state_dir: self.state(), blobs: self.blobs.clone(), limits: self.limits.clone() }
+    }
+
+    pub fn open(&self) -> Workspace {
+        Workspace::open(&self.root(), self.options()).unwrap()
+    }
+
+    pub fn open_failing(&self, failpoint: Failpoint) -> Workspace {
+        Workspace::open_with(&self.root(), self.options(), Some(failpoint)).unwrap()
+    }
+
+    /// Writes past the workspace, as a user or a command does.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap()
+    }
+
+    pub fn tree(&self) -> Model {
+        model(&self.root())
+    }
+}
+
+/// What is beneath a directory: files with mode and content, links with their target, directories.
+pub type Model = BTreeMap<Vec<u8>, Node>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    File(u32, Vec<u8>),
+    Link(Vec<u8>),
+    Dir,
+}
+
+pub fn model(root: &Path) -> Model {
+    fn add(root: &Path, dir: &Path, model: &mut Model) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().as_os_str().as_bytes().to_vec();
+            let meta = fs::symlink_metadata(&path).unwrap();
+            if meta.is_symlink() {
+                let target = fs::read_link(&path).unwrap().into_os_string().into_vec();
+                model.insert(name, Node::Link(target));
+            } else if meta.is_dir() {
+                model.insert(name, Node::Dir);
+                add(root, &path, model);
+            } else if meta.is_file() {
+                let content = fs::read(&path).unwrap();
+                model.insert(name, Node::File(meta.permissions().mode() & 0o7777, content));
+            }
+        }
+    }
+    let mut found = Model::new();
+    add(root, root, &mut found);
+    found
+}
+
+pub fn rel(path: impl AsRef<[u8]>) -> RelPath {
+    RelPath::parse(path).unwrap()
+}
+
+pub fn session(number: u64) -> SessionId {
+    SessionId::new(UnixMillis(1_000 + number), number)
+}
+
+pub fn write(path: &str, content: &str) -> Change {
+    Change::Write { path: rel(path), content: content.as_bytes().to_vec(), expected: Expected::Anything }
+}
+
+pub fn delete(path: &str) -> Change {
+    Change::Delete { path: rel(path), expected: Expected::Anything }
+}
+
+pub fn set(number: u64, changes: Vec<Change>) -> ChangeSet {
+    ChangeSet { call: Some(CallId::new("call")), session: session(number), changes }
+}
+
+pub fn apply(workspace: &Workspace, changes: Vec<Change>) -> Result<Applied, WorkspaceError> {
+    workspace.apply(set(1, changes))
+}
+
+/// `"+new ~changed -gone"` for changes, sorted as they came.
+pub fn shown(changes: &[FileChange]) -> String {
+    let words = changes.iter().map(|change| {
+        let sign = match change.kind {
+            FileChangeKind::Added => '+',
+            FileChangeKind::Modified => '~',
+            FileChangeKind::Deleted => '-',
+        };
+        format!("{sign}{}", change.path)
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+pub fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+pub fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Says that a test was skipped, or fails where skipping isn't allowed.
+pub fn skipped(why: &str) {
+    assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "may not be skipped: {why}");
+    println!("skipped: {why}");
+}
