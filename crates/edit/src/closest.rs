@@ -11,7 +11,7 @@ use crate::report::visible;
 /// Only this many lines of a file are searched for likeness: time and memory stay small in generated files.
 const MAX_LINES: usize = 200_000;
 /// Only this many lines of the search text vote for a place; the longest tell most.
-const MAX_VOTERS: usize = 16;
+const MAX_VOTERS: usize = 8;
 /// A longer search text is compared by its beginning.
 const MAX_WINDOW: usize = 400;
 /// How many places are compared line by line.
@@ -84,10 +84,30 @@ fn signature(line: &str) -> u128 {
         .fold(0, |set, window| set | bit(window.iter().fold(0, |hash, byte| hash << 8 | u32::from(*byte))))
 }
 
-/// How alike two signatures are: Dice's coefficient.
-fn alike(one: u128, other: u128) -> f32 {
-    let both = one.count_ones() + other.count_ones();
-    if both == 0 { 1.0 } else { 2.0 * (one & other).count_ones() as f32 / both as f32 }
+/// A signature with the number of its pieces, counted once.
+#[derive(Clone, Copy)]
+struct Pieces {
+    set: u128,
+    count: u32,
+}
+
+impl Pieces {
+    fn of(line: &str) -> Self {
+        let set = signature(line);
+        Self { set, count: set.count_ones() }
+    }
+
+    /// How alike two lines are: Dice's coefficient.
+    fn alike(self, other: Self) -> f32 {
+        let both = self.count + other.count;
+        if both == 0 { 1.0 } else { 2.0 * (self.set & other.set).count_ones() as f32 / both as f32 }
+    }
+
+    /// Whether the two can be alike enough to vote, by their numbers alone.
+    fn comparable(self, other: Self) -> bool {
+        let (few, many) = (self.count.min(other.count), self.count.max(other.count));
+        2.0 * few as f32 >= LIKE * (few + many) as f32
+    }
 }
 
 /// How alike two lines are: by their pieces, or by the beginning and end they share, whichever says more.
@@ -101,7 +121,7 @@ fn line_likeness(one: &str, other: &str) -> f32 {
     let tail = a.iter().skip(head).rev().zip(b.iter().skip(head).rev()).take_while(|(x, y)| x == y).count();
     let shared = 2.0 * (head + tail) as f32 / (a.len() + b.len()).max(1) as f32;
     // Never 1: they are not equal.
-    shared.max(alike(signature(one), signature(other))).min(0.99)
+    shared.max(Pieces::of(one).alike(Pieces::of(other))).min(0.99)
 }
 
 /// The region most like the search text: its longest lines vote for where it would begin, and the places with
@@ -121,17 +141,18 @@ fn nearest(text: &str, lines: &[Line], search: &str) -> Option<Candidate> {
     if voters.is_empty() || lines.is_empty() {
         return None;
     }
-    let signatures: Vec<u128> = lines.iter().map(|line| signature(own(line))).collect();
+    let pieces: Vec<Pieces> = lines.iter().map(|line| Pieces::of(own(line))).collect();
     let mut votes = vec![0.0_f32; lines.len() + wanted.len()];
     for (index, line) in voters {
-        let mine = signature(line);
-        for (at, theirs) in signatures.iter().enumerate() {
-            let likeness = alike(mine, *theirs);
-            if likeness >= LIKE && mine != 0 {
-                // Offset by the window's length, so that a window may begin before the file does.
-                if let Some(vote) = votes.get_mut(at + wanted.len() - index) {
-                    *vote += likeness;
-                }
+        let mine = Pieces::of(line);
+        for (at, theirs) in pieces.iter().enumerate() {
+            if !mine.comparable(*theirs) {
+                continue;
+            }
+            let likeness = mine.alike(*theirs);
+            // Offset by the window's length, so that a window may begin before the file does.
+            if let Some(vote) = votes.get_mut(at + wanted.len() - index).filter(|_| likeness >= LIKE) {
+                *vote += likeness;
             }
         }
     }

@@ -160,22 +160,21 @@ impl<'a> Body<'a> {
     /// The block seems to end with this closing tag. If, before any other block begins, text goes on and is closed
     /// once more, the first closing tags were content.
     fn stretched(&self, first: Range<usize>) -> Range<usize> {
+        let end_of =
+            |found: &Range<usize>| tags::closing(self.reply, skip_blanks(self.reply, found.end), "edit");
+        let Some(mut from) = end_of(&first) else { return first };
+        let region = self.reply.get(..next_block(self.reply, from)).unwrap_or(self.reply);
         let mut last = first;
-        loop {
-            let block_end = tags::closing(self.reply, skip_blanks(self.reply, last.end), "edit");
-            let Some(from) = block_end else { return last };
-            let limit = next_block(self.reply, from);
-            let region = self.reply.get(..limit).unwrap_or(self.reply);
-            let more = tags::closings(region, from, "replace")
-                .find(|found| tags::closing(region, skip_blanks(region, found.end), "edit").is_some());
-            match more {
+        for found in tags::closings(region, from, "replace") {
+            let between = region.get(from..found.start).unwrap_or_default();
+            match end_of(&found) {
                 // Closing tags merely written twice are no content.
-                Some(found) if !region.get(from..found.start).unwrap_or_default().trim().is_empty() => {
-                    last = found
-                }
-                _ => return last,
+                Some(_) if between.trim().is_empty() => break,
+                Some(end) => (last, from) = (found, end),
+                None => {}
             }
         }
+        last
     }
 
     /// The edit that a whole block comes to.

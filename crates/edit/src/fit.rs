@@ -169,13 +169,14 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::indent::Styles;
 
     fn fitted(search: &str, replacement: &str, found: &str) -> Result<String, Unfit> {
         let alignment = Alignment::new(search, replacement);
         let pairs = segments(search).into_iter().zip(segments(found));
         let lines: Vec<(&str, &str)> = pairs.map(|((one, _), (other, _))| (one, other)).collect();
-        let given = search.lines().chain(replacement.lines());
-        let indents = IndentMap::learn(lines.into_iter(), given, found);
+        let styles = Styles::of(search.lines().chain(replacement.lines()), found);
+        let indents = IndentMap::learn(lines.into_iter(), styles);
         alignment.fit(found, &indents, "\n")
     }
 

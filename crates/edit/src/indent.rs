@@ -19,21 +19,38 @@ pub(crate) struct IndentMap {
     contradicted: Vec<String>,
     identical: bool,
     file_tabs: bool,
+    styles: Styles,
+}
+
+/// How the texts at hand indent, apart from the lines that matched.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Styles {
     /// Spaces a level in the search and replacement texts, where that can be told.
     given_step: Option<usize>,
     /// Spaces a level in the file, where that can be told.
     file_step: Option<usize>,
+    /// Most of the file's indented lines begin with a tab.
+    file_tabs: bool,
+}
+
+impl Styles {
+    /// Looks at the lines of the search and replacement texts, and at the file.
+    pub(crate) fn of<'a>(given: impl Iterator<Item = &'a str>, file: &str) -> Self {
+        let file_lines = || file.lines().take(LINES_LOOKED_AT).map(|line| split_indent(line).0);
+        let tabs = file_lines().filter(|indent| indent.starts_with('\t')).count();
+        let spaces = file_lines().filter(|indent| indent.starts_with(' ')).count();
+        Self {
+            given_step: step(given.map(|line| split_indent(line).0)),
+            file_step: step(file_lines()),
+            file_tabs: tabs > spaces,
+        }
+    }
 }
 
 impl IndentMap {
-    /// Learns from lines of the search text paired with the file's, and from the surroundings for the widths
-    /// of a level. Blank lines teach nothing.
-    pub(crate) fn learn<'a>(
-        matched: impl Iterator<Item = (&'a str, &'a str)>,
-        given: impl Iterator<Item = &'a str>,
-        file: &str,
-    ) -> Self {
-        let mut map = Self { identical: true, ..Self::default() };
+    /// Learns from lines of the search text paired with the file's. Blank lines teach nothing.
+    pub(crate) fn learn<'a>(matched: impl Iterator<Item = (&'a str, &'a str)>, styles: Styles) -> Self {
+        let mut map = Self { identical: true, styles, ..Self::default() };
         for (search, found) in matched {
             if search.trim().is_empty() || found.trim().is_empty() {
                 continue;
@@ -48,18 +65,9 @@ impl IndentMap {
                 None => {}
             }
         }
-        if map.identical {
-            return map;
-        }
         let found_tabs = map.pairs.iter().any(|(_, to)| to.contains('\t'));
         let found_spaces = map.pairs.iter().any(|(_, to)| to.contains(' '));
-        let file_lines = || file.lines().take(LINES_LOOKED_AT).map(|line| split_indent(line).0);
-        map.file_tabs = found_tabs
-            || (!found_spaces
-                && file_lines().filter(|i| i.starts_with('\t')).count()
-                    > file_lines().filter(|i| i.starts_with(' ')).count());
-        map.given_step = step(given.map(|line| split_indent(line).0));
-        map.file_step = step(file_lines());
+        map.file_tabs = found_tabs || (!found_spaces && styles.file_tabs);
         map
     }
 
@@ -115,10 +123,10 @@ impl IndentMap {
         match (tabs, spaces, self.file_tabs) {
             (true, _, true) | (_, true, false) => Some(blanks.to_owned()),
             (_, true, true) => {
-                let step = self.given_step.filter(|step| blanks.len().is_multiple_of(*step))?;
+                let step = self.styles.given_step.filter(|step| blanks.len().is_multiple_of(*step))?;
                 Some("\t".repeat(blanks.len() / step))
             }
-            (true, _, false) => Some(" ".repeat(blanks.len() * self.file_step?)),
+            (true, _, false) => Some(" ".repeat(blanks.len() * self.styles.file_step?)),
             _ => None,
         }
     }
@@ -165,11 +173,8 @@ mod tests {
         let lines: Vec<(String, String)> =
             pairs.iter().map(|(from, to)| (format!("{from}x"), format!("{to}x"))).collect();
         let given_line = format!("{given}y");
-        let map = IndentMap::learn(
-            lines.iter().map(|(from, to)| (from.as_str(), to.as_str())),
-            lines.iter().map(|(from, _)| from.as_str()).chain([given_line.as_str()]),
-            "",
-        );
+        let styles = Styles::of(lines.iter().map(|(from, _)| from.as_str()).chain([given_line.as_str()]), "");
+        let map = IndentMap::learn(lines.iter().map(|(from, to)| (from.as_str(), to.as_str())), styles);
         map.carry(given, None)
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn segments(text: &str) -> Vec<(&str, &str)> {
 /// The 1-based line that holds the byte at `offset`.
 pub(crate) fn line_at(text: &str, offset: usize) -> u32 {
     let before = text.as_bytes().get(..offset).unwrap_or_default();
-    u32::try_from(before.iter().filter(|&&byte| byte == b'\n').count()).unwrap_or(u32::MAX).saturating_add(1)
+    u32::try_from(memchr::memchr_iter(b'\n', before).count()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
 /// The line break a text uses first; a line feed where it uses none.

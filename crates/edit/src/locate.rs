@@ -3,18 +3,22 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memmem;
+
 use crate::closest;
 use crate::fit::Alignment;
 use crate::guard;
-use crate::indent::IndentMap;
+use crate::indent::{IndentMap, Styles};
 use crate::lines::{Line, break_of, line_at, lines_of, segments};
-use crate::normal::{Mapped, Reading, Strings, plain, squeeze};
+use crate::normal::{Mapped, Reading, Strings, bare_key, plain, squeeze};
 use crate::numbered;
 use crate::outcome::{Applied, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Refusal, Strategy};
 use crate::report;
 
 /// How many places an ambiguous match collects; more would tell nothing more.
 const MAX_PLACES: usize = 1_000;
+/// How many lines are compared in windows that may overlap; reached only in files of one line over and over.
+const MAX_COMPARED: usize = 4_000_000;
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: u32 = 2;
 
@@ -139,7 +143,10 @@ fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&
     if !replacement.contains('\n') {
         return (Cow::Borrowed(replacement), None);
     }
-    let breaks = |text: &str| (text.matches('\n').count(), text.matches("\r\n").count());
+    let breaks = |text: &str| {
+        let crlf = if text.contains('\r') { memmem::find_iter(text.as_bytes(), "\r\n").count() } else { 0 };
+        (memchr::memchr_iter(b'\n', text.as_bytes()).count(), crlf)
+    };
     match (breaks(text), breaks(replacement)) {
         ((all, crlf), (_, 0)) if all == crlf && all > 0 => {
             let own = replacement.replace('\n', "\r\n");
@@ -157,11 +164,12 @@ fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&
 fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&usize) -> bool) -> Vec<usize> {
     let limit = if all { usize::MAX } else { MAX_PLACES };
     let mut places: Vec<usize> =
-        text.match_indices(needle).map(|(at, _)| at).filter(|at| keep(at)).take(limit).collect();
+        memmem::find_iter(text.as_bytes(), needle).filter(|at| keep(at)).take(limit).collect();
     if let (&[only], false) = (places.as_slice(), all) {
-        let step = needle.chars().next().map_or(1, char::len_utf8);
-        let rest = text.get(only + step..).unwrap_or_default();
-        places.extend(rest.find(needle).map(|at| at + only + step).filter(|at| keep(at)));
+        // Only an overlapping one can still be missing; UTF-8 keeps both at borders of characters.
+        let end = text.len().min(only + 2 * needle.len());
+        let rest = text.as_bytes().get(only + 1..end).unwrap_or_default();
+        places.extend(memmem::find(rest, needle.as_bytes()).map(|at| at + only + 1).filter(|at| keep(at)));
     }
     places
 }
@@ -188,22 +196,25 @@ fn loosely(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
         return None;
     }
     let lines = lines_of(text);
-    let loose = Loose { text, hunk, lines: &lines };
+    let keys: Vec<u64> =
+        lines.iter().map(|line| bare_key(text.get(line.content()).unwrap_or_default())).collect();
     let trimmed = without_edges(hunk.search, hunk.replace);
     let edges = trimmed.map(|(search, replace)| Hunk { search, replace, ..*hunk });
+    let loose = Loose { text, hunk, lines: &lines, keys: &keys };
+    let windows = loose.windows();
     loose
         .by_text(Strategy::LineEndings)
-        .or_else(|| loose.by_lines(Reading::TrailingWhitespace, Strategy::TrailingWhitespace))
+        .or_else(|| loose.by_lines(&windows, Reading::TrailingWhitespace, Strategy::TrailingWhitespace))
         .or_else(|| loose.by_text(Strategy::Typography))
-        .or_else(|| loose.by_lines(Reading::Indentation, Strategy::Indentation))
-        .or_else(|| loose.by_lines(Reading::InnerWhitespace, Strategy::InnerWhitespace))
+        .or_else(|| loose.by_lines(&windows, Reading::Indentation, Strategy::Indentation))
+        .or_else(|| loose.by_lines(&windows, Reading::InnerWhitespace, Strategy::InnerWhitespace))
         .or_else(|| {
             let hunk = edges?;
             let loose = Loose { hunk: &hunk, ..loose };
-            loose
-                .by_lines(Reading::TrailingWhitespace, Strategy::BlankEdges)
-                .or_else(|| loose.by_lines(Reading::Indentation, Strategy::BlankEdges))
-                .or_else(|| loose.by_lines(Reading::InnerWhitespace, Strategy::BlankEdges))
+            let windows = loose.windows();
+            [Reading::TrailingWhitespace, Reading::Indentation, Reading::InnerWhitespace]
+                .into_iter()
+                .find_map(|reading| loose.by_lines(&windows, reading, Strategy::BlankEdges))
         })
         .or_else(|| without_numbers(text, hunk))
 }
@@ -253,14 +264,21 @@ struct Loose<'a> {
     text: &'a str,
     hunk: &'a Hunk<'a>,
     lines: &'a [Line],
+    /// Of each line, [`bare_key`].
+    keys: &'a [u64],
 }
 
 impl Loose<'_> {
     /// Looks for the search text anywhere, also within lines, with line endings (and typography) overlooked.
     fn by_text(&self, strategy: Strategy) -> Option<Result<Applied, Refusal>> {
         let typography = strategy == Strategy::Typography;
-        let special = |c: char| if typography { plain(c) != c } else { c == '\r' };
-        if !self.text.contains(special) && !self.hunk.search.contains(special) {
+        let both = [self.text, self.hunk.search];
+        let possible = if typography {
+            both.iter().any(|text| !text.is_ascii() && text.contains(|c| plain(c) != c))
+        } else {
+            both.iter().any(|text| text.contains('\r'))
+        };
+        if !possible {
             return None;
         }
         let file = Mapped::new(self.text, typography);
@@ -272,31 +290,48 @@ impl Loose<'_> {
         self.settle(places, strategy)
     }
 
-    /// Looks for the search text's lines among the file's.
-    fn by_lines(&self, reading: Reading, strategy: Strategy) -> Option<Result<Applied, Refusal>> {
-        let closed = self.hunk.search.ends_with('\n');
-        let mut wanted = segments(self.hunk.search);
-        if closed {
+    /// The search text's lines, without the empty one after a final line break.
+    fn wanted(&self) -> Vec<&str> {
+        let mut wanted: Vec<&str> = segments(self.hunk.search).into_iter().map(|(line, _)| line).collect();
+        if self.hunk.search.ends_with('\n') {
             wanted.pop();
         }
+        wanted
+    }
+
+    /// The lines where the search text begins if blanks and typography are overlooked altogether: no reading
+    /// finds it anywhere else.
+    fn windows(&self) -> Vec<usize> {
+        let needle: Vec<u64> = self.wanted().into_iter().map(bare_key).collect();
+        sequences(self.keys, &needle)
+    }
+
+    /// Looks which of the windows have the search text's lines.
+    fn by_lines(
+        &self,
+        windows: &[usize],
+        reading: Reading,
+        strategy: Strategy,
+    ) -> Option<Result<Applied, Refusal>> {
+        let closed = self.hunk.search.ends_with('\n');
+        let wanted = self.wanted();
         let of = |line: &Line| self.text.get(line.content()).unwrap_or_default();
-        let needle: Vec<u64> = wanted.iter().map(|(line, _)| reading.key(line)).collect();
-        let hay: Vec<u64> = self.lines.iter().map(|line| reading.key(of(line))).collect();
         let mut places = Vec::new();
-        let mut free_from = 0;
-        for start in sequences(&hay, &needle) {
-            let window = self.lines.get(start..start + needle.len()).unwrap_or_default();
-            let same = |(line, (wanted, _)): (&Line, &(&str, &str))| {
-                reading.normal(of(line)) == reading.normal(wanted)
-            };
+        let (mut free_from, mut compared) = (0, 0);
+        for start in windows {
+            let window = self.lines.get(*start..start + wanted.len()).unwrap_or_default();
             let (Some(first), Some(last)) = (window.first(), window.last()) else { continue };
-            let overlaps = self.hunk.all && start < free_from;
-            if overlaps || !window.iter().zip(&wanted).all(same) {
+            if self.hunk.all && *start < free_from {
                 continue;
             }
-            free_from = start + needle.len();
-            places.push(first.content().start..if closed { last.next() } else { last.content().end });
-            if places.len() >= MAX_PLACES && !self.hunk.all {
+            let same = |(line, wanted): &(&Line, &&str)| reading.normal(of(line)) == reading.normal(wanted);
+            let alike = window.iter().zip(&wanted).take_while(same).count();
+            compared += alike + 1;
+            if alike == wanted.len() {
+                free_from = start + wanted.len();
+                places.push(first.content().start..if closed { last.next() } else { last.content().end });
+            }
+            if compared > MAX_COMPARED || (places.len() >= MAX_PLACES && !self.hunk.all) {
                 break;
             }
         }
@@ -314,26 +349,31 @@ impl Loose<'_> {
     /// Fits the replacement to each place and writes.
     fn fit(&self, spans: Vec<Range<usize>>, strategy: Strategy) -> Result<Applied, Refusal> {
         let alignment = Alignment::new(self.hunk.search, self.hunk.replace);
+        let given = self.hunk.search.lines().chain(self.hunk.replace.lines());
+        let styles = Styles::of(given, self.text);
+        let line_break = break_of(self.text);
         let mut pieces = Vec::with_capacity(spans.len());
         let mut note = None;
         for span in spans {
             let found = self.text.get(span.clone()).unwrap_or_default();
-            let line = line_at(self.text, span.start);
             let file: Vec<(&str, &str)> = segments(found);
+            let line = |index: usize| {
+                line_at(self.text, span.start).saturating_add(u32::try_from(index).unwrap_or(u32::MAX))
+            };
             for index in alignment.touched() {
                 let pair = (alignment.old().get(index), file.get(index));
                 let (Some(old), Some((own, _))) = pair else { continue };
                 if squeeze(old, Strings::Strict) != squeeze(own, Strings::Strict) {
-                    let line = line.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
-                    return Err(Refusal::GuardedMismatch { line, difference: report::difference(old, own) });
+                    let difference = report::difference(old, own);
+                    return Err(Refusal::GuardedMismatch { line: line(index), difference });
                 }
             }
-            note = note.or_else(|| Some(report::note(strategy, alignment.old(), &file, line)));
+            note = note.or_else(|| Some(report::note(strategy, alignment.old(), &file, line(0))));
             let matched = alignment.old().iter().copied().zip(file.iter().map(|(content, _)| *content));
-            let given = self.hunk.search.lines().chain(self.hunk.replace.lines());
-            let indents = IndentMap::learn(matched, given, self.text);
-            let fitted = alignment.fit(found, &indents, break_of(self.text)).map_err(|unfit| {
-                Refusal::GuardedMismatch { line, difference: report::unfit_indentation(&unfit.line) }
+            let indents = IndentMap::learn(matched, styles);
+            let fitted = alignment.fit(found, &indents, line_break).map_err(|unfit| {
+                let difference = report::unfit_indentation(&unfit.line);
+                Refusal::GuardedMismatch { line: line(0), difference }
             })?;
             pieces.push((take_break(self.text, span, self.hunk), fitted));
         }

@@ -1,7 +1,6 @@
 //! The readings under which two lines count as the same, and texts read that way with a way back.
 
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 /// What a line-by-line comparison overlooks.
@@ -24,13 +23,22 @@ impl Reading {
             Self::InnerWhitespace => squeeze(line, Strings::Loose),
         }
     }
+}
 
-    /// A hash of [`Reading::normal`].
-    pub(crate) fn key(self, line: &str) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.normal(line).hash(&mut hasher);
-        hasher.finish()
+/// A hash of a line's characters that aren't blank, in their plain form (FNV-1a, 64 bits). Lines that are the
+/// same under any reading have the same.
+pub(crate) fn bare_key(line: &str) -> u64 {
+    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let start = 0xcbf2_9ce4_8422_2325;
+    if line.is_ascii() {
+        let bytes = line.bytes().filter(|byte| !matches!(byte, b' ' | 9..=13));
+        return bytes.fold(start, add);
     }
+    let mut buffer = [0; 4];
+    line.chars()
+        .map(plain)
+        .filter(|c| !c.is_whitespace())
+        .fold(start, |hash, character| character.encode_utf8(&mut buffer).bytes().fold(hash, add))
 }
 
 /// The plain form of a typographic character that models and editors exchange for it.
