@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use journeyman_sandbox::{
-    HostEnvironment, Outcome, Request, Sandbox, SandboxError, SandboxSettings, run_helper_if_asked, toolchains,
+    HostEnvironment, Outcome, Request, Sandbox, SandboxError, SandboxSettings, run_helper_if_asked,
+    toolchains,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +73,8 @@ async fn bench(root: &Path, host: &HostEnvironment, runs: usize) -> Result<ExitC
     }
     for (name, mut times) in [("plain", plain), ("confined", confined), ("confined, toolchains", equipped)] {
         times.sort_unstable();
-        let at = |part: usize| times.get(times.len() * part / 100).map_or(0.0, |time| time.as_secs_f64() * 1e3);
+        let at =
+            |part: usize| times.get(times.len() * part / 100).map_or(0.0, |time| time.as_secs_f64() * 1e3);
         println!("{name:<22} median {:>8.3} ms   least {:>8.3}   95% {:>8.3}", at(50), at(0), at(95));
     }
     println!("inside: {:.3} ms CPU a run, peak {} KiB", cpu.as_secs_f64() * 1e3 / runs as f64, memory / 1024);

@@ -232,10 +232,10 @@ impl Watcher {
         self.finish()
     }
 
-    /// Nothing more can come: the pipes are closed and pid 1 is reaped, or there never was one.
+    /// Nothing more can come: all three connections are closed, and pid 1 is reaped, or there never was one.
     fn is_over(&self) -> bool {
-        let gone = self.processes.usage.is_some() || (self.processes.init.is_none() && !self.connected);
-        gone && self.stdout.0.is_none() && self.stderr.0.is_none()
+        let reaped = self.processes.usage.is_some() || self.processes.init.is_none();
+        reaped && !self.connected && self.stdout.0.is_none() && self.stderr.0.is_none()
     }
 
     fn interest(&self) -> Interest {

@@ -1,0 +1,135 @@
+//! What the sandbox's tests share: a sandbox with the stand-alone helper, a temporary project, the rule for
+//! missing tools, and running a test binary again as an unprivileged user.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use journeyman_sandbox::{
+    Completed, HostEnvironment, Request, Sandbox, SandboxSettings, Toolchains, toolchains,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The user `nobody`, on every Linux.
+const NOBODY: u32 = 65534;
+const HELPER_VARIABLE: &str = "JM_TEST_HELPER";
+
+pub fn helper() -> PathBuf {
+    std::env::var_os(HELPER_VARIABLE)
+        .map_or_else(|| env!("CARGO_BIN_EXE_jm-sandbox-helper").into(), PathBuf::from)
+}
+
+pub fn settings() -> SandboxSettings {
+    SandboxSettings { helper: Some(helper()), ..SandboxSettings::default() }
+}
+
+pub fn sandbox() -> Sandbox {
+    Sandbox::new(settings())
+}
+
+pub fn host() -> HostEnvironment {
+    let vars: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    let home = vars.get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
+    HostEnvironment { vars, home }
+}
+
+pub fn host_toolchains(root: &Path) -> Toolchains {
+    toolchains(&host(), root)
+}
+
+/// A project with a protected `.git` and a file to read.
+pub fn project() -> tempfile::TempDir {
+    let directory = tempfile::Builder::new().prefix("jm-sandbox-").tempdir().unwrap();
+    std::fs::create_dir_all(directory.path().join(".git/hooks")).unwrap();
+    std::fs::write(directory.path().join(".git/config"), "[core]\n").unwrap();
+    std::fs::write(directory.path().join("file"), "content\n").unwrap();
+    directory
+}
+
+/// Runs to the end on a runtime of its own.
+pub fn run(request: Request) -> Completed {
+    block_on(async {
+        sandbox().spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
+    })
+}
+
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// Whether a tool is there; if not, says so, or fails where nothing may be skipped.
+pub fn has(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = tool.starts_with('/') && Path::new(tool).exists()
+        || std::env::split_paths(&path).any(|directory| directory.join(tool).is_file());
+    found || skip(&format!("{tool} is not installed"))
+}
+
+/// Says that a test is skipped; never returns true.
+pub fn skip(reason: &str) -> bool {
+    assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "JM_REQUIRE_ALL is set, and {reason}");
+    println!("skipped: {reason}");
+    false
+}
+
+/// Waits until a condition holds; panics if it doesn't in ten seconds.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{what} didn't happen");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// How many processes of the machine have `marker` in their command line.
+pub fn alive(marker: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let has_marker = |pid: &Path| {
+        std::fs::read(pid.join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(marker))
+    };
+    entries.filter(|entry| has_marker(&entry.path())).count()
+}
+
+/// Runs every other test of this binary again as `nobody`. Does nothing when it is run so itself.
+pub fn again_unprivileged() {
+    if std::env::var_os(HELPER_VARIABLE).is_some() {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("this run is the unprivileged one already");
+        return;
+    }
+    if !has("setpriv") {
+        return;
+    }
+    let place = tempfile::Builder::new().prefix("jm-nobody-").tempdir().unwrap();
+    let (tests, helper_copy) = (place.path().join("tests"), place.path().join("helper"));
+    std::fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
+    std::fs::copy(helper(), &helper_copy).unwrap();
+    let work = place.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    for path in [place.path(), &tests, &helper_copy] {
+        rustix::fs::chmod(path, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+    }
+    std::os::unix::fs::chown(&work, Some(NOBODY), Some(NOBODY)).unwrap();
+    let id = NOBODY.to_string();
+    let output = Command::new("setpriv")
+        .args(["--reuid", &id, "--regid", &id, "--clear-groups"])
+        .arg(&tests)
+        .args(["--skip", "unprivileged", "--test-threads", "2"])
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", work.join("home"))
+        .env("TMPDIR", &work)
+        .env(HELPER_VARIABLE, &helper_copy)
+        .current_dir(&work)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let summary = text.lines().find(|line| line.starts_with("test result: ok")).unwrap();
+    assert!(!summary.contains(" 0 passed"), "{summary}");
+}
