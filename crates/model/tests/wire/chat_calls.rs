@@ -1,0 +1,121 @@
+//! Tool calls in Chat Completions, with the habits of its many servers.
+
+use super::chat::stream;
+use super::*;
+
+#[test]
+fn calls_as_servers_write_them() {
+    let a = ("call_A", "read_file", json!({"path": "a"}));
+    let b = ("call_B", "read_file", json!({"path": "b"}));
+    let cases: &[(&str, &[&str], &[(&str, &str, Value)])] = &[
+        (
+            "whole in one chunk",
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}},{"index":1,"id":"call_B","function":{"name":"read_file","arguments":"{\"path\":\"b\"}"}}]}"#,
+            ],
+            &[a.clone(), b.clone()],
+        ),
+        (
+            "without index",
+            &[
+                r#"{"tool_calls":[{"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":"}}]}"#,
+                r#"{"tool_calls":[{"function":{"arguments":"\"a\"}"}}]}"#,
+                r#"{"tool_calls":[{"id":"call_B","function":{"name":"read_file","arguments":"{\"path\":"}}]}"#,
+                r#"{"tool_calls":[{"id":"call_B","function":{"arguments":"\"b\"}"}}]}"#,
+            ],
+            &[a.clone(), b.clone()],
+        ),
+        (
+            "one index for both, ids apart",
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
+                r#"{"tool_calls":[{"index":0,"id":"call_B","function":{"name":"read_file","arguments":"{\"path\":"}}]}"#,
+                r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"b\"}"}}]}"#,
+            ],
+            &[a.clone(), b.clone()],
+        ),
+        (
+            "id and name repeated with every fragment",
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\""}}]}"#,
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":":\"a\"}"}}]}"#,
+            ],
+            &[a.clone()],
+        ),
+        (
+            "said once more at the end",
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
+            ],
+            &[a.clone()],
+        ),
+        (
+            "one id for both",
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}},{"index":1,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"b\"}"}}]}"#,
+            ],
+            &[a.clone(), ("call_A_1", "read_file", json!({"path": "b"}))],
+        ),
+        (
+            "arguments as an object, null and missing",
+            &[
+                r#"{"content":"","tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":{"path":"a"}}},{"index":1,"id":"x","function":{"name":"list","arguments":null}},{"index":2,"id":"y","function":{"name":"list"}}]}"#,
+            ],
+            &[a.clone(), ("x", "list", json!({})), ("y", "list", json!({}))],
+        ),
+        (
+            "arguments before the name",
+            &[
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"arguments":"{\"path\""}}]}"#,
+                r#"{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":":\"a\"}"}}]}"#,
+            ],
+            &[a.clone()],
+        ),
+        (
+            "the old single function",
+            &[
+                r#"{"function_call":{"name":"read_file","arguments":""}}"#,
+                r#"{"function_call":{"arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+            &[("jm_", "read_file", json!({"path": "a"}))],
+        ),
+        (
+            "no ids, the same index",
+            &[
+                r#"{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
+                r#"{"tool_calls":[{"index":0,"id":"","function":{"name":"read_file","arguments":"{\"path\":\"b\"}"}}]}"#,
+            ],
+            &[("jm_", "read_file", json!({"path": "a"})), ("jm_", "read_file", json!({"path": "b"}))],
+        ),
+    ];
+    for (habit, deltas, expected) in cases {
+        let answer = reply(Wire::Chat, &stream(deltas, "stop"));
+        assert_eq!(answer.stop, StopReason::ToolUse, "{habit}");
+        let calls: Vec<(&str, &str, Value)> = answer
+            .message
+            .tool_uses()
+            .map(|call| (call.id.as_str(), call.name.as_str(), call.input.clone()))
+            .collect();
+        assert_eq!(calls.len(), expected.len(), "{habit}: {calls:?}");
+        for ((id, name, input), (expected_id, expected_name, expected_input)) in calls.iter().zip(*expected) {
+            assert_eq!((name, input), (expected_name, expected_input), "{habit}");
+            assert!(id == expected_id || (*expected_id == "jm_" && id.starts_with("jm_")), "{habit}: {id}");
+        }
+        let mut ids: Vec<&str> = calls.iter().map(|(id, ..)| *id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), calls.len(), "{habit}: ids are unique");
+    }
+}
+
+#[test]
+fn made_up_ids_differ_from_answer_to_answer_and_not_from_replay_to_replay() {
+    let piece = r#"{"tool_calls":[{"index":0,"function":{"name":"list","arguments":"{}"}}]}"#;
+    let id = |answer: &str| {
+        let stream = stream(&[piece], "tool_calls").replace("\"c1\"", answer);
+        reply(Wire::Chat, &stream).message.tool_uses().next().unwrap().id.clone()
+    };
+    assert_eq!(id("\"c1\""), id("\"c1\""));
+    assert_ne!(id("\"c1\""), id("\"c2\""));
+}
