@@ -93,14 +93,16 @@ async fn it_gives_up_and_says_how_often_it_tried() {
     assert_eq!(server.seen().len(), 5);
 }
 
+/// Headers of a canned answer.
+type Headers = &'static [(&'static str, &'static str)];
+/// A canned answer: status, headers, body.
+type Answer = (u16, Headers, String);
+
 /// A transport without a network, for tests in which the clock of the runtime stands still.
-struct Canned(Mutex<Vec<(u16, &'static [(&'static str, &'static str)], String)>>);
+struct Canned(Mutex<Vec<Answer>>);
 
 impl Canned {
-    fn model(
-        answers: &[(u16, &'static [(&'static str, &'static str)], String)],
-        clock: Option<Clock>,
-    ) -> HttpModel {
+    fn model(answers: &[Answer], clock: Option<Clock>) -> HttpModel {
         let mut endpoint = Endpoint::new("test", Wire::Chat, "http://model.test");
         endpoint.retry.clock = clock;
         let answers = answers.iter().rev().cloned().collect();
@@ -130,8 +132,7 @@ async fn a_wait_beyond_the_limit_is_an_error_that_says_so() {
 #[tokio::test(start_paused = true)]
 async fn waits_are_as_long_as_they_say() {
     const LATER: &str = "Wed, 21 Oct 2015 07:28:30 GMT";
-    type Case = (&'static [(&'static str, &'static str)], Option<UnixMillis>, u64);
-    let cases: [Case; 3] = [
+    let cases: [(Headers, Option<UnixMillis>, u64); 3] = [
         (&[("retry-after", "2")], None, 2_000),
         (&[("retry-after", LATER), ("date", "Wed, 21 Oct 2015 07:28:00 GMT")], None, 30_000),
         (&[("retry-after", LATER)], Some(UnixMillis(1_445_412_490_000)), 20_000),

@@ -66,6 +66,8 @@ impl Server {
         tokio::spawn(async move {
             loop {
                 let (socket, _) = listener.accept().await.unwrap();
+                // A piece is on its way when it is written, not when the next one follows.
+                socket.set_nodelay(true).unwrap();
                 let connection = connections.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(serve(socket, connection, scripts.clone(), seen.clone(), gone.clone()));
             }
