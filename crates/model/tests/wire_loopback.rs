@@ -133,7 +133,10 @@ async fn cut_in_two_where_it_hurts() {
         let bytes = stream.as_bytes();
         // Inside each character of several bytes, around each line's end, and now and then elsewhere.
         let hurts = |at: &usize| {
-            !stream.is_char_boundary(*at) || bytes[*at] == b'\n' || bytes[*at] == b'\r' || at % 61 == 0
+            !stream.is_char_boundary(*at)
+                || bytes[*at] == b'\n'
+                || bytes[*at] == b'\r'
+                || at.is_multiple_of(61)
         };
         let cuts: Vec<usize> = (1..bytes.len()).filter(hurts).collect();
         let scripts = cuts.iter().map(|at| pieces([&bytes[..*at], &bytes[*at..]])).collect();

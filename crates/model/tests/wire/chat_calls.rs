@@ -3,94 +3,112 @@
 use super::chat::stream;
 use super::*;
 
+/// A call's id (`jm_` stands for any that was made up), name and input.
+type Expected = (&'static str, &'static str, Value);
+
+fn read_both() -> [Expected; 2] {
+    [("call_A", "read_file", json!({"path": "a"})), ("call_B", "read_file", json!({"path": "b"}))]
+}
+
 #[test]
-fn calls_as_servers_write_them() {
-    let a = ("call_A", "read_file", json!({"path": "a"}));
-    let b = ("call_B", "read_file", json!({"path": "b"}));
-    let cases: &[(&str, &[&str], &[(&str, &str, Value)])] = &[
+fn which_call_a_piece_belongs_to() {
+    let [a, b] = read_both();
+    let cases = vec![
         (
             "whole in one chunk",
-            &[
+            vec![
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}},{"index":1,"id":"call_B","function":{"name":"read_file","arguments":"{\"path\":\"b\"}"}}]}"#,
             ],
-            &[a.clone(), b.clone()],
+            vec![a.clone(), b.clone()],
         ),
         (
             "without index",
-            &[
+            vec![
                 r#"{"tool_calls":[{"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":"}}]}"#,
                 r#"{"tool_calls":[{"function":{"arguments":"\"a\"}"}}]}"#,
                 r#"{"tool_calls":[{"id":"call_B","function":{"name":"read_file","arguments":"{\"path\":"}}]}"#,
                 r#"{"tool_calls":[{"id":"call_B","function":{"arguments":"\"b\"}"}}]}"#,
             ],
-            &[a.clone(), b.clone()],
+            vec![a.clone(), b.clone()],
         ),
         (
             "one index for both, ids apart",
-            &[
+            vec![
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
                 r#"{"tool_calls":[{"index":0,"id":"call_B","function":{"name":"read_file","arguments":"{\"path\":"}}]}"#,
                 r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"b\"}"}}]}"#,
             ],
-            &[a.clone(), b.clone()],
+            vec![a.clone(), b.clone()],
         ),
         (
             "id and name repeated with every fragment",
-            &[
+            vec![
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\""}}]}"#,
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":":\"a\"}"}}]}"#,
             ],
-            &[a.clone()],
+            vec![a.clone()],
         ),
         (
             "said once more at the end",
-            &[
+            vec![
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
             ],
-            &[a.clone()],
+            vec![a.clone()],
         ),
+    ];
+    check(cases);
+}
+
+#[test]
+fn what_a_call_may_lack() {
+    let [a, _] = read_both();
+    let cases = vec![
         (
             "one id for both",
-            &[
+            vec![
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}},{"index":1,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"b\"}"}}]}"#,
             ],
-            &[a.clone(), ("call_A_1", "read_file", json!({"path": "b"}))],
+            vec![a.clone(), ("call_A_1", "read_file", json!({"path": "b"}))],
         ),
         (
             "arguments as an object, null and missing",
-            &[
+            vec![
                 r#"{"content":"","tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":{"path":"a"}}},{"index":1,"id":"x","function":{"name":"list","arguments":null}},{"index":2,"id":"y","function":{"name":"list"}}]}"#,
             ],
-            &[a.clone(), ("x", "list", json!({})), ("y", "list", json!({}))],
+            vec![a.clone(), ("x", "list", json!({})), ("y", "list", json!({}))],
         ),
         (
             "arguments before the name",
-            &[
+            vec![
                 r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"arguments":"{\"path\""}}]}"#,
                 r#"{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":":\"a\"}"}}]}"#,
             ],
-            &[a.clone()],
+            vec![a.clone()],
         ),
         (
             "the old single function",
-            &[
+            vec![
                 r#"{"function_call":{"name":"read_file","arguments":""}}"#,
                 r#"{"function_call":{"arguments":"{\"path\":\"a\"}"}}"#,
             ],
-            &[("jm_", "read_file", json!({"path": "a"}))],
+            vec![("jm_", "read_file", json!({"path": "a"}))],
         ),
         (
             "no ids, the same index",
-            &[
+            vec![
                 r#"{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}"#,
                 r#"{"tool_calls":[{"index":0,"id":"","function":{"name":"read_file","arguments":"{\"path\":\"b\"}"}}]}"#,
             ],
-            &[("jm_", "read_file", json!({"path": "a"})), ("jm_", "read_file", json!({"path": "b"}))],
+            vec![("jm_", "read_file", json!({"path": "a"})), ("jm_", "read_file", json!({"path": "b"}))],
         ),
     ];
+    check(cases);
+}
+
+fn check(cases: Vec<(&str, Vec<&str>, Vec<Expected>)>) {
     for (habit, deltas, expected) in cases {
-        let answer = reply(Wire::Chat, &stream(deltas, "stop"));
+        let answer = reply(Wire::Chat, &stream(&deltas, "stop"));
         assert_eq!(answer.stop, StopReason::ToolUse, "{habit}");
         let calls: Vec<(&str, &str, Value)> = answer
             .message
@@ -98,7 +116,7 @@ fn calls_as_servers_write_them() {
             .map(|call| (call.id.as_str(), call.name.as_str(), call.input.clone()))
             .collect();
         assert_eq!(calls.len(), expected.len(), "{habit}: {calls:?}");
-        for ((id, name, input), (expected_id, expected_name, expected_input)) in calls.iter().zip(*expected) {
+        for ((id, name, input), (expected_id, expected_name, expected_input)) in calls.iter().zip(&expected) {
             assert_eq!((name, input), (expected_name, expected_input), "{habit}");
             assert!(id == expected_id || (*expected_id == "jm_" && id.starts_with("jm_")), "{habit}: {id}");
         }
