@@ -18,6 +18,10 @@ use crate::{Delta, ModelError, ModelRequest};
 /// usage after what looks like the end.
 const GRACE: Duration = Duration::from_millis(1_000);
 
+/// The longest answer. The longest replies of any model, thinking and all, have about one MiB; the
+/// protocols wrap each token of it in a hundred bytes or more.
+const MAX_ANSWER: usize = 256 * 1024 * 1024;
+
 /// The state of one stream of deltas.
 pub(crate) struct Exchange<'a> {
     model: &'a HttpModel,
@@ -44,6 +48,7 @@ enum State {
 struct Answer {
     url: String,
     body: Body,
+    received: usize,
     parser: SseParser,
     events: VecDeque<SseEvent>,
     decoder: Box<dyn Decoder>,
@@ -156,6 +161,7 @@ impl<'a> Exchange<'a> {
         self.state = State::Read(Answer {
             url,
             body: response.body,
+            received: 0,
             parser: SseParser::new(),
             events: VecDeque::new(),
             decoder: self.model.codec.decoder(),
@@ -211,6 +217,10 @@ impl Answer {
         }
         match self.more().await? {
             Some(chunk) => {
+                self.received = self.received.saturating_add(chunk.len());
+                if self.received > MAX_ANSWER {
+                    return Err(ModelError::Protocol(format!("{} answers without an end", self.url)));
+                }
                 let parsed = self.parser.push(&chunk, &mut self.events);
                 parsed.map_err(|error| ModelError::Protocol(error.to_string()))?;
                 Ok(false)

@@ -165,7 +165,8 @@ mod tests {
     fn the_first_variable_that_holds_something_wins() {
         let providers = builtin_providers();
         let gemini = providers.iter().find(|provider| provider.name == "gemini").unwrap();
-        let cases: &[(&[(&str, &str)], Option<&str>)] = &[
+        type Variables<'a> = &'a [(&'a str, &'a str)];
+        let cases: &[(Variables<'_>, Option<&str>)] = &[
             (&[], None),
             (&[("GEMINI_API_KEY", "a"), ("GOOGLE_API_KEY", "b")], Some("a")),
             (&[("GEMINI_API_KEY", " \n"), ("GOOGLE_API_KEY", "b\n")], Some("b")),

@@ -3,10 +3,15 @@
 
 mod loopback;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use journeyman_model::{Deadline, Delta, Endpoint, Model as _, ModelError, Wire, connect};
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, stream};
+use journeyman_model::{
+    Deadline, Delta, Endpoint, HttpRequest, HttpResponse, Model as _, ModelError, Transport, Wire, connect,
+    connect_with,
+};
 use journeyman_protocol::{StopReason, Tokens};
 use loopback::{
     Act, FIRST, KEY, REST, Server, answer, chunk, drain, end, error_body, failure, hello, reply, request,
@@ -178,6 +183,28 @@ async fn a_broken_stream_commits_nothing() {
         let expected = matches!(error, ModelError::EndedEarly { .. } | ModelError::Connection { .. });
         assert!(expected && error.is_retryable(), "{what}: {error:?}");
     }
+}
+
+/// A server that never stops, without the network's cost.
+struct Endless;
+
+impl Transport for Endless {
+    fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
+        let mebibyte = bytes::Bytes::from([": ", &"x".repeat(1024 * 1024 - 3), "\n"].concat());
+        let body = stream::repeat(Ok(mebibyte)).boxed();
+        Box::pin(async move { Ok(HttpResponse { status: 200, headers: Vec::new(), body }) })
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_an_error() {
+    let endpoint = Endpoint::new("test", Wire::Chat, "http://model.test");
+    let (deltas, error) = drain(&connect_with(endpoint, "tiny", Arc::new(Endless)).unwrap()).await;
+    assert_eq!(deltas, vec![]);
+    assert_eq!(
+        error.unwrap().to_string(),
+        "not what the protocol allows: http://model.test/v1/chat/completions answers without an end"
+    );
 }
 
 #[tokio::test]
