@@ -1,1 +1,50 @@
-//! The session: queue, loop, tools, approvals, verification. The whole agent as a library.
+//! The session: one actor that takes a task to a verified change. The whole agent, as a library.
+//!
+//! [`start`] gives a [`SessionHandle`]: send a task, subscribe to events, decide what is asked, interrupt.
+//! Inside, a turn asks the model, judges and runs the calls it makes, and when the model stops, runs the
+//! project's own checks and feeds failures back. Everything that happens is an entry of one durable log:
+//! intent is written before its effect, and every call gets exactly one result.
+//!
+//! [`config`] reads the layers of configuration; [`connect`] turns a model's name into a client.
+//!
+//! ```no_run
+//! # async fn example(parts: journeyman_agent::Parts) -> Result<(), journeyman_agent::AgentError> {
+//! use journeyman_agent::{RunSettings, start};
+//! use journeyman_protocol::{SessionId, UnixMillis};
+//!
+//! let id = SessionId::new(UnixMillis(0), 7);
+//! let session = start(parts, RunSettings::default(), id);
+//! session.send("make the failing test pass").await?;
+//! let report = session.finished().await?;
+//! println!("{:?}: {}", report.outcome, report.summary);
+//! # Ok(()) }
+//! ```
+//!
+//! It draws no terminal, serves no HTTP, and reads neither clock nor environment: those come in through
+//! [`Parts`] and [`config::Environment`].
+
+mod apply_edit;
+mod approvals;
+mod clock;
+pub mod config;
+mod connect;
+mod error;
+mod log;
+mod report;
+mod runner;
+mod session;
+mod settings;
+mod text_calls;
+mod turn;
+mod verification;
+
+pub use approvals::Answer;
+pub use clock::Clock;
+pub use connect::{Cassette, Connected, connect, providers, thinking};
+pub use error::{AgentError, ConfigError};
+pub use log::{envelope_of, message_of};
+pub use session::{Parts, Programs, SessionHandle, Subscription, start};
+pub use settings::{
+    Approver, Checks, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT,
+    RunSettings,
+};

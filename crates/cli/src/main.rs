@@ -1,2 +1,54 @@
-//! `jm`: the command line.
-fn main() {}
+//! `jm`: the command line over the Journeyman library. Flags and glue only; nothing here is needed by a
+//! library user.
+
+mod args;
+mod color;
+mod demo;
+mod doctor;
+mod edge;
+mod prompt;
+mod render;
+mod run;
+mod sessions;
+mod settings;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+use crate::edge::Failure;
+
+fn main() -> ExitCode {
+    // Has to come first: a confined command begins as a second run of this program.
+    journeyman_sandbox::run_helper_if_asked();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return args::explain(&error),
+    };
+    match dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("{}: {failure}", color::stderr().red("error"));
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    let environment = edge::environment()?;
+    match cli.command {
+        Command::Run(args) => edge::block_on(run::run(&environment, args)),
+        Command::Demo(args) => edge::block_on(demo::demo(&environment, args)),
+        Command::Doctor(args) => edge::block_on(doctor::doctor(&environment, &args)),
+        Command::Sessions(args) => edge::block_on(sessions::list(&environment, &args)),
+        Command::Show(args) => edge::block_on(sessions::show(&environment, &args)),
+        Command::Undo(args) => edge::block_on(sessions::undo(&environment, &args)),
+        Command::Config(args) => settings::print(&environment, &args),
+        Command::Completions { shell } => {
+            args::completions(shell);
+            Ok(0)
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The tool behind the text protocol: one `<edit>` block, all of its steps or none.
+//!
+//! It is not offered to models that call tools; they have `edit_file` and `write_file`.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_edit::{Edit, EditOp, Outcome, apply_ops};
+use journeyman_protocol::{ContentHash, Effects, RelPath, ResultPart, ToolSpec};
+use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use journeyman_workspace::{Body, Change, ChangeSet, Expected, WorkspaceError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The tool's name.
+pub(crate) const NAME: &str = "apply_edit";
+
+/// One block, in the form that a call carries and the log keeps.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    path: RelPath,
+    ops: Vec<Step>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+enum Step {
+    Replace { search: String, replace: String, all: bool },
+    Rewrite { content: String },
+    Delete,
+    Rename { to: RelPath },
+}
+
+/// The call that a block makes.
+pub(crate) fn input(edit: &Edit) -> Value {
+    let ops: Vec<Step> = edit.ops.iter().map(Step::from).collect();
+    json!({ "path": edit.path, "ops": ops })
+}
+
+impl From<&EditOp> for Step {
+    fn from(op: &EditOp) -> Self {
+        match op.clone() {
+            EditOp::Replace { search, replace, all } => Self::Replace { search, replace, all },
+            EditOp::Rewrite { content } => Self::Rewrite { content },
+            EditOp::Delete => Self::Delete,
+            EditOp::Rename { to } => Self::Rename { to },
+        }
+    }
+}
+
+impl From<Step> for EditOp {
+    fn from(step: Step) -> Self {
+        match step {
+            Step::Replace { search, replace, all } => Self::Replace { search, replace, all },
+            Step::Rewrite { content } => Self::Rewrite { content },
+            Step::Delete => Self::Delete,
+            Step::Rename { to } => Self::Rename { to },
+        }
+    }
+}
+
+/// Applies `<edit>` blocks.
+pub(crate) struct ApplyEdit;
+
+fn read(input: &Value) -> Result<Input, ToolError> {
+    serde_json::from_value(input.clone()).map_err(|error| ToolError::Arguments {
+        tool: NAME,
+        problems: error.to_string(),
+        signature: "an <edit> block".to_owned(),
+    })
+}
+
+impl Tool for ApplyEdit {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: NAME.to_owned(),
+            description: "Applies one <edit> block.".to_owned(),
+            input_schema: json!({ "type": "object" }),
+        }
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let Input { path, ops } = read(input)?;
+        let targets =
+            ops.into_iter().filter_map(|step| if let Step::Rename { to } = step { Some(to) } else { None });
+        let writes = std::iter::once(path).chain(targets).collect();
+        Ok(Effects { writes, ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        read(input).map_or_else(|_| "edit a file".to_owned(), |input| format!("edit {}", input.path))
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let context = context.clone();
+        async move {
+            let input = read(&input)?;
+            tokio::task::spawn_blocking(move || apply(&context, input))
+                .await
+                .unwrap_or_else(|died| Err(ToolError::Stopped(died.to_string())))
+        }
+        .boxed()
+    }
+}
+
+fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
+    let Input { path, ops } = input;
+    let ops: Vec<EditOp> = ops.into_iter().map(EditOp::from).collect();
+    let old = match context.workspace.read(&path, context.limits.file_bytes) {
+        Ok(old) => Some(old),
+        Err(WorkspaceError::NotFound { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let text = match old.as_ref().map(|old| (&old.body, old.size)) {
+        None => None,
+        Some((Body::Text(text), _)) => Some(text.text.clone()),
+        Some((_, size)) => return Err(ToolError::Binary { path, size }),
+    };
+    let outcome = match apply_ops(text.as_deref(), &ops) {
+        Ok(outcome) => outcome,
+        Err(refusal) => return Ok(failed(format!("{path}: {refusal}"))),
+    };
+    let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
+    let mut changes = Vec::new();
+    let mut hash = None;
+    match &outcome.content {
+        None => changes.push(Change::Delete { path: path.clone(), expected }),
+        Some(content) => {
+            let bytes = match &old {
+                Some(old) => {
+                    old.encode(content).map_err(|source| ToolError::Encode { path: path.clone(), source })?
+                }
+                None => content.clone().into_bytes(),
+            };
+            hash = Some(ContentHash::of(&bytes));
+            changes.push(Change::Write { path: path.clone(), content: bytes, expected });
+            if let Some(to) = &outcome.rename {
+                changes.push(Change::Rename { from: path.clone(), to: to.clone() });
+            }
+        }
+    }
+    let applied = context.workspace.apply(ChangeSet {
+        call: Some(context.call.clone()),
+        session: context.session.clone(),
+        changes,
+    })?;
+    if let Some(hash) = hash {
+        Arc::clone(&context.seen).record(outcome.rename.clone().unwrap_or_else(|| path.clone()), hash);
+    }
+    Ok(ToolOutput::text(said(&path, &outcome)).changing(applied.changes))
+}
+
+/// What was done, with whatever differed from what the model wrote.
+fn said(path: &RelPath, outcome: &Outcome) -> String {
+    let mut text = match (&outcome.content, &outcome.rename) {
+        (None, _) => format!("Deleted {path}."),
+        (Some(_), Some(to)) => format!("Changed {path}, now {to}."),
+        (Some(_), None) => format!("Changed {path}."),
+    };
+    for note in outcome.notes.iter().filter_map(|one| one.note.as_ref().map(|note| (one.line, note))) {
+        text.push_str(&format!(" Line {}: {}.", note.0, note.1.trim_end_matches('.')));
+    }
+    text
+}
+
+fn failed(text: String) -> ToolOutput {
+    ToolOutput { parts: vec![ResultPart::Text { text }], changes: Vec::new(), is_error: true }
+}

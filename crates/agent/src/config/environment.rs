@@ -1,0 +1,61 @@
+//! The process's surroundings, read once at the edge.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Environment variables, home and current directory. The binary reads them; everything else gets this.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Every environment variable.
+    pub vars: BTreeMap<OsString, OsString>,
+    /// The home directory.
+    pub home: Option<PathBuf>,
+    /// The current directory.
+    pub cwd: PathBuf,
+}
+
+impl Environment {
+    /// A variable's value, if it is set, UTF-8 and not empty.
+    #[must_use]
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.vars.get(std::ffi::OsStr::new(name))?.to_str().filter(|value| !value.is_empty())
+    }
+
+    /// `$XDG_CONFIG_HOME/journeyman`, or `~/.config/journeyman`.
+    #[must_use]
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// `$XDG_STATE_HOME/journeyman`, or `~/.local/state/journeyman`.
+    #[must_use]
+    pub fn state_dir(&self) -> Option<PathBuf> {
+        self.xdg("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// The base directory specification says that a relative value is ignored.
+    fn xdg(&self, name: &str, fallback: &str) -> Option<PathBuf> {
+        let set = self.var(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = set.or_else(|| self.home.as_ref().map(|home| home.join(fallback)))?;
+        Some(base.join("journeyman"))
+    }
+
+    /// Whether a program of this name is on the `PATH`.
+    #[must_use]
+    pub fn has_program(&self, name: &str) -> bool {
+        let Some(path) = self.vars.get(std::ffi::OsStr::new("PATH")) else { return false };
+        std::env::split_paths(path).any(|dir| is_executable(&dir.join(name)))
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}

@@ -1,0 +1,308 @@
+//! Every configuration key, in one table.
+
+/// What kind of value a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A whole number, 1 or more.
+    Count,
+    /// A number, 0 or more.
+    Number,
+    /// `true` or `false`.
+    Switch,
+    /// Text such as `90s`, `10m` or `2h`, or a number of seconds.
+    Duration,
+    /// `plan`, `ask`, `edit` or `auto`.
+    Mode,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A list of texts.
+    List,
+}
+
+impl Kind {
+    /// What the kind takes, for error messages and documentation.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Count => "a whole number, 1 or more".to_owned(),
+            Self::Number => "a number, 0 or more".to_owned(),
+            Self::Switch => "true or false".to_owned(),
+            Self::Duration => "a time such as \"90s\", \"10m\" or \"2h\", or a number of seconds".to_owned(),
+            Self::Mode => "one of plan, ask, edit, auto".to_owned(),
+            Self::OneOf(words) => format!("one of {}", words.join(", ")),
+            Self::List => "a list of texts".to_owned(),
+        }
+    }
+}
+
+/// What a project's own file may do with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectMay {
+    /// Set it.
+    Set,
+    /// Set it to something narrower or lower.
+    Narrow,
+    /// Set it once the user has trusted this version of the file: it runs code or sends data.
+    SetIfTrusted,
+    /// Nothing.
+    Nothing,
+}
+
+/// One configuration key.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its dotted name; `*` stands for any one word.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What a project may do with it.
+    pub project: ProjectMay,
+    /// The environment variable that sets it.
+    pub variable: Option<&'static str>,
+    /// What it means.
+    pub help: &'static str,
+}
+
+const WIRES: &[&str] = &["anthropic", "responses", "chat", "gemini"];
+const EFFORTS: &[&str] = &["low", "medium", "high"];
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    project: ProjectMay,
+    variable: Option<&'static str>,
+    help: &'static str,
+) -> Key {
+    Key { name, kind, project, variable, help }
+}
+
+/// Every key there is.
+pub const KEYS: &[Key] = &[
+    key("model", Kind::Text, ProjectMay::SetIfTrusted, Some("JM_MODEL"), "the model, as provider/name"),
+    key(
+        "base_url",
+        Kind::Text,
+        ProjectMay::SetIfTrusted,
+        Some("JM_BASE_URL"),
+        "an endpoint without any provider; goes with wire",
+    ),
+    key(
+        "wire",
+        Kind::OneOf(WIRES),
+        ProjectMay::SetIfTrusted,
+        Some("JM_WIRE"),
+        "the protocol that base_url speaks",
+    ),
+    key("mode", Kind::Mode, ProjectMay::Narrow, Some("JM_MODE"), "what is allowed without asking"),
+    key(
+        "max_turns",
+        Kind::Count,
+        ProjectMay::Narrow,
+        Some("JM_MAX_TURNS"),
+        "model requests before a run stops",
+    ),
+    key(
+        "max_iterations",
+        Kind::Count,
+        ProjectMay::Narrow,
+        Some("JM_MAX_ITERATIONS"),
+        "rounds of failed checks that go back to the model",
+    ),
+    key("timeout", Kind::Duration, ProjectMay::Narrow, Some("JM_TIMEOUT"), "wall time before a run stops"),
+    key("budget_usd", Kind::Number, ProjectMay::Narrow, Some("JM_BUDGET"), "US dollars before a run stops"),
+    key(
+        "checks",
+        Kind::List,
+        ProjectMay::SetIfTrusted,
+        None,
+        "shell commands that verify a change, in place of those found",
+    ),
+    key(
+        "instructions",
+        Kind::Text,
+        ProjectMay::Set,
+        None,
+        "what the model is told besides the project's own files",
+    ),
+    key(
+        "context_tokens",
+        Kind::Count,
+        ProjectMay::Set,
+        Some("JM_CONTEXT_TOKENS"),
+        "what the first context may cost",
+    ),
+    key(
+        "max_output_tokens",
+        Kind::Count,
+        ProjectMay::Set,
+        Some("JM_MAX_OUTPUT_TOKENS"),
+        "output limit of one reply",
+    ),
+    key("temperature", Kind::Number, ProjectMay::Set, Some("JM_TEMPERATURE"), "sampling temperature"),
+    key("top_p", Kind::Number, ProjectMay::Set, Some("JM_TOP_P"), "nucleus sampling"),
+    key(
+        "thinking_tokens",
+        Kind::Count,
+        ProjectMay::Set,
+        Some("JM_THINKING_TOKENS"),
+        "how many tokens the model may think",
+    ),
+    key(
+        "effort",
+        Kind::OneOf(EFFORTS),
+        ProjectMay::Set,
+        Some("JM_EFFORT"),
+        "how hard the model thinks, where it takes a word",
+    ),
+    key(
+        "secrets",
+        Kind::List,
+        ProjectMay::Set,
+        None,
+        "environment variables whose values are never shown, kept or sent",
+    ),
+    key(
+        "sandbox.allow",
+        Kind::List,
+        ProjectMay::Nothing,
+        None,
+        "weaker sandboxes that may run commands; \"none\" runs them with your rights",
+    ),
+    key(
+        "providers.*.wire",
+        Kind::OneOf(WIRES),
+        ProjectMay::SetIfTrusted,
+        None,
+        "the protocol the provider speaks",
+    ),
+    key("providers.*.base_url", Kind::Text, ProjectMay::SetIfTrusted, None, "where the provider is"),
+    key(
+        "providers.*.key_env",
+        Kind::List,
+        ProjectMay::SetIfTrusted,
+        None,
+        "environment variables that may hold its key, first set wins",
+    ),
+    key(
+        "providers.*.tool_calling",
+        Kind::Switch,
+        ProjectMay::SetIfTrusted,
+        None,
+        "whether its models call tools; otherwise the text protocol is spoken",
+    ),
+    key(
+        "providers.*.headers.*",
+        Kind::Text,
+        ProjectMay::SetIfTrusted,
+        None,
+        "a further header of each request",
+    ),
+    key(
+        "providers.*.proxy",
+        Kind::Text,
+        ProjectMay::SetIfTrusted,
+        None,
+        "a proxy in place of HTTPS_PROXY and HTTP_PROXY",
+    ),
+    key(
+        "providers.*.connect_timeout",
+        Kind::Duration,
+        ProjectMay::SetIfTrusted,
+        None,
+        "how long a connection may take",
+    ),
+    key(
+        "providers.*.first_byte_timeout",
+        Kind::Duration,
+        ProjectMay::SetIfTrusted,
+        None,
+        "how long the first byte of a reply may take",
+    ),
+    key(
+        "providers.*.idle_timeout",
+        Kind::Duration,
+        ProjectMay::SetIfTrusted,
+        None,
+        "how long a reply may pause",
+    ),
+    key(
+        "providers.*.total_timeout",
+        Kind::Duration,
+        ProjectMay::SetIfTrusted,
+        None,
+        "how long a reply may take in all",
+    ),
+    key(
+        "providers.*.models.*.input",
+        Kind::Number,
+        ProjectMay::Nothing,
+        None,
+        "US dollars for a million input tokens",
+    ),
+    key(
+        "providers.*.models.*.output",
+        Kind::Number,
+        ProjectMay::Nothing,
+        None,
+        "US dollars for a million output tokens",
+    ),
+    key(
+        "providers.*.models.*.cache_read",
+        Kind::Number,
+        ProjectMay::Nothing,
+        None,
+        "US dollars for a million tokens read from the cache",
+    ),
+    key(
+        "providers.*.models.*.cache_write",
+        Kind::Number,
+        ProjectMay::Nothing,
+        None,
+        "US dollars for a million tokens written into the cache",
+    ),
+];
+
+/// The key that a dotted path names.
+#[must_use]
+pub(super) fn find(path: &[String]) -> Option<&'static Key> {
+    KEYS.iter().find(|key| matches(key.name, path))
+}
+
+/// Whether some key lies beneath this path, so that a table may stand there.
+#[must_use]
+pub(super) fn is_table(path: &[String]) -> bool {
+    KEYS.iter().any(|key| {
+        let words: Vec<&str> = key.name.split('.').collect();
+        words.len() > path.len() && words.iter().zip(path).all(|(word, part)| *word == "*" || word == part)
+    })
+}
+
+/// The known key nearest to a dotted path, for «did you mean».
+#[must_use]
+pub(super) fn nearest(path: &[String]) -> Option<String> {
+    let given = path.join(".");
+    KEYS.iter()
+        .map(|key| concrete(key.name, path))
+        .map(|name| (strsim::damerau_levenshtein(&name, &given), name))
+        .min()
+        .filter(|(distance, name)| *distance <= 3.max(name.len() / 3))
+        .map(|(_, name)| name)
+}
+
+fn matches(name: &str, path: &[String]) -> bool {
+    let words: Vec<&str> = name.split('.').collect();
+    words.len() == path.len() && words.iter().zip(path).all(|(word, part)| *word == "*" || word == part)
+}
+
+/// The key's name with the user's own words where it has wildcards.
+fn concrete(name: &str, path: &[String]) -> String {
+    let words: Vec<&str> = name
+        .split('.')
+        .enumerate()
+        .map(|(place, word)| if word == "*" { path.get(place).map_or("*", String::as_str) } else { word })
+        .collect();
+    words.join(".")
+}

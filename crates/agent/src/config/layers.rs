@@ -1,0 +1,418 @@
+//! Reading the layers, checking each against the table, and merging them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use journeyman_protocol::{ContentHash, Mode};
+use toml::Value;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{self, KEYS, Key, Kind, ProjectMay};
+use super::trust::Trusted;
+use super::{Config, Environment, MAX_CONFIG_BYTES};
+use crate::ConfigError;
+
+/// Where a value came from, weakest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The program.
+    BuiltIn,
+    /// The user's file.
+    User(PathBuf),
+    /// The project's file.
+    Project(PathBuf),
+    /// An environment variable.
+    Variable(String),
+    /// A flag.
+    Flag(String),
+    /// The administrator's file.
+    Admin(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built-in"),
+            Self::User(path) | Self::Project(path) | Self::Admin(path) => write!(f, "{}", path.display()),
+            Self::Variable(name) => write!(f, "${name}"),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it came from.
+    pub source: Source,
+}
+
+/// Checked values by dotted key. A dot inside a name (`gpt-4.1`) stays within its part of the key.
+pub type Layer = BTreeMap<Vec<String>, Setting>;
+
+/// A setting from the command line.
+#[derive(Debug, Clone)]
+pub struct Flag {
+    /// The flag, for error messages.
+    pub flag: &'static str,
+    /// The key it sets.
+    pub key: &'static str,
+    /// The value as TOML.
+    pub value: Value,
+}
+
+/// The merged configuration.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The typed values.
+    pub config: Config,
+    /// The effective settings with their sources, sorted by key.
+    pub settings: Layer,
+}
+
+/// Reads and merges all layers for the project at `root`.
+///
+/// # Errors
+/// [`ConfigError`] for a file that can't be read or parsed, an unknown key, a value of the wrong kind, a
+/// project that widens a permission, and a project's file that needs trust and has none.
+pub fn load(
+    environment: &Environment,
+    root: &Path,
+    flags: &[Flag],
+    trust: Trusted<'_>,
+    admin: Option<&Path>,
+) -> Result<Loaded, ConfigError> {
+    let mut settings = Layer::new();
+    if let Some(dir) = environment.config_dir() {
+        let path = dir.join("config.toml");
+        if let Some(text) = read(&path)? {
+            settings.extend(parse(&text, &Source::User(path))?);
+        }
+    }
+    let path = root.join(".journeyman/config.toml");
+    if let Some(text) = read(&path)? {
+        let project = parse(&text, &Source::Project(path.clone()))?;
+        join_project(&mut settings, project, &path, &text, trust)?;
+    }
+    settings.extend(variables(environment)?);
+    settings.extend(checked_flags(flags)?);
+    if let Some(path) = admin
+        && let Some(text) = read(path)?
+    {
+        join_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
+    }
+    Ok(Loaded { config: Config::from_settings(&settings)?, settings })
+}
+
+/// Reads a file if it exists. Bounded, and only regular files: a FIFO in a repository must not hang the start.
+fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    if !meta.is_file() {
+        return Err(unreadable(std::io::Error::other("it is not a regular file")));
+    }
+    if meta.len() > MAX_CONFIG_BYTES {
+        return Err(ConfigError::TooLarge {
+            path: path.to_owned(),
+            size: meta.len(),
+            limit: MAX_CONFIG_BYTES,
+        });
+    }
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(unreadable)?;
+    Ok(Some(text))
+}
+
+/// Parses a file and checks every key and value against the table.
+///
+/// # Errors
+/// [`ConfigError`] naming the file and the line.
+pub(super) fn parse(text: &str, source: &Source) -> Result<Layer, ConfigError> {
+    let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
+        origin: source.to_string(),
+        message: error.to_string().trim_end().to_owned(),
+    })?;
+    let mut layer = Layer::new();
+    walk(text, source, &mut Vec::new(), table.get_ref(), &mut layer)?;
+    Ok(layer)
+}
+
+fn walk(
+    text: &str,
+    source: &Source,
+    path: &mut Vec<String>,
+    table: &DeTable<'_>,
+    layer: &mut Layer,
+) -> Result<(), ConfigError> {
+    for (name, value) in table {
+        path.push(name.get_ref().to_string());
+        let line = text.get(..name.span().start).unwrap_or_default().matches('\n').count() + 1;
+        let origin = format!("{source}:{line}");
+        match (value.get_ref(), keys::find(path)) {
+            (inner, Some(key)) => {
+                let value = plain(inner).and_then(|value| check(key.kind, value));
+                let value =
+                    value.map_err(|problem| ConfigError::Value { origin, key: path.join("."), problem })?;
+                layer.insert(path.clone(), Setting { value, source: source.clone() });
+            }
+            (DeValue::Table(inner), None) if keys::is_table(path) => walk(text, source, path, inner, layer)?,
+            _ => {
+                let nearest = keys::nearest(path);
+                return Err(ConfigError::UnknownKey { origin, key: path.join("."), nearest });
+            }
+        }
+        path.pop();
+    }
+    Ok(())
+}
+
+/// The plain value of a parsed one; only what a key can hold.
+fn plain(value: &DeValue<'_>) -> Result<Value, String> {
+    match value {
+        DeValue::String(text) => Ok(Value::String(text.to_string())),
+        DeValue::Boolean(switch) => Ok(Value::Boolean(*switch)),
+        DeValue::Integer(number) => {
+            let digits = number.as_str();
+            i64::from_str_radix(digits, number.radix())
+                .map(Value::Integer)
+                .map_err(|_| format!("is out of range: {digits}"))
+        }
+        DeValue::Float(number) => {
+            number.as_str().parse().map(Value::Float).map_err(|_| "is not a number".to_owned())
+        }
+        DeValue::Array(items) => {
+            items.iter().map(|item| plain(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
+        }
+        DeValue::Table(_) => Err("is a table; it takes a plain value".to_owned()),
+        DeValue::Datetime(_) => Err("is a date; it takes a plain value".to_owned()),
+    }
+}
+
+/// Checks a value against its kind; durations become whole seconds as a float.
+fn check(kind: Kind, value: Value) -> Result<Value, String> {
+    let wrong = |value: &Value| format!("is {value}, but takes {}", kind.describe());
+    let fits = match (kind, &value) {
+        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => true,
+        (Kind::Count, Value::Integer(number)) => *number >= 1 && u32::try_from(*number).is_ok(),
+        (Kind::Number, Value::Integer(number)) => *number >= 0,
+        (Kind::Number, Value::Float(number)) => number.is_finite() && *number >= 0.0,
+        (Kind::Mode, Value::String(word)) => word.parse::<Mode>().is_ok(),
+        (Kind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
+        (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
+        (Kind::Duration, _) => {
+            return duration(&value).map(|d| Value::Float(d.as_secs_f64())).ok_or_else(|| wrong(&value));
+        }
+        _ => false,
+    };
+    if fits { Ok(value) } else { Err(wrong(&value)) }
+}
+
+/// Longest time a setting can mean: a year. Larger ones overflow timers and help nobody.
+const MAX_DURATION: f64 = 365.0 * 24.0 * 3600.0;
+
+/// Reads `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
+pub(super) fn duration(value: &Value) -> Option<Duration> {
+    let seconds = match value {
+        #[expect(clippy::cast_precision_loss, reason = "a number of seconds this large is refused below")]
+        Value::Integer(seconds) => *seconds as f64,
+        Value::Float(seconds) => *seconds,
+        Value::String(text) => {
+            let text = text.trim();
+            let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+            let (number, unit) = text.split_at_checked(split)?;
+            let scale = match unit {
+                "ms" => 0.001,
+                "" | "s" | "sec" => 1.0,
+                "m" | "min" => 60.0,
+                "h" => 3600.0,
+                "d" => 86_400.0,
+                _ => return None,
+            };
+            number.trim().parse::<f64>().ok()? * scale
+        }
+        _ => return None,
+    };
+    (seconds > 0.0 && seconds <= MAX_DURATION).then(|| Duration::from_secs_f64(seconds))
+}
+
+fn variables(environment: &Environment) -> Result<Layer, ConfigError> {
+    let mut layer = Layer::new();
+    for key in KEYS {
+        let Some(name) = key.variable else { continue };
+        let Some(text) = environment.var(name) else { continue };
+        let value = from_text(key, text).map_err(|problem| ConfigError::Value {
+            origin: format!("${name}"),
+            key: key.name.to_owned(),
+            problem,
+        })?;
+        layer.insert(parts(key.name), Setting { value, source: Source::Variable(name.to_owned()) });
+    }
+    Ok(layer)
+}
+
+/// Reads the text of an environment variable as a key's kind.
+fn from_text(key: &Key, text: &str) -> Result<Value, String> {
+    let value = match key.kind {
+        Kind::Count => text.parse().map(Value::Integer).ok(),
+        Kind::Number => text.parse().map(Value::Float).ok(),
+        Kind::Switch => text.parse().map(Value::Boolean).ok(),
+        Kind::Text | Kind::Duration | Kind::Mode | Kind::OneOf(_) => Some(Value::String(text.to_owned())),
+        Kind::List => {
+            Some(Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect()))
+        }
+    };
+    value
+        .ok_or_else(|| format!("is \"{text}\", but takes {}", key.kind.describe()))
+        .and_then(|value| check(key.kind, value))
+}
+
+fn checked_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
+    let mut layer = Layer::new();
+    for flag in flags {
+        let path = parts(flag.key);
+        let Some(key) = keys::find(&path) else {
+            return Err(ConfigError::UnknownKey {
+                origin: flag.flag.to_owned(),
+                key: flag.key.to_owned(),
+                nearest: keys::nearest(&path),
+            });
+        };
+        let value = check(key.kind, flag.value.clone()).map_err(|problem| ConfigError::Value {
+            origin: flag.flag.to_owned(),
+            key: flag.key.to_owned(),
+            problem,
+        })?;
+        layer.insert(path, Setting { value, source: Source::Flag(flag.flag.to_owned()) });
+    }
+    Ok(layer)
+}
+
+/// Puts a project's settings in, none of them wider than the user's own file allows.
+fn join_project(
+    settings: &mut Layer,
+    project: Layer,
+    path: &Path,
+    text: &str,
+    trust: Trusted<'_>,
+) -> Result<(), ConfigError> {
+    let needing: Vec<String> = project
+        .keys()
+        .filter(|parts| keys::find(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted))
+        .map(|parts| parts.join("."))
+        .collect();
+    let hash = ContentHash::of(text.as_bytes());
+    if !needing.is_empty() && !trust.covers(path, &hash) {
+        return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, hash });
+    }
+    for (parts, setting) in project {
+        let Some(key) = keys::find(&parts) else { continue };
+        let stands = settings.get(&parts);
+        match key.project {
+            ProjectMay::Nothing => {
+                return Err(ConfigError::UserOnly {
+                    origin: path.display().to_string(),
+                    key: parts.join("."),
+                });
+            }
+            ProjectMay::Narrow => {
+                if let Some(allowed) = allowed(key, stands)
+                    && wider(&setting.value, &allowed)
+                {
+                    return Err(ConfigError::Widens {
+                        origin: path.display().to_string(),
+                        key: parts.join("."),
+                        given: shown(&setting.value),
+                        allowed: shown(&allowed),
+                    });
+                }
+                settings.insert(parts, setting);
+            }
+            ProjectMay::Set | ProjectMay::SetIfTrusted => {
+                // Both lists of secrets hold: a project must not take the user's own names off.
+                let users = stands.filter(|_| key.name == "secrets");
+                let value = users.map_or(setting.value.clone(), |users| joined(&users.value, &setting.value));
+                settings.insert(parts, Setting { value, ..setting });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the user allows for a key that a project may narrow: their own setting, or the built-in ceiling.
+fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
+    if let Some(setting) = stands {
+        return Some(setting.value.clone());
+    }
+    match key.name {
+        // The built-in mode depends on the surface (`edit` in a terminal, `auto` without one): the typed
+        // configuration narrows by it when the surface is known, so any mode is narrower here.
+        "mode" | "budget_usd" => None,
+        "max_turns" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_TURNS))),
+        "max_iterations" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_ITERATIONS))),
+        "timeout" => Some(Value::Float(crate::DEFAULT_TIMEOUT.as_secs_f64())),
+        _ => None,
+    }
+}
+
+/// Whether `given` allows more than `allowed`.
+fn wider(given: &Value, allowed: &Value) -> bool {
+    match (given, allowed) {
+        (Value::String(given), Value::String(allowed)) => {
+            given.parse::<Mode>().ok() > allowed.parse::<Mode>().ok()
+        }
+        _ => number(given) > number(allowed),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^32")]
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Puts the administrator's settings in: what they narrow is narrowed, the rest is a default.
+fn join_admin(settings: &mut Layer, admin: Layer) {
+    for (parts, setting) in admin {
+        let narrows = keys::find(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
+        let forbids = parts == ["sandbox", "allow"];
+        match settings.get(&parts) {
+            Some(stands) if narrows && !wider(&stands.value, &setting.value) => {}
+            Some(_) if !narrows && !forbids => {}
+            _ => {
+                settings.insert(parts, setting);
+            }
+        }
+    }
+}
+
+fn joined(one: &Value, other: &Value) -> Value {
+    let items = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut all = items(one);
+    all.extend(items(other));
+    Value::Array(all)
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn parts(name: &str) -> Vec<String> {
+    name.split('.').map(str::to_owned).collect()
+}

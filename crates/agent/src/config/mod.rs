@@ -1,0 +1,22 @@
+//! Configuration: built-in < user < project < environment < flags, with the admin's file above all for what
+//! it forbids.
+//!
+//! Every key is a row of [`KEYS`]: its kind, what it means, and what a project may do with it. A layer is
+//! checked against the table before it is merged, so an unknown key, a value of the wrong kind or a project
+//! that widens a permission is an error that names the file and the line. [`Config`] is the typed result,
+//! and [`Config::provenance`] tells where each value came from.
+
+mod environment;
+mod keys;
+mod layers;
+mod trust;
+mod typed;
+
+pub use environment::Environment;
+pub use keys::{KEYS, Key, Kind, ProjectMay};
+pub use layers::{Flag, Layer, Loaded, Setting, Source, load};
+pub use trust::{TrustStore, Trusted};
+pub use typed::{Config, PriceConfig, ProviderConfig};
+
+/// Largest configuration that is read, in bytes. Real ones have a few kilobytes.
+pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;

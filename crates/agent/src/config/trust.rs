@@ -1,0 +1,61 @@
+//! Which versions of projects' files the user trusts to run code or send data.
+
+use std::io::{BufRead as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::ContentHash;
+
+/// Trusted files by path and content hash, one a line in the state directory.
+#[derive(Debug, Clone)]
+pub struct TrustStore {
+    file: PathBuf,
+}
+
+/// What counts as trusted in one run.
+#[derive(Debug, Clone, Copy)]
+pub enum Trusted<'a> {
+    /// What the user has trusted before.
+    Remembered(&'a TrustStore),
+    /// This run's project, because a flag says so.
+    ThisRun,
+    /// Nothing.
+    Nothing,
+}
+
+impl TrustStore {
+    /// Uses the state directory `dir`; nothing is created before the first trust.
+    #[must_use]
+    pub fn new(dir: &Path) -> Self {
+        Self { file: dir.join("trusted") }
+    }
+
+    /// Trusts this version of a file from now on.
+    ///
+    /// # Errors
+    /// When the state directory can't be written.
+    pub fn add(&self, path: &Path, hash: &ContentHash) -> std::io::Result<()> {
+        if let Some(dir) = self.file.parent() {
+            std::fs::create_dir_all(dir)?;
+        }
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
+        writeln!(file, "{hash} {}", path.display())?;
+        file.sync_all()
+    }
+
+    fn has(&self, path: &Path, hash: &ContentHash) -> bool {
+        let Ok(file) = std::fs::File::open(&self.file) else { return false };
+        let line = format!("{hash} {}", path.display());
+        std::io::BufReader::new(file).lines().map_while(Result::ok).any(|known| known == line)
+    }
+}
+
+impl Trusted<'_> {
+    pub(super) fn covers(self, path: &Path, hash: &ContentHash) -> bool {
+        match self {
+            Self::Remembered(store) => store.has(path, hash),
+            Self::ThisRun => true,
+            Self::Nothing => false,
+        }
+    }
+}

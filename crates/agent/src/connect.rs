@@ -1,0 +1,305 @@
+//! From a model's name to a client.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_model::{
+    Clock as ModelClock, Deadlines, Effort, Endpoint, HttpTransport, Model, Price, Provider, ProxySettings,
+    Recorder, Replayer, RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_price, builtin_providers,
+    connect_with,
+};
+use strsim::damerau_levenshtein;
+
+use crate::config::{Config, Environment, ProviderConfig};
+use crate::{Clock, ConfigError};
+
+/// The model that is used when nobody names one and this provider's key is set, first match wins.
+const DEFAULT_MODELS: [(&str, &str); 4] = [
+    ("anthropic", "claude-sonnet-4-5"),
+    ("openai", "gpt-5"),
+    ("gemini", "gemini-2.5-pro"),
+    ("openrouter", "anthropic/claude-sonnet-4.5"),
+];
+/// The variable that holds the key of an endpoint named by `--base-url`. A provider's own key never goes
+/// to an address that its provider doesn't own.
+const CUSTOM_KEY: &str = "JM_API_KEY";
+
+/// A model, ready to be asked.
+pub struct Connected {
+    /// The client.
+    pub model: Arc<dyn Model>,
+    /// `provider/name`.
+    pub name: String,
+    /// What it costs, where that is known.
+    pub price: Option<Price>,
+    /// Whether it calls tools.
+    pub tool_calling: bool,
+    /// Keys that must never be shown or kept.
+    pub secrets: Vec<String>,
+}
+
+/// What a connection may be besides the network.
+#[derive(Debug, Clone, Default)]
+pub struct Cassette {
+    /// Write every exchange here.
+    pub record: Option<PathBuf>,
+    /// Play exchanges back from here; nothing goes out.
+    pub replay: Option<PathBuf>,
+}
+
+/// Finds the model that the configuration names and makes its client. Nothing is sent.
+///
+/// # Errors
+/// [`ConfigError::Model`] naming what is missing: the provider, its key, or the script.
+pub fn connect(
+    config: &Config,
+    environment: &Environment,
+    cassette: &Cassette,
+    clock: Arc<dyn Clock>,
+) -> Result<Connected, ConfigError> {
+    let named = config.model.clone();
+    if let Some(script) = named.as_deref().and_then(|name| name.strip_prefix("scripted/")) {
+        return scripted(&environment.cwd.join(script));
+    }
+    if let Some(base_url) = &config.base_url {
+        return custom(config, environment, base_url, cassette, &clock);
+    }
+    let name = match named {
+        Some(name) => name,
+        None => default_model(config, environment)?,
+    };
+    let (provider, model) = split(config, &name)?;
+    let key = key(&provider, environment, cassette)?;
+    let settings = config.providers.get(&provider.name);
+    let mut endpoint = Endpoint::new(provider.name.clone(), provider.wire, provider.base_url.clone());
+    endpoint.key_env.clone_from(&provider.key_env);
+    endpoint.headers.clone_from(&provider.headers);
+    endpoint.tools = provider.tools;
+    endpoint.local = provider.local;
+    endpoint.key = key;
+    let price = price(config, &provider.name, &model);
+    finish(endpoint, &model, price, settings, environment, cassette, &clock)
+}
+
+/// The model's thinking as the configuration asks for it.
+#[must_use]
+pub fn thinking(config: &Config) -> Option<Thinking> {
+    match (config.thinking_tokens, config.effort.as_deref()) {
+        (Some(tokens), _) => Some(Thinking::Budget(tokens)),
+        (None, Some("low")) => Some(Thinking::Effort(Effort::Low)),
+        (None, Some("medium")) => Some(Thinking::Effort(Effort::Medium)),
+        (None, Some("high")) => Some(Thinking::Effort(Effort::High)),
+        (None, _) => None,
+    }
+}
+
+fn scripted(path: &Path) -> Result<Connected, ConfigError> {
+    let model = ScriptedModel::load(path).map_err(|error| ConfigError::Model(error.to_string()))?;
+    Ok(Connected {
+        name: model.name(),
+        model: Arc::new(model),
+        price: Some(Price::FREE),
+        tool_calling: true,
+        secrets: Vec::new(),
+    })
+}
+
+fn custom(
+    config: &Config,
+    environment: &Environment,
+    base_url: &str,
+    cassette: &Cassette,
+    clock: &Arc<dyn Clock>,
+) -> Result<Connected, ConfigError> {
+    let missing = |what: &str| ConfigError::Model(format!("--base-url needs {what}"));
+    let wire = config.wire.as_deref().and_then(|word| word.parse::<Wire>().ok());
+    let wire =
+        wire.ok_or_else(|| missing("--wire anthropic|responses|chat|gemini, the protocol it speaks"))?;
+    let model = config.model.as_deref().ok_or_else(|| missing("--model NAME, the model to ask it for"))?;
+    let mut endpoint = Endpoint::new("custom", wire, base_url.trim_end_matches('/'));
+    endpoint.key = environment.var(CUSTOM_KEY).map(Secret::new);
+    let price = price(config, "custom", model);
+    finish(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
+}
+
+/// The parts that every endpoint shares: deadlines, proxies, retries, the cassette.
+fn finish(
+    mut endpoint: Endpoint,
+    model: &str,
+    price: Option<Price>,
+    settings: Option<&ProviderConfig>,
+    environment: &Environment,
+    cassette: &Cassette,
+    clock: &Arc<dyn Clock>,
+) -> Result<Connected, ConfigError> {
+    endpoint.proxy = proxies(environment);
+    let seed = clock.now();
+    let clock = Arc::clone(clock);
+    endpoint.retry = RetryPolicy {
+        seed: seed.0,
+        clock: Some(ModelClock::new(move || clock.now())),
+        ..RetryPolicy::default()
+    };
+    if let Some(settings) = settings {
+        if let Some(calls) = settings.tool_calling {
+            endpoint.tools = calls;
+        }
+        endpoint.headers.extend(settings.headers.clone());
+        if let Some(proxy) = &settings.proxy {
+            endpoint.proxy.http = Some(proxy.clone());
+            endpoint.proxy.https = Some(proxy.clone());
+        }
+        endpoint.deadlines = deadlines(&settings.timeouts);
+    }
+    let mut secrets: Vec<String> = endpoint.headers.values().cloned().collect();
+    secrets.extend(endpoint.key.as_ref().map(|key| key.reveal().to_owned()));
+    let tool_calling = endpoint.tools;
+    let refused = |error: journeyman_model::ModelError| ConfigError::Model(error.to_string());
+    let client = match (&cassette.record, &cassette.replay) {
+        (_, Some(path)) => {
+            let replayer = Replayer::load(path).map_err(refused)?;
+            connect_with(endpoint, model, Arc::new(replayer))
+        }
+        (Some(path), None) => {
+            let network = Arc::new(HttpTransport::new(&endpoint));
+            let recorder = Recorder::create(path).map_err(refused)?;
+            connect_with(endpoint, model, Arc::new(recorder.around(network)))
+        }
+        (None, None) => journeyman_model::connect(endpoint, model),
+    }
+    .map_err(refused)?;
+    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets })
+}
+
+fn deadlines(timeouts: &[Option<std::time::Duration>; 4]) -> Deadlines {
+    let standard = Deadlines::default();
+    let [connect, first_byte, idle, total] = *timeouts;
+    Deadlines {
+        connect: connect.unwrap_or(standard.connect),
+        first_byte: first_byte.unwrap_or(standard.first_byte),
+        idle: idle.unwrap_or(standard.idle),
+        total: total.unwrap_or(standard.total),
+    }
+}
+
+/// The proxies of the environment; the lower-case names win, as curl has it.
+fn proxies(environment: &Environment) -> ProxySettings {
+    let var =
+        |low: &str, high: &str| environment.var(low).or_else(|| environment.var(high)).map(str::to_owned);
+    let all = || var("all_proxy", "ALL_PROXY");
+    ProxySettings {
+        // HTTP_PROXY in capitals can be set by a CGI client's header; curl ignores it for that reason.
+        http: environment.var("http_proxy").map(str::to_owned).or_else(all),
+        https: var("https_proxy", "HTTPS_PROXY").or_else(all),
+        no_proxy: var("no_proxy", "NO_PROXY").unwrap_or_default(),
+    }
+}
+
+fn price(config: &Config, provider: &str, model: &str) -> Option<Price> {
+    let set = config.providers.get(provider).and_then(|settings| settings.prices.get(model));
+    match set {
+        Some(price) => Some(Price {
+            input: price.input,
+            output: price.output,
+            cache_read: price.cache_read.unwrap_or(price.input),
+            cache_write: price.cache_write.unwrap_or(price.input),
+        }),
+        None => builtin_price(provider, model),
+    }
+}
+
+/// Every provider: the built-in ones with the configuration laid over them, and further ones.
+#[must_use]
+pub fn providers(config: &Config) -> Vec<Provider> {
+    let mut all = builtin_providers();
+    for (name, settings) in &config.providers {
+        match all.iter_mut().find(|provider| provider.name == *name) {
+            Some(provider) => overlay(provider, settings),
+            None => {
+                let mut provider = Provider::new(name.clone(), Wire::Chat, "");
+                overlay(&mut provider, settings);
+                all.push(provider);
+            }
+        }
+    }
+    all
+}
+
+fn overlay(provider: &mut Provider, settings: &ProviderConfig) {
+    if let Some(wire) = settings.wire.as_deref().and_then(|word| word.parse().ok()) {
+        provider.wire = wire;
+    }
+    if let Some(base_url) = &settings.base_url {
+        base_url.trim_end_matches('/').clone_into(&mut provider.base_url);
+        // A key never follows its provider's name to another address, unless the user names it again.
+        provider.key_env.clear();
+    }
+    if let Some(key_env) = &settings.key_env {
+        provider.key_env.clone_from(key_env);
+    }
+}
+
+fn split(config: &Config, name: &str) -> Result<(Provider, String), ConfigError> {
+    let all = providers(config);
+    let names = || all.iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>();
+    let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
+        return Err(ConfigError::Model(format!(
+            "«{name}» is not a model; write provider/name, with one of the providers {}",
+            names().join(", ")
+        )));
+    };
+    match all.iter().find(|known| known.name == provider) {
+        Some(known) if known.base_url.is_empty() => Err(ConfigError::Model(format!(
+            "the provider «{provider}» has no address; set providers.{provider}.base_url"
+        ))),
+        Some(known) => Ok((known.clone(), model.to_owned())),
+        None => {
+            let near = names()
+                .into_iter()
+                .map(|known| (damerau_levenshtein(known, provider), known))
+                .min()
+                .filter(|(distance, _)| *distance <= 3)
+                .map(|(_, known)| format!("; did you mean {known}/{model}?"))
+                .unwrap_or_default();
+            Err(ConfigError::Model(format!(
+                "no provider is called «{provider}»{near} The providers are {}; a further one is a table \
+                 [providers.{provider}] in the configuration",
+                names().join(", ")
+            )))
+        }
+    }
+}
+
+fn key(
+    provider: &Provider,
+    environment: &Environment,
+    cassette: &Cassette,
+) -> Result<Option<Secret>, ConfigError> {
+    let found = provider.key_env.iter().find_map(|name| environment.var(name)).map(Secret::new);
+    if found.is_none() && !provider.key_env.is_empty() && cassette.replay.is_none() {
+        return Err(ConfigError::Model(format!(
+            "no key for {}: set {}; or use a local model: `--model ollama/NAME`, or `--base-url \
+             http://127.0.0.1:8080 --wire chat --model NAME` for any compatible server",
+            provider.name,
+            provider.key_env.join(" or ")
+        )));
+    }
+    Ok(found)
+}
+
+fn default_model(config: &Config, environment: &Environment) -> Result<String, ConfigError> {
+    let all = providers(config);
+    for (name, model) in DEFAULT_MODELS {
+        let provider = all.iter().find(|provider| provider.name == name);
+        if provider.is_some_and(|provider| provider.key_env.iter().any(|key| environment.var(key).is_some()))
+        {
+            return Ok(format!("{name}/{model}"));
+        }
+    }
+    Err(ConfigError::Model(
+        "no model is set and no key was found. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
+         OPENROUTER_API_KEY, or name a model with --model provider/name (a local one: ollama/NAME), or an \
+         endpoint with --base-url URL --wire chat --model NAME. `jm demo` shows the whole way without any"
+            .to_owned(),
+    ))
+}

@@ -1,0 +1,129 @@
+//! What can go wrong in a session.
+
+use std::path::PathBuf;
+
+use journeyman_context::ContextError;
+use journeyman_model::ModelError;
+use journeyman_store::StoreError;
+use journeyman_verify::VerifyError;
+use journeyman_workspace::WorkspaceError;
+
+/// Why a session could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The log refused an entry; the turn stopped before its effect.
+    #[error("the session log could not be written, so nothing further was done: {0}")]
+    Store(#[from] StoreError),
+    /// The model could not be reached or refused.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The project tree could not be read or changed.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The first context could not be packed.
+    #[error(transparent)]
+    Context(#[from] ContextError),
+    /// The checks could not be run.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// The session has ended and takes no more messages.
+    #[error("the session has ended; start a new one")]
+    Ended,
+    /// A background step died.
+    #[error("{what} failed: {reason}")]
+    Background {
+        /// Which step.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why a configuration was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("cannot read the configuration {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is larger than a configuration can be.
+    #[error("the configuration {} has {size} bytes; at most {limit} are read", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The text is not TOML.
+    #[error("{origin}: {message}")]
+    Syntax {
+        /// The file or variable.
+        origin: String,
+        /// What the parser says, with the line.
+        message: String,
+    },
+    /// A key that doesn't exist.
+    #[error("{origin}: unknown key `{key}`{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
+    UnknownKey {
+        /// The file and line.
+        origin: String,
+        /// The key as written.
+        key: String,
+        /// The nearest known key.
+        nearest: Option<String>,
+    },
+    /// A value of the wrong kind or out of its range.
+    #[error("{origin}: `{key}` {problem}")]
+    Value {
+        /// The file and line, variable or flag.
+        origin: String,
+        /// The key.
+        key: String,
+        /// What is wrong and what is right.
+        problem: String,
+    },
+    /// A project's file asks for more than the user allows.
+    #[error(
+        "{origin}: a project may narrow permissions, never widen them: `{key} = {given}` is wider than `{allowed}`"
+    )]
+    Widens {
+        /// The file and line.
+        origin: String,
+        /// The key.
+        key: String,
+        /// What the project asks for.
+        given: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A project's file sets what only the user may.
+    #[error("{origin}: `{key}` can only be set in your own configuration, not by a project")]
+    UserOnly {
+        /// The file and line.
+        origin: String,
+        /// The key.
+        key: String,
+    },
+    /// A project's file runs code or sends data, and nobody has said that it may.
+    #[error(
+        "{path} sets {keys}, which run code or send data. Read the file, then trust this version of it with \
+         `--trust-project` (asked again when it changes)", path = path.display(), keys = keys.join(", ")
+    )]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// The keys that need trust.
+        keys: Vec<String>,
+        /// Identifies this version of the file.
+        hash: journeyman_protocol::ContentHash,
+    },
+    /// The model's name doesn't lead anywhere.
+    #[error("{0}")]
+    Model(String),
+}

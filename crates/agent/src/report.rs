@@ -1,0 +1,87 @@
+//! What a finished run says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_protocol::{Event, Outcome, RunReport};
+
+use crate::turn::{Before, End, Worker, blocking};
+
+/// Bytes of diff in the report. What a person reads in one sitting; `git diff` shows the rest.
+const MAX_DIFF: usize = 256 * 1024;
+
+/// Closes a task: the diff, the books, the last entry. Never fails: what can't be said is left out and named.
+pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> RunReport {
+    let mut problems = Vec::new();
+    let changes = match worker.changes().await {
+        Ok(changes) => changes,
+        Err(error) => {
+            problems.push(error.to_string());
+            Vec::new()
+        }
+    };
+    let diff = match diff(worker, changes.is_empty()).await {
+        Ok(diff) => diff,
+        Err(problem) => {
+            problems.push(problem);
+            String::new()
+        }
+    };
+    let cost_usd = worker.settings.price.as_ref().map(|price| price.cost(&worker.tally.usage));
+    let undo = (!changes.is_empty()).then(|| format!("jm undo {}", worker.session));
+    let report = RunReport {
+        session: worker.session.clone(),
+        outcome: end.outcome,
+        exit_code: end.outcome.exit_code(),
+        summary: end.summary,
+        text: worker.tally.last_text.clone(),
+        changes,
+        diff,
+        evidence: std::mem::take(&mut worker.tally.evidence),
+        iterations: worker.tally.iterations,
+        turns: worker.tally.turns,
+        usage: worker.tally.usage,
+        cost_usd,
+        model: worker.parts.model.name(),
+        undo,
+        duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+    };
+    for message in problems {
+        worker.log.emit(Event::Warning { message });
+    }
+    worker.log.emit(Event::Done { report: Box::new(report.clone()) });
+    close(worker, report).await
+}
+
+/// Writes the last entries. A log that refuses them turns the outcome into an error: what is not on
+/// record has not been verified.
+async fn close(worker: &mut Worker, mut report: RunReport) -> RunReport {
+    let status = serde_json::to_value(report.outcome).ok().and_then(|v| v.as_str().map(str::to_owned));
+    let written = worker.log.flush().await;
+    let store = Arc::clone(&worker.parts.store);
+    let now = worker.parts.clock.now();
+    let noted = store.set_status(&worker.session, &status.unwrap_or_default(), now).await;
+    let failed = written.err().map(|e| e.to_string()).or_else(|| noted.err().map(|e| e.to_string()));
+    if let Some(problem) = failed
+        && report.outcome != Outcome::Error
+    {
+        report.outcome = Outcome::Error;
+        report.exit_code = Outcome::Error.exit_code();
+        report.summary = format!("{} (before that: {})", problem, report.summary);
+    }
+    report
+}
+
+async fn diff(worker: &mut Worker, nothing: bool) -> Result<String, String> {
+    let Before::Recorded(id) = worker.before else { return Ok(String::new()) };
+    if nothing {
+        return Ok(String::new());
+    }
+    let workspace = Arc::clone(&worker.parts.workspace);
+    let diff = blocking("comparing the tree", move || workspace.diff_since(&id, MAX_DIFF))
+        .await
+        .map_err(|error| error.to_string())?
+        .map_err(|error| error.to_string())?;
+    let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };
+    Ok(format!("{}{cut}", worker.parts.redactor.redact(&diff.text)))
+}

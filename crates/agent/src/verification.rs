@@ -1,0 +1,214 @@
+//! When the model stops: the project's own checks, and what becomes of their result.
+
+use std::sync::Arc;
+
+use journeyman_context::feedback;
+use journeyman_policy::Policy;
+use journeyman_protocol::{
+    CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Message, Mode, Outcome,
+};
+use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict, verdict};
+use journeyman_workspace::ListOptions;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::AgentError;
+use crate::settings::Checks;
+use crate::turn::{Before, End, Worker, blocking};
+
+/// Files that the search for checks looks at after a change.
+const CHECK_FILES: usize = 20_000;
+/// Edits that the feedback recalls; older ones no longer explain a failure.
+const RECALLED_EDITS: usize = 20;
+
+impl Worker {
+    /// Verifies what changed. `Some` ends the task; `None` means that failures went back to the model, or that
+    /// the user stopped it.
+    pub(crate) async fn verify(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
+        let changes = self.changes().await?;
+        if changes.is_empty() {
+            return Ok(Some(self.nothing_changed()));
+        }
+        if self.settings.checks == Checks::Off {
+            return Ok(Some(End::new(Outcome::Unverified, "finished; no check was run (--no-check)")));
+        }
+        self.refresh_checks(&changes).await?;
+        if self.checks.is_empty() {
+            let why =
+                "finished; no check was found in the project, so nothing verified it (name one with --check)";
+            return Ok(Some(End::new(Outcome::Unverified, why)));
+        }
+        self.tally.rounds += 1;
+        let evidence = self.run_checks(stop).await?;
+        if stop.is_cancelled() {
+            self.log.flush().await?;
+            return Ok(None);
+        }
+        self.tally.evidence.clone_from(&evidence);
+        let verdict = verdict(&evidence);
+        let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
+        let feeds_back = failed && self.tally.iterations < self.settings.max_iterations;
+        self.log.emit(Event::VerifyFinished { round: self.tally.rounds, passed, fed_back: feeds_back });
+        if feeds_back {
+            self.feed_back(&evidence);
+            self.log.flush().await?;
+            return Ok(None);
+        }
+        self.log.flush().await?;
+        Ok(Some(judged(verdict, &evidence, self.tally.iterations)))
+    }
+
+    /// What differs from the tree as it was before the run.
+    pub(crate) async fn changes(&mut self) -> Result<Vec<FileChange>, AgentError> {
+        if matches!(self.before, Before::Unrecorded) {
+            return Ok(Vec::new());
+        }
+        let id = self.recorded().await?;
+        let workspace = Arc::clone(&self.parts.workspace);
+        Ok(blocking("comparing the tree", move || workspace.changes_since(&id)).await??)
+    }
+
+    fn nothing_changed(&self) -> End {
+        if self.tally.unanswered > 0 {
+            let why = "a permission was needed and there was nobody to ask; nothing was changed";
+            return End::new(Outcome::PermissionNeeded, why);
+        }
+        let why = match self.settings.mode {
+            Mode::Plan => "finished; plan mode changes nothing, so there was nothing to verify",
+            _ => "finished; no file changed, so there was nothing to verify",
+        };
+        End::new(Outcome::Unverified, why)
+    }
+
+    /// Looks for checks again: the change may have brought the first one.
+    async fn refresh_checks(&mut self, changes: &[FileChange]) -> Result<(), AgentError> {
+        if self.settings.checks != Checks::Found {
+            return Ok(());
+        }
+        let workspace = Arc::clone(&self.parts.workspace);
+        let programs = Arc::clone(&self.parts.programs);
+        let changed: Vec<_> = changes.iter().map(|change| change.path.clone()).collect();
+        self.checks = blocking("finding the project's checks", move || {
+            let listing = workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() })?;
+            Ok::<_, AgentError>(journeyman_verify::find_for(&workspace, &listing, &changed, &*programs))
+        })
+        .await??;
+        Ok(())
+    }
+
+    async fn run_checks(&mut self, stop: &CancellationToken) -> Result<Vec<Evidence>, AgentError> {
+        let (checks, mut evidence) = self.permitted_checks().await;
+        let round = self.tally.rounds;
+        let commands = checks.iter().map(|check| check.command.clone()).collect();
+        self.log.emit(Event::VerifyStarted { checks: commands, round });
+        for refused in &evidence {
+            self.log.emit(Event::CheckResult { evidence: refused.clone() });
+        }
+        self.log.flush().await?;
+        let context = RunContext {
+            workspace: Arc::clone(&self.parts.workspace),
+            sandbox: Arc::clone(&self.parts.sandbox),
+            toolchains: Arc::clone(&self.parts.toolchains),
+            session: self.session.clone(),
+            needs: self.settings.needs,
+            limits: RunLimits::default(),
+        };
+        let (sender, mut progress) = mpsc::unbounded_channel();
+        let mut observer = move |step| {
+            // The receiver lives until the checks have ended.
+            sender.send(step).ok();
+        };
+        let running = journeyman_verify::run(&checks, &context, stop.clone(), &mut observer);
+        tokio::pin!(running);
+        let ran = loop {
+            tokio::select! {
+                biased;
+                Some(step) = progress.recv() => self.show(step).await?,
+                ran = &mut running => break ran?,
+            }
+        };
+        while let Ok(step) = progress.try_recv() {
+            self.show(step).await?;
+        }
+        evidence.extend(ran);
+        Ok(evidence)
+    }
+
+    /// The checks that may run, and proof of not running for those that may not.
+    async fn permitted_checks(&mut self) -> (Vec<Check>, Vec<Evidence>) {
+        let commands = self.checks.iter().map(|check| check.command.clone()).collect();
+        self.parts.policy = Policy::with_checks(commands);
+        let enforcement = self.parts.sandbox.enforcement().await.ok();
+        let mut permitted = Vec::new();
+        let mut refused = Vec::new();
+        for check in self.checks.clone() {
+            let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
+            let verdict = self.parts.policy.judge(self.settings.mode, &effects, enforcement.as_ref());
+            // A check that would ask is one the user asked for by running the task: the mode `ask` is about
+            // what the model does. Only a deny keeps it from running.
+            if verdict.decision == Decision::Deny {
+                refused.push(Evidence {
+                    kind: check.kind,
+                    command: check.command,
+                    directory: check.directory,
+                    outcome: CheckOutcome::NotRun { reason: format!("denied: {}", verdict.reason) },
+                    duration_ms: 0,
+                    enforcement: enforcement.clone().unwrap_or_else(journeyman_protocol::Enforcement::none),
+                    diagnostics: Vec::new(),
+                    output: String::new(),
+                });
+            } else {
+                permitted.push(check);
+            }
+        }
+        (permitted, refused)
+    }
+
+    async fn show(&mut self, step: Progress) -> Result<(), AgentError> {
+        match step {
+            Progress::Started { check, .. } => {
+                self.log.emit(Event::CheckStarted { kind: check.kind, command: check.command });
+            }
+            Progress::Finished { evidence, .. } => self.log.emit(Event::CheckResult { evidence }),
+            // The diff and the report show what checks changed; their output is in the evidence.
+            Progress::Output { .. } | Progress::Changed { .. } => return Ok(()),
+        }
+        self.log.flush().await
+    }
+
+    /// Tells the model what failed, as one structured message.
+    fn feed_back(&mut self, evidence: &[Evidence]) {
+        self.tally.iterations += 1;
+        let skip = self.tally.edits.len().saturating_sub(RECALLED_EDITS);
+        let edits: Vec<&str> = self.tally.edits.iter().skip(skip).map(String::as_str).collect();
+        let text = feedback(evidence, self.tally.iterations, self.settings.max_iterations, &edits.join("\n"));
+        self.push(Message::user_text(text));
+    }
+}
+
+fn judged(verdict: Verdict, evidence: &[Evidence], iterations: u32) -> End {
+    if verdict == Verdict::Failed {
+        let rounds = match iterations {
+            0 => String::new(),
+            n => format!(" after {n} rounds of feedback"),
+        };
+        return End::new(Outcome::ChecksFail, format!("finished, but checks fail{rounds}"));
+    }
+    if verdict == Verdict::Passed {
+        let count = evidence.iter().filter(|one| one.outcome.passed()).count();
+        let skipped = evidence.len() - count;
+        let also = if skipped == 0 { String::new() } else { format!(", {skipped} not run") };
+        return End::new(
+            Outcome::Verified,
+            format!("verified: {count} of {} checks passed{also}", evidence.len()),
+        );
+    }
+    let reason = evidence
+        .iter()
+        .find_map(|one| match &one.outcome {
+            CheckOutcome::NotRun { reason } => Some(format!(" ({reason})")),
+            _ => None,
+        })
+        .unwrap_or_default();
+    End::new(Outcome::Unverified, format!("finished; what would prove the change could not run{reason}"))
+}

@@ -1,0 +1,55 @@
+//! Colour, where it is wanted: on a terminal, unless `NO_COLOR` says no.
+
+use std::io::IsTerminal as _;
+
+/// Paints text for one stream, or leaves it as it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    on: bool,
+}
+
+/// For standard error.
+pub(crate) fn stderr() -> Paint {
+    Paint { on: std::io::stderr().is_terminal() && wanted() }
+}
+
+/// For standard output.
+pub(crate) fn stdout() -> Paint {
+    Paint { on: std::io::stdout().is_terminal() && wanted() }
+}
+
+/// <https://no-color.org>: any value that isn't empty says no. A dumb terminal can't.
+fn wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+impl Paint {
+    fn sgr(self, code: &str, text: &str) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.sgr("31", text)
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.sgr("32", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.sgr("33", text)
+    }
+
+    pub(crate) fn cyan(self, text: &str) -> String {
+        self.sgr("36", text)
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.sgr("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.sgr("2", text)
+    }
+}

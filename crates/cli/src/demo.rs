@@ -1,0 +1,108 @@
+//! `jm demo`: the main job on a project inside the binary, offline, with a script in place of a model.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use journeyman_agent::config::{Config, Environment};
+use journeyman_agent::{Approver, Checks, Connected};
+use journeyman_model::{Model as _, Price, ScriptedModel};
+use journeyman_protocol::Mode;
+
+use crate::args::DemoArgs;
+use crate::color;
+use crate::edge::{Failure, House};
+use crate::run::{Output, drive, print, wire};
+
+/// The demo's exit code where no sandbox works, so that a script can tell it from a failed demo.
+pub(crate) const NO_SANDBOX: u8 = 7;
+/// And where there is no Cargo to check with.
+pub(crate) const NO_CARGO: u8 = 8;
+
+const TASK: &str = "The last page of results goes missing when it isn't full. Find out why and fix it.";
+const FILES: [(&str, &str); 5] = [
+    (".gitignore", "/target\n"),
+    ("Cargo.toml", include_str!("../demo/Cargo.toml.txt")),
+    ("Cargo.lock", include_str!("../demo/Cargo.lock.txt")),
+    ("AGENTS.md", include_str!("../demo/AGENTS.md.txt")),
+    ("src/lib.rs", include_str!("../demo/src/lib.rs.txt")),
+];
+const SCRIPT: &str = include_str!("../demo/script.json");
+
+pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, Failure> {
+    let paint = color::stderr();
+    let house = House::open(environment)?;
+    if let Err(error) = house.sandbox(&[])?.enforcement().await {
+        eprintln!("{} {error}", paint.red("no sandbox works here, so the demo would run nothing:"));
+        return Ok(NO_SANDBOX);
+    }
+    if !environment.has_program("cargo") {
+        eprintln!(
+            "{}",
+            paint.red("the demo's project is in Rust and there is no cargo on the PATH to check it with")
+        );
+        return Ok(NO_CARGO);
+    }
+    let place = Place::new(args.keep)?;
+    let root = std::fs::canonicalize(&place.path).context("the demo's project")?;
+    for (name, text) in FILES {
+        let path = root.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).context("the demo's project")?;
+        }
+        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    eprintln!(
+        "{}",
+        paint.bold("A demo of `jm run`. No model is asked: a script that ships with jm plays its part.")
+    );
+    eprintln!("Everything else is real: the edits, the checks, the sandbox, the session, the undo.");
+    eprintln!("  project: {}", root.display());
+    eprintln!("  task:    {TASK}\n");
+    let model = ScriptedModel::parse(SCRIPT).context("the demo's script")?;
+    let connected = Connected {
+        name: model.name(),
+        model: Arc::new(model),
+        price: Some(Price::FREE),
+        tool_calling: true,
+        secrets: Vec::new(),
+    };
+    let config = Config { mode: Some(Mode::Auto), ..Config::default() };
+    let wired = wire(environment, &root, &config, connected, Approver::Nobody, Checks::Found)?;
+    let report = drive(wired, TASK.to_owned(), Output::Text, false).await?;
+    eprintln!();
+    print(&report, Output::Text)?;
+    place.say_goodbye(&root);
+    Ok(report.exit_code)
+}
+
+/// The directory the demo works in: gone at the end unless it is to be kept.
+struct Place {
+    path: std::path::PathBuf,
+    keep: bool,
+}
+
+impl Place {
+    fn new(keep: bool) -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("jm-demo-{:08x}", fastrand::u32(..)));
+        std::fs::create_dir(&path).with_context(|| format!("creating {}", path.display()))?;
+        Ok(Self { path, keep })
+    }
+
+    fn say_goodbye(&self, root: &Path) {
+        if self.keep {
+            eprintln!("the project is in {}", root.display());
+        } else {
+            eprintln!("(the project was a temporary copy; `jm demo --keep` leaves it, to try the undo)");
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.keep {
+            // What is left of a temporary directory is the system's to sweep.
+            std::fs::remove_dir_all(&self.path).ok();
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `jm doctor`: what is installed, what the sandbox enforces here, which keys are set.
+
+use journeyman_agent::config::{Config, Environment};
+use journeyman_agent::providers;
+use serde_json::{Value, json};
+
+use crate::args::DoctorArgs;
+use crate::color;
+use crate::edge::{Failure, House};
+
+/// Programs that make a difference, and what each is for.
+const PROGRAMS: [(&str, &str); 13] = [
+    ("git", "version control"),
+    ("cargo", "checks of Rust projects"),
+    ("node", "checks of JavaScript projects"),
+    ("npm", "checks of JavaScript projects"),
+    ("python3", "checks of Python projects"),
+    ("pytest", "tests of Python projects"),
+    ("go", "checks of Go projects"),
+    ("make", "checks of Make projects"),
+    ("docker", "an optional sandbox"),
+    ("claude", "another agent"),
+    ("codex", "another agent"),
+    ("gemini", "another agent"),
+    ("opencode", "another agent"),
+];
+
+pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, Failure> {
+    let sandbox = sandbox(environment).await?;
+    let enforces = sandbox.get("error").is_none();
+    let programs: Vec<Value> = PROGRAMS
+        .iter()
+        .map(|(name, purpose)| json!({ "name": name, "installed": environment.has_program(name), "for": purpose }))
+        .collect();
+    let keys: Vec<Value> = providers(&Config::default())
+        .iter()
+        .map(|provider| {
+            // Names only: a key's value is nobody's business here.
+            let set: Vec<&String> =
+                provider.key_env.iter().filter(|name| environment.var(name).is_some()).collect();
+            json!({ "provider": provider.name, "variables": provider.key_env, "set": set, "local": provider.local })
+        })
+        .collect();
+    let state = state(environment);
+    let report = json!({
+        "version": env!("CARGO_PKG_VERSION"), "state": state, "sandbox": sandbox, "programs": programs, "keys": keys,
+    });
+    if args.json {
+        println!("{report}");
+    } else {
+        print(&report);
+    }
+    Ok(u8::from(!enforces || state.get("problem").is_some()))
+}
+
+/// Where sessions are kept, and whether they can be.
+fn state(environment: &Environment) -> Value {
+    let Some(dir) = environment.state_dir() else {
+        return json!({ "problem": "there is no place for sessions: set HOME or XDG_STATE_HOME" });
+    };
+    let probe = std::fs::create_dir_all(&dir).and_then(|()| {
+        let file = dir.join(format!(".probe-{}", std::process::id()));
+        std::fs::write(&file, b"")?;
+        std::fs::remove_file(&file)
+    });
+    match probe {
+        Ok(()) => json!({ "directory": dir.display().to_string() }),
+        Err(error) => json!({ "directory": dir.display().to_string(), "problem": error.to_string() }),
+    }
+}
+
+async fn sandbox(environment: &Environment) -> Result<Value, Failure> {
+    let house = House::open(environment)?;
+    Ok(match house.sandbox(&[])?.enforcement().await {
+        Ok(enforcement) => serde_json::to_value(&enforcement).unwrap_or_default(),
+        Err(error) => json!({ "error": error.to_string() }),
+    })
+}
+
+fn print(report: &Value) {
+    let paint = color::stdout();
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let yes = |value: &Value, key: &str| value.get(key).and_then(Value::as_bool).unwrap_or_default();
+    let list = |key: &str| report.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mark = |good: bool| if good { paint.green("✓") } else { paint.yellow("–") };
+
+    println!("{} {}", paint.bold("jm"), text(report, "version"));
+    let state = report.get("state").cloned().unwrap_or_default();
+    match state.get("problem").and_then(Value::as_str) {
+        Some(problem) => println!("{} sessions: {} {problem}", paint.red("✗"), text(&state, "directory")),
+        None => println!("{} sessions are kept in {}", mark(true), text(&state, "directory")),
+    }
+
+    println!("\n{}", paint.bold("sandbox"));
+    let sandbox = report.get("sandbox").cloned().unwrap_or_default();
+    match sandbox.get("error").and_then(Value::as_str) {
+        Some(error) => println!("{} {error}", paint.red("✗ commands are refused:")),
+        None => {
+            println!("  tier: {}", text(&sandbox, "tier"));
+            for (key, meaning) in [
+                ("writes_confined", "nothing outside the project can be changed"),
+                ("reads_confined", "the home directory and other projects can't be read"),
+                ("network_off", "no network"),
+                (
+                    "processes_confined",
+                    "no other process can be seen or signalled; nothing outlives the command",
+                ),
+                ("privileges_dropped", "no capability, and no way to gain one"),
+            ] {
+                println!("  {} {meaning}", mark(yes(&sandbox, key)));
+            }
+            for gap in sandbox.get("gaps").and_then(Value::as_array).into_iter().flatten() {
+                println!("  {} {}", paint.yellow("note:"), gap.as_str().unwrap_or_default());
+            }
+        }
+    }
+
+    println!("\n{}", paint.bold("programs"));
+    for program in list("programs") {
+        let installed = yes(&program, "installed");
+        let name = text(&program, "name");
+        println!("  {} {name:<9} {}", mark(installed), paint.dim(&text(&program, "for")));
+    }
+
+    println!("\n{}", paint.bold("keys (names only)"));
+    for key in list("keys") {
+        let names = |field: &str| {
+            let names = key.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
+            names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
+        };
+        let (set, provider) = (names("set"), text(&key, "provider"));
+        if yes(&key, "local") {
+            println!("  {} {provider:<11} needs none", mark(true));
+        } else if set.is_empty() {
+            println!(
+                "  {} {provider:<11} {}",
+                mark(false),
+                paint.dim(&format!("set {}", names("variables")))
+            );
+        } else {
+            println!("  {} {provider:<11} {set} is set", mark(true));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Where the outside comes in: environment, clock, directories, the runtime.
+
+use std::fmt;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, anyhow};
+use journeyman_agent::config::Environment;
+use journeyman_agent::{AgentError, ConfigError};
+use journeyman_protocol::{ContentHash, UnixMillis};
+use journeyman_sandbox::{Sandbox, SandboxSettings};
+use journeyman_store::{Blobs, SqliteStore};
+use journeyman_workspace::{Limits, Options, Workspace};
+
+/// Bytes of pre-images kept in all (decision 7: 4 GiB over every project).
+const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
+/// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
+const BLOCKING_THREADS: usize = 3;
+
+/// Why a command ended without a result of its own.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The user has to change something: exit code 2.
+    Usage(anyhow::Error),
+    /// Something failed: exit code 1.
+    Error(anyhow::Error),
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::Usage(anyhow!("{message}"))
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Error(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(error) | Self::Error(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Usage(error.into())
+    }
+}
+
+/// Reads the process's surroundings, once.
+pub(crate) fn environment() -> Result<Environment, Failure> {
+    let cwd = std::env::current_dir().context("the current directory can't be read; was it removed?")?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    Ok(Environment { vars: std::env::vars_os().collect(), home, cwd })
+}
+
+/// The system's clock.
+pub(crate) fn now() -> UnixMillis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Runs a command's future on one thread, and does not wait for what it leaves behind.
+pub(crate) fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()
+        .context("the runtime could not start")?;
+    let result = runtime.block_on(work);
+    // A terminal read can't be cancelled; the process ends without it.
+    runtime.shutdown_background();
+    result
+}
+
+/// The project's root: the directory given, or the current one, with symlinks resolved.
+pub(crate) fn root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = given.map_or_else(|| environment.cwd.clone(), |given| environment.cwd.join(given));
+    let root = std::fs::canonicalize(&path)
+        .map_err(|error| Failure::usage(format_args!("cannot work in {}: {error}", path.display())))?;
+    if root.is_dir() {
+        Ok(root)
+    } else {
+        Err(Failure::usage(format_args!("{} is not a directory", path.display())))
+    }
+}
+
+/// The directories and doors that every command shares.
+pub(crate) struct House {
+    pub(crate) state_dir: PathBuf,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) blobs: Arc<Blobs>,
+}
+
+impl House {
+    pub(crate) fn open(environment: &Environment) -> Result<Self, Failure> {
+        let state_dir = environment
+            .state_dir()
+            .ok_or_else(|| Failure::usage("there is no place for sessions: set HOME or XDG_STATE_HOME"))?;
+        let store = SqliteStore::open(&state_dir.join("sessions.db")).context("the session log")?;
+        let blobs = Blobs::open(&state_dir.join("blobs"), BLOB_QUOTA).context("the stored contents")?;
+        Ok(Self { state_dir, store: Arc::new(store), blobs: Arc::new(blobs) })
+    }
+
+    pub(crate) fn workspace(&self, root: &Path) -> Result<Workspace, Failure> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
+        let short = name.get(..16).unwrap_or(&name);
+        let options = Options {
+            state_dir: self.state_dir.join("projects").join(short),
+            blobs: Arc::clone(&self.blobs),
+            limits: Limits::default(),
+        };
+        Ok(Workspace::open(root, options).context("the project")?)
+    }
+
+    pub(crate) fn sandbox(&self, allow: &[String]) -> Result<Sandbox, Failure> {
+        let mut settings = SandboxSettings {
+            cache: Some(self.state_dir.join("sandbox-probe")),
+            ..SandboxSettings::default()
+        };
+        for name in allow {
+            let tier = serde_json::from_value(serde_json::Value::String(match name.as_str() {
+                "none" => "unconfined".to_owned(),
+                other => other.to_owned(),
+            }))
+            .map_err(|_| {
+                Failure::usage(format_args!(
+                    "sandbox.allow: «{name}» is not a sandbox; there are namespaces and none"
+                ))
+            })?;
+            settings.allow.push(tier);
+        }
+        Ok(Sandbox::new(settings))
+    }
+}

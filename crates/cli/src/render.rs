@@ -1,0 +1,192 @@
+//! Progress, on standard error, as a person follows it.
+
+use std::io::Write as _;
+
+use journeyman_protocol::{CallState, CheckOutcome, Event, Evidence};
+use journeyman_sandbox::clean;
+
+use crate::color::Paint;
+
+/// Lines of a finished tool's result that are shown.
+const PREVIEW_LINES: usize = 4;
+/// Characters of a shown line.
+const LINE_WIDTH: usize = 160;
+
+/// Where lines go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Stderr,
+    Stdout,
+    Nowhere,
+}
+
+/// Draws events as lines. Everything from outside is cleaned of control sequences first.
+pub(crate) struct Renderer {
+    paint: Paint,
+    stream: Stream,
+    mid_line: bool,
+    streamed: bool,
+}
+
+impl Renderer {
+    pub(crate) fn new(paint: Paint, quiet: bool) -> Self {
+        let stream = if quiet { Stream::Nowhere } else { Stream::Stderr };
+        Self { paint, stream, mid_line: false, streamed: false }
+    }
+
+    /// For `jm show`, where the events are the result.
+    pub(crate) fn to_stdout(paint: Paint) -> Self {
+        Self { paint, stream: Stream::Stdout, mid_line: false, streamed: false }
+    }
+
+    /// A line of our own.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.line(&self.paint.yellow(text));
+    }
+
+    /// Closes an open line.
+    pub(crate) fn end(&mut self) {
+        if self.mid_line {
+            self.write("\n");
+        }
+    }
+
+    pub(crate) fn show(&mut self, event: &Event) {
+        let paint = self.paint;
+        match event {
+            Event::RunStarted { model, mode, .. } => {
+                let head = paint.bold("journeyman");
+                self.line(&format!("{head}  {model}  mode {mode}"));
+            }
+            Event::ContextPacked { tokens, files_listed, instructions, files } => {
+                let names: Vec<String> = instructions.iter().chain(files).map(ToString::to_string).collect();
+                let with =
+                    if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
+                self.line(
+                    &paint.dim(&format!("context: about {tokens} tokens, {files_listed} files listed{with}")),
+                );
+            }
+            Event::TurnStarted { .. } => self.streamed = false,
+            Event::TextDelta { text, .. } => {
+                self.streamed = true;
+                self.text(&clean(text.as_bytes()));
+            }
+            Event::ThinkingDelta { text, .. } => {
+                let text = clean(text.as_bytes());
+                self.text(&paint.dim(&text));
+            }
+            Event::TurnFinished { text, .. } => {
+                if !self.streamed && !text.trim().is_empty() {
+                    self.text(&clean(text.as_bytes()));
+                }
+                self.end();
+            }
+            Event::Retry { attempt, of, wait_ms, reason } => {
+                let text = format!("{reason}; attempt {attempt} of {of} in {:.1} s", seconds(*wait_ms));
+                self.note(&clean(text.as_bytes()));
+            }
+            Event::ToolStart { summary, .. } => {
+                let summary = cut(&clean(summary.as_bytes()));
+                self.line(&format!("{} {summary}", paint.cyan("●")));
+            }
+            Event::ToolEnd { state, preview, .. } => self.tool_end(*state, preview),
+            Event::FileEdited { change, .. } => {
+                self.line(&format!("  {} {}", paint.green("✎"), change.path));
+            }
+            Event::VerifyStarted { checks, round } => {
+                let list = cut(&clean(checks.join(" · ").as_bytes()));
+                self.line(&format!("{} round {round}: {list}", paint.bold("verifying")));
+            }
+            Event::CheckStarted { command, .. } => {
+                self.line(&paint.dim(&format!("  $ {}", cut(&clean(command.as_bytes())))));
+            }
+            Event::CheckResult { evidence } => self.check(evidence),
+            Event::VerifyFinished { fed_back: true, .. } => {
+                self.line(&paint.yellow("  the failures go back to the model"));
+            }
+            Event::Warning { message } => self.note(&clean(message.as_bytes())),
+            Event::Error { message } => {
+                let text = format!("{} {}", paint.red("error:"), clean(message.as_bytes()));
+                self.line(&text);
+            }
+            _ => {}
+        }
+    }
+
+    fn tool_end(&mut self, state: CallState, preview: &str) {
+        let mark = match state {
+            CallState::Completed => return,
+            CallState::Denied => "denied",
+            CallState::Sealed => "cut off",
+            _ => "failed",
+        };
+        let text = clean(preview.as_bytes());
+        self.line(&format!("  {}", self.paint.red(mark)));
+        for line in text.lines().filter(|line| !line.trim().is_empty()).take(PREVIEW_LINES) {
+            self.line(&self.paint.dim(&format!("    {}", cut(line))));
+        }
+    }
+
+    fn check(&mut self, evidence: &Evidence) {
+        let paint = self.paint;
+        let took = format!("{:.1} s", seconds(evidence.duration_ms));
+        match &evidence.outcome {
+            CheckOutcome::Passed => {
+                self.line(&format!("  {} {} ({took})", paint.green("✓"), evidence.command));
+            }
+            CheckOutcome::Failed { reason, .. } => {
+                self.line(&format!("  {} {}: {reason} ({took})", paint.red("✗"), evidence.command));
+                for diagnostic in evidence.diagnostics.iter().take(PREVIEW_LINES) {
+                    let place = diagnostic.path.as_ref().map(|path| match diagnostic.line {
+                        Some(line) => format!("{path}:{line}: "),
+                        None => format!("{path}: "),
+                    });
+                    let text = format!("{}{}", place.unwrap_or_default(), diagnostic.message);
+                    self.line(&paint.dim(&format!("    {}", cut(&clean(text.as_bytes())))));
+                }
+            }
+            CheckOutcome::NotRun { reason } => {
+                self.line(&format!("  {} {}: not run: {reason}", paint.yellow("–"), evidence.command));
+            }
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.end();
+        self.write(text);
+        self.write("\n");
+    }
+
+    fn text(&mut self, text: &str) {
+        self.write(text);
+    }
+
+    fn write(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.mid_line = !text.ends_with('\n');
+        // Progress that nobody can see any more must not stop the work.
+        match self.stream {
+            Stream::Stderr => std::io::stderr().write_all(text.as_bytes()).ok(),
+            Stream::Stdout => std::io::stdout().write_all(text.as_bytes()).ok(),
+            Stream::Nowhere => None,
+        };
+    }
+}
+
+fn seconds(milliseconds: u64) -> f64 {
+    std::time::Duration::from_millis(milliseconds).as_secs_f64()
+}
+
+/// The first line of a text, bounded.
+fn cut(text: &str) -> String {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let more = lines.next().is_some();
+    match first.char_indices().nth(LINE_WIDTH) {
+        Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
+        None if more => format!("{first} …"),
+        None => first.to_owned(),
+    }
+}

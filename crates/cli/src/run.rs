@@ -1,0 +1,302 @@
+//! `jm run`: wiring a session and standing beside it until it ends.
+
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use journeyman_agent::config::{Config, Environment};
+use journeyman_agent::{
+    Answer, Approver, Cassette, Checks, Connected, Parts, RunSettings, SessionHandle, Subscription, connect,
+    start,
+};
+use journeyman_policy::Policy;
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{CallId, Event, Mode, Needs, RunReport, SessionId, Tokens};
+use journeyman_sandbox::{HostEnvironment, toolchains};
+use journeyman_tools::Registry;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+
+use crate::args::RunArgs;
+use crate::edge::{Failure, House, now, root};
+use crate::render::Renderer;
+use crate::{color, prompt, settings, summary};
+
+/// Largest task that is read, in bytes: more than any model's window.
+const MAX_TASK: u64 = 4 * 1024 * 1024;
+
+/// How the result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// For people.
+    Text,
+    /// One object at the end.
+    Json,
+    /// One event a line.
+    StreamJson,
+}
+
+/// Everything a run needs, wired.
+pub(crate) struct Wired {
+    pub(crate) parts: Parts,
+    pub(crate) settings: RunSettings,
+}
+
+pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, Failure> {
+    let root = root(environment, args.directory.as_deref())?;
+    let interactive = interactive(&args);
+    let config = settings::load(environment, &root, &args, interactive)?;
+    let cassette = Cassette { record: args.model.record.clone(), replay: args.model.replay.clone() };
+    let connected = connect(&config, environment, &cassette, Arc::new(now))?;
+    let task = task(environment, &args)?;
+    let approver = if interactive { Approver::Handle } else { Approver::Nobody };
+    let checks = match (args.no_check, &config.checks) {
+        (true, _) => Checks::Off,
+        (false, Some(commands)) => Checks::Custom(commands.clone()),
+        (false, None) => Checks::Found,
+    };
+    let wired = wire(environment, &root, &config, connected, approver, checks)?;
+    let output = match (args.json, args.stream_json) {
+        (true, _) => Output::Json,
+        (_, true) => Output::StreamJson,
+        _ => Output::Text,
+    };
+    let report = drive(wired, task, output, args.quiet).await?;
+    print(&report, output)?;
+    Ok(report.exit_code)
+}
+
+/// A person can be asked when they are at the terminal and didn't ask for output that a program reads.
+fn interactive(args: &RunArgs) -> bool {
+    let machine = args.json || args.stream_json || args.quiet;
+    !machine && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// The task's text. Standard input is only read when the task is `-`.
+fn task(environment: &Environment, args: &RunArgs) -> Result<String, Failure> {
+    let read = |mut from: Box<dyn std::io::Read>, what: &str| -> Result<String, Failure> {
+        let mut bytes = Vec::new();
+        from.by_ref()
+            .take(MAX_TASK + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::usage(format_args!("cannot read the task from {what}: {error}")))?;
+        if bytes.len() as u64 > MAX_TASK {
+            return Err(Failure::usage(format_args!("the task from {what} is longer than {MAX_TASK} bytes")));
+        }
+        String::from_utf8(bytes)
+            .map_err(|_| Failure::usage(format_args!("the task from {what} is not UTF-8 text")))
+    };
+    let text = match (&args.task, &args.file) {
+        (Some(dash), _) if dash == "-" => read(Box::new(std::io::stdin()), "standard input")?,
+        (Some(task), _) => task.clone(),
+        (None, Some(path)) => {
+            let path = environment.cwd.join(path);
+            let shown = path.display().to_string();
+            let file = std::fs::File::open(&path).map_err(|error| {
+                Failure::usage(format_args!("cannot read the task from {shown}: {error}"))
+            })?;
+            read(Box::new(file), &shown)?
+        }
+        (None, None) => String::new(),
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the task is empty; say what to do: jm run \"TASK\""));
+    }
+    Ok(text)
+}
+
+/// Puts the rooms together. Nothing is asked, run or written yet.
+pub(crate) fn wire(
+    environment: &Environment,
+    root: &Path,
+    config: &Config,
+    connected: Connected,
+    approver: Approver,
+    checks: Checks,
+) -> Result<Wired, Failure> {
+    let house = House::open(environment)?;
+    let workspace = house.workspace(root)?;
+    let sandbox = house.sandbox(&config.sandbox_allow)?;
+    let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
+    let tools = toolchains(&host, root);
+    let default_mode = if approver == Approver::Handle { Mode::Edit } else { Mode::Auto };
+    let settings = run_settings(config, &connected, approver, checks, default_mode)?;
+    let mut secrets = connected.secrets;
+    secrets.extend(config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned));
+    let programs = environment.clone();
+    let parts = Parts {
+        store: house.store,
+        model: connected.model,
+        workspace: Arc::new(workspace),
+        sandbox: Arc::new(sandbox),
+        toolchains: Arc::new(tools),
+        registry: Registry::rooted(root),
+        policy: Policy::default(),
+        redactor: Arc::new(Redactor::new(secrets)),
+        clock: Arc::new(now),
+        programs: Arc::new(move |name: &str| programs.has_program(name)),
+    };
+    Ok(Wired { parts, settings })
+}
+
+fn run_settings(
+    config: &Config,
+    connected: &Connected,
+    approver: Approver,
+    checks: Checks,
+    default_mode: Mode,
+) -> Result<RunSettings, Failure> {
+    if config.budget_usd.is_some() && connected.price.is_none() {
+        return Err(Failure::usage(format_args!(
+            "--budget needs the price of {name}, which isn't known; set providers.PROVIDER.models.\"NAME\".input and \
+             .output (US dollars for a million tokens) in your configuration",
+            name = connected.name
+        )));
+    }
+    let unconfined = config.sandbox_allow.iter().any(|name| name == "none");
+    let standard = RunSettings::default();
+    Ok(RunSettings {
+        mode: config.mode_or(default_mode),
+        approver,
+        max_turns: config.max_turns.unwrap_or(standard.max_turns),
+        max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
+        timeout: config.timeout.unwrap_or(standard.timeout),
+        budget_usd: config.budget_usd,
+        price: connected.price,
+        checks,
+        needs: if unconfined { Needs::NONE } else { Needs::ALL },
+        instructions: config.instructions.clone(),
+        tool_calling: connected.tool_calling,
+        temperature: config.temperature.map(narrow),
+        top_p: config.top_p.map(narrow),
+        thinking: journeyman_agent::thinking(config),
+        max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
+        context_budget: config
+            .context_tokens
+            .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),
+        today: summary::day(now()),
+        platform: standard.platform,
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "sampling settings have two digits")]
+fn narrow(number: f64) -> f32 {
+    number as f32
+}
+
+/// Starts the session and shows it until it ends.
+pub(crate) async fn drive(
+    wired: Wired,
+    task: String,
+    output: Output,
+    quiet: bool,
+) -> Result<Arc<RunReport>, Failure> {
+    let id = SessionId::new(now(), fastrand::u64(..));
+    let session = start(wired.parts, wired.settings, id);
+    let mut events = session.subscribe();
+    session.send(task).await?;
+    let mut renderer = Renderer::new(color::stderr(), quiet);
+    watch(&session, &mut events, &mut renderer, output).await?;
+    renderer.end();
+    Ok(session.finished().await?)
+}
+
+/// Shows events, passes questions on, and listens for Ctrl-C.
+async fn watch(
+    session: &SessionHandle,
+    events: &mut Subscription,
+    renderer: &mut Renderer,
+    output: Output,
+) -> Result<(), Failure> {
+    let mut interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
+    let mut terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+    let mut asked_to_stop = false;
+    let mut ending = std::pin::pin!(session.finished());
+    // A question is open beside the loop, so that Ctrl-C is heard while it waits.
+    let mut question = Question::default();
+    loop {
+        tokio::select! {
+            biased;
+            _ = interrupts.recv() => stop(session, renderer, &mut asked_to_stop),
+            _ = terminations.recv() => stop(session, renderer, &mut asked_to_stop),
+            (call, answer) = question.answered() => { session.decide(&call, answer); }
+            event = events.next() => {
+                let Some(envelope) = event? else { return Ok(()) };
+                if output == Output::StreamJson {
+                    line(&serde_json::to_string(&*envelope).context("an event")?)?;
+                }
+                renderer.show(&envelope.event);
+                match &envelope.event {
+                    Event::Done { .. } => return Ok(()),
+                    Event::PermissionRequired { call, summary, verdict, .. } => {
+                        renderer.end();
+                        question = Question::ask(call.clone(), summary.clone(), verdict.clone());
+                    }
+                    _ => {}
+                }
+            }
+            // A log that refuses its last entries never shows them; the report still comes.
+            ended = &mut ending => { ended?; return Ok(()) }
+        }
+    }
+}
+
+/// The first Ctrl-C stops cleanly, the second at once: the kernel then ends what ran in the sandbox.
+fn stop(session: &SessionHandle, renderer: &mut Renderer, asked: &mut bool) {
+    if *asked {
+        std::process::exit(130);
+    }
+    *asked = true;
+    renderer.note("stopping… (Ctrl-C again stops at once)");
+    session.interrupt();
+}
+
+/// A question that a person is looking at.
+#[derive(Default)]
+struct Question(Option<(CallId, JoinHandle<std::io::Result<Answer>>)>);
+
+impl Question {
+    fn ask(call: CallId, summary: String, verdict: journeyman_protocol::Verdict) -> Self {
+        let asked =
+            tokio::task::spawn_blocking(move || prompt::permission(color::stderr(), &summary, &verdict));
+        Self(Some((call, asked)))
+    }
+
+    /// The answer; pending for ever while nothing is asked. Safe to drop and call again.
+    async fn answered(&mut self) -> (CallId, Answer) {
+        let Some((call, asked)) = &mut self.0 else { return std::future::pending().await };
+        let answer = match asked.await {
+            Ok(Ok(answer)) => answer,
+            _ => Answer::Deny { note: Some("the terminal could not be read".to_owned()) },
+        };
+        let call = call.clone();
+        self.0 = None;
+        (call, answer)
+    }
+}
+
+/// Prints the result.
+pub(crate) fn print(report: &RunReport, output: Output) -> Result<(), Failure> {
+    match output {
+        Output::Text => {
+            let text = summary::text(report, color::stdout());
+            write(&text)
+        }
+        Output::Json => line(&serde_json::to_string(report).context("the report")?),
+        Output::StreamJson => Ok(()),
+    }
+}
+
+fn line(text: &str) -> Result<(), Failure> {
+    write(&format!("{text}\n"))
+}
+
+/// Writes to standard output; a reader that went away is not an error worth a panic.
+fn write(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other.context("standard output")?),
+    }
+}

@@ -1,0 +1,167 @@
+//! The result of a run, for people.
+
+use std::fmt::Write as _;
+
+use journeyman_protocol::{CheckOutcome, FileChangeKind, Outcome, RunReport, UnixMillis, Usage};
+use journeyman_sandbox::clean;
+
+use crate::color::Paint;
+
+/// The diff, what was run and with what result, tokens and cost, how to undo.
+pub(crate) fn text(report: &RunReport, paint: Paint) -> String {
+    let mut out = String::new();
+    if report.changes.is_empty() && !report.text.trim().is_empty() {
+        push(&mut out, clean(report.text.trim().as_bytes()).as_str());
+        push(&mut out, "");
+    }
+    if !report.diff.is_empty() {
+        for line in clean(report.diff.as_bytes()).lines() {
+            push(&mut out, &colored(line, paint));
+        }
+        push(&mut out, "");
+    }
+    for change in report.changes.iter().filter(|_| report.diff.is_empty()) {
+        let kind = match change.kind {
+            FileChangeKind::Added => "added",
+            FileChangeKind::Modified => "modified",
+            FileChangeKind::Deleted => "deleted",
+        };
+        push(&mut out, &format!("{kind} {}", change.path));
+    }
+    for evidence in &report.evidence {
+        let took = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
+        let result = match &evidence.outcome {
+            CheckOutcome::Passed => paint.green("passed"),
+            CheckOutcome::Failed { reason, .. } => paint.red(&format!("failed ({reason})")),
+            CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({reason})")),
+        };
+        push(
+            &mut out,
+            &format!("{}: {} — {result} in {took:.1} s", evidence.kind, clean(evidence.command.as_bytes())),
+        );
+    }
+    let summary = clean(report.summary.as_bytes());
+    let head = match report.outcome {
+        Outcome::Verified => paint.green(&summary),
+        Outcome::Unverified | Outcome::Limit => paint.yellow(&summary),
+        _ => paint.red(&summary),
+    };
+    push(&mut out, &paint.bold(&head));
+    push(
+        &mut out,
+        &format!(
+            "{} · {} · session {}",
+            turns(report),
+            tokens(&report.usage, report.cost_usd),
+            report.session
+        ),
+    );
+    if let Some(undo) = &report.undo {
+        push(&mut out, &format!("take it back with: {undo}"));
+    }
+    out
+}
+
+fn push(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
+}
+
+fn colored(line: &str, paint: Paint) -> String {
+    match line.as_bytes().first() {
+        _ if line.starts_with("+++") || line.starts_with("---") || line.starts_with("diff ") => {
+            paint.bold(line)
+        }
+        Some(b'+') => paint.green(line),
+        Some(b'-') => paint.red(line),
+        Some(b'@') => paint.cyan(line),
+        _ => line.to_owned(),
+    }
+}
+
+fn turns(report: &RunReport) -> String {
+    let mut text = format!("{} turn{}", report.turns, if report.turns == 1 { "" } else { "s" });
+    if report.iterations > 0 {
+        // Writing to a string can't fail.
+        write!(
+            text,
+            ", {} round{} of feedback",
+            report.iterations,
+            if report.iterations == 1 { "" } else { "s" }
+        )
+        .ok();
+    }
+    text
+}
+
+/// Tokens and cost, as `1,234 in (1,000 cached), 56 out, $0.0123`.
+pub(crate) fn tokens(usage: &Usage, cost: Option<f64>) -> String {
+    let cached = match usage.cache_read.0 {
+        0 => String::new(),
+        read => format!(" ({} cached)", grouped(read)),
+    };
+    let cost = cost.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
+    format!("{} tokens in{cached}, {} out, {cost}", grouped(usage.all_input().0), grouped(usage.output.0))
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The day of a time as `2026-01-31`, in UTC. The algorithm is Howard Hinnant's `civil_from_days`.
+pub(crate) fn day(at: UnixMillis) -> String {
+    let days = i64::try_from(at.0 / 86_400_000).unwrap_or_default() + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The minute of a time as `2026-01-31 12:34`, in UTC.
+pub(crate) fn minute(at: UnixMillis) -> String {
+    let minutes = at.0 / 60_000 % 1_440;
+    format!("{} {:02}:{:02}", day(at), minutes / 60, minutes % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use journeyman_protocol::Tokens;
+
+    #[test]
+    fn days() {
+        for (ms, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400_000, "2000-02-29"),
+            (1_767_225_599_000, "2025-12-31"),
+            (1_767_225_600_000, "2026-01-01"),
+        ] {
+            assert_eq!(day(UnixMillis(ms)), expected);
+        }
+    }
+
+    #[test]
+    fn tokens_are_grouped_and_the_cost_is_honest() {
+        let usage = Usage {
+            input: Tokens(1_234_567),
+            cache_read: Tokens(1_000),
+            output: Tokens(12),
+            ..Usage::default()
+        };
+        assert_eq!(tokens(&usage, None), "1,235,567 tokens in (1,000 cached), 12 out, cost unknown");
+        assert_eq!(tokens(&Usage::default(), Some(0.5)), "0 tokens in, 0 out, $0.5000");
+    }
+}
