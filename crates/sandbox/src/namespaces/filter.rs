@@ -74,8 +74,9 @@ const DENIED: &[libc::c_long] = &[
 const MISSING: &[libc::c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-// <linux/filter.h>: load a word, jump, mask, return.
+// <linux/filter.h>: load a word, jump, return.
 const LOAD: u16 = 0x20;
+const ALWAYS: u16 = 0x05;
 const EQUAL: u16 = 0x15;
 const AT_LEAST: u16 = 0x35;
 const ANY_BIT: u16 = 0x45;
@@ -88,6 +89,10 @@ const ARGUMENT_0: u32 = 16;
 const ARGUMENT_1: u32 = 24;
 const ARGUMENT_2: u32 = 32;
 
+// <asm-generic/ioctls.h>: type into a terminal, and Linux's console commands, which can do the same.
+const TIOCSTI: u32 = 0x5412;
+const TIOCLINUX: u32 = 0x541c;
+
 const ALLOW: u32 = 0x7fff_0000;
 
 /// `SECCOMP_RET_ERRNO`.
@@ -95,13 +100,20 @@ const fn fail(errno: libc::c_int) -> u32 {
     0x0005_0000 | errno.cast_unsigned()
 }
 
-struct Program(Vec<u8>);
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Instruction {
+    code: u16,
+    then: u8,
+    otherwise: u8,
+    value: u32,
+}
+
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Program(Vec<Instruction>);
 
 impl Program {
     fn put(&mut self, code: u16, value: u32, then: u8, otherwise: u8) {
-        self.0.extend_from_slice(&code.to_ne_bytes());
-        self.0.extend_from_slice(&[then, otherwise]);
-        self.0.extend_from_slice(&value.to_ne_bytes());
+        self.0.push(Instruction { code, then, otherwise, value });
     }
 
     fn load(&mut self, offset: u32) {
@@ -112,71 +124,105 @@ impl Program {
         self.put(RETURN, action, 0, 0);
     }
 
-    /// If the loaded word is the value, ends with `action`.
+    /// If the loaded word passes the test, ends with `action`.
     fn finish_if(&mut self, test: u16, value: u32, action: u32) {
         self.put(test, value, 0, 1);
         self.finish(action);
     }
 
-    /// If the call has this number, runs `block` (which must end), else goes on after it.
-    fn on_call(&mut self, number: libc::c_long, block: impl FnOnce(&mut Self)) {
-        let mut body = Self(Vec::new());
-        block(&mut body);
-        let skip = u8::try_from(body.0.len() / 8).unwrap_or(u8::MAX);
-        self.put(EQUAL, call(number), 0, skip);
-        self.0.append(&mut body.0);
+    fn bytes(&self) -> Vec<u8> {
+        let encode = |instruction: &Instruction| {
+            let ([a, b], [c, d, e, f]) = (instruction.code.to_ne_bytes(), instruction.value.to_ne_bytes());
+            [a, b, instruction.then, instruction.otherwise, c, d, e, f]
+        };
+        self.0.iter().flat_map(encode).collect()
     }
-}
-
-fn call(number: libc::c_long) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// The filter's bytes, or `None` on an architecture it isn't written for.
 pub(super) fn build() -> Option<Vec<u8>> {
     let architecture = ARCHITECTURE?;
-    let mut program = Program(Vec::with_capacity(1024));
+    let mut program = Program::default();
     program.load(ARCH);
     program.put(EQUAL, architecture, 1, 0);
     // Foreign ABIs (32-bit programs) would need a list of their own.
     program.finish(fail(libc::ENOSYS));
     program.load(NUMBER);
-    program.finish_if(AT_LEAST, X32, fail(libc::ENOSYS));
-    for (list, errno) in [(DENIED, libc::EPERM), (MISSING, libc::ENOSYS)] {
-        // Each comparison jumps to the one return after the list; 255 are possible.
-        let mut left = u8::try_from(list.len()).unwrap_or(u8::MAX);
-        for number in list {
-            left -= 1;
-            program.put(EQUAL, call(*number), left, u8::from(left == 0));
+    program.0.append(&mut decide(&ranges()).0);
+    Some(program.bytes())
+}
+
+/// From which call number on which block applies, until the next.
+fn ranges() -> Vec<(u32, Program)> {
+    let block = |write: fn(&mut Program)| {
+        let mut block = Program::default();
+        write(&mut block);
+        block
+    };
+    let allow = block(|block| block.finish(ALLOW));
+    let mut special: Vec<(u32, Program)> = Vec::with_capacity(DENIED.len() + 16);
+    let mut on = |number: libc::c_long, block: Program| {
+        special.extend(u32::try_from(number).map(|number| (number, block)))
+    };
+    DENIED.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::EPERM)))));
+    MISSING.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
+    on(libc::SYS_clone, block(|block| namespaces(block, NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned())));
+    on(libc::SYS_unshare, block(|block| namespaces(block, NAMESPACE_FLAGS)));
+    on(libc::SYS_ioctl, block(terminals));
+    on(libc::SYS_socketpair, block(pairs));
+    on(libc::SYS_socket, block(sockets));
+    special.sort_unstable_by_key(|(number, _)| *number);
+    let mut ranges = vec![(0, allow.clone())];
+    for (number, block) in special {
+        // A neighbour's end that lies here gives way to this call.
+        ranges.retain(|(from, _)| *from != number);
+        ranges.push((number, block));
+        ranges.push((number + 1, allow.clone()));
+    }
+    ranges.push((X32, block(|block| block.finish(fail(libc::ENOSYS)))));
+    ranges.dedup_by(|later, earlier| later.1 == earlier.1);
+    ranges
+}
+
+/// A tree of comparisons. The kernel runs the filter once for each call number when it is installed, so a
+/// list of comparisons would cost a tenth of a millisecond a command.
+fn decide(ranges: &[(u32, Program)]) -> Program {
+    let (low, high) = ranges.split_at(ranges.len() / 2);
+    let (Some(_), Some((border, _))) = (low.first(), high.first()) else {
+        return high.first().map(|(_, block)| block.clone()).unwrap_or_default();
+    };
+    let (mut low, mut high) = (decide(low), decide(high));
+    let mut program = Program::default();
+    match u8::try_from(low.0.len()) {
+        Ok(distance) => program.put(AT_LEAST, *border, distance, 0),
+        // Conditional jumps reach 255 instructions.
+        Err(_) => {
+            program.put(AT_LEAST, *border, 0, 1);
+            program.put(ALWAYS, u32::try_from(low.0.len()).unwrap_or(u32::MAX), 0, 0);
         }
-        program.finish(fail(errno));
     }
-    for number in [libc::SYS_clone, libc::SYS_unshare] {
-        program.on_call(number, |block| {
-            block.load(ARGUMENT_0);
-            block.finish_if(
-                ANY_BIT,
-                NAMESPACE_FLAGS & !if number == libc::SYS_clone { 0x80 } else { 0 },
-                fail(libc::EPERM),
-            );
-            block.finish(ALLOW);
-        });
-    }
-    program.on_call(libc::SYS_ioctl, |block| {
-        block.load(ARGUMENT_1);
-        // Typing into a terminal, its mouse selection included.
-        block.finish_if(EQUAL, 0x5412, fail(libc::EPERM));
-        block.finish_if(EQUAL, 0x541c, fail(libc::EPERM));
-        block.finish(ALLOW);
-    });
-    program.on_call(libc::SYS_socketpair, |block| {
-        block.load(ARGUMENT_0);
-        block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW);
-        block.finish(fail(libc::EAFNOSUPPORT));
-    });
-    program.on_call(libc::SYS_socket, sockets);
-    program.finish(ALLOW);
-    Some(program.0)
+    program.0.append(&mut low.0);
+    program.0.append(&mut high.0);
+    program
+}
+
+fn namespaces(block: &mut Program, flags: u32) {
+    block.load(ARGUMENT_0);
+    block.finish_if(ANY_BIT, flags, fail(libc::EPERM));
+    block.finish(ALLOW);
+}
+
+fn terminals(block: &mut Program) {
+    block.load(ARGUMENT_1);
+    block.finish_if(EQUAL, TIOCSTI, fail(libc::EPERM));
+    block.finish_if(EQUAL, TIOCLINUX, fail(libc::EPERM));
+    block.finish(ALLOW);
+}
+
+fn pairs(block: &mut Program) {
+    block.load(ARGUMENT_0);
+    block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW);
+    block.finish(fail(libc::EAFNOSUPPORT));
 }
 
 /// Unix, IPv4 and IPv6; of netlink only the routes, which `getifaddrs` reads.
@@ -185,16 +231,100 @@ fn sockets(block: &mut Program) {
     block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW);
     block.put(EQUAL, libc::AF_NETLINK.cast_unsigned(), 0, 3);
     block.load(ARGUMENT_2);
-    block.finish_if(EQUAL, 0, ALLOW);
-    // Falls through to the load below with netlink of another protocol: neither family matches.
+    block.finish_if(EQUAL, libc::NETLINK_ROUTE.cast_unsigned(), ALLOW);
+    // Netlink of another protocol matches neither family below.
     block.load(ARGUMENT_0);
     block.put(EQUAL, libc::AF_INET.cast_unsigned(), 2, 0);
     block.put(EQUAL, libc::AF_INET6.cast_unsigned(), 1, 0);
     block.finish(fail(libc::EAFNOSUPPORT));
     block.load(ARGUMENT_2);
-    // SCTP, raw and MPTCP: kernel code that builds and tests don't need.
-    for protocol in [132, 255, 262] {
-        block.finish_if(EQUAL, protocol, fail(libc::EPROTONOSUPPORT));
+    // Kernel code that builds and tests don't need.
+    for protocol in [libc::IPPROTO_SCTP, libc::IPPROTO_RAW, libc::IPPROTO_MPTCP] {
+        block.finish_if(EQUAL, protocol.cast_unsigned(), fail(libc::EPROTONOSUPPORT));
     }
     block.finish(ALLOW);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the filter as the kernel would, on one call.
+    fn verdict(arch: u32, number: i64, arguments: [u64; 3]) -> u32 {
+        let bytes = build().unwrap();
+        let mut data = Vec::new();
+        data.extend(u32::try_from(number).unwrap().to_le_bytes());
+        data.extend(arch.to_le_bytes());
+        data.extend(0u64.to_le_bytes());
+        arguments.iter().for_each(|argument| data.extend(argument.to_le_bytes()));
+        let (mut word, mut at) = (0, 0);
+        loop {
+            let [a, b, then, otherwise, k @ ..]: [u8; 8] = bytes[at * 8..at * 8 + 8].try_into().unwrap();
+            let (code, value) = (u16::from_ne_bytes([a, b]), u32::from_ne_bytes(k));
+            let jump = |holds: bool| usize::from(if holds { then } else { otherwise });
+            at += 1;
+            match code {
+                LOAD => {
+                    word = u32::from_le_bytes(data[value as usize..value as usize + 4].try_into().unwrap())
+                }
+                ALWAYS => at += value as usize,
+                EQUAL => at += jump(word == value),
+                AT_LEAST => at += jump(word >= value),
+                ANY_BIT => at += jump(word & value != 0),
+                RETURN => return value,
+                other => panic!("no such instruction: {other:#x}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_call_has_the_verdict_of_its_list() {
+        let arch = ARCHITECTURE.unwrap();
+        let judged =
+            [libc::SYS_clone, libc::SYS_unshare, libc::SYS_ioctl, libc::SYS_socket, libc::SYS_socketpair];
+        for number in (0..600).filter(|number| !judged.contains(number)) {
+            let expected = if DENIED.contains(&number) {
+                fail(libc::EPERM)
+            } else if MISSING.contains(&number) {
+                fail(libc::ENOSYS)
+            } else {
+                ALLOW
+            };
+            assert_eq!(verdict(arch, number, [0; 3]), expected, "call {number}");
+        }
+        assert_eq!(verdict(arch, 0x4000_0000 + 39, [0; 3]), fail(libc::ENOSYS));
+        assert_eq!(verdict(arch ^ 1, 1, [0; 3]), fail(libc::ENOSYS));
+    }
+
+    #[test]
+    fn arguments_are_judged() {
+        let arch = ARCHITECTURE.unwrap();
+        let (perm, family, protocol) =
+            (fail(libc::EPERM), fail(libc::EAFNOSUPPORT), fail(libc::EPROTONOSUPPORT));
+        let cases: &[(libc::c_long, [u64; 3], u32)] = &[
+            (libc::SYS_clone, [0x0001_1200 | 17, 0, 0], ALLOW),
+            (libc::SYS_clone, [0x1000_0000 | 17, 0, 0], perm),
+            (libc::SYS_unshare, [0x0002_0000, 0, 0], perm),
+            (libc::SYS_unshare, [0x80, 0, 0], perm),
+            (libc::SYS_unshare, [0x400, 0, 0], ALLOW),
+            (libc::SYS_ioctl, [0, 0x5412, 0], perm),
+            (libc::SYS_ioctl, [0, 0xffff_ffff_0000_5412, 0], perm),
+            (libc::SYS_ioctl, [0, 0x5401, 0], ALLOW),
+            (libc::SYS_socketpair, [1, 1, 0], ALLOW),
+            (libc::SYS_socketpair, [16, 1, 0], family),
+            (libc::SYS_socket, [1, 1, 0], ALLOW),
+            (libc::SYS_socket, [2, 1, 6], ALLOW),
+            (libc::SYS_socket, [10, 2, 17], ALLOW),
+            (libc::SYS_socket, [2, 1, 262], protocol),
+            (libc::SYS_socket, [2, 3, 255], protocol),
+            (libc::SYS_socket, [10, 1, 132], protocol),
+            (libc::SYS_socket, [16, 3, 0], ALLOW),
+            (libc::SYS_socket, [16, 3, 12], family),
+            (libc::SYS_socket, [17, 3, 0], family),
+            (libc::SYS_socket, [40, 1, 0], family),
+        ];
+        for (number, arguments, expected) in cases {
+            assert_eq!(verdict(arch, *number, *arguments), *expected, "{number} {arguments:x?}");
+        }
+    }
 }

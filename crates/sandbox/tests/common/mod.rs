@@ -17,31 +17,31 @@ use tokio_util::sync::CancellationToken;
 const NOBODY: u32 = 65534;
 const HELPER_VARIABLE: &str = "JM_TEST_HELPER";
 
-pub fn helper() -> PathBuf {
+pub(crate) fn helper() -> PathBuf {
     std::env::var_os(HELPER_VARIABLE)
         .map_or_else(|| env!("CARGO_BIN_EXE_jm-sandbox-helper").into(), PathBuf::from)
 }
 
-pub fn settings() -> SandboxSettings {
+pub(crate) fn settings() -> SandboxSettings {
     SandboxSettings { helper: Some(helper()), ..SandboxSettings::default() }
 }
 
-pub fn sandbox() -> Sandbox {
+pub(crate) fn sandbox() -> Sandbox {
     Sandbox::new(settings())
 }
 
-pub fn host() -> HostEnvironment {
+pub(crate) fn host() -> HostEnvironment {
     let vars: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let home = vars.get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
     HostEnvironment { vars, home }
 }
 
-pub fn host_toolchains(root: &Path) -> Toolchains {
+pub(crate) fn host_toolchains(root: &Path) -> Toolchains {
     toolchains(&host(), root)
 }
 
 /// A project with a protected `.git` and a file to read.
-pub fn project() -> tempfile::TempDir {
+pub(crate) fn project() -> tempfile::TempDir {
     let directory = tempfile::Builder::new().prefix("jm-sandbox-").tempdir().unwrap();
     std::fs::create_dir_all(directory.path().join(".git/hooks")).unwrap();
     std::fs::write(directory.path().join(".git/config"), "[core]\n").unwrap();
@@ -50,18 +50,18 @@ pub fn project() -> tempfile::TempDir {
 }
 
 /// Runs to the end on a runtime of its own.
-pub fn run(request: Request) -> Completed {
+pub(crate) fn run(request: Request) -> Completed {
     block_on(async {
         sandbox().spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
     })
 }
 
-pub fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 /// Whether a tool is there; if not, says so, or fails where nothing may be skipped.
-pub fn has(tool: &str) -> bool {
+pub(crate) fn has(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = tool.starts_with('/') && Path::new(tool).exists()
         || std::env::split_paths(&path).any(|directory| directory.join(tool).is_file());
@@ -69,14 +69,14 @@ pub fn has(tool: &str) -> bool {
 }
 
 /// Says that a test is skipped; never returns true.
-pub fn skip(reason: &str) -> bool {
+pub(crate) fn skip(reason: &str) -> bool {
     assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "JM_REQUIRE_ALL is set, and {reason}");
     println!("skipped: {reason}");
     false
 }
 
 /// Waits until a condition holds; panics if it doesn't in ten seconds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(10), "{what} didn't happen");
@@ -85,7 +85,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// How many processes of the machine have `marker` in their command line.
-pub fn alive(marker: &str) -> usize {
+pub(crate) fn alive(marker: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let has_marker = |pid: &Path| {
         std::fs::read(pid.join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(marker))
@@ -94,7 +94,7 @@ pub fn alive(marker: &str) -> usize {
 }
 
 /// Runs every other test of this binary again as `nobody`. Does nothing when it is run so itself.
-pub fn again_unprivileged() {
+pub(crate) fn again_unprivileged() {
     if std::env::var_os(HELPER_VARIABLE).is_some() {
         return;
     }
