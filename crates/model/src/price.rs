@@ -33,21 +33,40 @@ impl Price {
     }
 }
 
-/// List prices as the providers published them, last looked at in December 2025: provider, model, and
-/// dollars per million tokens of input, output, cache read and cache write. Of models whose price grows
-/// with the length of the request, the price of the shorter one. A price in the configuration comes
-/// first; batch, flex and negotiated prices are for there.
+/// List prices: provider, model, and dollars per million tokens of input, output, cache read and cache
+/// write (for five minutes, where the time counts). Of models whose price grows with the length of the
+/// request, the price of the shorter one.
+///
+/// Prices change, and nothing here is fetched. Anthropic's are those of its model pages in October 2026;
+/// the others were published between mid-2025 and mid-2026 and may have fallen since. A model that is
+/// missing has no price rather than a guessed one. A price in the configuration comes first; batch, flex
+/// and negotiated prices are for there.
 const PRICES: &[(&str, &str, [f64; 4])] = &[
+    ("anthropic", "claude-fable-5-1", [10.0, 50.0, 0.25, 12.5]),
+    ("anthropic", "claude-opus-5-5", [4.0, 20.0, 0.2, 5.0]),
+    ("anthropic", "claude-opus-5", [5.0, 25.0, 0.5, 6.25]),
+    ("anthropic", "claude-opus-4-8", [5.0, 25.0, 0.5, 6.25]),
+    ("anthropic", "claude-opus-4-7", [5.0, 25.0, 0.5, 6.25]),
+    ("anthropic", "claude-opus-4-6", [5.0, 25.0, 0.5, 6.25]),
     ("anthropic", "claude-opus-4-5", [5.0, 25.0, 0.5, 6.25]),
     ("anthropic", "claude-opus-4-1", [15.0, 75.0, 1.5, 18.75]),
     ("anthropic", "claude-opus-4-0", [15.0, 75.0, 1.5, 18.75]),
     ("anthropic", "claude-opus-4", [15.0, 75.0, 1.5, 18.75]),
+    ("anthropic", "claude-sonnet-5-5", [2.0, 10.0, 0.1, 2.5]),
+    ("anthropic", "claude-sonnet-5", [2.0, 10.0, 0.2, 2.5]),
+    ("anthropic", "claude-sonnet-4-6", [3.0, 15.0, 0.3, 3.75]),
     ("anthropic", "claude-sonnet-4-5", [3.0, 15.0, 0.3, 3.75]),
     ("anthropic", "claude-sonnet-4-0", [3.0, 15.0, 0.3, 3.75]),
     ("anthropic", "claude-sonnet-4", [3.0, 15.0, 0.3, 3.75]),
+    ("anthropic", "claude-haiku-5-5", [0.1, 0.5, 0.01, 0.125]),
     ("anthropic", "claude-haiku-4-5", [1.0, 5.0, 0.1, 1.25]),
     ("anthropic", "claude-3-7-sonnet", [3.0, 15.0, 0.3, 3.75]),
     ("anthropic", "claude-3-5-haiku", [0.8, 4.0, 0.08, 1.0]),
+    ("openai", "gpt-5.5", [5.0, 30.0, 0.5, 5.0]),
+    ("openai", "gpt-5.4", [2.5, 15.0, 0.25, 2.5]),
+    ("openai", "gpt-5.4-mini", [0.75, 4.5, 0.075, 0.75]),
+    ("openai", "gpt-5.3-codex", [1.75, 14.0, 0.175, 1.75]),
+    ("openai", "gpt-5.2-codex", [1.75, 14.0, 0.175, 1.75]),
     ("openai", "gpt-5.2", [1.75, 14.0, 0.175, 1.75]),
     ("openai", "gpt-5.1", [1.25, 10.0, 0.125, 1.25]),
     ("openai", "gpt-5.1-codex", [1.25, 10.0, 0.125, 1.25]),
@@ -148,6 +167,8 @@ mod tests {
             ("anthropic", "claude-sonnet-4-5-20250929", Some(3.0)),
             ("anthropic", "claude-opus-4-20250514", Some(15.0)),
             ("anthropic", "claude-opus-4-5", Some(5.0)),
+            ("anthropic", "claude-opus-5-5", Some(4.0)),
+            ("anthropic", "claude-opus-5-9", None),
             ("anthropic", "claude-opus-4-5@20251101", Some(5.0)),
             ("anthropic", "claude-3-5-haiku-latest", Some(0.8)),
             ("openai", "gpt-5", Some(1.25)),

@@ -64,8 +64,7 @@ impl Provider {
     }
 }
 
-/// Hosted providers: name, protocol, base URL and the variables of the key, as each one's own
-/// documentation names them.
+/// Hosted providers: name, protocol, base URL and the variables of the key that their own tools read.
 const HOSTED: &[(&str, Wire, &str, &[&str])] = &[
     ("anthropic", Wire::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"]),
     ("openai", Wire::Responses, "https://api.openai.com/v1", &["OPENAI_API_KEY"]),
