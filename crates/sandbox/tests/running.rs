@@ -245,7 +245,8 @@ fn hostile_requests_are_refused() {
     let root = project.path();
     std::os::unix::fs::symlink("/", root.join("out")).unwrap();
     let home = |request: &mut Request, home: &Path| drop(request.env.insert("HOME".into(), home.into()));
-    let cases: Vec<(&str, Box<dyn Fn(&mut Request)>, &str)> = vec![
+    type Change = Box<dyn Fn(&mut Request)>;
+    let cases: Vec<(&str, Change, &str)> = vec![
         ("the root directory", Box::new(|r| r.root = "/".into()), "system directory"),
         ("a system directory", Box::new(|r| r.root = "/usr".into()), "system directory"),
         ("a relative root", Box::new(|r| r.root = "here".into()), "absolute"),

@@ -212,6 +212,8 @@ impl Init<'_> {
         if self.policy.canary.is_some() {
             say(self.control, Note::Canaries { escaped: escaped.get() });
         }
+        // The output ends when its last writer does, and that isn't this process.
+        sys::close_standard();
         self.supervise(pid, &children).at(Stage::Supervise)
     }
 
@@ -246,12 +248,7 @@ impl Init<'_> {
                 if pid != command {
                     continue;
                 }
-                if let Some(code) = status.exit_status() {
-                    say(self.control, Note::Exited { code });
-                } else if let Some(signal) = status.terminating_signal() {
-                    say(self.control, Note::Signaled { signal });
-                }
-                return Ok(());
+                return self.end(status);
             }
             let mut ready =
                 [PollFd::new(children, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
@@ -268,6 +265,31 @@ impl Init<'_> {
                 rustix::io::read(children, &mut [0; 128]).ok();
             }
         }
+    }
+}
+
+impl Init<'_> {
+    /// Kills what is left and tells how the command ended. The agent needn't wait for the kernel to take the
+    /// namespaces apart, which it does when this process ends.
+    fn end(&self, command: rustix::process::WaitStatus) -> Result<(), Errno> {
+        match rustix::process::kill_process_group(Pid::INIT, rustix::process::Signal::KILL) {
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(errno) => return Err(errno),
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::empty()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::CHILD) => break,
+                Err(errno) => return Err(errno),
+            }
+        }
+        let usage = sys::usage_so_far();
+        if let Some(code) = command.exit_status() {
+            say(self.control, Note::Exited { code, usage });
+        } else if let Some(signal) = command.terminating_signal() {
+            say(self.control, Note::Signaled { signal, usage });
+        }
+        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::wire::Usage;
 use crate::run::ResourceUsage;
 
 /// Enough for the set-up, whose deepest calls need a few kilobytes; untouched pages cost nothing.
@@ -124,6 +125,12 @@ pub(super) fn close_from(first: u32) -> Result<(), Errno> {
     check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) }).map(drop)
 }
 
+/// Closes standard input, output and error of this process.
+pub(super) fn close_standard() {
+    // SAFETY: no value owns the three; whatever writes to them later gets an error, which nothing here does.
+    unsafe { libc::syscall(libc::SYS_close_range, 0u32, 2u32, 0u32) };
+}
+
 /// `mount_setattr`: adds attributes to a mount, or with `recursive` to it and all beneath it.
 pub(super) fn mount_attributes(
     mount: impl AsFd,
@@ -218,13 +225,44 @@ pub(super) fn reap(pid: Pid, wait: bool) -> Option<ResourceUsage> {
     if reaped <= 0 {
         return None;
     }
-    let time = |value: libc::timeval| {
-        Duration::new(value.tv_sec.max(0).cast_unsigned(), 0)
-            + Duration::from_micros(value.tv_usec.max(0).cast_unsigned())
+    Some(usage_of(&usage).into())
+}
+
+/// What this process and all that it reaped used.
+pub(super) fn usage_so_far() -> Usage {
+    let mut total = Usage::default();
+    for whose in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
+        // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to it.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(whose, &raw mut usage);
+            usage
+        };
+        let part = usage_of(&usage);
+        total.user += part.user;
+        total.system += part.system;
+        total.peak_memory = total.peak_memory.max(part.peak_memory);
+    }
+    total
+}
+
+fn usage_of(usage: &libc::rusage) -> Usage {
+    let micros = |value: libc::timeval| {
+        value.tv_sec.max(0).cast_unsigned() * 1_000_000 + value.tv_usec.max(0).cast_unsigned()
     };
     // Linux counts `ru_maxrss` in KiB.
     let peak_memory = usage.ru_maxrss.max(0).cast_unsigned() * 1024;
-    Some(ResourceUsage { user: time(usage.ru_utime), system: time(usage.ru_stime), peak_memory })
+    Usage { user: micros(usage.ru_utime), system: micros(usage.ru_stime), peak_memory }
+}
+
+impl From<Usage> for ResourceUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            user: Duration::from_micros(usage.user),
+            system: Duration::from_micros(usage.system),
+            peak_memory: usage.peak_memory,
+        }
+    }
 }
 
 /// A descriptor of the process, for the runtime to wait on.

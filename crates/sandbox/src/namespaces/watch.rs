@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::wire::{NOTE, Note, Stage, Step};
+use super::wire::{NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, shown, sys};
 use crate::SandboxError;
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
@@ -54,13 +54,17 @@ struct Processes {
     helper: std::process::Child,
     init: Option<(Pid, AsyncFd<OwnedFd>)>,
     usage: Option<ResourceUsage>,
+    /// Pid 1 said that nothing but itself is left, and ends.
+    ending: bool,
 }
 
 impl Processes {
     fn kill(&mut self) {
         // Either may have ended already, which is what is wanted.
         match &self.init {
-            Some((pid, _)) if self.usage.is_none() => rustix::process::kill_process(*pid, Signal::KILL).ok(),
+            Some((pid, _)) if self.usage.is_none() && !self.ending => {
+                rustix::process::kill_process(*pid, Signal::KILL).ok()
+            }
             Some(_) => None,
             None => self.helper.kill().ok(),
         };
@@ -145,6 +149,7 @@ pub(super) struct Watcher {
     escaped: Option<i32>,
     failure: Option<(Stage, Errno)>,
     killed: Option<tokio::time::Instant>,
+    used: ResourceUsage,
 }
 
 fn supervise(what: &'static str) -> impl Fn(io::Error) -> SandboxError {
@@ -170,7 +175,7 @@ impl Watcher {
         begun: Instant,
     ) -> Result<Self, SandboxError> {
         let Started { helper, program, control, stdout, stderr, unsent } = started;
-        let processes = Processes { helper, init: None, usage: None };
+        let processes = Processes { helper, init: None, usage: None, ending: false };
         let error = supervise("connecting to the command");
         job.policy = Vec::new();
         Ok(Self {
@@ -191,6 +196,7 @@ impl Watcher {
             escaped: None,
             failure: None,
             killed: None,
+            used: ResourceUsage::default(),
         })
     }
 
@@ -232,10 +238,12 @@ impl Watcher {
         self.finish()
     }
 
-    /// Nothing more can come: all three connections are closed, and pid 1 is reaped, or there never was one.
+    /// Nothing more can come: the pipes are closed, and pid 1 has said its last word or is gone, or there
+    /// never was one.
     fn is_over(&self) -> bool {
         let reaped = self.processes.usage.is_some() || self.processes.init.is_none();
-        reaped && !self.connected && self.stdout.0.is_none() && self.stderr.0.is_none()
+        let ended = self.processes.ending || (reaped && !self.connected);
+        ended && self.stdout.0.is_none() && self.stderr.0.is_none()
     }
 
     fn interest(&self) -> Interest {
@@ -307,11 +315,18 @@ impl Watcher {
                 let text = explain(&self.job, stage, index, errno);
                 self.outcome.get_or_insert(Outcome::SetupFailed(text));
             }
-            Note::Exited { code } => drop(self.outcome.get_or_insert(Outcome::Exited(code)).clone()),
-            Note::Signaled { signal } => drop(self.outcome.get_or_insert(Outcome::Signaled(signal)).clone()),
+            Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
+            Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
             Note::Canaries { escaped } => self.escaped = Some(escaped),
         }
         Ok(())
+    }
+
+    /// A command that was killed keeps the reason it was killed for.
+    fn ended(&mut self, outcome: Outcome, usage: Usage) {
+        self.outcome.get_or_insert(outcome);
+        self.used = usage.into();
+        self.processes.ending = true;
     }
 
     fn finish(self) -> Result<Seen, SandboxError> {
@@ -321,14 +336,23 @@ impl Watcher {
         } else {
             Outcome::SetupFailed("the sandbox helper was killed".to_owned())
         });
-        Ok(Seen {
+        let seen = Seen {
             outcome,
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
             duration: self.begun.elapsed(),
-            usage: self.processes.usage.unwrap_or_default(),
-        })
+            usage: self.processes.usage.unwrap_or(self.used),
+        };
+        if self.processes.ending && self.processes.usage.is_none() {
+            // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
+            let mut processes = self.processes;
+            tokio::spawn(async move {
+                processes.usage = processes.ended().await.ok();
+                drop(processes);
+            });
+        }
+        Ok(seen)
     }
 }
 

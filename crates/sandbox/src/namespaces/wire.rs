@@ -351,43 +351,59 @@ pub(super) enum Note {
     Started { pid: i32 },
     /// The command never ran.
     Failed { stage: Stage, index: u32, errno: i32 },
-    /// The command ended.
-    Exited { code: i32 },
-    /// The command was killed.
-    Signaled { signal: i32 },
+    /// The command ended by itself, and every process of the sandbox but pid 1 is gone.
+    Exited { code: i32, usage: Usage },
+    /// The command ended by a signal, and every process of the sandbox but pid 1 is gone.
+    Signaled { signal: i32, usage: Usage },
     /// The canaries that got out, one bit each.
     Canaries { escaped: i32 },
 }
 
+/// What pid 1 and all it reaped used: microseconds and bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Usage {
+    pub(super) user: u64,
+    pub(super) system: u64,
+    pub(super) peak_memory: u64,
+}
+
 /// Bytes of a note on the wire.
-pub(super) const NOTE: usize = 12;
+pub(super) const NOTE: usize = 36;
 
 impl Note {
     pub(super) fn encode(self) -> [u8; NOTE] {
-        let (kind, stage, index, value) = match self {
-            Self::Hello => (1, 0, 0, 0),
-            Self::Started { pid } => (2, 0, 0, pid),
-            Self::Failed { stage, index, errno } => (3, stage as u8, index, errno),
-            Self::Exited { code } => (4, 0, 0, code),
-            Self::Signaled { signal } => (5, 0, 0, signal),
-            Self::Canaries { escaped } => (6, 0, 0, escaped),
+        let none = Usage::default();
+        let (kind, stage, index, value, usage) = match self {
+            Self::Hello => (1, 0, 0, 0, none),
+            Self::Started { pid } => (2, 0, 0, pid, none),
+            Self::Failed { stage, index, errno } => (3, stage as u8, index, errno, none),
+            Self::Exited { code, usage } => (4, 0, 0, code, usage),
+            Self::Signaled { signal, usage } => (5, 0, 0, signal, usage),
+            Self::Canaries { escaped } => (6, 0, 0, escaped, none),
         };
-        let ([a, b, c, d], [e, f, g, h]) = (index.to_le_bytes(), value.to_le_bytes());
-        [b'J', kind, stage, 0, a, b, c, d, e, f, g, h]
+        let Usage { user, system, peak_memory } = usage;
+        let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
+        let numbers = [user.to_le_bytes(), system.to_le_bytes(), peak_memory.to_le_bytes()];
+        let mut note = [0; NOTE];
+        let bytes = parts.into_iter().flatten().chain(numbers.iter().flatten());
+        note.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        note
     }
 
     pub(super) fn decode(bytes: &[u8; NOTE]) -> Option<Self> {
-        let [b'J', kind, stage, 0, a, b, c, d, e, f, g, h] = *bytes else { return None };
-        let (index, value) = (u32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h]));
+        let ([b'J', kind, stage, 0], rest) = bytes.split_first_chunk()? else { return None };
+        let mut rest = Reader(rest);
+        let (index, value) = (rest.u32()?, rest.u32()?.cast_signed());
+        let usage = Usage { user: rest.u64()?, system: rest.u64()?, peak_memory: rest.u64()? };
         Some(match kind {
             1 => Self::Hello,
             2 => Self::Started { pid: value },
             3 => {
-                let stage = Stage::ALL.into_iter().find(|known| *known as u8 == stage)?;
+                let stage = Stage::ALL.into_iter().find(|known| *known as u8 == *stage)?;
                 Self::Failed { stage, index, errno: value }
             }
-            4 => Self::Exited { code: value },
-            5 => Self::Signaled { signal: value },
+            4 => Self::Exited { code: value, usage },
+            5 => Self::Signaled { signal: value, usage },
             6 => Self::Canaries { escaped: value },
             _ => return None,
         })
@@ -455,18 +471,19 @@ mod tests {
 
     #[test]
     fn notes_survive_the_wire() {
+        let usage = Usage { user: 1, system: u64::MAX, peak_memory: 3 };
         let notes = [
             Note::Hello,
             Note::Started { pid: 77 },
             Note::Failed { stage: Stage::Step, index: 3, errno: 13 },
-            Note::Exited { code: 255 },
-            Note::Signaled { signal: 9 },
+            Note::Exited { code: 255, usage },
+            Note::Signaled { signal: 9, usage },
             Note::Canaries { escaped: 5 },
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));
         }
-        assert_eq!(Note::decode(b"{\"json\": 1}\n"), None);
+        assert_eq!(Note::decode(b"{\"json\": 1, \"longer\": \"than a note\"}"), None);
         for stage in Stage::ALL {
             let note = Note::Failed { stage, index: 0, errno: 1 };
             assert_eq!(Note::decode(&note.encode()), Some(note));
