@@ -244,7 +244,10 @@ mod tests {
                 json!({"path": "a", "limit": "many"}),
                 "`limit` must be a whole number of at least 0, not the string \"many\"",
             ),
-            (json!({"path": "a", "limit": 1e300}), "`limit` must be a whole number of at least 0, not 1e300"),
+            (
+                json!({"path": "a", "limit": 1e300}),
+                "`limit` must be a whole number of at least 0, not 1e+300",
+            ),
             (json!({"path": "a", "limits": 5}), "there is no argument `limits`; did you mean `limit`?"),
             (json!({"path": "a", "zzz": 5}), "there is no argument `zzz`"),
             (json!({"path": "a", "file_path": "b"}), "there is no argument `file_path`"),

@@ -37,9 +37,10 @@ const SYNONYMS: [(&str, &str); 16] = [
     ("create_file", "write_file"),
 ];
 
-/// The tools of a session, in the order that the model is told of them.
+/// The tools of a session, in the order that the model is told of them.  The default has none.
+#[derive(Default)]
 pub struct Registry {
-    tools: Vec<Box<dyn Tool>>,
+    tools: Vec<(String, Box<dyn Tool>)>,
 }
 
 impl Registry {
@@ -57,29 +58,27 @@ impl Registry {
     }
 
     fn with_root(root: Option<&Path>) -> Self {
-        Self {
-            tools: vec![
-                Box::new(ReadFile::new(root)),
-                Box::new(ListFiles::new(root)),
-                Box::new(SearchText::new(root)),
-                Box::new(EditFile::new(root)),
-                Box::new(WriteFile::new(root)),
-                Box::new(RunCommand::new(root)),
-            ],
-        }
+        let mut registry = Self { tools: Vec::new() };
+        registry.add(Box::new(ReadFile::new(root)));
+        registry.add(Box::new(ListFiles::new(root)));
+        registry.add(Box::new(SearchText::new(root)));
+        registry.add(Box::new(EditFile::new(root)));
+        registry.add(Box::new(WriteFile::new(root)));
+        registry.add(Box::new(RunCommand::new(root)));
+        registry
     }
 
     /// Adds a tool; one of the same name gives way.
     pub fn add(&mut self, tool: Box<dyn Tool>) {
         let name = tool.spec().name;
-        self.tools.retain(|other| other.spec().name != name);
-        self.tools.push(tool);
+        self.tools.retain(|(other, _)| *other != name);
+        self.tools.push((name, tool));
     }
 
     /// What the model is told: the same, in the same order, every time.
     #[must_use]
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|tool| tool.spec()).collect()
+        self.tools.iter().map(|(_, tool)| tool.spec()).collect()
     }
 
     /// The tool of this name.
@@ -87,7 +86,7 @@ impl Registry {
     /// # Errors
     /// [`ToolError::Unknown`] with the nearest name.
     pub fn get(&self, name: &str) -> Result<&dyn Tool, ToolError> {
-        if let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == name) {
+        if let Some((_, tool)) = self.tools.iter().find(|(known, _)| known == name) {
             return Ok(tool.as_ref());
         }
         Err(ToolError::Unknown { name: clip(name, NAME_BYTES).to_owned(), nearest: self.nearest(name) })
@@ -95,13 +94,13 @@ impl Registry {
 
     fn nearest(&self, name: &str) -> Option<String> {
         let name = clip(name, NAME_BYTES).to_ascii_lowercase();
-        let names: Vec<String> = self.tools.iter().map(|tool| tool.spec().name).collect();
+        let names = || self.tools.iter().map(|(name, _)| name.as_str());
         let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == name).map(|(_, meant)| *meant);
-        if let Some(meant) = synonym.filter(|meant| names.iter().any(|name| name == meant)) {
+        if let Some(meant) = synonym.filter(|meant| names().any(|name| name == *meant)) {
             return Some(meant.to_owned());
         }
-        let alike = names.into_iter().map(|other| (strsim::jaro_winkler(&name, &other), other));
+        let alike = names().map(|other| (strsim::jaro_winkler(&name, other), other));
         let best = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
-        (best.0 >= LIKELY).then_some(best.1)
+        (best.0 >= LIKELY).then(|| best.1.to_owned())
     }
 }

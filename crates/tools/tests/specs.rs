@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use journeyman_tools::{Registry, ToolError};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Ten tools and the system prompt may cost 2,500 tokens; these six get 900 of them.
@@ -173,4 +174,60 @@ fn only_what_changes_nothing_is_read_only() {
         .filter(|name| tools.get(name).unwrap().is_read_only())
         .collect();
     assert_eq!(read_only, ["read_file", "list_files", "search_text"]);
+}
+
+/// Any JSON, with the tools' own argument names among the keys.
+fn any_json() -> impl Strategy<Value = Value> {
+    let key = prop_oneof![
+        proptest::sample::select(vec![
+            "path",
+            "offset",
+            "limit",
+            "pattern",
+            "glob",
+            "search",
+            "replace",
+            "edits",
+            "content",
+            "command",
+            "timeout_s",
+            "directory",
+            "replace_all",
+            "context",
+            "file_path",
+        ])
+        .prop_map(str::to_owned),
+        "[a-z_\0é]{0,6}",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,12}".prop_map(Value::from),
+        proptest::sample::select(vec!["..", "/", "a/../b", "\0", "output:", "{}", "[[]]", "-1", "1e9"])
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 6, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((key.clone(), inner), 0..6)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_arguments_are_judged_without_panic(input in any_json()) {
+        let tools = Registry::rooted("/home/me/p".as_ref());
+        for spec in tools.specs() {
+            let tool = tools.get(&spec.name).unwrap();
+            let summary = tool.summary(&input);
+            prop_assert!(!summary.contains('\n') && summary.len() < 2_000);
+            if let Err(error) = tool.effects(&input) {
+                prop_assert!(error.to_string().len() < 6_000);
+            }
+        }
+    }
 }

@@ -1,0 +1,126 @@
+//! The checks of real projects in the real sandbox. A program of its own, because the sandbox re-executes it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_protocol::{CheckOutcome, Evidence, Needs, SessionId, UnixMillis};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
+use journeyman_store::Blobs;
+use journeyman_verify::{RunContext, RunLimits, Verdict, find, run, verdict};
+use journeyman_workspace::{Limits, ListOptions, Options, Workspace};
+use tokio_util::sync::CancellationToken;
+
+/// A project, the program it needs, the file that is repaired, and the repair.
+struct Case {
+    needs: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    repair: (&'static str, &'static str),
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        needs: "cargo",
+        files: &[
+            ("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+            ("src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 3);\n}\n"),
+            (".gitignore", "target\n"),
+        ],
+        repair: ("src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n"),
+    },
+    Case {
+        needs: "npm",
+        files: &[
+            ("package.json", r#"{"scripts": {"test": "node --test"}}"#),
+            ("a.test.js", "require('node:test')('adds', () => require('node:assert').equal(1 + 1, 3));\n"),
+        ],
+        repair: (
+            "a.test.js",
+            "require('node:test')('adds', () => require('node:assert').equal(1 + 1, 2));\n",
+        ),
+    },
+    Case {
+        needs: "python3",
+        files: &[(
+            "test_a.py",
+            "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1 + 1, 3)\n",
+        )],
+        repair: (
+            "test_a.py",
+            "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1 + 1, 2)\n",
+        ),
+    },
+    Case { needs: "make", files: &[("Makefile", "test:\n\ttest -f done\n")], repair: ("done", "") },
+];
+
+fn main() {
+    run_helper_if_asked();
+    let required = std::env::var_os("JM_REQUIRE_ALL").is_some();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
+    if let Err(error) = runtime.block_on(sandbox.enforcement()) {
+        assert!(!required, "{error}");
+        println!("skipped: {error}");
+        return;
+    }
+    for case in &CASES {
+        if !on_path(case.needs) {
+            assert!(!required, "{} is missing", case.needs);
+            println!("skipped: {} is not installed", case.needs);
+            continue;
+        }
+        runtime.block_on(a_failing_project_is_repaired(case, &sandbox));
+        println!("ok: {}", case.needs);
+    }
+}
+
+async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let root = base.join("project");
+    for (name, text) in case.files {
+        write(&root, name, text);
+    }
+    let context = context(&base, &root, sandbox);
+    let listing = context.workspace.list(ListOptions::default()).unwrap();
+    let tools = |name: &str| name != "pytest" && on_path(name);
+    let checks = find(&context.workspace, &listing, &tools);
+
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(verdict(&evidence), Verdict::Failed, "{evidence:#?}");
+    let failed: Vec<&Evidence> = evidence.iter().filter(|one| one.outcome.failed()).collect();
+    assert!(failed.iter().all(|one| one.enforcement.unmet(&Needs::ALL).is_none()), "{failed:#?}");
+
+    write(&root, case.repair.0, case.repair.1);
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
+    assert!(evidence.iter().all(|one| one.outcome == CheckOutcome::Passed), "{evidence:#?}");
+}
+
+fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
+    let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
+    let options = Options { state_dir: base.join("state"), blobs, limits: Limits::default() };
+    let host = HostEnvironment {
+        vars: std::env::vars_os().collect(),
+        home: std::env::var_os("HOME").map(PathBuf::from),
+    };
+    RunContext {
+        workspace: Arc::new(Workspace::open(root, options).unwrap()),
+        sandbox: Arc::clone(sandbox),
+        toolchains: Arc::new(toolchains(&host, root)),
+        limits: RunLimits::default(),
+        needs: Needs::ALL,
+        session: SessionId::new(UnixMillis(1), 1),
+    }
+}
+
+fn on_path(name: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
