@@ -14,23 +14,23 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// A project, and what calls need.
-pub struct Bench {
+pub(crate) struct Bench {
     _dir: TempDir,
     /// The project's root.
-    pub root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Beside the project.
-    pub outside: PathBuf,
+    pub(crate) outside: PathBuf,
     /// What calls get.
-    pub context: ToolContext,
+    pub(crate) context: ToolContext,
     /// The tools.
-    pub tools: Registry,
+    pub(crate) tools: Registry,
     /// Live output so far.
-    pub live: Arc<Mutex<String>>,
+    pub(crate) live: Arc<Mutex<String>>,
 }
 
 impl Bench {
     /// A project with these files. Commands run unconfined: what confines them has tests of its own.
-    pub fn new(files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let (root, state) = (base.join("project"), base.join("state"));
@@ -63,13 +63,13 @@ impl Bench {
     }
 
     /// Makes a call.
-    pub fn call(&self, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
+    pub(crate) fn call(&self, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(self.tools.get(tool).unwrap().call(&self.context, input))
     }
 
     /// A call's text, or its error in words.
-    pub fn say(&self, tool: &str, input: Value) -> String {
+    pub(crate) fn say(&self, tool: &str, input: Value) -> String {
         match self.call(tool, input) {
             Ok(output) => text(&output),
             Err(error) => format!("error: {error}"),
@@ -77,13 +77,13 @@ impl Bench {
     }
 
     /// A file's bytes.
-    pub fn file(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn file(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.root.join(name)).unwrap()
     }
 }
 
 /// The text of a result of one part.
-pub fn text(output: &ToolOutput) -> String {
+pub(crate) fn text(output: &ToolOutput) -> String {
     match output.parts.as_slice() {
         [ResultPart::Text { text }] => text.clone(),
         parts => panic!("{parts:?}"),
