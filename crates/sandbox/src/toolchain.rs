@@ -79,7 +79,8 @@ const HOMES: &[Home] = &[
     home("", ".local/share/pipx", &[], &[]),
     home("PIP_CACHE_DIR", ".cache/pip", &["."], &[]),
     home("UV_CACHE_DIR", ".cache/uv", &["."], &[]),
-    home("GOROOT", "sdk", &[], &[]),
+    home("GOROOT", "", &[], &[]),
+    home("", "sdk", &[], &[]),
     home("GOPATH", "go", &["pkg"], &[]),
     home("GOMODCACHE", "go/pkg/mod", &["."], &[]),
     home("GOCACHE", ".cache/go-build", &["."], &[]),
@@ -203,10 +204,6 @@ fn environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<OsString
         if let Some(at) = at.or_else(default).filter(|at| at.is_absolute() && at.is_dir()) {
             env.insert(known.variable.into(), at.into_os_string());
         }
-    }
-    // `~/sdk` holds several Go trees and is none itself.
-    if !host.vars.contains_key(OsStr::new("GOROOT")) {
-        env.remove(OsStr::new("GOROOT"));
     }
     if let Some(home) = home {
         env.insert("HOME".into(), home.into());
