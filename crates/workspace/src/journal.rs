@@ -46,9 +46,6 @@ pub(crate) struct FileRecord {
     /// The short-lived name of the new content, and then of the old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sibling: Option<RelPath>,
-    /// The inode that was there before; 0 if none.
-    #[serde(default)]
-    pub(crate) ino: u64,
 }
 
 /// A directory of a change.

@@ -1,4 +1,47 @@
-//! The only door to the project tree: contained paths, atomic writes, journal, undo.
+//! The only door to the project tree: contained paths, atomic writes, a journal, checkpoints and undo.
+//!
+//! A [`Workspace`] is one tree with its state directory. It [reads](Workspace::read) and
+//! [lists](Workspace::list) files; it [applies](Workspace::apply) a [`ChangeSet`] as a whole or not at all, also
+//! across a crash; it compares the tree [before](Workspace::command_begin) and
+//! [after](Workspace::command_end) a command, so that what the command did can be taken back like an edit;
+//! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and it
+//! [undoes](Workspace::undo) a session, keeping what the user changed since.
+//!
+//! Paths are [`RelPath`](journeyman_protocol::RelPath)s, resolved beneath the root by the kernel; links may stay
+//! inside and never lead out. Contents that an undo needs are kept in the
+//! [`Blobs`](journeyman_store::Blobs). Every bound is in [`limits`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use journeyman_protocol::{RelPath, SessionId, UnixMillis};
+//! use journeyman_store::Blobs;
+//! use journeyman_workspace::{Change, ChangeSet, Expected, Limits, Options, UndoTarget, Workspace};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let (root, state) = (dir.path().join("project"), dir.path().join("state"));
+//! # std::fs::create_dir(&root)?;
+//! let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 30)?);
+//! let options = Options { state_dir: state.join("project"), blobs, limits: Limits::default() };
+//! let workspace = Workspace::open(&root, options)?;
+//!
+//! let path = RelPath::parse("src/main.rs")?;
+//! let content = b"fn main() {}\n".to_vec();
+//! let change = Change::Write { path: path.clone(), content, expected: Expected::Absent };
+//! let session = SessionId::new(UnixMillis(1), 7);
+//! workspace.apply(ChangeSet { call: None, session, changes: vec![change] })?;
+//! assert_eq!(workspace.read(&path, 1024)?.text(), Some("fn main() {}\n"));
+//!
+//! workspace.undo(UndoTarget::LastRun)?;
+//! assert!(workspace.stat(&path)?.is_none());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It does not run commands, know of sessions' contents or models, or touch git's own directory. What ignore
+//! rules cover is seen by no snapshot: a command's changes to it can't be undone. The same holds for files that
+//! are tracked by git and ignored all the same, for owners and extended attributes that a command changes, and
+//! for files over [`limits::KEPT_FILE_BYTES`], of which only size, time and inode are compared.
 
 mod apply;
 mod change;

@@ -97,7 +97,7 @@ pub enum Step {
     Commit,
     /// It is noted; what was moved away is about to be removed.
     Clean,
-    /// A removed or added directory is about to be settled.
+    /// That is done; the journal's last word on it is about to be written.
     Settle,
 }
 

@@ -110,15 +110,25 @@ impl Hands<'_> {
             // Staged and not placed.
             (Move::Create, Some(_)) => self.unlink(sibling).map_err(failed),
             (Move::Create, None) if is_after && now.is_some() => self.unlink(&file.path).map_err(failed),
-            (Move::Remove, Some(_)) if now.is_none() => self.put_back(sibling, &file.path).map_err(failed),
-            (Move::Replace, Some(aside)) => {
-                let staged = self.state(sibling)?.zip(file.after);
-                let is_staged = staged.is_some_and(|(aside, after)| aside.same_content(&after));
-                let is_old = aside.ino == file.ino || (is_after && !is_staged);
+            (Move::Remove, Some(_)) => match self.put_back(sibling, &file.path) {
+                // Somebody made something of that name since.
+                Err(Errno::EXIST) => self.give_up(file, sibling),
+                other => other.map_err(failed),
+            },
+            (Move::Replace, Some(_)) => {
+                let aside = self.state(sibling)?;
+                let is = |then: Option<FileState>| {
+                    aside.zip(then).is_some_and(|(aside, then)| aside.same_content(&then))
+                };
+                // What is neither, with the new content in place, is what somebody wrote in the last instant.
+                let is_old = is(file.before) || (is_after && !is(file.after));
                 match (is_old, is_after || now.is_none()) {
-                    (true, true) => self.replace_back(sibling, &file.path).map_err(failed),
-                    // Somebody wrote the file since; theirs stays, and the old content is among the blobs.
-                    (true, false) if !self.is_kept(file)? => Ok(()),
+                    (true, true) => match self.replace_back(sibling, &file.path) {
+                        // Somebody made a directory of that name since.
+                        Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => self.give_up(file, sibling),
+                        other => other.map_err(failed),
+                    },
+                    (true, false) => self.give_up(file, sibling),
                     _ => self.unlink(sibling).map_err(failed),
                 }
             }
@@ -127,10 +137,14 @@ impl Hands<'_> {
         }
     }
 
-    fn is_kept(&self, file: &FileRecord) -> Result<bool, WorkspaceError> {
+    /// What is there now is somebody else's and stays. The old file goes, if its content is among the blobs;
+    /// else it stays too, under the sibling's name.
+    fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
-            Some(hash) => Ok(self.blobs.contains(&hash)?),
-            None => Ok(false),
+            Some(hash) if self.blobs.contains(&hash)? => {
+                self.unlink(sibling).map_err(|errno| self.door.fail("restore", &file.path, errno))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -116,6 +116,17 @@ pub(crate) struct Tree {
     pub(crate) unreadable: Vec<Vec<u8>>,
 }
 
+impl Tree {
+    /// Whether nothing that counts differs.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+            || (self.dirs == other.dirs
+                && self.unreadable == other.unreadable
+                && self.entries.len() == other.entries.len()
+                && self.entries.iter().zip(&other.entries).all(|(a, b)| a.path == b.path && !a.differs(b)))
+    }
+}
+
 /// The tree before a command: give it back to [`Workspace::command_end`](crate::Workspace::command_end).
 ///
 /// It is cheap to clone and holds no descriptor.

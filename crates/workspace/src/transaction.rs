@@ -7,27 +7,22 @@
 //! changed in the last instant goes back, and the change is a conflict.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 use journeyman_store::{Blobs, Durability};
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fchown, fsync, mkdirat, openat, symlinkat, unlinkat};
-use rustix::io::Errno;
 
-use crate::door::{Door, Links, Seen, mode_of, read_up_to};
+use crate::door::{Door, Links, Seen, read_up_to};
 use crate::journal::{Cause, DirRecord, FileRecord, Journal, Line, Record, Sync};
 use crate::limits::{Failpoint, Fault, Limits, Step};
-use crate::rename::{exchange, move_new};
 use crate::snapshot::{FileState, Kind};
-use crate::walk::{SIBLING_DIGITS, SIBLING_TAG};
-use crate::{ChangeId, Found, WorkspaceError};
+use crate::{ChangeId, WorkspaceError};
 
-/// From so many files on, one flush of the whole file system is cheaper than one of each.
-const FLUSH_ALL_FROM: usize = 32;
-/// A file's name takes at most so many bytes of its sibling's, which has 255 in all.
-const SIBLING_NAME_BYTES: usize = 200;
-/// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
-const ATTRIBUTE_BYTES: usize = 64 * 1024;
+mod moves;
+mod staging;
+
+pub(crate) use moves::found;
+use staging::{FLUSH_ALL_FROM, sibling};
+pub(crate) use staging::{executable_mode, write_all};
 
 /// Where new content comes from.
 #[derive(Debug)]
@@ -138,8 +133,12 @@ impl Hands<'_> {
         journal.append(&[Line::Change(record.clone())], Sync::Later)?;
         match self.carry_out(journal, &record, operations) {
             Ok(()) => {
-                self.step(Step::Clean, None)?;
+                // Nothing that fails from here on can take the change back.
+                self.step(Step::Clean, None)
+                    .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 self.clean(&record);
+                self.step(Step::Settle, None)
+                    .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line gets there; whoever prepares next adds it.
                 drop(journal.append(&[Line::Done(id)], Sync::Later));
                 Ok(id)
@@ -185,7 +184,6 @@ impl Hands<'_> {
                 before: before.map(|(state, _)| *state),
                 after: operation.after.as_ref().map(|after| after.state),
                 sibling: None,
-                ino: before.map_or(0, |(_, seen)| seen.ino),
             };
             if file.kind_of_move() != Move::Chmod {
                 file.sibling = Some(sibling(&operation.path, room.as_ref(), id, index)?);
@@ -307,306 +305,11 @@ impl Hands<'_> {
         self.step(Step::Commit, None)?;
         journal.append(&[Line::Placed(record.id)], Sync::Later)
     }
-
-    /// Writes new content beside its file; gives the descriptor to flush.
-    fn stage(
-        &self,
-        operation: &Operation,
-        after: &After,
-        sibling: &RelPath,
-    ) -> Result<Option<OwnedFd>, WorkspaceError> {
-        let path = &operation.path;
-        let failed = |errno| self.door.fail("write", path, errno);
-        let dir = self.door.parent(sibling).map_err(failed)?;
-        let name = sibling.file_name();
-        let loaded;
-        let bytes = match &after.source {
-            Source::Bytes(bytes) => bytes,
-            Source::Blob(hash) => {
-                loaded =
-                    self.blobs.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
-                &loaded
-            }
-            Source::Unchanged => return Ok(None),
-        };
-        if after.state.kind == Kind::Link {
-            symlinkat(bytes.as_slice(), &dir, name).map_err(failed)?;
-            return Ok(None);
-        }
-        let old = match (&operation.before, &after.like) {
-            (Some((before, seen)), _) if before.kind == Kind::File => Some((path, seen)),
-            (_, Some((path, seen))) => Some((path, seen)),
-            _ => None,
-        };
-        let private = old.is_some() || after.mode.is_some();
-        let mode = if private { 0o600 } else { 0o666 };
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&dir, name, flags, Mode::from_raw_mode(mode)).map_err(failed)?;
-        write_all(&file, bytes).map_err(failed)?;
-        if let Some((path, seen)) = old {
-            self.copy_nature(path, seen, &file);
-        }
-        if let Some(mode) = after.mode {
-            fchmod(&file, mode_of(mode)).map_err(failed)?;
-        } else if after.executable {
-            let made = rustix::fs::fstat(&file).map(|stat| Seen::of(&stat)).map_err(failed)?.permissions();
-            fchmod(&file, mode_of(executable_mode(made, true))).map_err(failed)?;
-        }
-        Ok(Some(file))
-    }
-
-    /// Gives the successor its predecessor's owner and attributes, as far as we may.
-    fn copy_nature(&self, path: &RelPath, old: &Seen, new: &OwnedFd) {
-        let ours = rustix::fs::fstat(new).map(|stat| Seen::of(&stat).owner);
-        if ours.is_ok_and(|ours| ours != old.owner) {
-            let (user, group) = old.owner;
-            let owner = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
-            if fchown(new, Some(owner.0), Some(owner.1)).is_err() {
-                // Giving a file away takes privilege; the group alone may still be ours to give.
-                let _best_effort = fchown(new, None, Some(owner.1));
-            }
-        }
-        if let Ok((file, _)) = self.door.read_file(path, Links::Refuse) {
-            // Attributes that we may not set, or that the file system hasn't, are the system's to give.
-            let _best_effort = copy_attributes(&file, new);
-        }
-    }
-
-    fn flush(&self, staged: &[OwnedFd], operations: usize) -> Result<(), WorkspaceError> {
-        let failed =
-            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
-        if operations >= FLUSH_ALL_FROM {
-            return flush_file_system(self.door).map_err(failed);
-        }
-        staged.iter().try_for_each(fsync).map_err(failed)
-    }
-
-    fn flush_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
-        let failed =
-            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
-        if record.files.len() >= FLUSH_ALL_FROM {
-            return flush_file_system(self.door).map_err(failed);
-        }
-        let siblings = record.files.iter().filter_map(|file| file.sibling.as_ref());
-        let files = record.files.iter().map(|file| &file.path);
-        let made = record.made.iter().map(|dir| &dir.path);
-        let dirs: BTreeSet<Option<RelPath>> =
-            siblings.chain(files).chain(made).map(RelPath::parent).collect();
-        for dir in dirs {
-            match self.door.directory(dir.as_ref()) {
-                Ok(dir) => fsync(&dir).map_err(failed)?,
-                // It went with what was in it.
-                Err(Errno::NOENT | Errno::NOTDIR) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
-        }
-        Ok(())
-    }
-
-    fn remove(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
-        let (Some(sibling), Some((_, seen))) = (&file.sibling, &operation.before) else { return Ok(()) };
-        let failed = |errno| self.door.fail("delete", &file.path, errno);
-        let dir = self.door.parent(&file.path).map_err(failed)?;
-        let room = self.door.parent(sibling).map_err(failed)?;
-        let (name, aside) = (file.path.file_name(), sibling.file_name());
-        match move_new(dir.as_fd(), name, room.as_fd(), aside) {
-            Ok(()) => {}
-            Err(Errno::NOENT) => return Err(conflict(file, Found::Nothing)),
-            Err(errno) => return Err(failed(errno)),
-        }
-        let moved = self.door.look(sibling).map_err(failed)?;
-        if moved.is_some_and(|moved| moved.same_content(seen)) {
-            return Ok(());
-        }
-        move_new(room.as_fd(), aside, dir.as_fd(), name).map_err(failed)?;
-        Err(conflict(file, Found::Other))
-    }
-
-    fn make_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
-        for dir in record.cleared.iter().rev() {
-            let failed = |errno| self.door.fail("make room for", &dir.path, errno);
-            let parent = self.door.parent(&dir.path).map_err(failed)?;
-            match unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR) {
-                Ok(()) => {}
-                Err(Errno::NOTEMPTY | Errno::EXIST) => {
-                    let reason = "a directory that holds other files stands in the way";
-                    return Err(WorkspaceError::Contradiction { path: dir.path.clone(), reason });
-                }
-                Err(errno) => return Err(failed(errno)),
-            }
-        }
-        for dir in &record.made {
-            let failed = |errno| self.door.fail("create the directory", &dir.path, errno);
-            let parent = self.door.parent(&dir.path).map_err(failed)?;
-            match mkdirat(&parent, dir.path.file_name(), Mode::from_raw_mode(0o777)) {
-                Ok(()) => {}
-                Err(Errno::EXIST) => {
-                    let there = self.door.look(&dir.path).map_err(failed)?;
-                    if there.is_some_and(|there| there.is_dir()) {
-                        // Somebody else made it just now; it will do.
-                        continue;
-                    }
-                    let reason = "a directory is needed where a file is";
-                    return Err(WorkspaceError::Contradiction { path: dir.path.clone(), reason });
-                }
-                Err(errno) => return Err(failed(errno)),
-            }
-            if let Some(mode) = dir.mode {
-                let made = self.door.directory(Some(&dir.path)).map_err(failed)?;
-                fchmod(&made, mode_of(mode)).map_err(failed)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn place(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("write", &file.path, errno);
-        match (file.kind_of_move(), &file.sibling, &operation.before) {
-            (Move::Create, Some(sibling), _) => {
-                let room = self.door.parent(sibling).map_err(failed)?;
-                let dir = self.door.parent(&file.path).map_err(failed)?;
-                match move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
-                    Err(Errno::EXIST) => Err(conflict(file, self.found(&file.path))),
-                    other => other.map_err(failed),
-                }
-            }
-            (Move::Replace, Some(sibling), Some((_, seen))) => self.replace(file, sibling, seen),
-            (Move::Chmod, _, Some((_, seen))) => {
-                let (target, now) = self.door.read_file(&file.path, Links::Refuse)?;
-                if !now.same_content(seen) {
-                    return Err(conflict(file, self.found(&file.path)));
-                }
-                let mode = file.after.map_or(now.permissions(), |after| after.mode);
-                fchmod(&target, mode_of(mode)).map_err(failed)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn replace(&self, file: &FileRecord, sibling: &RelPath, seen: &Seen) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("write", &file.path, errno);
-        let room = self.door.parent(sibling).map_err(failed)?;
-        let dir = self.door.parent(&file.path).map_err(failed)?;
-        let (aside, name) = (sibling.file_name(), file.path.file_name());
-        match exchange(room.as_fd(), aside, dir.as_fd(), name) {
-            Ok(()) => {}
-            Err(Errno::NOENT) => return Err(conflict(file, self.found(&file.path))),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                // The file system can't exchange; the last look is all there is against a late change, and the
-                // blobs hold what going back needs.
-                let now = self.door.look(&file.path).map_err(failed)?;
-                if !now.is_some_and(|now| now.same_content(seen)) {
-                    return Err(conflict(file, self.found(&file.path)));
-                }
-                return rustix::fs::renameat(&room, aside, &dir, name).map_err(failed);
-            }
-            Err(errno) => return Err(failed(errno)),
-        }
-        let moved = self.door.look(sibling).map_err(failed)?;
-        if moved.is_some_and(|moved| moved.same_content(seen)) {
-            return Ok(());
-        }
-        exchange(room.as_fd(), aside, dir.as_fd(), name).map_err(failed)?;
-        Err(conflict(file, self.found(&file.path)))
-    }
-
-    fn found(&self, path: &RelPath) -> Found {
-        found(self.door, path)
-    }
-}
-
-/// What to say of the file in a conflict.
-pub(crate) fn found(door: &Door, path: &RelPath) -> Found {
-    match crate::snapshot::observe(door, path) {
-        Ok(None) => Found::Nothing,
-        Ok(Some((FileState { kind: Kind::File, hash: Some(hash), size, .. }, _))) => {
-            Found::Content { hash, size }
-        }
-        Ok(Some(_)) | Err(_) => Found::Other,
-    }
-}
-
-fn conflict(file: &FileRecord, found: Found) -> WorkspaceError {
-    let expected = file.before.and_then(|before| before.hash);
-    WorkspaceError::Conflict { path: file.path.clone(), expected, found }
 }
 
 pub(crate) fn io_error(action: &'static str, path: &RelPath, source: std::io::Error) -> WorkspaceError {
     WorkspaceError::Io { action, path: path.clone(), source }
 }
-
-/// Whoever may read it may execute it, or nobody may.
-pub(crate) fn executable_mode(mode: u32, executable: bool) -> u32 {
-    if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 }
-}
-
 pub(crate) fn is_beneath(path: &RelPath, dir: &RelPath) -> bool {
     path.as_bytes().strip_prefix(dir.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'))
-}
-
-/// A name that no two changes of a project share, so that it needs no randomness: the change's number and the
-/// file's place in it are hashed together with the path.
-fn sibling(
-    path: &RelPath,
-    room: Option<&RelPath>,
-    id: ChangeId,
-    index: usize,
-) -> Result<RelPath, WorkspaceError> {
-    let name = path.file_name();
-    let name = name.get(..SIBLING_NAME_BYTES).unwrap_or(name);
-    let key = [path.as_bytes(), &id.0.to_le_bytes(), &index.to_le_bytes()].concat();
-    let digits = ContentHash::of(&key).to_string();
-    let digits = digits.get(..SIBLING_DIGITS).unwrap_or(&digits);
-    let name = [b".", name, SIBLING_TAG, digits.as_bytes()].concat();
-    let sibling = match room {
-        Some(dir) => dir.join(name),
-        None => RelPath::parse(name),
-    };
-    sibling.map_err(|_| WorkspaceError::at("write", path, Errno::NAMETOOLONG))
-}
-
-pub(crate) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
-    while !bytes.is_empty() {
-        match rustix::io::write(file, bytes) {
-            Ok(0) => return Err(Errno::IO),
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-fn copy_attributes(old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
-    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    let mut names = vec![0_u8; ATTRIBUTE_BYTES];
-    let length = flistxattr(old, names.as_mut_slice())?;
-    names.truncate(length);
-    if names.is_empty() {
-        return Ok(());
-    }
-    let mut value = vec![0_u8; ATTRIBUTE_BYTES];
-    for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-        let length = fgetxattr(old, name, value.as_mut_slice())?;
-        let value = value.get(..length).unwrap_or_default();
-        let _best_effort = fsetxattr(new, name, value, XattrFlags::empty());
-    }
-    Ok(())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn copy_attributes(_old: &OwnedFd, _new: &OwnedFd) -> Result<(), Errno> {
-    Ok(())
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn flush_file_system(door: &Door) -> Result<(), Errno> {
-    rustix::fs::syncfs(door.root())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn flush_file_system(_door: &Door) -> Result<(), Errno> {
-    rustix::fs::sync();
-    Ok(())
 }

@@ -249,7 +249,7 @@ impl Workspace {
         {
             let writer = lock(&self.writer);
             if let Some(last) = &writer.last_checkpoint
-                && Arc::ptr_eq(&last.tree, &tree)
+                && last.tree.is_same(&tree)
                 && last.record.session == *session
                 && last.end == writer.journal.end()
             {
@@ -496,6 +496,9 @@ impl Workspace {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        if before.is_same(after) {
+            return Ok(Vec::new());
+        }
         let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
         let found = filtered(self.inputs(), before, differences(before, after))?;
         if found.is_empty() && made.is_empty() && removed.is_empty() {
@@ -519,7 +522,6 @@ impl Workspace {
                 before: difference.before,
                 after: difference.after,
                 sibling: None,
-                ino: 0,
             });
             let record = Record {
                 id,

@@ -143,7 +143,8 @@ fn writing_through_a_link_that_stays_inside() {
 
 #[test]
 fn attributes_owner_and_names_survive() {
-    let project = Project::with(&[("a", "old")]);
+    let project = Project::new();
+    project.write("a", "old");
     let path = project.root().join("a");
     let xattr = rustix::fs::setxattr(&path, "user.jm", b"kept", rustix::fs::XattrFlags::empty());
     let root = rustix::process::geteuid().is_root();
@@ -211,17 +212,45 @@ fn a_root_that_vanished_is_named() {
 }
 
 #[test]
-fn no_permission_is_said_and_nothing_is_left() {
-    if rustix::process::geteuid().is_root() {
-        // Root may write everywhere; the failpoints of the crash tests inject the same error for root.
-        return support::skipped("root is never refused");
+fn a_refusal_of_the_system_is_named_and_nothing_is_left() {
+    use journeyman_workspace::limits::{Failpoint, Fault, Step};
+    use rustix::io::Errno;
+    type Check = fn(&WorkspaceError) -> bool;
+    let table: [(Errno, Check); 5] = [
+        (Errno::NOSPC, |e| matches!(e, WorkspaceError::NoSpace { .. })),
+        (Errno::DQUOT, |e| matches!(e, WorkspaceError::NoSpace { .. })),
+        (Errno::ROFS, |e| matches!(e, WorkspaceError::ReadOnly { .. })),
+        (Errno::ACCESS, |e| matches!(e, WorkspaceError::Denied { .. })),
+        (Errno::IO, |e| matches!(e, WorkspaceError::Io { .. })),
+    ];
+    for (errno, is_expected) in table {
+        for at in [Step::Stage, Step::Remove, Step::Place] {
+            let project = Project::with(&[("a", "1"), ("b", "2"), ("c", "3")]);
+            let before = project.tree();
+            let hook = move |step| if step == at { Fault::Fail(errno) } else { Fault::Go };
+            let workspace = project.open_failing(Failpoint::new(hook));
+            let changes = vec![write("a", "x"), delete("b"), write("new/d", "y")];
+            let error = apply(&workspace, changes).unwrap_err();
+            assert!(is_expected(&error), "{errno:?} at {at:?}: {error:?}");
+            assert_eq!(project.tree(), before, "{errno:?} at {at:?}");
+        }
     }
+}
+
+#[test]
+fn a_closed_directory_is_named_and_nothing_is_left() {
     let project = Project::with(&[("closed/a", "1"), ("b", "2")]);
     set_mode(&project.root().join("closed"), 0o555);
     let before = project.tree();
     let workspace = project.open();
-    let error = apply(&workspace, vec![write("b", "3"), write("closed/a", "2")]).unwrap_err();
-    assert!(matches!(error, WorkspaceError::Denied { .. }), "{error:?}");
-    assert_eq!(project.tree(), before);
+    let result = apply(&workspace, vec![write("b", "3"), write("closed/a", "2")]);
+    if rustix::process::geteuid().is_root() {
+        // Root may write everywhere.
+        result.unwrap();
+    } else {
+        let error = result.unwrap_err();
+        assert!(matches!(error, WorkspaceError::Denied { .. }), "{error:?}");
+        assert_eq!(project.tree(), before);
+    }
     set_mode(&project.root().join("closed"), 0o755);
 }

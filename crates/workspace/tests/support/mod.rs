@@ -23,16 +23,25 @@ pub struct Project {
 
 impl Project {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    fn at(dir: tempfile::TempDir) -> Self {
         fs::create_dir(dir.path().join("tree")).unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
         let limits = Limits { lock_wait: Duration::from_secs(5), ..Limits::default() };
         Self { dir, blobs, limits }
     }
 
+    /// In memory where the system has such a place: for tests that do much and prove nothing about disks.
+    pub fn in_memory() -> Self {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        Self::at(dir)
+    }
+
     /// With these files, of `path` and content.
     pub fn with(files: &[(&str, &str)]) -> Self {
-        let project = Self::new();
+        let project = Self::in_memory();
         for (path, content) in files {
             project.write(path, content);
         }

@@ -1,0 +1,185 @@
+//! The moves that a reader of the tree can see, each in one instant.
+
+use std::os::fd::AsFd;
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, Mode, fchmod, mkdirat, unlinkat};
+use rustix::io::Errno;
+
+use super::{Hands, Move, Operation};
+use crate::door::{Door, Links, Seen, mode_of};
+use crate::journal::{FileRecord, Record};
+use crate::rename::{exchange, move_new};
+use crate::snapshot::{FileState, Kind};
+use crate::{Found, WorkspaceError};
+
+/// So often a file is put back that somebody goes on replacing at the same instant.
+const EXCHANGES: usize = 1000;
+
+impl Hands<'_> {
+    pub(super) fn remove(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
+        let (Some(sibling), Some((_, seen))) = (&file.sibling, &operation.before) else { return Ok(()) };
+        let failed = |errno| self.door.fail("delete", &file.path, errno);
+        let dir = self.door.parent(&file.path).map_err(failed)?;
+        let room = self.door.parent(sibling).map_err(failed)?;
+        let (name, aside) = (file.path.file_name(), sibling.file_name());
+        match move_new(dir.as_fd(), name, room.as_fd(), aside) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(conflict(file, Found::Nothing)),
+            Err(errno) => return Err(failed(errno)),
+        }
+        let moved = self.door.look(sibling).map_err(failed)?;
+        if moved.is_some_and(|moved| moved.same_content(seen)) {
+            return Ok(());
+        }
+        move_new(room.as_fd(), aside, dir.as_fd(), name).map_err(failed)?;
+        Err(conflict(file, Found::Other))
+    }
+
+    pub(super) fn make_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
+        for dir in record.cleared.iter().rev() {
+            let failed = |errno| self.door.fail("make room for", &dir.path, errno);
+            let parent = self.door.parent(&dir.path).map_err(failed)?;
+            match unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR) {
+                Ok(()) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                    let reason = "a directory that holds other files stands in the way";
+                    return Err(WorkspaceError::Contradiction { path: dir.path.clone(), reason });
+                }
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        for dir in &record.made {
+            let failed = |errno| self.door.fail("create the directory", &dir.path, errno);
+            let parent = self.door.parent(&dir.path).map_err(failed)?;
+            match mkdirat(&parent, dir.path.file_name(), Mode::from_raw_mode(0o777)) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => {
+                    let there = self.door.look(&dir.path).map_err(failed)?;
+                    if there.is_some_and(|there| there.is_dir()) {
+                        // Somebody else made it just now; it will do.
+                        continue;
+                    }
+                    let reason = "a directory is needed where a file is";
+                    return Err(WorkspaceError::Contradiction { path: dir.path.clone(), reason });
+                }
+                Err(errno) => return Err(failed(errno)),
+            }
+            if let Some(mode) = dir.mode {
+                let made = self.door.directory(Some(&dir.path)).map_err(failed)?;
+                fchmod(&made, mode_of(mode)).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn place(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.door.fail("write", &file.path, errno);
+        match (file.kind_of_move(), &file.sibling, &operation.before) {
+            (Move::Create, Some(sibling), _) => {
+                let room = self.door.parent(sibling).map_err(failed)?;
+                let dir = self.door.parent(&file.path).map_err(failed)?;
+                match move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
+                    Err(Errno::EXIST) => Err(conflict(file, self.found(&file.path))),
+                    other => other.map_err(failed),
+                }
+            }
+            (Move::Replace, Some(sibling), Some((_, seen))) => self.replace(file, sibling, seen),
+            (Move::Chmod, _, Some((_, seen))) => {
+                let (target, now) = self.door.read_file(&file.path, Links::Refuse)?;
+                if !now.same_content(seen) {
+                    return Err(conflict(file, self.found(&file.path)));
+                }
+                let mode = file.after.map_or(now.permissions(), |after| after.mode);
+                fchmod(&target, mode_of(mode)).map_err(failed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn replace(&self, file: &FileRecord, sibling: &RelPath, seen: &Seen) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.door.fail("write", &file.path, errno);
+        let room = self.door.parent(sibling).map_err(failed)?;
+        let dir = self.door.parent(&file.path).map_err(failed)?;
+        let (aside, name) = (sibling.file_name(), file.path.file_name());
+        match exchange(room.as_fd(), aside, dir.as_fd(), name) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(conflict(file, self.found(&file.path))),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                // The file system can't exchange; the last look is all there is against a late change, and the
+                // blobs hold what going back needs.
+                let now = self.door.look(&file.path).map_err(failed)?;
+                if !now.is_some_and(|now| now.same_content(seen)) {
+                    return Err(conflict(file, self.found(&file.path)));
+                }
+                return rustix::fs::renameat(&room, aside, &dir, name).map_err(failed);
+            }
+            Err(errno) => return Err(failed(errno)),
+        }
+        let moved = self.door.look(sibling).map_err(failed)?;
+        if moved.is_some_and(|moved| moved.same_content(seen)) {
+            return Ok(());
+        }
+        self.exchange_back(file, sibling)?;
+        Err(conflict(file, self.found(&file.path)))
+    }
+
+    /// Puts back what an exchange took away, although it wasn't what was expected. Whoever wrote it may be
+    /// writing still: what comes to light under the sibling's name is looked at each time, and if it is newer
+    /// than what was put back, it goes back in its turn.
+    fn exchange_back(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.door.fail("write", &file.path, errno);
+        let room = self.door.parent(sibling).map_err(failed)?;
+        let dir = self.door.parent(&file.path).map_err(failed)?;
+        let aside = || self.door.look(sibling).map_err(failed);
+        let staged = file.after;
+        let mut stale: Option<Seen> = None;
+        for _ in 0..EXCHANGES {
+            let goes_back = aside()?;
+            match exchange(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
+                Ok(()) => {}
+                // They deleted it meanwhile; theirs goes back under its name.
+                Err(Errno::NOENT) => {
+                    let (from, to) = (sibling.file_name(), file.path.file_name());
+                    return move_new(room.as_fd(), from, dir.as_fd(), to).map_err(failed);
+                }
+                Err(errno) => return Err(failed(errno)),
+            }
+            let came = aside()?;
+            let is_stale = match (stale, came) {
+                (Some(stale), Some(came)) => came.same_content(&stale),
+                // The first time it has to be our own new content.
+                (None, Some(_)) => {
+                    let state = crate::snapshot::observe(self.door, sibling)?.map(|(state, _)| state);
+                    state.zip(staged).is_some_and(|(state, staged)| state.same_content(&staged))
+                }
+                (_, None) => true,
+            };
+            if is_stale {
+                return Ok(());
+            }
+            stale = goes_back;
+        }
+        Err(WorkspaceError::Raced { path: file.path.clone() })
+    }
+
+    fn found(&self, path: &RelPath) -> Found {
+        found(self.door, path)
+    }
+}
+
+/// What to say of the file in a conflict.
+pub(crate) fn found(door: &Door, path: &RelPath) -> Found {
+    match crate::snapshot::observe(door, path) {
+        Ok(None) => Found::Nothing,
+        Ok(Some((FileState { kind: Kind::File, hash: Some(hash), size, .. }, _))) => {
+            Found::Content { hash, size }
+        }
+        Ok(Some(_)) | Err(_) => Found::Other,
+    }
+}
+
+fn conflict(file: &FileRecord, found: Found) -> WorkspaceError {
+    let expected = file.before.and_then(|before| before.hash);
+    WorkspaceError::Conflict { path: file.path.clone(), expected, found }
+}

@@ -1,0 +1,190 @@
+//! New contents beside their files, and the waits for the disk.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+
+use journeyman_protocol::{ContentHash, RelPath};
+use rustix::fs::{Mode, OFlags, fchmod, fchown, fsync, openat, symlinkat};
+use rustix::io::Errno;
+
+use super::{After, Hands, Operation, Source};
+use crate::door::{Door, Links, Seen, mode_of};
+use crate::journal::Record;
+use crate::snapshot::Kind;
+use crate::walk::{SIBLING_DIGITS, SIBLING_TAG};
+use crate::{ChangeId, WorkspaceError};
+
+/// From so many files on, one flush of the whole file system is cheaper than one of each.
+pub(super) const FLUSH_ALL_FROM: usize = 32;
+/// A file's name takes at most so many bytes of its sibling's, which has 255 in all.
+const SIBLING_NAME_BYTES: usize = 200;
+/// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
+const ATTRIBUTE_BYTES: usize = 64 * 1024;
+
+impl Hands<'_> {
+    /// Writes new content beside its file; gives the descriptor to flush.
+    pub(super) fn stage(
+        &self,
+        operation: &Operation,
+        after: &After,
+        sibling: &RelPath,
+    ) -> Result<Option<OwnedFd>, WorkspaceError> {
+        let path = &operation.path;
+        let failed = |errno| self.door.fail("write", path, errno);
+        let dir = self.door.parent(sibling).map_err(failed)?;
+        let name = sibling.file_name();
+        let loaded;
+        let bytes = match &after.source {
+            Source::Bytes(bytes) => bytes,
+            Source::Blob(hash) => {
+                loaded =
+                    self.blobs.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
+                &loaded
+            }
+            Source::Unchanged => return Ok(None),
+        };
+        if after.state.kind == Kind::Link {
+            symlinkat(bytes.as_slice(), &dir, name).map_err(failed)?;
+            return Ok(None);
+        }
+        let old = match (&operation.before, &after.like) {
+            (Some((before, seen)), _) if before.kind == Kind::File => Some((path, seen)),
+            (_, Some((path, seen))) => Some((path, seen)),
+            _ => None,
+        };
+        let private = old.is_some() || after.mode.is_some();
+        let mode = if private { 0o600 } else { 0o666 };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&dir, name, flags, Mode::from_raw_mode(mode)).map_err(failed)?;
+        write_all(&file, bytes).map_err(failed)?;
+        if let Some((path, seen)) = old {
+            self.copy_nature(path, seen, &file);
+        }
+        if let Some(mode) = after.mode {
+            fchmod(&file, mode_of(mode)).map_err(failed)?;
+        } else if after.executable {
+            let made = rustix::fs::fstat(&file).map(|stat| Seen::of(&stat)).map_err(failed)?.permissions();
+            fchmod(&file, mode_of(executable_mode(made, true))).map_err(failed)?;
+        }
+        Ok(Some(file))
+    }
+
+    /// Gives the successor its predecessor's owner and attributes, as far as we may.
+    fn copy_nature(&self, path: &RelPath, old: &Seen, new: &OwnedFd) {
+        let ours = rustix::fs::fstat(new).map(|stat| Seen::of(&stat).owner);
+        if ours.is_ok_and(|ours| ours != old.owner) {
+            let (user, group) = old.owner;
+            let owner = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+            if fchown(new, Some(owner.0), Some(owner.1)).is_err() {
+                // Giving a file away takes privilege; the group alone may still be ours to give.
+                let _best_effort = fchown(new, None, Some(owner.1));
+            }
+        }
+        if let Ok((file, _)) = self.door.read_file(path, Links::Refuse) {
+            // Attributes that we may not set, or that the file system hasn't, are the system's to give.
+            let _best_effort = copy_attributes(&file, new);
+        }
+    }
+
+    pub(super) fn flush(&self, staged: &[OwnedFd], operations: usize) -> Result<(), WorkspaceError> {
+        let failed =
+            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
+        if operations >= FLUSH_ALL_FROM {
+            return flush_file_system(self.door).map_err(failed);
+        }
+        staged.iter().try_for_each(fsync).map_err(failed)
+    }
+
+    pub(super) fn flush_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
+        let failed =
+            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
+        if record.files.len() >= FLUSH_ALL_FROM {
+            return flush_file_system(self.door).map_err(failed);
+        }
+        let siblings = record.files.iter().filter_map(|file| file.sibling.as_ref());
+        let files = record.files.iter().map(|file| &file.path);
+        let others = record.made.iter().chain(&record.cleared).map(|dir| &dir.path);
+        let dirs: BTreeSet<Option<RelPath>> =
+            siblings.chain(files).chain(others).map(RelPath::parent).collect();
+        for dir in dirs {
+            match self.door.directory(dir.as_ref()) {
+                Ok(dir) => fsync(&dir).map_err(failed)?,
+                // It went with what was in it, or a link has its place now.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whoever may read it may execute it, or nobody may.
+pub(crate) fn executable_mode(mode: u32, executable: bool) -> u32 {
+    if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 }
+}
+/// A name that no two changes of a project share, so that it needs no randomness: the change's number and the
+/// file's place in it are hashed together with the path.
+pub(super) fn sibling(
+    path: &RelPath,
+    room: Option<&RelPath>,
+    id: ChangeId,
+    index: usize,
+) -> Result<RelPath, WorkspaceError> {
+    let name = path.file_name();
+    let name = name.get(..SIBLING_NAME_BYTES).unwrap_or(name);
+    let key = [path.as_bytes(), &id.0.to_le_bytes(), &index.to_le_bytes()].concat();
+    let digits = ContentHash::of(&key).to_string();
+    let digits = digits.get(..SIBLING_DIGITS).unwrap_or(&digits);
+    let name = [b".", name, SIBLING_TAG, digits.as_bytes()].concat();
+    let sibling = match room {
+        Some(dir) => dir.join(name),
+        None => RelPath::parse(name),
+    };
+    sibling.map_err(|_| WorkspaceError::at("write", path, Errno::NAMETOOLONG))
+}
+
+pub(crate) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match rustix::io::write(file, bytes) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn copy_attributes(old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
+    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
+    let mut names = vec![0_u8; ATTRIBUTE_BYTES];
+    let length = flistxattr(old, names.as_mut_slice())?;
+    names.truncate(length);
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut value = vec![0_u8; ATTRIBUTE_BYTES];
+    for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        let length = fgetxattr(old, name, value.as_mut_slice())?;
+        let value = value.get(..length).unwrap_or_default();
+        let _best_effort = fsetxattr(new, name, value, XattrFlags::empty());
+    }
+    Ok(())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn copy_attributes(_old: &OwnedFd, _new: &OwnedFd) -> Result<(), Errno> {
+    Ok(())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn flush_file_system(door: &Door) -> Result<(), Errno> {
+    rustix::fs::syncfs(door.root())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn flush_file_system(_door: &Door) -> Result<(), Errno> {
+    rustix::fs::sync();
+    Ok(())
+}
