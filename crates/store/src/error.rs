@@ -35,7 +35,7 @@ pub enum StoreError {
     },
     /// Another writer holds the session.
     #[error(
-        "session {session} is in use by {holder}; wait until it ends, or until its lease runs out at {until:?}"
+        "session {session} is in use by {holder}; wait until that ends, or until its claim runs out ({} ms after 1970)", .until.0
     )]
     Leased {
         /// The session.

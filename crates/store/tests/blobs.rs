@@ -298,7 +298,7 @@ fn threads_and_handles_may_put_the_same_at_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_goes_in_comes_out(content in prop_oneof![

@@ -345,7 +345,7 @@ async fn answer(store: &dyn Store, call: &Call) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_stores_answer_every_sequence_of_calls_alike(calls in prop::collection::vec(a_call(), 1..40)) {

@@ -1,0 +1,127 @@
+//! How far a shell command reaches.
+//!
+//! Two passes with opposite duties. `words` and `readers` prove that a command only reads: they accept a
+//! small, exactly understood part of the shell's language and programs known option by option, and give up
+//! on anything else. `danger` looks for what reaches outside or destroys: it takes the text apart roughly
+//! and prefers a false alarm to a miss. What neither knows is level 2: it may do anything the sandbox lets
+//! it do.
+//!
+//! A real shell grammar can take the place of `words` without any change to the callers: it yields the
+//! same simple commands for more of the language.
+
+use journeyman_protocol::Level;
+
+mod danger;
+mod git;
+mod reader_table;
+mod readers;
+mod words;
+
+pub(crate) use words::{Simple, split};
+
+/// Longer commands are not taken apart word by word: nobody reads them, and no check is that long.
+const MAX_BYTES: usize = 32 * 1024;
+/// Characters of a command that a reason repeats.
+const SHOWN: usize = 80;
+
+/// What is known of a shell command before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandAnalysis {
+    /// How far it reaches: that of its worst part.
+    pub level: Level,
+    /// One line a person understands.
+    pub reason: String,
+    /// What would be lost, when it destroys something.
+    pub destroys: Option<String>,
+}
+
+/// Finds the level of `command`, which is to be run by `/bin/sh -c`.
+///
+/// It is [`Level::ReadOnly`] only if it consists of programs that are known, option by option, to read and
+/// write nothing but their output; [`Level::Edit`] if it is one of `known_checks` or a list of such and of
+/// readers; [`Level::System`] if it seems to reach the network, another machine or the system; and
+/// [`Level::Shell`] otherwise. Total for any text, in time linear in its length.
+#[must_use]
+pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
+    if let Some(check) = known_checks.iter().find(|check| is_same(check, command)) {
+        let reason = format!("it is the project's own check `{}`", shown(check));
+        return CommandAnalysis { level: Level::Edit, reason, destroys: None };
+    }
+    if command.len() > MAX_BYTES {
+        let reason = format!("it is {} bytes long, too long to judge", command.len());
+        return CommandAnalysis { level: Level::System, reason, destroys: None };
+    }
+    let why = match split(command) {
+        Ok(parts) => match understood(&parts, known_checks) {
+            Ok(known) => return known,
+            Err(why) => why,
+        },
+        Err(opaque) => opaque.to_string(),
+    };
+    let danger = danger::scan(command);
+    match danger.outside {
+        Some(outside) => CommandAnalysis { level: Level::System, reason: outside, destroys: danger.destroys },
+        None => CommandAnalysis {
+            level: Level::Shell,
+            reason: format!("it runs `{}` ({why})", shown(command)),
+            destroys: danger.destroys,
+        },
+    }
+}
+
+/// The level of a list whose every part is a reader or a check, or why one isn't.
+fn understood(parts: &[Simple], known_checks: &[String]) -> Result<CommandAnalysis, String> {
+    let mut checks = 0;
+    let mut changed_directory = false;
+    for part in parts {
+        if !changed_directory && known_checks.iter().any(|check| is_check(check, part)) {
+            checks += 1;
+            continue;
+        }
+        readers::only_reads(part, changed_directory)?;
+        changed_directory |= part.program() == "cd";
+    }
+    let (level, reason) = match checks {
+        0 => (Level::ReadOnly, "it only reads"),
+        _ => (Level::Edit, "it runs the project's own checks"),
+    };
+    Ok(CommandAnalysis { level, reason: reason.to_owned(), destroys: None })
+}
+
+/// Whether two commands differ at most in blanks that mean nothing.
+fn is_same(check: &str, command: &str) -> bool {
+    let ends = [' ', '\t', '\n'];
+    let (check, command) = (check.trim_matches(ends), command.trim_matches(ends));
+    if check.is_empty() {
+        return false;
+    }
+    // Inside quotes and after a backslash blanks count, and a newline ends a command.
+    let exact = |text: &str| text.contains(['\'', '"', '\\', '\n', '\r']);
+    if exact(check) || exact(command) {
+        return check == command;
+    }
+    let blank = [' ', '\t'];
+    check
+        .split(blank)
+        .filter(|word| !word.is_empty())
+        .eq(command.split(blank).filter(|word| !word.is_empty()))
+}
+
+fn is_check(check: &str, part: &Simple) -> bool {
+    match split(check).as_deref() {
+        Ok([only]) => only == part,
+        _ => false,
+    }
+}
+
+fn shown(command: &str) -> String {
+    let mut text: String = command
+        .chars()
+        .take(SHOWN)
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect();
+    if command.chars().nth(SHOWN).is_some() {
+        text.push('…');
+    }
+    text
+}

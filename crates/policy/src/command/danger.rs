@@ -1,0 +1,360 @@
+//! What reaches outside or destroys, looked for anywhere in a command.
+//!
+//! The text is taken apart roughly: quotes and backslashes vanish, whatever separates commands separates
+//! here, inside quotes too. So `bash -c "sudo rm"`, `r\m` and `x=$(git push)` are seen, and now and then
+//! something harmless is; that costs a question, a miss would not cost more than the sandbox allows.
+
+use names::{ANYWHERE, AS_PROGRAM, HARMLESS_DEVICES, MACHINES, PACKAGES, SYSTEM, SYSTEM_PLACES, WRAPPERS};
+
+use crate::protect::{Protection, protection_of_text};
+
+mod git;
+mod names;
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Danger {
+    /// Why it is level 3, if it is.
+    pub(super) outside: Option<String>,
+    /// What would be lost.
+    pub(super) destroys: Option<String>,
+}
+
+impl Danger {
+    fn outside(&mut self, why: impl FnOnce() -> String) {
+        self.outside.get_or_insert_with(why);
+    }
+
+    fn destroys(&mut self, what: impl FnOnce() -> String) {
+        self.destroys.get_or_insert_with(what);
+    }
+}
+
+/// Words of a command that a reason repeats.
+const NAMED: usize = 4;
+/// Characters of one such word.
+const NAMED_CHARACTERS: usize = 60;
+
+/// Words that are looked at again as arguments of a program. More than this is a command that repeats
+/// itself to be tiresome; ordinary ones stay below a few hundred.
+const PATIENCE: usize = 20_000;
+
+/// Looks through a command.
+pub(super) fn scan(command: &str) -> Danger {
+    let mut danger = Danger::default();
+    let mut patience = PATIENCE;
+    let text = rough(command);
+    for segment in text.split('\n') {
+        let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
+        scan_segment(&words, &mut danger, &mut patience);
+    }
+    redirections(command, &mut danger);
+    statements(command, &mut danger);
+    danger
+}
+
+/// The command without quotes and backslashes, one rough command a line.
+fn rough(command: &str) -> String {
+    let command = command.replace("${IFS}", " ").replace("$IFS", " ");
+    let mut text = String::with_capacity(command.len());
+    for character in command.chars() {
+        match character {
+            '\'' | '"' | '\\' => {}
+            ';' | '&' | '|' | '(' | ')' | '{' | '}' | '`' | '\n' | '\r' | '<' | '>' => text.push('\n'),
+            '$' | ',' | '[' | ']' => text.push(' '),
+            blank if blank.is_whitespace() => text.push(' '),
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+fn scan_segment(words: &[&str], danger: &mut Danger, patience: &mut usize) {
+    let wrapped = words.iter().any(|word| WRAPPERS.contains(&base_name(word)));
+    let mut may_be_program = true;
+    for (index, word) in words.iter().enumerate() {
+        let name = base_name(word);
+        let arguments = words.get(index + 1..).unwrap_or_default();
+        let somewhere = ANYWHERE.iter().find(|(known, _)| *known == name);
+        let here = AS_PROGRAM.iter().find(|(known, _)| *known == name).filter(|_| may_be_program || wrapped);
+        if let Some((_, what)) = somewhere.or(here) {
+            danger.outside(|| format!("`{name}` {what}"));
+        }
+        if by_arguments(name, arguments, danger) {
+            *patience = patience.saturating_sub(arguments.len());
+            if *patience == 0 {
+                danger.outside(|| "it repeats itself too often to be judged".to_owned());
+                return;
+            }
+        }
+        // Assignments may stand before the program.
+        may_be_program = may_be_program && word.contains('=');
+    }
+}
+
+/// The name of a program given with the place where programs are; other paths are files.
+fn base_name(word: &str) -> &str {
+    match word.rsplit_once('/') {
+        Some((place, name)) if place == "." || place.ends_with("bin") => name,
+        _ => word,
+    }
+}
+
+/// Programs that are judged by their arguments, wherever they stand; `false` for all others.
+fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
+    match name {
+        "git" => git::git(arguments, danger),
+        "npm" | "pnpm" | "yarn" | "bun" => node_packages(name, arguments, danger),
+        "cargo" | "gem" | "poetry" | "uv" | "hatch" | "flit" | "twine" | "mvn" | "gradle" | "dotnet"
+        | "lerna" => {
+            publishing(name, arguments, danger);
+        }
+        "rm" | "unlink" | "shred" | "rmtree" | "trash" | "srm" => {
+            danger.destroys(|| format!("files removed: {}", named(arguments)));
+            system_places(name, arguments, danger);
+        }
+        "truncate" => {
+            danger.destroys(|| format!("the content of {}", named(arguments)));
+            system_places(name, arguments, danger);
+        }
+        "dd" => {
+            if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("of=")) {
+                danger.destroys(|| format!("what {} holds now", short(target)));
+                system_places(name, &[target], danger);
+            }
+        }
+        "chmod" | "chown" | "chgrp" => {
+            if has_option(arguments, 'R', "--recursive") {
+                danger.destroys(|| format!("modes or owners of everything in {}", named(arguments)));
+            }
+            system_places(name, arguments, danger);
+        }
+        "cp" | "mv" | "ln" | "install" | "tee" | "mkdir" | "touch" | "sed" => {
+            system_places(name, arguments, danger);
+        }
+        "find" if arguments.contains(&"-delete") => danger.destroys(|| "the files that it finds".to_owned()),
+        "rsync" => rsync(arguments, danger),
+        "terraform" | "tofu" | "terragrunt" => terraform(name, arguments, danger),
+        "kubectl" | "oc" | "helm" | "docker" | "podman" | "aws" | "gcloud" | "gh" | "gsutil" => {
+            const REMOVING: &[&str] = &[
+                "delete",
+                "rm",
+                "rmi",
+                "prune",
+                "uninstall",
+                "rb",
+                "drain",
+                "down",
+                "kill",
+                "remove",
+                "destroy",
+            ];
+            if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
+                danger.destroys(|| format!("what `{name} {verb}` removes"));
+            }
+        }
+        "dropdb" | "dropuser" => danger.destroys(|| format!("the database {}", named(arguments))),
+        _ if name.starts_with("mkfs") || name == "wipefs" || name == "mke2fs" => {
+            danger.outside(|| format!("`{name}` {SYSTEM}"));
+            danger.destroys(|| format!("everything on {}", named(arguments)));
+        }
+        "make" | "just" | "task" | "rake" | "serverless" | "sls" | "firebase" | "kamal" | "cap" => {
+            deploying(name, arguments, danger);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Whether a short option is in some cluster, or the long one is there, abbreviated or not.
+fn has_option(arguments: &[&str], short: char, long: &str) -> bool {
+    arguments.iter().any(|argument| match argument.strip_prefix("--") {
+        // Two letters at least: `--r` could be more than one option.
+        Some(_) => argument.len() >= 4 && long.starts_with(argument.split('=').next().unwrap_or(argument)),
+        None => has_cluster(&[argument], short),
+    })
+}
+
+/// Whether a short option is in some cluster.
+fn has_cluster(arguments: &[&str], short: char) -> bool {
+    arguments.iter().any(|argument| {
+        !argument.starts_with("--")
+            && argument.strip_prefix('-').is_some_and(|cluster| cluster.contains(short))
+    })
+}
+
+fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
+    deploying(name, arguments, danger);
+    const PUBLISHING: &[&str] = &[
+        "publish",
+        "unpublish",
+        "deprecate",
+        "dist-tag",
+        "owner",
+        "access",
+        "login",
+        "adduser",
+        "token",
+        "team",
+        "org",
+    ];
+    if let Some(verb) = arguments.iter().find(|argument| PUBLISHING.contains(argument)) {
+        danger.outside(|| format!("`{name} {verb}` {MACHINES}"));
+        if *verb == "unpublish" {
+            danger.destroys(|| "a published version".to_owned());
+        }
+    }
+    let global = arguments.iter().any(|argument| {
+        matches!(*argument, "-g" | "--global" | "global" | "--location=global")
+            || "--global".starts_with(argument) && argument.len() > 4
+    });
+    if global {
+        danger.outside(|| format!("`{name}` {PACKAGES}"));
+    }
+}
+
+fn deploying(name: &str, arguments: &[&str], danger: &mut Danger) {
+    let verb = arguments.iter().find(|argument| {
+        ["deploy", "publish"].iter().any(|verb| {
+            argument
+                .strip_prefix(verb)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '-', '_']))
+        })
+    });
+    if let Some(verb) = verb {
+        danger.outside(|| format!("`{name} {}` {MACHINES}", short(verb)));
+    }
+}
+
+fn publishing(name: &str, arguments: &[&str], danger: &mut Danger) {
+    let verbs: &[&str] = match name {
+        "cargo" => &["publish", "yank", "owner", "login", "install", "uninstall"],
+        "gem" => &["push", "yank", "owner", "signin", "install"],
+        "twine" => &["upload", "register"],
+        "mvn" => &["deploy", "release:perform"],
+        "gradle" => &["publish", "uploadArchives", "publishToMavenCentral"],
+        "dotnet" => &["push"],
+        _ => &["publish"],
+    };
+    if let Some(verb) = arguments.iter().find(|argument| verbs.contains(argument)) {
+        let what = if verb.ends_with("install") { PACKAGES } else { MACHINES };
+        danger.outside(|| format!("`{name} {verb}` {what}"));
+    }
+}
+
+fn rsync(arguments: &[&str], danger: &mut Danger) {
+    if arguments.iter().any(|argument| argument.contains(':')) {
+        danger.outside(|| format!("`rsync` {MACHINES}"));
+    }
+    if arguments
+        .iter()
+        .any(|argument| argument.starts_with("--del") || argument.starts_with("--remove-source"))
+    {
+        danger.destroys(|| format!("files that only one side has: {}", named(arguments)));
+    }
+    system_places("rsync", arguments, danger);
+}
+
+fn terraform(name: &str, arguments: &[&str], danger: &mut Danger) {
+    const LOCAL: &[&str] = &["fmt", "validate", "version"];
+    match arguments.iter().find(|argument| !argument.starts_with('-')) {
+        Some(verb) if LOCAL.contains(verb) => {}
+        _ => danger.outside(|| format!("`{name}` {MACHINES}")),
+    }
+    if arguments.contains(&"destroy") || arguments.contains(&"-destroy") {
+        danger.destroys(|| "everything that this configuration runs".to_owned());
+    }
+}
+
+/// Level 3 when an argument is, or is in, a place of the system's, or is the whole disk or home.
+fn system_places(name: &str, arguments: &[&str], danger: &mut Danger) {
+    const WHOLE: &[&str] = &["/", "/*", "~", "~/", "~/*", "HOME", "/home", "/root", "/var", "/Users"];
+    let found = arguments
+        .iter()
+        .find(|argument| WHOLE.contains(argument) || is_system_place(argument))
+        .or_else(|| {
+            arguments.iter().find(|argument| argument.starts_with("~/.") || argument.starts_with("HOME/."))
+        });
+    if let Some(place) = found {
+        danger.outside(|| format!("`{name}` on {} {SYSTEM}", short(place)));
+    }
+}
+
+fn is_system_place(path: &str) -> bool {
+    let within =
+        |place: &str| path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    SYSTEM_PLACES.iter().any(|place| within(place)) && !HARMLESS_DEVICES.iter().any(|device| within(device))
+}
+
+/// Redirections into places that are protected from tools, too.
+fn redirections(command: &str, danger: &mut Danger) {
+    for target in command.split('>').skip(1) {
+        let target = target.trim_start_matches(['>', '|', '&', ' ', '\t', '\'', '"']);
+        let end = target.find([' ', '\t', '\n', ';', '&', '|', ')', '\'', '"']).unwrap_or(target.len());
+        let target = target.get(..end).unwrap_or_default();
+        if is_system_place(target) {
+            danger.outside(|| format!("writing {} {SYSTEM}", short(target)));
+        }
+        match protection_of_text(target) {
+            Protection::None => {}
+            Protection::Guarded(why) => danger.outside(|| format!("it writes {}: {why}", short(target))),
+            Protection::Forbidden => {
+                danger.outside(|| format!("it writes {}, which belongs to git", short(target)));
+            }
+        }
+    }
+}
+
+/// Statements of other languages that destroy.
+fn statements(command: &str, danger: &mut Danger) {
+    const SQL: &[(&str, &str)] = &[
+        ("drop table", "a table of a database"),
+        ("drop database", "a database"),
+        ("drop schema", "a schema of a database"),
+        ("truncate table", "the rows of a table"),
+        ("delete from", "rows of a table"),
+        ("flushall", "everything in a database"),
+        ("dropdatabase", "a database"),
+    ];
+    const CALLS: &[&str] = &[
+        "rmtree",
+        "remove_dir_all",
+        "os.remove",
+        "os.unlink",
+        ".unlink(",
+        "rmsync",
+        "unlinksync",
+        "file.delete",
+        "rm_rf",
+    ];
+    if !command.contains(['(', ' ']) {
+        return;
+    }
+    let lower = command.to_ascii_lowercase();
+    let spaced = lower.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((_, what)) = SQL.iter().find(|(statement, _)| spaced.contains(statement)) {
+        danger.destroys(|| (*what).to_owned());
+    }
+    if let Some(call) = CALLS.iter().find(|call| lower.contains(*call)) {
+        danger.destroys(|| format!("files that `{}` removes", call.trim_matches(['.', '('])));
+    }
+}
+
+/// The first few operands, for people.
+fn named(arguments: &[&str]) -> String {
+    let mut operands = arguments.iter().filter(|argument| !argument.starts_with('-'));
+    let mut text =
+        operands.by_ref().take(NAMED).map(|argument| short(argument)).collect::<Vec<_>>().join(", ");
+    if operands.next().is_some() {
+        text.push_str(" and more");
+    }
+    if text.is_empty() { "what it is given".to_owned() } else { text }
+}
+
+fn short(word: &str) -> String {
+    let mut text: String = word.chars().filter(|c| !c.is_control()).take(NAMED_CHARACTERS).collect();
+    if word.chars().nth(NAMED_CHARACTERS).is_some() {
+        text.push('…');
+    }
+    text
+}

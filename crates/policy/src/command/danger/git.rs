@@ -1,0 +1,112 @@
+//! What git sends away, and what it can lose.
+
+use super::names::NETWORK;
+use super::{Danger, has_cluster, has_option};
+
+/// Judges the words after `git`.
+pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
+    const REMOTE: &[&str] = &[
+        "push",
+        "fetch",
+        "pull",
+        "clone",
+        "ls-remote",
+        "send-email",
+        "fetch-pack",
+        "send-pack",
+        "imap-send",
+        "svn",
+        "request-pull",
+        "archive-remote",
+    ];
+    // With settings from the command line any word may be an alias for anything.
+    let configured = arguments.iter().any(|argument| {
+        argument.starts_with("-c") || argument.starts_with("--config-env") || argument.contains("alias.")
+    });
+    let hidden = REMOTE.iter().find(|verb| arguments.iter().any(|argument| argument.contains(**verb)));
+    if let (true, Some(verb)) = (configured, hidden) {
+        danger.outside(|| format!("`git {verb}` {NETWORK}"));
+    }
+    let mut rest = arguments;
+    let command = loop {
+        match rest {
+            [
+                "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env" | "--exec-path",
+                _,
+                after @ ..,
+            ] => {
+                rest = after;
+            }
+            [option, after @ ..] if option.starts_with('-') => rest = after,
+            [command, after @ ..] => {
+                rest = after;
+                break *command;
+            }
+            [] => return,
+        }
+    };
+    if REMOTE.contains(&command) {
+        danger.outside(|| format!("`git {command}` {NETWORK}"));
+    }
+    let remote_part = match command {
+        "remote" => rest.iter().any(|word| matches!(*word, "update" | "show" | "prune" | "set-head")),
+        "submodule" => rest.iter().any(|word| matches!(*word, "update" | "add" | "init")),
+        "lfs" => rest.iter().any(|word| matches!(*word, "push" | "pull" | "fetch")),
+        _ => false,
+    };
+    if remote_part {
+        danger.outside(|| format!("`git {command}` {NETWORK}"));
+    }
+    if let Some(lost) = lost_by_git(command, rest) {
+        danger.destroys(|| lost.to_owned());
+    }
+}
+
+fn lost_by_git(command: &str, rest: &[&str]) -> Option<&'static str> {
+    let has = |word: &str| rest.contains(&word);
+    let force = || has_option(rest, 'f', "--force");
+    let lost = match command {
+        "clean" if !has_option(rest, 'n', "--dry-run") => "files that git doesn't track",
+        "reset"
+            if rest.iter().any(|word| "--hard".starts_with(word) && word.len() > 3 || *word == "--merge") =>
+        {
+            "changes that aren't committed"
+        }
+        "checkout" if has("--") || has(".") || force() || has("--ours") || has("--theirs") => {
+            "changes that aren't committed"
+        }
+        "checkout" if rest.iter().any(|word| word.contains('/') && word.contains('.')) => {
+            "changes that aren't committed"
+        }
+        "restore" if !has_option(rest, 'S', "--staged") || has_option(rest, 'W', "--worktree") => {
+            "changes that aren't committed"
+        }
+        "switch" if force() || has("--discard-changes") => "changes that aren't committed",
+        "branch" if has_cluster(rest, 'D') || (force() && has_option(rest, 'd', "--delete")) => {
+            "commits that only this branch holds"
+        }
+        "push"
+            if force()
+                || has_option(rest, 'd', "--delete")
+                || has("--mirror")
+                || has("--prune")
+                || rest.iter().any(|word| {
+                    word.starts_with("--force") || word.starts_with('+') || word.starts_with(':')
+                }) =>
+        {
+            "commits on the remote's branch"
+        }
+        "stash" if has("drop") || has("clear") => "stashed changes",
+        "reflog" if has("expire") || has("delete") => "the way back to lost commits",
+        "gc" | "prune" if command == "prune" || rest.iter().any(|word| word.starts_with("--prune")) => {
+            "objects that nothing refers to"
+        }
+        "filter-branch" | "filter-repo" => "the history as it is",
+        "update-ref" if has_option(rest, 'd', "--delete") => "a reference",
+        "tag" if has_option(rest, 'd', "--delete") => "a tag",
+        "worktree" if has("remove") => "a work tree",
+        "rm" if !has("--cached") => "files from the work tree",
+        _ => return None,
+    };
+    Some(lost)
+}

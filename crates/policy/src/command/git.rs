@@ -1,0 +1,351 @@
+//! Git's commands that only read.
+//!
+//! Git reads the settings of the repository it is in, and a setting can name programs: pagers, diff
+//! drivers, filters, monitors. They are trusted here because git's own files can't be written by tools and
+//! are read-only to commands in the sandbox; what an argument could bring in (`-c`, `-C`, `--git-dir`,
+//! `--ext-diff`, `--output`, `-O`, `%G?`, a remote) is not.
+
+use super::readers::options;
+
+/// A subcommand with the options it may have, as in `readers`.
+struct Reading {
+    name: &'static str,
+    flags: &'static str,
+    valued: &'static str,
+    long: &'static [&'static [&'static str]],
+}
+
+/// How differences are shown.
+const DIFF: &[&str] = &[
+    "patch",
+    "no-patch",
+    "stat?",
+    "numstat",
+    "shortstat",
+    "dirstat?",
+    "summary",
+    "name-only",
+    "name-status",
+    "raw",
+    "unified=",
+    "word-diff?",
+    "color-words?",
+    "color?",
+    "no-color",
+    "no-ext-diff",
+    "no-textconv",
+    "minimal",
+    "patience",
+    "histogram",
+    "diff-algorithm=",
+    "find-renames?",
+    "find-copies?",
+    "no-renames",
+    "diff-filter=",
+    "ignore-all-space",
+    "ignore-space-change",
+    "ignore-space-at-eol",
+    "ignore-blank-lines",
+    "function-context",
+    "inter-hunk-context=",
+    "check",
+    "full-index",
+    "binary",
+    "abbrev?",
+    "text",
+    "exit-code",
+    "quiet",
+    "relative?",
+    "compact-summary",
+    "no-prefix",
+    "ignore-submodules?",
+    "submodule?",
+];
+/// Which commits are shown.
+const COMMITS: &[&str] = &[
+    "oneline",
+    "graph",
+    "all",
+    "decorate?",
+    "no-decorate",
+    "since=",
+    "after=",
+    "until=",
+    "before=",
+    "author=",
+    "committer=",
+    "grep=",
+    "all-match",
+    "invert-grep",
+    "regexp-ignore-case",
+    "extended-regexp",
+    "fixed-strings",
+    "follow",
+    "pretty?",
+    "format=",
+    "abbrev-commit",
+    "no-abbrev-commit",
+    "no-merges",
+    "merges",
+    "first-parent",
+    "reverse",
+    "date=",
+    "relative-date",
+    "max-count=",
+    "skip=",
+    "branches?",
+    "tags?",
+    "remotes?",
+    "cc",
+    "topo-order",
+    "date-order",
+    "author-date-order",
+    "simplify-by-decoration",
+    "full-history",
+    "left-right",
+    "cherry-pick",
+    "cherry-mark",
+    "boundary",
+    "no-walk?",
+    "source",
+    "count",
+    "show-pulls",
+    "ancestry-path",
+    "no-notes",
+    "root",
+];
+const LOG_FLAGS: &str = "psuwbRaiEFPzqgmctMCB0123456789";
+const LOG_VALUED: &str = "nSGULlX";
+
+const READINGS: &[Reading] = &[
+    Reading {
+        name: "blame",
+        flags: "wcefnsltMC",
+        valued: "L",
+        long: &[&["porcelain", "date=", "show-email"]],
+    },
+    Reading { name: "cat-file", flags: "ptse", valued: "", long: &[] },
+    Reading { name: "check-ignore", flags: "vqn", valued: "", long: &[&["verbose", "quiet", "no-index"]] },
+    Reading { name: "count-objects", flags: "vH", valued: "", long: &[&["verbose", "human-readable"]] },
+    Reading {
+        name: "describe",
+        flags: "",
+        valued: "",
+        long: &[&["tags", "all", "always", "long", "dirty?", "abbrev=", "match="]],
+    },
+    Reading {
+        name: "diff",
+        flags: "psuwbRazMCB0123456789",
+        valued: "SGUlX",
+        long: &[DIFF, &["cached", "staged", "merge-base"]],
+    },
+    Reading {
+        name: "diff-tree",
+        flags: "prstzmcMC",
+        valued: "U",
+        long: &[DIFF, &["root", "no-commit-id", "cc"]],
+    },
+    Reading {
+        name: "for-each-ref",
+        flags: "",
+        valued: "",
+        long: &[&["count=", "sort=", "contains?", "merged?", "no-merged?", "points-at="]],
+    },
+    Reading {
+        name: "grep",
+        flags: "aIiwvhHEGPFnlLczpWqor0123456789",
+        valued: "efmABC",
+        long: &[&[
+            "cached",
+            "untracked",
+            "text",
+            "ignore-case",
+            "word-regexp",
+            "invert-match",
+            "extended-regexp",
+            "perl-regexp",
+            "basic-regexp",
+            "fixed-strings",
+            "line-number",
+            "column",
+            "files-with-matches",
+            "files-without-match",
+            "name-only",
+            "only-matching",
+            "count",
+            "color?",
+            "no-color",
+            "break",
+            "heading",
+            "show-function",
+            "function-context",
+            "context=",
+            "after-context=",
+            "before-context=",
+            "max-depth=",
+            "and",
+            "or",
+            "not",
+            "all-match",
+            "quiet",
+            "max-count=",
+            "full-name",
+            "null",
+        ]],
+    },
+    Reading { name: "log", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF, COMMITS] },
+    Reading {
+        name: "ls-files",
+        flags: "cdmoiskutvzf",
+        valued: "xX",
+        long: &[&[
+            "cached",
+            "deleted",
+            "modified",
+            "others",
+            "ignored",
+            "stage",
+            "unmerged",
+            "killed",
+            "exclude-standard",
+            "exclude=",
+            "full-name",
+            "error-unmatch",
+            "directory",
+            "eol",
+            "abbrev?",
+        ]],
+    },
+    Reading {
+        name: "ls-tree",
+        flags: "drtlz",
+        valued: "",
+        long: &[&["name-only", "name-status", "full-name", "full-tree", "long", "abbrev?"]],
+    },
+    Reading {
+        name: "merge-base",
+        flags: "a",
+        valued: "",
+        long: &[&["all", "is-ancestor", "octopus", "fork-point"]],
+    },
+    Reading { name: "name-rev", flags: "", valued: "", long: &[&["tags", "name-only", "always", "refs="]] },
+    Reading {
+        name: "rev-list",
+        flags: "0123456789",
+        valued: "n",
+        long: &[COMMITS, &["objects", "parents", "children"]],
+    },
+    Reading {
+        name: "rev-parse",
+        flags: "q",
+        valued: "",
+        long: &[&[
+            "abbrev-ref?",
+            "short?",
+            "show-toplevel",
+            "show-prefix",
+            "show-cdup",
+            "git-dir",
+            "absolute-git-dir",
+            "is-inside-work-tree",
+            "is-bare-repository",
+            "verify",
+            "quiet",
+            "symbolic-full-name",
+            "all",
+            "branches?",
+            "tags?",
+            "remotes?",
+            "git-common-dir",
+            "is-shallow-repository",
+        ]],
+    },
+    Reading {
+        name: "shortlog",
+        flags: "nsec",
+        valued: "",
+        long: &[COMMITS, &["numbered", "summary", "email", "committer"]],
+    },
+    Reading { name: "show", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF, COMMITS] },
+    Reading {
+        name: "show-ref",
+        flags: "sdqh",
+        valued: "",
+        long: &[&["heads", "tags", "head", "dereference", "hash?", "verify", "quiet", "abbrev?"]],
+    },
+    Reading {
+        name: "status",
+        flags: "sbuvz",
+        valued: "",
+        long: &[&[
+            "short",
+            "branch",
+            "porcelain?",
+            "long",
+            "verbose",
+            "untracked-files?",
+            "ignored?",
+            "show-stash",
+            "ahead-behind",
+            "no-ahead-behind",
+            "renames",
+            "no-renames",
+            "column?",
+            "no-column",
+            "ignore-submodules?",
+        ]],
+    },
+    Reading { name: "whatchanged", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF, COMMITS] },
+];
+
+/// Whether `git` with these arguments only reads.
+pub(super) fn only_reads(arguments: &[&str]) -> bool {
+    let arguments = match arguments {
+        ["--no-pager", rest @ ..] => rest,
+        all => all,
+    };
+    let Some((&command, rest)) = arguments.split_first() else { return false };
+    if verifies_signatures(rest) {
+        return false;
+    }
+    match (command, rest) {
+        ("branch", rest) => branch(rest),
+        ("tag", []) | ("remote", [] | ["-v" | "--verbose"]) => true,
+        ("tag", ["-l" | "--list", patterns @ ..]) => no_options(patterns),
+        ("remote", ["get-url", name]) | ("config", ["--get", name]) => no_options(&[name]),
+        ("config", ["-l" | "--list"]) | ("stash", ["list"]) | ("worktree", ["list"]) => true,
+        ("stash", ["show", rest @ ..]) => options(rest, "pu", "", &[DIFF]).is_some(),
+        ("reflog", [] | ["show"]) => true,
+        ("reflog", ["show", rest @ ..]) => options(rest, "0123456789", "n", &[COMMITS]).is_some(),
+        ("version", []) => true,
+        _ => READINGS
+            .iter()
+            .find(|reading| reading.name == command)
+            .is_some_and(|reading| options(rest, reading.flags, reading.valued, reading.long).is_some()),
+    }
+}
+
+/// `%G…` in a format runs the program that checks signatures.
+fn verifies_signatures(arguments: &[&str]) -> bool {
+    arguments.iter().any(|argument| argument.contains("%G") || argument.contains("(signature"))
+}
+
+fn no_options(arguments: &[&str]) -> bool {
+    arguments.iter().all(|argument| !argument.starts_with('-'))
+}
+
+/// `git branch` in the forms that list. A name without `--list` would create a branch.
+fn branch(arguments: &[&str]) -> bool {
+    const LISTING: &[&str] =
+        &["list", "all", "remotes", "verbose", "show-current", "color?", "no-color", "column?", "sort="];
+    match options(arguments, "arvl", "", &[LISTING]) {
+        Some(operands) => {
+            operands.is_empty() || arguments.iter().any(|argument| matches!(*argument, "--list" | "-l"))
+        }
+        None => match arguments {
+            ["--contains" | "--no-contains" | "--merged" | "--no-merged"] => true,
+            ["--contains" | "--no-contains" | "--merged" | "--no-merged", commit] => no_options(&[commit]),
+            _ => false,
+        },
+    }
+}

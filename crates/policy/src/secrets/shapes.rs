@@ -1,0 +1,297 @@
+//! The shapes of well-known tokens: a prefix, and what may follow it.
+//!
+//! Prefixes and lengths are those that the issuers document or that their tokens have today; a length is
+//! a lower bound, because issuers make tokens longer, never shorter.
+
+use std::ops::Range;
+
+/// The most bytes of a private key's text: a 16,384-bit RSA key in PEM has 13 KiB.
+const MAX_KEY_BYTES: usize = 32 * 1024;
+/// Fewer bytes of base 64 are no key: code that speaks of keys has the frame without one.
+const MIN_KEY_BYTES: usize = 40;
+
+/// A kind of token.
+pub(super) struct Shape {
+    /// How it begins, byte for byte.
+    pub(super) prefix: &'static str,
+    body: Body,
+}
+
+/// What follows the prefix.
+#[derive(Clone, Copy)]
+enum Body {
+    /// At least so many of these characters, of which there is so much to be seen.
+    Run { of: fn(u8) -> bool, least: usize, proof: fn(&[u8]) -> bool },
+    /// Three or five parts with dots between them, the first two JSON.
+    Jwt,
+    /// The name of a key's kind, its frame and base 64.
+    Pem,
+    /// The same as a run, but the prefix is kept.
+    Credentials { least: usize, proof: fn(&[u8]) -> bool },
+}
+
+/// A prefix that nothing else has.
+const fn sure(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
+    Shape { prefix, body: Body::Run { of, least, proof: |_| true } }
+}
+
+/// As `sure`, but not for place-holders such as `glpat-your-token-goes-here`.
+const fn mixed(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
+    Shape { prefix, body: Body::Run { of, least, proof: is_mixed } }
+}
+
+/// A prefix that is also the beginning of ordinary words.
+const fn random(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
+    Shape { prefix, body: Body::Run { of, least, proof: is_random } }
+}
+
+/// Every shape that is known.
+pub(super) const SHAPES: &[Shape] = &[
+    // AWS access key ids: 16 after the prefix.
+    sure("AKIA", is_upper, 16),
+    sure("ASIA", is_upper, 16),
+    // GitHub: 36 and more after the prefix; fine-grained ones 82.
+    mixed("ghp_", is_alphanumeric, 30),
+    mixed("gho_", is_alphanumeric, 30),
+    mixed("ghu_", is_alphanumeric, 30),
+    mixed("ghs_", is_alphanumeric, 30),
+    mixed("ghr_", is_alphanumeric, 30),
+    mixed("github_pat_", is_word, 22),
+    // GitLab: 20 and more.
+    mixed("glpat-", is_url_safe, 20),
+    mixed("gldt-", is_url_safe, 20),
+    mixed("glrt-", is_url_safe, 20),
+    // OpenAI (48, or `proj-` and 40 and more), DeepSeek (32), OpenRouter (`or-v1-` and 64), Anthropic
+    // (`ant-api03-` and 93).
+    random("sk-", is_url_safe, 20),
+    // Stripe: 24 and more.
+    mixed("sk_live_", is_alphanumeric, 16),
+    mixed("rk_live_", is_alphanumeric, 16),
+    mixed("sk_test_", is_alphanumeric, 16),
+    mixed("rk_test_", is_alphanumeric, 16),
+    mixed("whsec_", is_base64, 24),
+    // Google: 35 after the prefix; OAuth access tokens and client secrets.
+    mixed("AIza", is_url_safe, 35),
+    random("ya29.", is_url_safe, 30),
+    mixed("GOCSPX-", is_url_safe, 20),
+    // Slack: at least three numbers and 24 more.
+    random("xoxb-", is_url_safe, 20),
+    random("xoxp-", is_url_safe, 20),
+    random("xoxa-", is_url_safe, 20),
+    random("xoxr-", is_url_safe, 20),
+    random("xoxs-", is_url_safe, 20),
+    random("xoxe-", is_url_safe, 20),
+    random("xoxe.", is_dotted, 20),
+    random("xapp-", is_url_safe, 20),
+    // npm: 36. PyPI: a macaroon, 150 and more. Hugging Face: 34. crates.io: 32.
+    mixed("npm_", is_alphanumeric, 30),
+    mixed("pypi-AgE", is_url_safe, 40),
+    mixed("hf_", is_alphanumeric, 30),
+    random("cio", is_alphanumeric, 32),
+    // Model providers: Groq 52, xAI 80, Perplexity 48, Cerebras 48, Replicate 37.
+    mixed("gsk_", is_alphanumeric, 40),
+    mixed("xai-", is_alphanumeric, 40),
+    mixed("pplx-", is_alphanumeric, 40),
+    mixed("csk-", is_alphanumeric, 40),
+    mixed("r8_", is_alphanumeric, 37),
+    // Others whose prefixes are their own: SendGrid, DigitalOcean, Shopify, Databricks, Linear, age.
+    mixed("SG.", is_dotted, 60),
+    mixed("dop_v1_", is_alphanumeric, 60),
+    mixed("shpat_", is_alphanumeric, 32),
+    mixed("lin_api_", is_alphanumeric, 32),
+    mixed("AGE-SECRET-KEY-1", is_upper, 50),
+    Shape { prefix: "eyJ", body: Body::Jwt },
+    Shape { prefix: "-----BEGIN ", body: Body::Pem },
+    Shape { prefix: "Bearer ", body: Body::Credentials { least: 16, proof: is_token } },
+    Shape { prefix: "bearer ", body: Body::Credentials { least: 16, proof: is_token } },
+    Shape { prefix: "BEARER ", body: Body::Credentials { least: 16, proof: is_token } },
+    Shape { prefix: "uthorization: Basic ", body: Body::Credentials { least: 8, proof: is_mixed } },
+    Shape { prefix: "uthorization: token ", body: Body::Credentials { least: 16, proof: is_mixed } },
+];
+
+fn is_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+fn is_upper(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit()
+}
+
+fn is_word(byte: u8) -> bool {
+    is_alphanumeric(byte) || byte == b'_'
+}
+
+fn is_url_safe(byte: u8) -> bool {
+    is_word(byte) || byte == b'-'
+}
+
+fn is_dotted(byte: u8) -> bool {
+    is_url_safe(byte) || byte == b'.'
+}
+
+fn is_base64(byte: u8) -> bool {
+    is_alphanumeric(byte) || matches!(byte, b'+' | b'/' | b'=')
+}
+
+fn is_credential(byte: u8) -> bool {
+    is_dotted(byte) || is_base64(byte) || byte == b'~'
+}
+
+/// A text under search, with what was learnt of it, so that no part is looked at again and again.
+pub(super) struct Text<'a> {
+    pub(super) bytes: &'a [u8],
+    /// The nearest end of a private key at or after the place where one was last looked for; `None` in it:
+    /// there is none any more.
+    key_end: Option<Option<usize>>,
+    /// The last stretch of text that could be a key's and was looked through: a frame within it has nothing
+    /// else to find.
+    key_text: Range<usize>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), key_end: None, key_text: 0..0 }
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
+    }
+
+    /// The end of the run of these characters that begins at `from`.
+    fn run(&self, from: usize, of: fn(u8) -> bool) -> usize {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        from + rest.iter().position(|byte| !of(*byte)).unwrap_or(rest.len())
+    }
+
+    fn part(&self, range: Range<usize>) -> &'a [u8] {
+        self.bytes.get(range).unwrap_or_default()
+    }
+
+    /// Whether a token may begin here: not in the midst of a word.
+    fn is_boundary(&self, at: usize, of: fn(u8) -> bool) -> bool {
+        let before = |steps: usize| at.checked_sub(steps).and_then(|at| self.byte(at));
+        let Some(previous) = before(1) else { return true };
+        if !of(previous) && !previous.is_ascii_alphanumeric() {
+            return true;
+        }
+        // The end of an escape isn't part of the word: `\n` in JSON, `%3D` in a URL.
+        let escape = matches!(previous, b'n' | b't' | b'r') && before(2) == Some(b'\\');
+        escape || (previous.is_ascii_hexdigit() && before(3) == Some(b'%'))
+    }
+
+    /// The nearest `-----END …-----` at or after `from`: its beginning.
+    fn key_end(&mut self, from: usize) -> Option<usize> {
+        match self.key_end {
+            Some(None) => return None,
+            Some(Some(end)) if end >= from => return Some(end),
+            _ => {}
+        }
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        let end = memchr::memmem::find(rest, b"-----END ").map(|at| from + at);
+        self.key_end = Some(end);
+        end
+    }
+}
+
+impl Shape {
+    /// The secret, if there is one whose prefix begins at `start`.
+    pub(super) fn secret(&self, text: &mut Text<'_>, start: usize) -> Option<Range<usize>> {
+        let after = start + self.prefix.len();
+        match self.body {
+            Body::Run { of, least, proof } => {
+                if !text.is_boundary(start, of) {
+                    return None;
+                }
+                let end = text.run(after, of);
+                let body = text.part(after..end);
+                (body.len() >= least && proof(body)).then_some(start..end)
+            }
+            Body::Jwt => jwt(text, start),
+            Body::Pem => pem(text, start, after),
+            Body::Credentials { least, proof } => {
+                let end = text.run(after, is_credential);
+                let body = text.part(after..end);
+                (body.len() >= least && proof(body)).then_some(after..end)
+            }
+        }
+    }
+}
+
+/// Whether there are digits, or letters of both cases.
+fn is_mixed(body: &[u8]) -> bool {
+    body.iter().any(u8::is_ascii_digit)
+        || (body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase))
+}
+
+/// Whether it is no word that may follow `Bearer`, such as `AuthenticationScheme`.
+fn is_token(body: &[u8]) -> bool {
+    body.iter().any(u8::is_ascii_digit) || (body.len() >= 32 && is_mixed(body))
+}
+
+/// Whether one of the parts between `-` and `_` is as long as 16 characters and has letters and digits.
+fn is_random(body: &[u8]) -> bool {
+    body.split(|byte| !byte.is_ascii_alphanumeric()).any(|part| {
+        part.len() >= 16 && part.iter().any(u8::is_ascii_digit) && part.iter().any(u8::is_ascii_alphabetic)
+    })
+}
+
+fn jwt(text: &Text<'_>, start: usize) -> Option<Range<usize>> {
+    /// A header has at least `{"alg":"none"}`, a payload some claim, a signature 256 bits.
+    const LEAST: [usize; 3] = [16, 16, 32];
+    if !text.is_boundary(start, is_dotted) {
+        return None;
+    }
+    let end = text.run(start, is_dotted);
+    let mut parts = text.part(start..end).split(|byte| *byte == b'.');
+    let long = LEAST.iter().all(|least| parts.next().is_some_and(|part| part.len() >= *least));
+    // In the encrypted form the second part is a key, in the signed one JSON; both are secret.
+    long.then_some(start..end)
+}
+
+fn pem(text: &mut Text<'_>, start: usize, after: usize) -> Option<Range<usize>> {
+    let kind_end = text.run(after, is_kind);
+    let kind = text.part(after..kind_end);
+    let frame = kind_end + 5;
+    if !(kind.ends_with(b"PRIVATE KEY") || kind.ends_with(b"PRIVATE KEY BLOCK"))
+        || text.part(kind_end..frame) != b"-----"
+    {
+        return None;
+    }
+    if text.key_text.contains(&frame) {
+        return None;
+    }
+    let closing = text.key_end(frame);
+    let most = closing.unwrap_or(usize::MAX).min(frame + MAX_KEY_BYTES).min(text.bytes.len());
+    let run_end =
+        text.part(frame..most).iter().position(|byte| !is_key_text(*byte)).map_or(most, |at| frame + at);
+    let closing = closing.filter(|closing| *closing == run_end);
+    text.key_text = frame..run_end;
+    // The last long line of base 64, and the rest of a line that may follow it.
+    let (mut end, mut at, mut rest_may_follow) = (None, frame, false);
+    for part in text.part(frame..run_end).split(|byte| !is_base64(*byte)) {
+        let long = part.len() >= MIN_KEY_BYTES;
+        if long || (rest_may_follow && !part.is_empty()) {
+            end = Some(at + part.len());
+            rest_may_follow = long;
+        }
+        at += part.len() + 1;
+    }
+    let end = end?;
+    let end = closing.map_or(end, |closing| {
+        let kind_end = text.run(closing + b"-----END ".len(), is_kind);
+        text.run(kind_end, |byte| byte == b'-')
+    });
+    Some(start..end)
+}
+
+/// Characters between a frame's dashes.
+fn is_kind(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
+}
+
+/// What a key's text consists of, also inside a string of some language, or with an old format's headers.
+fn is_key_text(byte: u8) -> bool {
+    is_base64(byte)
+        || byte.is_ascii_whitespace()
+        || matches!(byte, b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'.' | b'(' | b')')
+}

@@ -1,0 +1,177 @@
+//! What the mode, the level and the sandbox decide together.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+use Decision::{Allow, Ask, Deny};
+use journeyman_policy::Policy;
+use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, RelPath, Tier};
+use proptest::prelude::*;
+
+fn full() -> Enforcement {
+    Enforcement {
+        tier: Tier::Namespaces,
+        writes_confined: true,
+        reads_confined: true,
+        network_off: true,
+        processes_confined: true,
+        privileges_dropped: true,
+        gaps: Vec::new(),
+    }
+}
+
+fn writes(paths: &[&str]) -> Effects {
+    Effects { writes: paths.iter().map(|path| RelPath::parse(path).unwrap()).collect(), ..Effects::default() }
+}
+
+fn runs(command: &str) -> Effects {
+    Effects { command: Some(command.to_owned()), ..Effects::default() }
+}
+
+fn policy() -> Policy {
+    Policy::with_checks(vec!["cargo test".to_owned()])
+}
+
+#[test]
+fn modes_by_levels() {
+    let reaches = Effects { hosts: vec!["example.com".into()], ..Effects::default() };
+    // What, its level, and the decisions of plan, ask, edit and auto with a full sandbox.
+    let table = [
+        (Effects::default(), Level::ReadOnly, [Allow, Allow, Allow, Allow]),
+        (runs("ls"), Level::ReadOnly, [Allow, Allow, Allow, Allow]),
+        (writes(&["src/lib.rs"]), Level::Edit, [Deny, Ask, Allow, Allow]),
+        (runs("cargo test"), Level::Edit, [Deny, Ask, Allow, Allow]),
+        (runs("cargo build"), Level::Shell, [Deny, Ask, Ask, Allow]),
+        (runs("rm -rf target"), Level::Shell, [Deny, Ask, Ask, Allow]),
+        (runs("git push"), Level::System, [Deny, Ask, Ask, Ask]),
+        (reaches, Level::System, [Deny, Ask, Ask, Ask]),
+        (writes(&["a", "sub/.envrc"]), Level::System, [Deny, Ask, Ask, Ask]),
+        (writes(&[".journeyman/policy.toml"]), Level::System, [Deny, Ask, Ask, Ask]),
+        (writes(&["a", ".git/hooks/pre-commit"]), Level::System, [Deny, Deny, Deny, Deny]),
+        (writes(&["vendor/x/.GIT/config"]), Level::System, [Deny, Deny, Deny, Deny]),
+    ];
+    for (effects, level, decisions) in table {
+        for (mode, decision) in Mode::ALL.into_iter().zip(decisions) {
+            let verdict = policy().judge(mode, &effects, Some(&full()));
+            assert_eq!(
+                (verdict.level, verdict.decision),
+                (level, decision),
+                "{mode}: {effects:?}: {verdict:?}"
+            );
+            assert!(!verdict.reason.is_empty());
+        }
+    }
+}
+
+#[test]
+fn without_a_full_sandbox_every_command_asks_and_auto_asks_for_all_but_reading() {
+    let mut weak = full();
+    weak.network_off = false;
+    for sandbox in [None, Some(&weak), Some(&Enforcement::none())] {
+        let table = [
+            (runs("ls"), [Ask, Ask, Ask, Ask]),
+            (runs("cargo test"), [Deny, Ask, Ask, Ask]),
+            (runs("cargo build"), [Deny, Ask, Ask, Ask]),
+            (writes(&["src/lib.rs"]), [Deny, Ask, Allow, Ask]),
+            (Effects::default(), [Allow, Allow, Allow, Allow]),
+        ];
+        for (effects, decisions) in table {
+            for (mode, decision) in Mode::ALL.into_iter().zip(decisions) {
+                let verdict = policy().judge(mode, &effects, sandbox);
+                assert_eq!(verdict.decision, decision, "{mode}: {effects:?}: {verdict:?}");
+            }
+        }
+        let reason = policy().judge(Mode::Auto, &runs("cargo build"), sandbox).reason;
+        assert!(reason.contains("sandbox"), "{reason}");
+        let reason = policy().judge(Mode::Auto, &writes(&["src/lib.rs"]), sandbox).reason;
+        assert!(reason.contains("src/lib.rs") && reason.contains("sandbox"), "{reason}");
+    }
+}
+
+#[test]
+fn verdicts_say_why_in_words_and_by_rule() {
+    let git = policy().judge(Mode::Auto, &writes(&["x/.git/config"]), Some(&full()));
+    assert_eq!(git.reason, "x/.git/config belongs to git and is changed by git commands only");
+    assert_eq!(git.rules, ["built-in: git's own files"]);
+    let guarded = policy().judge(Mode::Auto, &writes(&[".vscode/tasks.json"]), Some(&full()));
+    assert_eq!(guarded.reason, "it changes .vscode/tasks.json: an editor runs what it says");
+    let plan = policy().judge(Mode::Plan, &writes(&["a", "b", "c", "d"]), Some(&full()));
+    assert_eq!(plan.reason, "plan mode only reads; it changes a, b, c and 1 more");
+    assert_eq!(plan.rules, Vec::<String>::new());
+    let removal = policy().judge(Mode::Auto, &runs("rm -rf build"), Some(&full()));
+    assert_eq!(removal.destroys.as_deref(), Some("files removed: build"));
+    // All effects of a call count: the worst decides.
+    let both = Effects { command: Some("git push".into()), ..writes(&[".git/x"]) };
+    assert_eq!(policy().judge(Mode::Auto, &both, Some(&full())).decision, Deny);
+}
+
+fn some_effects() -> impl Strategy<Value = Effects> {
+    let path = prop_oneof![
+        "[a-c./]{1,6}",
+        prop::sample::select(vec![".git/x", "a/.GIT", ".envrc", "src/x.rs", ".vscode/a"])
+            .prop_map(str::to_owned),
+    ];
+    let command = prop_oneof![
+        prop::sample::select(vec!["ls", "cargo test", "cargo build", "git push", "rm -rf x", ""])
+            .prop_map(str::to_owned),
+        any::<String>(),
+    ];
+    let paths = prop::collection::vec(path, 0..3)
+        .prop_map(|paths| paths.iter().filter_map(|path| RelPath::parse(path).ok()).collect::<Vec<_>>());
+    (paths.clone(), paths, prop::option::of(command), prop::collection::vec("[a-z.]{1,9}", 0..2))
+        .prop_map(|(reads, writes, command, hosts)| Effects { reads, writes, command, hosts })
+}
+
+fn a_sandbox() -> impl Strategy<Value = Option<Enforcement>> {
+    prop_oneof![
+        Just(None),
+        Just(Some(full())),
+        any::<[bool; 5]>().prop_map(|[a, b, c, d, e]| Some(Enforcement {
+            tier: Tier::Landlock,
+            writes_confined: a,
+            reads_confined: b,
+            network_off: c,
+            processes_confined: d,
+            privileges_dropped: e,
+            gaps: Vec::new(),
+        }))
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn level_3_is_never_automatic_and_plan_only_reads(
+        effects in some_effects(), sandbox in a_sandbox(), mode in prop::sample::select(Mode::ALL.to_vec())
+    ) {
+        let verdict = policy().judge(mode, &effects, sandbox.as_ref());
+        if verdict.level == Level::System {
+            prop_assert!(verdict.decision > Allow);
+        }
+        if mode == Mode::Plan && verdict.level > Level::ReadOnly {
+            prop_assert_eq!(verdict.decision, Deny);
+        }
+        if !effects.writes.is_empty() {
+            prop_assert!(verdict.level > Level::ReadOnly);
+        }
+    }
+
+    #[test]
+    fn doing_more_or_being_confined_less_is_never_allowed_sooner(
+        effects in some_effects(), more in some_effects(), sandbox in a_sandbox(),
+        mode in prop::sample::select(Mode::ALL.to_vec())
+    ) {
+        let alone = policy().judge(mode, &effects, sandbox.as_ref()).decision;
+        let mut both = effects.clone();
+        both.reads.extend(more.reads);
+        both.writes.extend(more.writes);
+        both.hosts.extend(more.hosts);
+        prop_assert!(policy().judge(mode, &both, sandbox.as_ref()).decision >= alone);
+        prop_assert!(policy().judge(mode, &effects, None).decision >= alone);
+    }
+
+    #[test]
+    fn a_wider_mode_never_asks_for_more_with_a_full_sandbox(effects in some_effects()) {
+        let decisions = Mode::ALL.map(|mode| policy().judge(mode, &effects, Some(&full())).decision);
+        prop_assert!(decisions.is_sorted_by(|narrow, wide| narrow >= wide), "{decisions:?}");
+    }
+}
