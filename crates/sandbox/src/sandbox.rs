@@ -56,6 +56,7 @@ impl Sandbox {
     }
 
     async fn choose(&self) -> Result<Enforcement, SandboxError> {
+        #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
         let mut refused = SandboxError::Unavailable {
             reason: "no back-end that exists on this system is allowed".to_owned(),
             fix: "Allow one by name in the settings".to_owned(),
