@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use journeyman_protocol::RelPath;
-use journeyman_store::Blobs;
 
 use crate::WorkspaceError;
 use crate::door::Door;
@@ -11,13 +10,14 @@ use crate::journal::{DirRecord, Line};
 use crate::rules::{FixedRules, RuleCache, is_rule_file, last_component};
 use crate::snapshot::{Content, Difference, FileState, Kind, Tree, observe};
 use crate::undo::History;
+use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
 /// What telling needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) door: &'a Door,
-    pub(crate) blobs: &'a Blobs,
+    pub(crate) vault: &'a Vault,
     pub(crate) rules: &'a RuleCache,
 }
 
@@ -63,7 +63,7 @@ fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceE
     let mut files = Vec::new();
     for entry in before.entries.iter().filter(|entry| is_rule_file(last_component(&entry.path))) {
         if let Content::Hashed { hash, .. } = entry.content {
-            let text = inputs.blobs.get(&hash)?.unwrap_or_default();
+            let text = inputs.vault.get(&hash)?.unwrap_or_default();
             files.push((entry.path.clone(), text));
         }
     }

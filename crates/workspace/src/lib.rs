@@ -61,6 +61,7 @@ mod rules;
 mod snapshot;
 mod transaction;
 mod undo;
+mod vault;
 mod walk;
 mod workspace;
 

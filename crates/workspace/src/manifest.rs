@@ -14,6 +14,7 @@ use journeyman_store::{Blobs, Durability};
 use crate::WorkspaceError;
 use crate::door::Seen;
 use crate::snapshot::{Content, Entry, FileState, Kind, Tree};
+use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
 /// First bytes of the cache file. The number is that of the format.
@@ -127,7 +128,7 @@ pub(crate) fn cache_bytes(tree: &Tree) -> Vec<u8> {
 }
 
 /// Reads the cache; anything that isn't as it was written makes it worth nothing.
-pub(crate) fn read_cache(path: &Path, blobs: &Blobs) -> Option<Tree> {
+pub(crate) fn read_cache(path: &Path, vault: &Vault) -> Option<Tree> {
     if std::fs::symlink_metadata(path).ok()?.len() > CACHE_BYTES {
         return None;
     }
@@ -141,7 +142,7 @@ pub(crate) fn read_cache(path: &Path, blobs: &Blobs) -> Option<Tree> {
         })
         .collect();
     let stride = (kept.len() / SAMPLES).max(1);
-    let all_there = kept.iter().step_by(stride).all(|hash| blobs.contains(hash).unwrap_or(false));
+    let all_there = kept.iter().step_by(stride).all(|hash| vault.contains(hash).unwrap_or(false));
     all_there.then_some(tree)
 }
 

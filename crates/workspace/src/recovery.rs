@@ -141,7 +141,7 @@ impl Hands<'_> {
     /// else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
-            Some(hash) if self.blobs.contains(&hash)? => {
+            Some(hash) if self.vault.contains(&hash)? => {
                 self.unlink(sibling).map_err(|errno| self.door.fail("restore", &file.path, errno))
             }
             _ => Ok(()),
@@ -163,7 +163,7 @@ impl Hands<'_> {
         let lost = || WorkspaceError::Lost { what: file.path.to_string() };
         let before = file.before.ok_or_else(lost)?;
         let hash = before.hash.ok_or_else(lost)?;
-        let bytes = self.blobs.get(&hash)?.ok_or_else(lost)?;
+        let bytes = self.vault.get(&hash)?.ok_or_else(lost)?;
         let failed = |errno| self.door.fail("restore", &file.path, errno);
         let dir = self.door.parent(sibling).map_err(failed)?;
         if before.kind == Kind::Link {

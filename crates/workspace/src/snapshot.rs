@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::{ContentHash, FileChange, FileChangeKind, RelPath};
-use journeyman_store::{Blobs, Durability};
+use journeyman_store::Durability;
 use serde::{Deserialize, Serialize};
 
 use crate::door::{Door, Links, Seen, hash_pieces, read_up_to};
 use crate::journal::End;
 use crate::limits::Limits;
+use crate::vault::{PACK_FROM, Pack, Vault};
 use crate::walk::{Walked, WalkedDir, WalkedFile};
 use crate::{NotAFile, WorkspaceError};
 
@@ -156,7 +157,7 @@ impl TreeSnapshot {
 /// A snapshot being made.
 pub(crate) struct Capture<'a> {
     pub(crate) door: &'a Door,
-    pub(crate) blobs: &'a Blobs,
+    pub(crate) vault: &'a Vault,
     pub(crate) limits: &'a Limits,
     pub(crate) keep: Keep,
 }
@@ -245,11 +246,16 @@ impl Capture<'_> {
     ) -> Result<Vec<usize>, WorkspaceError> {
         let next = AtomicUsize::new(0);
         let shared: &[Entry] = entries;
+        let packs = self.keep == Keep::Contents && places.len() >= PACK_FROM;
         let work = || {
+            let mut pack = if packs { self.vault.begin_pack() } else { None };
             let mut done = Vec::new();
             while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let Some(entry) = shared.get(*place) else { continue };
-                done.push((*place, self.read(entry, now)?));
+                done.push((*place, self.read(entry, now, &mut pack)?));
+            }
+            if let Some(pack) = &mut pack {
+                pack.close()?;
             }
             Ok::<_, WorkspaceError>(done)
         };
@@ -259,7 +265,9 @@ impl Capture<'_> {
             std::thread::scope(|scope| {
                 let helper = scope.spawn(work);
                 let ours = work();
-                let theirs = helper.join().unwrap_or_else(|_| Ok(Vec::new()));
+                let lost =
+                    || WorkspaceError::Lost { what: "a part of the tree that was being read".to_owned() };
+                let theirs = helper.join().unwrap_or_else(|_| Err(lost()));
                 ours.and_then(|mut ours| {
                     ours.extend(theirs?);
                     Ok(ours)
@@ -278,11 +286,16 @@ impl Capture<'_> {
     }
 
     /// Reads one file or link; `None` when it is gone, or no longer a file.
-    fn read(&self, entry: &Entry, now: i64) -> Result<Option<Entry>, WorkspaceError> {
+    fn read(
+        &self,
+        entry: &Entry,
+        now: i64,
+        pack: &mut Option<Pack<'_>>,
+    ) -> Result<Option<Entry>, WorkspaceError> {
         let Ok(path) = RelPath::parse(&entry.path) else { return Ok(None) };
         if entry.seen.is_link() {
             return match self.door.read_link(&path) {
-                Ok(target) => self.entry(entry, &target, entry.seen, is_settled(&entry.seen, now)),
+                Ok(target) => self.entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack),
                 Err(_) => Ok(None),
             };
         }
@@ -304,7 +317,7 @@ impl Capture<'_> {
         let after =
             rustix::fs::fstat(&file).map(|stat| Seen::of(&stat)).map_err(|errno| failed(errno.into()))?;
         let settled = is_settled(&before, now) && before == after && bytes.len() as u64 == before.size;
-        self.entry(entry, &bytes, before, settled)
+        self.entry(entry, &bytes, before, settled, pack)
     }
 
     fn entry(
@@ -313,6 +326,7 @@ impl Capture<'_> {
         bytes: &[u8],
         seen: Seen,
         settled: bool,
+        pack: &mut Option<Pack<'_>>,
     ) -> Result<Option<Entry>, WorkspaceError> {
         let known = match entry.content {
             Content::Hashed { hash, kept: true } => Some(hash),
@@ -322,7 +336,10 @@ impl Capture<'_> {
             Keep::Hashes => ContentHash::of(bytes),
             Keep::Contents => match known.filter(|known| *known == ContentHash::of(bytes)) {
                 Some(known) => known,
-                None => self.blobs.put_with(bytes, Durability::Later)?,
+                None => match pack {
+                    Some(pack) => pack.put(bytes)?,
+                    None => self.vault.put(bytes, Durability::Later)?,
+                },
             },
         };
         let content = Content::Hashed { hash, kept: self.keep == Keep::Contents };

@@ -9,12 +9,13 @@
 use std::collections::BTreeSet;
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
-use journeyman_store::{Blobs, Durability};
+use journeyman_store::Durability;
 
 use crate::door::{Door, Links, Seen, read_up_to};
 use crate::journal::{Cause, DirRecord, FileRecord, Journal, Line, Record, Sync};
 use crate::limits::{Failpoint, Fault, Limits, Step};
 use crate::snapshot::{FileState, Kind};
+use crate::vault::Vault;
 use crate::{ChangeId, WorkspaceError};
 
 mod moves;
@@ -92,11 +93,9 @@ pub(crate) struct Intent {
 /// The means to carry out a transaction.
 pub(crate) struct Hands<'a> {
     pub(crate) door: &'a Door,
-    pub(crate) blobs: &'a Blobs,
+    pub(crate) vault: &'a Vault,
     pub(crate) limits: &'a Limits,
     pub(crate) failpoint: Option<&'a Failpoint>,
-    /// Some contents that are among the blobs may not be on the disk yet.
-    pub(crate) unsynced: bool,
 }
 
 impl Hands<'_> {
@@ -247,8 +246,8 @@ impl Hands<'_> {
             return Ok(());
         }
         if let Some(hash) = &before.hash
-            && !self.unsynced
-            && self.blobs.contains(hash)?
+            && !self.vault.is_unsynced()
+            && self.vault.contains(hash)?
         {
             return Ok(());
         }
@@ -262,7 +261,7 @@ impl Hands<'_> {
                 read.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })?
             }
         };
-        self.blobs.put_with(&bytes, Durability::Now)?;
+        self.vault.put(&bytes, Durability::Now)?;
         Ok(())
     }
 

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use journeyman_protocol::{RelPath, SessionId};
-use journeyman_store::Blobs;
 
 use crate::door::{Door, Seen};
 use crate::journal::{Cause, DirRecord, FileRecord, Line, Record};
 use crate::snapshot::{FileState, Kind, observe};
 use crate::transaction::{After, Intent, Operation, Source};
+use crate::vault::Vault;
 use crate::{ChangeId, NotAFile, UndoTarget, WorkspaceError};
 
 /// What an undo will do.
@@ -92,7 +92,7 @@ struct Way {
 /// Plans an undo; nothing is written.
 pub(crate) fn plan(
     door: &Door,
-    blobs: &Blobs,
+    vault: &Vault,
     history: &History,
     target: &UndoTarget,
 ) -> Result<UndoPlan, WorkspaceError> {
@@ -107,7 +107,7 @@ pub(crate) fn plan(
     let mut conflicts = Vec::new();
     for (path, steps) in files {
         let mut way = way_back(door, path, &steps)?;
-        match operation(blobs, path, &way)? {
+        match operation(vault, path, &way)? {
             Some(Ok(operation)) => operations.push(operation),
             Some(Err(reason)) => way.conflict = Some(reason),
             None => {}
@@ -183,7 +183,7 @@ fn is_same(now: Option<&FileState>, then: Option<&FileState>) -> bool {
 
 /// What has to happen to the file; a reason when its earlier content isn't there to be restored.
 fn operation(
-    blobs: &Blobs,
+    vault: &Vault,
     path: &RelPath,
     way: &Way,
 ) -> Result<Option<Result<Operation, String>>, WorkspaceError> {
@@ -203,7 +203,7 @@ fn operation(
             if differs { operation(Some(after(target, Source::Unchanged))) } else { None }
         }
         (_, Some(target)) => match target.hash {
-            Some(hash) if blobs.contains(&hash)? => operation(Some(after(target, Source::Blob(hash)))),
+            Some(hash) if vault.contains(&hash)? => operation(Some(after(target, Source::Blob(hash)))),
             Some(_) => Some(Err("its earlier content isn't kept any more".to_owned())),
             None => Some(Err("it was too large for its earlier content to be kept".to_owned())),
         },

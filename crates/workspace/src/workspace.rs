@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
@@ -20,6 +19,7 @@ use crate::snapshot::{
 };
 use crate::transaction::{Hands, Intent, io_error};
 use crate::undo::History;
+use crate::vault::Vault;
 use crate::walk::{Plan, walk};
 use crate::{
     Applied, ChangeId, ChangeSet, CheckpointId, Diff, FileContent, ListOptions, Listing, Stat, StatKind,
@@ -68,8 +68,7 @@ pub struct Workspace {
     rules: RuleCache,
     newest: Mutex<Newest>,
     writer: Mutex<Writer>,
-    /// Some blobs may not be on the disk yet.
-    unsynced: AtomicBool,
+    vault: Vault,
 }
 
 impl fmt::Debug for Workspace {
@@ -103,6 +102,7 @@ impl Workspace {
         options: Options,
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
+        let vault = Vault::new(options.blobs.clone(), &options.state_dir);
         let journal = Journal::new(&options.state_dir, options.limits.journal_bytes);
         let workspace = Self {
             door: Door::open(root)?,
@@ -112,7 +112,7 @@ impl Workspace {
             rules: RuleCache::default(),
             newest: Mutex::default(),
             writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None }),
-            unsynced: AtomicBool::new(false),
+            vault,
         };
         workspace.recover_if_idle()?;
         Ok(workspace)
@@ -256,9 +256,9 @@ impl Workspace {
                 return Ok(last.record.id);
             }
         }
-        let hash = store_tree(&tree, &self.options.blobs)?;
-        self.unsynced.store(true, Ordering::Release);
-        self.sync_blobs()?;
+        let hash = store_tree(&tree, self.vault.blobs())?;
+        self.vault.note_unsynced();
+        self.vault.sync()?;
         self.save_cache(1)?;
         self.writing(|writer, _| {
             let id = CheckpointId(writer.journal.next_id());
@@ -364,7 +364,7 @@ impl Workspace {
         self.door.check_alive()?;
         self.writing(|writer, hands| {
             let history = History::new(writer.journal.lines()?);
-            let plan = crate::undo::plan(&self.door, &self.options.blobs, &history, &target)?;
+            let plan = crate::undo::plan(&self.door, &self.vault, &history, &target)?;
             let session = plan.intent.session.clone();
             let restored = plan.operations.iter().map(|operation| FileChange {
                 path: operation.path.clone(),
@@ -407,10 +407,9 @@ impl Workspace {
     fn hands(&self) -> Hands<'_> {
         Hands {
             door: &self.door,
-            blobs: &self.options.blobs,
+            vault: &self.vault,
             limits: self.limits(),
             failpoint: self.failpoint.as_ref(),
-            unsynced: self.unsynced.load(Ordering::Acquire),
         }
     }
 
@@ -433,7 +432,7 @@ impl Workspace {
         let mut newest = lock(&self.newest);
         let last = match &newest.tree {
             Some(tree) => tree.clone(),
-            None => Arc::new(read_cache(&self.cache_path(), &self.options.blobs).unwrap_or_default()),
+            None => Arc::new(read_cache(&self.cache_path(), &self.vault).unwrap_or_default()),
         };
         let max_files = self.limits().max_files;
         let under = Vec::new();
@@ -450,24 +449,11 @@ impl Workspace {
         if walked.files.is_empty() {
             self.door.check_alive()?;
         }
-        let capture = Capture { door: &self.door, blobs: &self.options.blobs, limits: self.limits(), keep };
+        let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };
         let captured = capture.take(walked, &last)?;
-        if captured.read > 0 && keep == Keep::Contents {
-            self.unsynced.store(true, Ordering::Release);
-        }
         newest.unsaved += captured.read;
         newest.tree = Some(captured.tree.clone());
         Ok(captured.tree)
-    }
-
-    fn sync_blobs(&self) -> Result<(), WorkspaceError> {
-        if self.unsynced.swap(false, Ordering::AcqRel)
-            && let Err(error) = self.options.blobs.sync()
-        {
-            self.unsynced.store(true, Ordering::Release);
-            return Err(error.into());
-        }
-        Ok(())
     }
 
     fn cache_path(&self) -> PathBuf {
@@ -504,7 +490,7 @@ impl Workspace {
         if found.is_empty() && made.is_empty() && removed.is_empty() {
             return Ok(Vec::new());
         }
-        self.sync_blobs()?;
+        self.vault.sync()?;
         self.writing(|writer, _| {
             let lines = match since {
                 Since::End(end) => writer.journal.lines_since(end)?,
@@ -541,7 +527,7 @@ impl Workspace {
     }
 
     fn inputs(&self) -> crate::compare::Inputs<'_> {
-        crate::compare::Inputs { door: &self.door, blobs: &self.options.blobs, rules: &self.rules }
+        crate::compare::Inputs { door: &self.door, vault: &self.vault, rules: &self.rules }
     }
 
     fn checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {
@@ -556,7 +542,7 @@ impl Workspace {
             _ => None,
         });
         let hash = tree.ok_or(WorkspaceError::UnknownCheckpoint { id: *id })?;
-        Ok(load_tree(&hash, &self.options.blobs)?.into_tree())
+        Ok(load_tree(&hash, self.vault.blobs())?.into_tree())
     }
 
     fn differences_since(&self, checkpoint: &CheckpointId) -> Result<Vec<Difference>, WorkspaceError> {
@@ -567,7 +553,7 @@ impl Workspace {
 
     fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match &state.hash {
-            Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => Ok(self.options.blobs.get(hash)?),
+            Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => self.vault.get(hash),
             _ => Ok(None),
         }
     }

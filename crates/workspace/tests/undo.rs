@@ -343,3 +343,28 @@ fn a_file_that_only_its_signature_tells_apart_is_in_the_diff_by_name() {
     let path = RelPath::parse("x").unwrap();
     assert_eq!(journeyman_workspace::unified_diff(&path, Some(b"a\n"), Some(b"a\n")), "");
 }
+
+#[test]
+fn a_large_tree_is_kept_in_packs_and_comes_back_from_them() {
+    let project = Project::new();
+    for n in 0..300 {
+        project.write(&format!("d{}/f{n}", n % 9), format!("content {n}\n").repeat(n));
+    }
+    let before = project.tree();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "first").unwrap();
+    let blobs = fs::read_dir(project.dir.path().join("blobs")).unwrap().count();
+    assert!(blobs < 20, "{blobs} directories of blobs");
+    let changed = command(&workspace, 1, || {
+        for n in 0..300 {
+            let path = project.root().join(format!("d{}/f{n}", n % 9));
+            if n % 3 == 0 { fs::remove_file(path).unwrap() } else { fs::write(path, "x").unwrap() }
+        }
+    });
+    assert_eq!(changed.split(' ').count(), 300);
+    assert!(workspace.diff_since(&checkpoint, 10 << 20).unwrap().removed > 40_000);
+    let report = undo(&project.open());
+    assert_eq!((report.restored.len(), report.conflicts), (300, vec![]));
+    assert_eq!(project.tree(), before);
+    assert_eq!(project.open().changes_since(&checkpoint).unwrap(), vec![]);
+}

@@ -38,7 +38,7 @@ impl Hands<'_> {
             Source::Bytes(bytes) => bytes,
             Source::Blob(hash) => {
                 loaded =
-                    self.blobs.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
+                    self.vault.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
                 &loaded
             }
             Source::Unchanged => return Ok(None),

@@ -1,0 +1,302 @@
+//! Contents that are kept for an undo.
+//!
+//! Most are blobs of their own. The many small files of a first snapshot are put together into packs of about
+//! 2 MiB, one blob each: thousands of little files would cost a hundred times the work. `packs` in the state
+//! directory says where each content lies; it is appended to, and only read when a blob of its own is missing.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use journeyman_protocol::ContentHash;
+use journeyman_store::{Blobs, Durability};
+
+use crate::WorkspaceError;
+use crate::lock::{make_private_dir, state_error};
+
+/// From so many files to be kept at once, packs are worth it.
+pub(crate) const PACK_FROM: usize = 128;
+/// A pack is closed when it has so many bytes: large enough to be cheap, small enough to unpack for one file.
+const PACK_BYTES: usize = 2 * 1024 * 1024;
+/// Larger contents are blobs of their own.
+const PACKED_FILE_BYTES: usize = 128 * 1024;
+/// With an index larger than this no more packs are made: it would take too much memory to read.
+const INDEX_BYTES: u64 = 32 * 1024 * 1024;
+/// Hash, offset and length of one content.
+const PLACE_BYTES: usize = 32 + 4 + 4;
+/// First bytes of each section of the index.
+const SECTION_MAGIC: &[u8; 8] = b"jmpack\x00\x01";
+/// The section's checksum, the pack's hash, and the number of contents.
+const HEAD_BYTES: usize = 8 + 32 + 32 + 4;
+
+/// Where a content lies.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    pack: ContentHash,
+    offset: u32,
+    length: u32,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    /// `None` until it was read.
+    places: Option<HashMap<ContentHash, Place>>,
+    /// The pack that was unpacked last: files of one directory lie together.
+    last: Option<(ContentHash, Arc<Vec<u8>>)>,
+}
+
+/// The contents of one project.
+#[derive(Debug)]
+pub(crate) struct Vault {
+    blobs: Arc<Blobs>,
+    path: PathBuf,
+    index: Mutex<Index>,
+    unsynced: AtomicBool,
+}
+
+impl Vault {
+    pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
+        let path = state_dir.join("packs");
+        Self { blobs, path, index: Mutex::default(), unsynced: AtomicBool::new(false) }
+    }
+
+    /// The blobs beneath, for what isn't a file's content.
+    pub(crate) fn blobs(&self) -> &Blobs {
+        &self.blobs
+    }
+
+    /// Keeps a content.
+    pub(crate) fn put(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, WorkspaceError> {
+        let hash = self.blobs.put_with(bytes, durability)?;
+        if durability == Durability::Later {
+            self.note_unsynced();
+        }
+        Ok(hash)
+    }
+
+    /// Something was put that a [`Vault::sync`] has to wait for.
+    pub(crate) fn note_unsynced(&self) {
+        self.unsynced.store(true, Ordering::Release);
+    }
+
+    /// Whether something may not be on the disk yet.
+    pub(crate) fn is_unsynced(&self) -> bool {
+        self.unsynced.load(Ordering::Acquire)
+    }
+
+    /// Waits until all that was put is on the disk.
+    pub(crate) fn sync(&self) -> Result<(), WorkspaceError> {
+        if !self.unsynced.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let index = match File::open(&self.path) {
+            Ok(file) => file.sync_data(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        };
+        let index = index.map_err(|source| state_error("flush", &self.path, source));
+        index.and_then(|()| Ok(self.blobs.sync()?)).inspect_err(|_| self.note_unsynced())
+    }
+
+    /// Whether the content is here. It isn't read.
+    pub(crate) fn contains(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        if self.blobs.contains(hash)? {
+            return Ok(true);
+        }
+        match self.place(hash)? {
+            Some(place) => Ok(self.blobs.contains(&place.pack)?),
+            None => Ok(false),
+        }
+    }
+
+    /// The content, or `None` if it isn't here (any more).
+    pub(crate) fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        if let Some(bytes) = self.blobs.get(hash)? {
+            return Ok(Some(bytes));
+        }
+        let Some(place) = self.place(hash)? else { return Ok(None) };
+        let Some(pack) = self.pack(&place.pack)? else { return Ok(None) };
+        let bytes = usize::try_from(place.offset)
+            .ok()
+            .and_then(|offset| pack.get(offset..))
+            .and_then(|rest| rest.get(..usize::try_from(place.length).ok()?));
+        Ok(bytes.filter(|bytes| ContentHash::of(bytes) == *hash).map(<[u8]>::to_vec))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Index> {
+        // Both parts are replaced whole, so that they are valid after a panic.
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pack(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
+        if let Some((_, bytes)) = self.lock().last.as_ref().filter(|(last, _)| last == hash) {
+            return Ok(Some(bytes.clone()));
+        }
+        let Some(bytes) = self.blobs.get(hash)?.map(Arc::new) else { return Ok(None) };
+        self.lock().last = Some((*hash, bytes.clone()));
+        Ok(Some(bytes))
+    }
+
+    fn place(&self, hash: &ContentHash) -> Result<Option<Place>, WorkspaceError> {
+        let mut index = self.lock();
+        if index.places.is_none() {
+            index.places = Some(self.read_index()?);
+        }
+        Ok(index.places.as_ref().and_then(|places| places.get(hash).copied()))
+    }
+
+    fn read_index(&self) -> Result<HashMap<ContentHash, Place>, WorkspaceError> {
+        let mut bytes = Vec::new();
+        let read = File::open(&self.path).and_then(|file| file.take(INDEX_BYTES * 2).read_to_end(&mut bytes));
+        match read {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &self.path, source)),
+        }
+        let mut places = HashMap::new();
+        let mut rest = bytes.as_slice();
+        // After a torn section nothing more is believed; what it named is read and kept anew.
+        while let Some((section, after)) = read_section(rest) {
+            places.extend(section);
+            rest = after;
+        }
+        Ok(places)
+    }
+
+    /// Says where the contents of a pack lie.
+    fn note(&self, pack: ContentHash, contents: &[(ContentHash, u32, u32)]) -> Result<(), WorkspaceError> {
+        let mut body = pack.as_bytes().to_vec();
+        body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
+        for (hash, offset, length) in contents {
+            body.extend_from_slice(hash.as_bytes());
+            body.extend_from_slice(&offset.to_le_bytes());
+            body.extend_from_slice(&length.to_le_bytes());
+        }
+        let sum = ContentHash::of(&body);
+        let section = [SECTION_MAGIC.as_slice(), sum.as_bytes(), &body].concat();
+        if let Some(dir) = self.path.parent() {
+            make_private_dir(dir)?;
+        }
+        let mut index = self.lock();
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
+        let written = file.and_then(|mut file| file.write_all(&section));
+        written.map_err(|source| state_error("write", &self.path, source))?;
+        if let Some(places) = &mut index.places {
+            let place = |offset, length| Place { pack, offset, length };
+            places.extend(contents.iter().map(|(hash, offset, length)| (*hash, place(*offset, *length))));
+        }
+        Ok(())
+    }
+
+    /// Begins a pack, unless there are too many already.
+    pub(crate) fn begin_pack(&self) -> Option<Pack<'_>> {
+        let size = std::fs::metadata(&self.path).map_or(0, |found| found.len());
+        (size < INDEX_BYTES).then(|| Pack { vault: self, bytes: Vec::new(), contents: Vec::new() })
+    }
+}
+
+/// One section's contents with their places, and the bytes after it.
+type Section<'a> = (Vec<(ContentHash, Place)>, &'a [u8]);
+
+fn read_section(bytes: &[u8]) -> Option<Section<'_>> {
+    let (head, _) = bytes.split_at_checked(HEAD_BYTES)?;
+    let (magic, head) = head.split_first_chunk::<8>()?;
+    let (sum, head) = head.split_first_chunk::<32>()?;
+    let (pack, count) = head.split_first_chunk::<32>()?;
+    let count = u32::from_le_bytes(*count.first_chunk::<4>()?) as usize;
+    let end = HEAD_BYTES.checked_add(count.checked_mul(PLACE_BYTES)?)?;
+    let (section, rest) = bytes.split_at_checked(end)?;
+    let body = section.get(SECTION_MAGIC.len() + sum.len()..)?;
+    if magic != SECTION_MAGIC || ContentHash::of(body) != ContentHash::from(*sum) {
+        return None;
+    }
+    let pack = ContentHash::from(*pack);
+    let (places, _) = section.get(HEAD_BYTES..)?.as_chunks::<PLACE_BYTES>();
+    let places = places.iter().filter_map(|place| {
+        let (hash, place) = place.split_first_chunk::<32>()?;
+        let (offset, length) = place.split_first_chunk::<4>()?;
+        let (offset, length) = (u32::from_le_bytes(*offset), u32::from_le_bytes(*length.first_chunk()?));
+        Some((ContentHash::from(*hash), Place { pack, offset, length }))
+    });
+    Some((places.collect(), rest))
+}
+
+/// Contents being put together.
+pub(crate) struct Pack<'a> {
+    vault: &'a Vault,
+    bytes: Vec<u8>,
+    contents: Vec<(ContentHash, u32, u32)>,
+}
+
+impl Pack<'_> {
+    /// Keeps a content, once the pack is closed.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
+        let place = u32::try_from(self.bytes.len()).ok().zip(u32::try_from(bytes.len()).ok());
+        let Some((offset, length)) = place.filter(|_| bytes.len() <= PACKED_FILE_BYTES) else {
+            return self.vault.put(bytes, Durability::Later);
+        };
+        let hash = ContentHash::of(bytes);
+        self.bytes.extend_from_slice(bytes);
+        self.contents.push((hash, offset, length));
+        if self.bytes.len() >= PACK_BYTES {
+            self.close()?;
+        }
+        Ok(hash)
+    }
+
+    /// Stores what was put.
+    pub(crate) fn close(&mut self) -> Result<(), WorkspaceError> {
+        if self.contents.is_empty() {
+            return Ok(());
+        }
+        let pack = self.vault.put(&self.bytes, Durability::Later)?;
+        self.vault.note(pack, &self.contents)?;
+        self.bytes.clear();
+        self.contents.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_contents_come_back_in_any_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
+        let vault = Vault::new(blobs.clone(), dir.path());
+        let contents: Vec<Vec<u8>> = (0..300_usize).map(|n| vec![n.to_le_bytes()[0]; n * 97]).collect();
+        let mut pack = vault.begin_pack().unwrap();
+        let hashes: Vec<ContentHash> = contents.iter().map(|bytes| pack.put(bytes).unwrap()).collect();
+        pack.close().unwrap();
+        vault.sync().unwrap();
+        for vault in [vault, Vault::new(blobs.clone(), dir.path())] {
+            for (hash, bytes) in hashes.iter().zip(&contents) {
+                assert!(vault.contains(hash).unwrap());
+                assert_eq!(vault.get(hash).unwrap().as_ref(), Some(bytes));
+            }
+            assert!(!vault.contains(&ContentHash::of(b"never put")).unwrap());
+        }
+        let index = std::fs::read(dir.path().join("packs")).unwrap();
+        for cut in [0, 5, HEAD_BYTES, index.len() - 1] {
+            std::fs::write(dir.path().join("packs"), &index[..cut]).unwrap();
+            let vault = Vault::new(blobs.clone(), dir.path());
+            assert_eq!(vault.get(hashes.last().unwrap()).unwrap(), None, "cut at {cut}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_the_index_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _read = read_section(&bytes);
+            let sum = ContentHash::of(&bytes);
+            let sealed = [SECTION_MAGIC.as_slice(), sum.as_bytes(), &bytes].concat();
+            let _read = read_section(&sealed);
+        }
+    }
+}
