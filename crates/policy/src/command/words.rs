@@ -274,4 +274,33 @@ mod tests {
             assert!(words(command).is_err(), "{command:?} is {:?}", words(command));
         }
     }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig {
+            cases: 1024, failure_persistence: None, ..proptest::prelude::ProptestConfig::default()
+        })]
+
+        /// What is understood is understood as the shell understands it.
+        #[test]
+        fn the_words_are_those_of_the_shell(
+            text in "([a-c0-2]{1,2}|[ \t]|'[^']{0,4}'|\"[^\"]{0,4}\"|[-'\"~^=:,./@%+_é\u{a0}$\\\\*#!{}]){0,9}"
+        ) {
+            let command = format!("printf <%s> {text}");
+            if text.contains(['|', ';', '&', '>', '<']) {
+                return Ok(());
+            }
+            // The format is quoted for the shell only: `<` is no word of ours.
+            let Ok(parts) = words(&command.replace("<%s>", "F")) else { return Ok(()) };
+            let mut expected = parts.into_iter().flatten().skip(2).map(|word| format!("<{word}>")).collect::<String>();
+            if expected.is_empty() {
+                expected.push_str("<>");
+            }
+            let shell = std::process::Command::new("sh")
+                .args(["-c", &command.replace("<%s>", "'<%s>'")])
+                .env("HOME", "/home/of/somebody")
+                .output()
+                .unwrap();
+            proptest::prop_assert_eq!(String::from_utf8_lossy(&shell.stdout), expected, "{}", text);
+        }
+    }
 }
