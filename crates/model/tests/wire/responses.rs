@@ -420,3 +420,19 @@ pub(super) fn validate(body: &Value) {
     }
     assert!(open.is_empty());
 }
+
+/// llama.cpp's server sends items without `output_index`.
+#[test]
+fn items_that_are_not_numbered_are_told_apart_by_name() {
+    let mut unnumbered = FULL.to_owned();
+    for number in 0..8 {
+        unnumbered = unnumbered.replace(&format!("\"output_index\":{number},"), "");
+        unnumbered = unnumbered.replace(&format!("\"output_index\": {number},"), "");
+        unnumbered = unnumbered.replace(&format!(",\"output_index\":{number}"), "");
+    }
+    assert!(!unnumbered.contains("output_index"), "{unnumbered}");
+    assert_eq!(
+        decode_split_everywhere(Wire::Responses, &unnumbered),
+        decode_split_everywhere(Wire::Responses, FULL)
+    );
+}

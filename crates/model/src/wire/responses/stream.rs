@@ -18,6 +18,8 @@ pub(super) struct Reader {
     assembly: Assembly,
     /// The server's items that have begun, by its own index.
     items: HashMap<u64, Item>,
+    /// The indices of items by their names, for servers that number nothing.
+    named: HashMap<String, u64>,
     usage: Usage,
     model: String,
     refused: bool,
@@ -52,8 +54,8 @@ impl Decoder for Reader {
         match kind {
             "response.created" | "response.in_progress" => self.begin(&value),
             "response.output_item.added" => {
-                let (index, item) = item(&value)?;
-                self.item_added(index, item)?;
+                let index = self.new_index(&value);
+                self.item_added(index, item(&value)?)?;
             }
             "response.output_text.delta" => self.message_text(&value, "delta")?,
             "response.refusal.delta" => {
@@ -65,8 +67,8 @@ impl Decoder for Reader {
             "response.function_call_arguments.delta" => self.arguments(&value, "delta", false)?,
             "response.function_call_arguments.done" => self.arguments(&value, "arguments", true)?,
             "response.output_item.done" => {
-                let (index, item) = item(&value)?;
-                self.item_done(index, item)?;
+                let index = self.index(&value).unwrap_or_else(|_| self.new_index(&value));
+                self.item_done(index, item(&value)?)?;
             }
             "response.completed" | "response.done" | "response.incomplete" => self.end(&value)?,
             "response.failed" => {
@@ -95,19 +97,39 @@ impl Decoder for Reader {
     }
 }
 
-fn index(value: &Value) -> Result<u64, ModelError> {
-    json::count(value, "output_index")
-        .ok_or_else(|| ModelError::Protocol("an event of an output item without its index".to_owned()))
+fn item(value: &Value) -> Result<&Value, ModelError> {
+    json::present(value, "item")
+        .ok_or_else(|| ModelError::Protocol("an event of an output item without the item".to_owned()))
 }
 
-fn item(value: &Value) -> Result<(u64, &Value), ModelError> {
+/// The names by which an event may mean an item.
+fn names(value: &Value) -> impl Iterator<Item = &str> {
     let item = json::present(value, "item");
-    let item =
-        item.ok_or_else(|| ModelError::Protocol("an event of an output item without the item".to_owned()))?;
-    Ok((index(value)?, item))
+    let inner = |key| item.and_then(|item| json::text(item, key));
+    [json::text(value, "item_id"), inner("id"), inner("call_id")].into_iter().flatten()
 }
 
 impl Reader {
+    /// The index of an item that begins. llama.cpp's server sends none: there the order of beginning counts.
+    fn new_index(&mut self, value: &Value) -> u64 {
+        let next = self.items.keys().max().map_or(0, |last| last.saturating_add(1));
+        let index = json::count(value, "output_index").unwrap_or(next);
+        for name in names(value) {
+            self.named.insert(name.to_owned(), index);
+        }
+        index
+    }
+
+    /// The index of the item that an event goes on with: by number, else by name, else the newest still open.
+    fn index(&self, value: &Value) -> Result<u64, ModelError> {
+        let open =
+            || self.items.iter().filter(|(_, item)| !matches!(item, Item::Ended)).map(|(index, _)| *index);
+        json::count(value, "output_index")
+            .or_else(|| names(value).find_map(|name| self.named.get(name).copied()))
+            .or_else(|| open().max())
+            .ok_or_else(|| ModelError::Protocol("an event of an output item that hasn't begun".to_owned()))
+    }
+
     fn begin(&mut self, value: &Value) {
         self.assembly.begin();
         if let Some(model) =
@@ -137,7 +159,7 @@ impl Reader {
     }
 
     fn item_at(&mut self, value: &Value) -> Result<&mut Item, ModelError> {
-        let index = index(value)?;
+        let index = self.index(value)?;
         let item = self.items.get_mut(&index);
         item.ok_or_else(|| ModelError::Protocol(format!("output item {index} goes on before it begins")))
     }
