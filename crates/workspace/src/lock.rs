@@ -1,8 +1,8 @@
 //! One writer a tree: an advisory lock on a file in the state directory.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::Read as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -73,10 +73,9 @@ impl Lock {
     }
 
     fn sign(&self) -> std::io::Result<()> {
-        let mut file = &self.file;
-        file.rewind()?;
         // The number is padded, so that a shorter one leaves nothing of a longer one behind.
-        writeln!(file, "pid {:<10}", std::process::id())
+        let line = format!("pid {:<10}\n", std::process::id());
+        self.file.write_all_at(line.as_bytes(), 0)
     }
 
     fn holder(&self) -> String {

@@ -93,7 +93,7 @@ fn figures() {
             workspace.checkpoint(&session(1), "first").unwrap();
         })
     );
-    println!("  cpu {:?}", cpu().checked_sub(before).unwrap());
+    println!("  cpu: {:?}", cpu().checked_sub(before).unwrap());
     let fresh = best(5, || {
         project.open().checkpoint(&session(2), "other").unwrap();
     });
@@ -122,8 +122,10 @@ fn figures() {
     );
     git_status(&project);
 
-    let small =
-        Project::with(&[("a", "1"), ("b", "2"), ("src/c", "3"), ("src/d", "4"), (".gitignore", "target\n")]);
+    let small = Project::new();
+    for (path, text) in [("a", "1"), ("b", "2"), ("src/c", "3"), ("src/d", "4"), (".gitignore", "target\n")] {
+        small.write(path, text);
+    }
     let workspace = small.open();
     workspace.checkpoint(&session(1), "first").unwrap();
     std::thread::sleep(Duration::from_millis(30));
