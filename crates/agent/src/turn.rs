@@ -1,5 +1,6 @@
 //! The loop: pack, ask, run what was called, verify when the model stops.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use journeyman_context::{Inputs, first};
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply, SystemPart};
 use journeyman_policy::Policy;
 use journeyman_protocol::{
-    Block, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason, ToolSpec, ToolUse, Usage,
+    Block, CallId, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason, ToolSpec, ToolUse,
+    Usage,
 };
 use journeyman_tools::{Outputs, Registry, Seen};
 use journeyman_verify::Check;
@@ -47,6 +49,7 @@ pub(crate) struct Worker {
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) allowed: Vec<String>,
     pub(crate) checks: Vec<Check>,
+    call_ids: HashSet<CallId>,
     system: Vec<SystemPart>,
     created: bool,
 }
@@ -112,6 +115,7 @@ impl Worker {
             outputs: Arc::default(),
             allowed: Vec::new(),
             checks: Vec::new(),
+            call_ids: HashSet::new(),
             system: Vec::new(),
             created: false,
         }
@@ -368,12 +372,25 @@ impl Worker {
             // No provider takes an empty assistant message back.
             return Vec::new();
         }
-        self.push(reply.message.clone());
-        if self.settings.tool_calling {
-            reply.message.tool_uses().cloned().collect()
-        } else {
-            text_calls::read(&text, self.tally.turns)
+        let message = self.with_unique_calls(&reply.message);
+        let calls: Vec<ToolUse> = message.tool_uses().cloned().collect();
+        self.push(message);
+        if self.settings.tool_calling { calls } else { text_calls::read(&text, self.tally.turns) }
+    }
+
+    /// Some servers number their calls anew in every reply; the log and the transcript need names that are
+    /// unique in the session. A repeated one gets the turn's number.
+    fn with_unique_calls(&mut self, message: &Message) -> Message {
+        let mut message = message.clone();
+        for (place, block) in message.content.iter_mut().enumerate() {
+            if let Block::ToolUse(call) = block
+                && !self.call_ids.insert(call.id.clone())
+            {
+                call.id = CallId::new(format!("{}-t{}-{place}", call.id, self.tally.turns));
+                self.call_ids.insert(call.id.clone());
+            }
         }
+        message
     }
 
     /// Whether the model has more to say although it called nothing; adds what it has to be told.

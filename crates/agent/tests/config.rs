@@ -1,0 +1,239 @@
+//! What the layers of configuration promise.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use journeyman_agent::ConfigError;
+use journeyman_agent::config::{Environment, Flag, KEYS, Loaded, Source, TrustStore, Trusted, load};
+use journeyman_protocol::Mode;
+use tempfile::TempDir;
+use toml::Value;
+
+/// A machine with files for the layers.
+struct Machine {
+    place: TempDir,
+    vars: BTreeMap<OsString, OsString>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let config = place.path().join("config");
+        let vars = BTreeMap::from([("XDG_CONFIG_HOME".into(), config.into_os_string())]);
+        Self { place, vars }
+    }
+
+    fn file(self, path: &str, text: &str) -> Self {
+        let path = self.place.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    fn user(self, text: &str) -> Self {
+        self.file("config/journeyman/config.toml", text)
+    }
+
+    fn project(self, text: &str) -> Self {
+        self.file("project/.journeyman/config.toml", text)
+    }
+
+    fn admin(self, text: &str) -> Self {
+        self.file("admin.toml", text)
+    }
+
+    fn var(mut self, name: &str, value: &str) -> Self {
+        self.vars.insert(name.into(), value.into());
+        self
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.place.path().join(path)
+    }
+
+    fn load(&self, flags: &[Flag], trust: Trusted<'_>) -> Result<Loaded, ConfigError> {
+        let environment =
+            Environment { vars: self.vars.clone(), home: None, cwd: self.place.path().to_owned() };
+        load(&environment, &self.path("project"), flags, trust, Some(&self.path("admin.toml")))
+    }
+
+    fn error(&self) -> String {
+        let error = self.load(&[], Trusted::Nothing).unwrap_err().to_string();
+        error.replace(&self.place.path().display().to_string(), "")
+    }
+}
+
+fn flag(flag: &'static str, key: &'static str, value: impl Into<Value>) -> Flag {
+    Flag { flag, key, value: value.into() }
+}
+
+fn source(loaded: &Loaded, key: &str) -> Source {
+    let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+    loaded.settings[&path].source.clone()
+}
+
+#[test]
+fn nothing_set_is_all_built_in() {
+    let loaded = Machine::new().load(&[], Trusted::Nothing).unwrap();
+    assert_eq!(loaded.config, journeyman_agent::config::Config::default());
+    assert!(loaded.settings.is_empty());
+}
+
+#[test]
+fn stronger_layers_win() {
+    let user = Machine::new().user("max_turns = 40\ntimeout = '1h'\ntemperature = 1\n");
+    let all = user.project("max_turns = 30\ntimeout = '30m'\n").var("JM_MAX_TURNS", "20");
+    let loaded = all.load(&[flag("--max-turns", "max_turns", 10)], Trusted::Nothing).unwrap();
+    assert_eq!(loaded.config.max_turns, Some(10));
+    assert_eq!(source(&loaded, "max_turns"), Source::Flag("--max-turns".to_owned()));
+    let loaded = all.load(&[], Trusted::Nothing).unwrap();
+    assert_eq!(loaded.config.max_turns, Some(20));
+    assert_eq!(source(&loaded, "max_turns"), Source::Variable("JM_MAX_TURNS".to_owned()));
+    assert_eq!(loaded.config.timeout, Some(Duration::from_secs(30 * 60)));
+    assert_eq!(source(&loaded, "timeout"), Source::Project(all.path("project/.journeyman/config.toml")));
+    assert_eq!(loaded.config.temperature, Some(1.0));
+    assert_eq!(source(&loaded, "temperature"), Source::User(all.path("config/journeyman/config.toml")));
+}
+
+#[test]
+fn a_project_narrows_and_never_widens() {
+    let cases = [
+        ("mode = 'edit'", "mode = 'ask'", None),
+        ("mode = 'ask'", "mode = 'auto'", Some("`mode = auto` is wider than `ask`")),
+        ("max_turns = 9", "max_turns = 10", Some("`max_turns = 10` is wider than `9`")),
+        ("", "max_turns = 1000", Some("`max_turns = 1000` is wider than `100`")),
+        ("", "max_iterations = 6", Some("`max_iterations = 6` is wider than `5`")),
+        ("", "timeout = '3h'", Some("`timeout = 10800.0` is wider than `7200.0`")),
+        ("budget_usd = 1", "budget_usd = 0.5", None),
+        ("budget_usd = 1", "budget_usd = 2", Some("`budget_usd = 2` is wider than `1`")),
+        ("", "budget_usd = 2", None),
+    ];
+    for (user, project, expected) in cases {
+        let machine = Machine::new().user(user).project(project);
+        match expected {
+            None => assert!(machine.load(&[], Trusted::Nothing).is_ok(), "{user} / {project}"),
+            Some(text) => assert!(machine.error().contains(text), "{user} / {project}: {}", machine.error()),
+        }
+    }
+}
+
+#[test]
+fn a_projects_mode_bounds_the_built_in_one() {
+    let machine = Machine::new().project("mode = 'auto'");
+    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    assert_eq!(config.mode_or(Mode::Edit), Mode::Edit, "a terminal's `edit` is not widened");
+    let machine = Machine::new().project("mode = 'plan'");
+    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    assert_eq!(config.mode_or(Mode::Auto), Mode::Plan);
+    let config = machine.load(&[flag("--mode", "mode", "edit")], Trusted::Nothing).unwrap().config;
+    assert_eq!(config.mode_or(Mode::Auto), Mode::Edit, "the person at the keyboard decides");
+}
+
+#[test]
+fn what_runs_code_or_sends_data_needs_trust() {
+    let machine = Machine::new().project("checks = ['make test']\nmodel = 'openai/gpt-5'\n");
+    let Err(ConfigError::Untrusted { path, keys, hash }) = machine.load(&[], Trusted::Nothing) else {
+        panic!("it was loaded")
+    };
+    assert_eq!(keys, ["checks", "model"]);
+    let store = TrustStore::new(&machine.path("state"));
+    assert!(machine.load(&[], Trusted::Remembered(&store)).is_err());
+    store.add(&path, &hash).unwrap();
+    let loaded = machine.load(&[], Trusted::Remembered(&store)).unwrap();
+    assert_eq!(loaded.config.checks, Some(vec!["make test".to_owned()]));
+    assert!(machine.load(&[], Trusted::ThisRun).is_ok());
+    let changed = machine.project("checks = ['make other']\n");
+    assert!(changed.load(&[], Trusted::Remembered(&store)).is_err(), "another version is asked about again");
+}
+
+#[test]
+fn what_is_the_users_alone() {
+    let machine = Machine::new().project("[sandbox]\nallow = ['none']\n");
+    let error = machine.load(&[], Trusted::ThisRun).unwrap_err().to_string();
+    assert!(error.contains("`sandbox.allow` can only be set in your own configuration"), "{error}");
+}
+
+#[test]
+fn the_administrator_narrows_and_does_not_widen() {
+    let machine =
+        Machine::new().user("mode = 'auto'\nmax_turns = 5\n").admin("mode = 'ask'\nmax_turns = 50\n");
+    let loaded = machine.load(&[flag("--mode", "mode", "auto")], Trusted::Nothing).unwrap();
+    assert_eq!(loaded.config.mode, Some(Mode::Ask));
+    assert_eq!(loaded.config.max_turns, Some(5));
+}
+
+#[test]
+fn secrets_of_both_files_hold() {
+    let machine = Machine::new().user("secrets = ['MINE']").project("secrets = ['THEIRS']");
+    let loaded = machine.load(&[], Trusted::Nothing).unwrap();
+    assert_eq!(loaded.config.secrets, ["MINE", "THEIRS"]);
+}
+
+#[test]
+fn providers_with_dots_in_names() {
+    let machine = Machine::new().user(
+        "[providers.work]\nwire = 'chat'\nbase_url = 'http://127.0.0.1:1/v1/'\nkey_env = ['WORK_KEY']\n\
+         idle_timeout = '5s'\nheaders.x-team = 'a'\n\
+         [providers.work.models.'gpt-4.1']\ninput = 2\noutput = 8.5\n",
+    );
+    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    let work = &config.providers["work"];
+    assert_eq!(work.headers["x-team"], "a");
+    assert_eq!(work.timeouts, [None, None, Some(Duration::from_secs(5)), None]);
+    assert_eq!(work.prices["gpt-4.1"].output, 8.5);
+    assert_eq!(work.prices["gpt-4.1"].cache_read, None);
+}
+
+#[test]
+fn errors_name_the_place_and_what_is_right() {
+    let cases = [
+        ("max_turn = 3", "config.toml:1: unknown key `max_turn`; did you mean `max_turns`?"),
+        ("\n\n[sandbx]\nallow = []", "config.toml:3: unknown key `sandbx`"),
+        (
+            "[providers.x]\nbaseurl = 'y'",
+            "config.toml:2: unknown key `providers.x.baseurl`; did you mean `providers.x.base_url`?",
+        ),
+        ("mode = 'yolo'", "config.toml:1: `mode` is \"yolo\", but takes one of plan, ask, edit, auto"),
+        ("max_turns = 0", "`max_turns` is 0, but takes a whole number, 1 or more"),
+        ("max_turns = '3'", "`max_turns` is \"3\", but takes a whole number"),
+        ("timeout = 'soon'", "`timeout` is \"soon\", but takes a time such as"),
+        ("timeout = -1", "`timeout` is -1, but takes a time"),
+        ("temperature = nan", "`temperature` is nan, but takes a number"),
+        ("checks = 'make'", "`checks` is \"make\", but takes a list of texts"),
+        ("checks = [1]", "`checks` is [1], but takes a list of texts"),
+        ("model = { name = 'x' }", "`model` is a table; it takes a plain value"),
+        ("model = 1979-05-27", "`model` is a date; it takes a plain value"),
+        ("wire = 'soap'", "`wire` is \"soap\", but takes one of anthropic, responses, chat, gemini"),
+        ("mode = ", "config.toml: "),
+    ];
+    for (text, expected) in cases {
+        let error = Machine::new().user(text).error();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+    let error = Machine::new().var("JM_MAX_TURNS", "many").error();
+    assert_eq!(error, "$JM_MAX_TURNS: `max_turns` is \"many\", but takes a whole number, 1 or more");
+}
+
+#[test]
+fn files_that_are_not_files() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("config/journeyman/config.toml")).unwrap();
+    assert!(machine.error().contains("it is not a regular file"), "{}", machine.error());
+    let machine = Machine::new().user(&"#".repeat(2 * 1024 * 1024));
+    assert!(machine.error().contains("at most 1048576 are read"), "{}", machine.error());
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("config/journeyman")).unwrap();
+    std::fs::write(machine.path("config/journeyman/config.toml"), b"model = '\xff'").unwrap();
+    assert!(machine.error().contains("cannot read the configuration"), "{}", machine.error());
+}
+
+#[test]
+fn every_key_is_documented_and_named_once() {
+    for (place, key) in KEYS.iter().enumerate() {
+        assert!(!key.help.is_empty() && !key.kind.describe().is_empty());
+        assert!(KEYS[..place].iter().all(|other| other.name != key.name), "{}", key.name);
+    }
+}
