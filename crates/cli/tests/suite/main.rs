@@ -1,0 +1,28 @@
+//! What `jm` promises, held against the real binary: run as a user runs it, in a house of its own, against
+//! a model server on the loopback that speaks the real wire protocols. Each case looks at the exit code,
+//! both outputs, the files on disk and the requests that the server saw.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod bad_input;
+mod config;
+mod demo;
+mod ending;
+mod history;
+mod inform;
+mod interrupt;
+mod model_errors;
+mod output;
+mod permission;
+mod record;
+mod support;
+mod task_input;
+mod text_protocol;
+mod undo;
+mod wires;
