@@ -1,81 +1,39 @@
 //! What the model is told: prompts, the repository map, packing within the budget, feedback.
 //!
-//! First draft by the lead so that `agent` compiles; the signatures are the contract, the bodies are to be replaced.
-#![allow(missing_docs)]
+//! [`first`] puts together a session's first request: the system prompt in parts of which the first is the same for
+//! every task (providers keep it), and the first message with the task, the project's own instructions, a map of the
+//! repository and the files that the task names, each within its share of the budget. [`feedback`] words what failed
+//! checks say. [`repository_map`] and [`cut()`] are what they are made of, and [`Estimate`] tells what a text costs.
+//!
+//! ```
+//! use journeyman_context::{Estimate, repository_map};
+//! use journeyman_protocol::{RelPath, TokenCounter as _, Tokens};
+//! use journeyman_workspace::Listing;
+//!
+//! let paths = ["Cargo.toml", "src/lib.rs", "src/parser.rs"];
+//! let paths = paths.iter().map(|path| RelPath::parse(path).unwrap()).collect();
+//! let map = repository_map(&Listing { paths, truncated: false }, Tokens(500));
+//! assert_eq!(map, "./ Cargo.toml\nsrc/ lib.rs parser.rs\n");
+//! assert!(Estimate.count(&map) < Tokens(20));
+//! ```
+//!
+//! Text of files, and output of commands, is set apart by tags that it can't contain, so that it can't pass for ours.
+//! Packing is a function of its arguments and of the files it reads through the workspace; it reads no clock, writes
+//! nothing, and starts nothing. It doesn't yet know symbols, search, or how to compact a long session.
 
-use journeyman_protocol::{Evidence, Mode, RelPath, TokenCounter, Tokens, ToolSpec};
-use journeyman_workspace::{Listing, Workspace, WorkspaceError};
+mod cut;
+mod estimate;
+mod feedback;
+mod fence;
+mod first;
+mod instructions;
+mod map;
+mod mention;
+mod prompt;
+mod words;
 
-pub struct Inputs<'a> {
-    pub task: &'a str,
-    pub workspace: &'a Workspace,
-    pub listing: &'a Listing,
-    pub checks: &'a [String],
-    pub mode: Mode,
-    pub user_instructions: Option<&'a str>,
-    pub text_protocol: bool,
-    pub tools: &'a [ToolSpec],
-    pub today: &'a str,
-    pub platform: &'a str,
-    pub budget: Tokens,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SystemText {
-    pub text: String,
-    pub cache: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PackReport {
-    pub tokens: Tokens,
-    pub files_listed: u64,
-    pub instructions: Vec<RelPath>,
-    pub files: Vec<RelPath>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packed {
-    pub system: Vec<SystemText>,
-    pub message: String,
-    pub report: PackReport,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ContextError {
-    #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
-}
-
-pub struct Estimate;
-
-impl TokenCounter for Estimate {
-    fn count(&self, text: &str) -> Tokens {
-        Tokens(text.len() as u64 / 4)
-    }
-}
-
-pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
-    let map = repository_map(inputs.listing, Tokens(1500));
-    let system = SystemText { text: "You are Journeyman, a coding agent. Read before you write; make the smallest change; your change is checked when you stop.".to_owned(), cache: true };
-    let message = format!("{}\n\nFiles:\n{map}", inputs.task);
-    let report = PackReport { tokens: Estimate.count(&message), files_listed: inputs.listing.paths.len() as u64, ..PackReport::default() };
-    Ok(Packed { system: vec![system], message, report })
-}
-
-pub fn repository_map(listing: &Listing, budget: Tokens) -> String {
-    let mut out = String::new();
-    for path in &listing.paths {
-        if out.len() as u64 / 4 > budget.0 {
-            break;
-        }
-        out.push_str(&path.to_string());
-        out.push('\n');
-    }
-    out
-}
-
-pub fn feedback(evidence: &[Evidence], attempt: u32, of: u32, edits_summary: &str) -> String {
-    let outputs: Vec<&str> = evidence.iter().filter(|one| one.outcome.failed()).map(|one| one.output.as_str()).collect();
-    format!("Checks failed (attempt {attempt} of {of}).\n{}\nYour edits so far:\n{edits_summary}", outputs.join("\n"))
-}
+pub use cut::{Cut, LEAST, cut};
+pub use estimate::Estimate;
+pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
+pub use first::{ContextError, Inputs, PackReport, Packed, SystemText, first};
+pub use map::{DEFAULT_BUDGET, repository_map};

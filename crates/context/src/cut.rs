@@ -1,0 +1,165 @@
+//! Shortening text to a budget: head and tail stay, the middle goes, and the text says so.
+
+use journeyman_protocol::{TokenCounter as _, Tokens};
+
+use crate::Estimate;
+
+/// Nothing is cut to less: a smaller piece of a file tells nothing (row A6).
+pub const LEAST: Tokens = Tokens(500);
+/// How much of the room the head gets, in hundredths: declarations stand at the top.
+const HEAD_SHARE: u64 = 60;
+/// No line of a shortened text is longer, in bytes: it is data, or minified.
+const MAX_LINE_BYTES: usize = 1_000;
+/// A text longer than this is looked at only at its ends, in bytes.
+const MAX_LOOKED_AT: usize = 4 << 20;
+
+/// A text that fits its budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// The text, or what is left of it with a line in place of what isn't.
+    pub text: String,
+    /// Whether anything was left out.
+    pub shortened: bool,
+}
+
+/// Fits `text` into `budget` tokens, or [`LEAST`] if that is more. Where it doesn't fit, its head and tail stay; with
+/// `around`, a 1-based line, some of the head and the surroundings of that line stay.
+#[must_use]
+pub fn cut(text: &str, budget: Tokens, around: Option<u32>) -> Cut {
+    let budget = budget.max(LEAST);
+    // No text has fewer tokens than a twentieth of its bytes, but for long rulers, which may be cut all the same.
+    let surely_too_long = text.len() as u64 / 20 > budget.0;
+    if !surely_too_long && Estimate.count(text) <= budget {
+        return Cut { text: text.to_owned(), shortened: false };
+    }
+    let ends = ends(text);
+    let lines: Vec<&str> = ends.lines().collect();
+    let head_budget = Tokens(budget.0 * HEAD_SHARE / 100);
+    let rest = Tokens(budget.0.saturating_sub(head_budget.0));
+    let wanted = around.and_then(|line| usize::try_from(line).ok()).and_then(|line| line.checked_sub(1));
+    let kept = match wanted.filter(|line| *line < lines.len() && text.len() <= MAX_LOOKED_AT) {
+        Some(line) => {
+            let head = fitting(lines.iter(), Tokens(rest.0 / 2));
+            let before = fitting(lines.get(..line).unwrap_or_default().iter().rev(), head_budget.half());
+            let after = fitting(lines.get(line..).unwrap_or_default().iter(), head_budget.half());
+            [0..head, line - before..line + after.max(1)]
+        }
+        None => {
+            let head = fitting(lines.iter(), head_budget).max(1).min(lines.len());
+            let tail = fitting(lines.get(head..).unwrap_or_default().iter().rev(), rest);
+            [0..head, lines.len() - tail..lines.len()]
+        }
+    };
+    let [head, other] = kept;
+    let other = other.start.max(head.end)..other.end.max(head.end);
+    let mut out = String::new();
+    keep(&mut out, lines.get(head.clone()).unwrap_or_default());
+    leave_out(&mut out, lines.get(head.end..other.start).unwrap_or_default());
+    keep(&mut out, lines.get(other.clone()).unwrap_or_default());
+    leave_out(&mut out, lines.get(other.end..).unwrap_or_default());
+    Cut { text: out, shortened: true }
+}
+
+trait Half {
+    fn half(self) -> Self;
+}
+
+impl Half for Tokens {
+    fn half(self) -> Self {
+        Self(self.0 / 2)
+    }
+}
+
+/// Both ends of a text that is too long to be looked at whole.
+fn ends(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.len() <= MAX_LOOKED_AT {
+        return text.into();
+    }
+    let head = text.floor_char_boundary(MAX_LOOKED_AT / 2);
+    let tail = text.ceil_char_boundary(text.len() - MAX_LOOKED_AT / 2);
+    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    format!("{head}\n{tail}").into()
+}
+
+/// How many of the lines fit.
+fn fitting<'a>(lines: impl Iterator<Item = &'a &'a str>, budget: Tokens) -> usize {
+    let mut spent = Tokens(0);
+    let mut count = 0;
+    for line in lines {
+        // The line break is part of most lines' last token or one of its own.
+        spent += Estimate.count(bounded(line)) + Tokens(1);
+        if spent > budget {
+            break;
+        }
+        count += 1;
+    }
+    count
+}
+
+fn bounded(line: &str) -> &str {
+    line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(line)
+}
+
+fn keep(out: &mut String, lines: &[&str]) {
+    for line in lines {
+        let kept = bounded(line);
+        out.push_str(kept);
+        if kept.len() < line.len() {
+            out.push_str(&format!(" […{} bytes]", line.len() - kept.len()));
+        }
+        out.push('\n');
+    }
+}
+
+fn leave_out(out: &mut String, lines: &[&str]) {
+    if !lines.is_empty() {
+        out.push_str(&format!("[… {} lines left out]\n", lines.len()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(lines: u32) -> String {
+        (1..=lines).map(|line| format!("let value_{line} = {line};\n")).collect()
+    }
+
+    #[test]
+    fn what_fits_is_untouched() {
+        let text = numbered(20);
+        assert_eq!(cut(&text, Tokens(1_000), None), Cut { text, shortened: false });
+    }
+
+    #[test]
+    fn head_and_tail_stay() {
+        let cut = cut(&numbered(1_000), Tokens(600), None);
+        assert!(cut.shortened);
+        assert!(cut.text.starts_with("let value_1 = 1;\n") && cut.text.ends_with("let value_1000 = 1000;\n"));
+        assert!(cut.text.contains(" lines left out]\n"), "{}", cut.text);
+        let cost = Estimate.count(&cut.text).0;
+        assert!((450..=620).contains(&cost), "{cost}");
+    }
+
+    #[test]
+    fn never_under_the_least() {
+        let cost = Estimate.count(&cut(&numbered(1_000), Tokens(10), None).text).0;
+        assert!((400..=520).contains(&cost), "{cost}");
+    }
+
+    #[test]
+    fn the_named_line_stays() {
+        let cut = cut(&numbered(1_000), Tokens(500), Some(700));
+        assert!(cut.text.starts_with("let value_1 = 1;\n"));
+        for line in [695, 700, 705] {
+            assert!(cut.text.contains(&format!("let value_{line} = ")), "{line}");
+        }
+        assert!(cut.text.ends_with(" lines left out]\n"));
+    }
+
+    #[test]
+    fn one_endless_line_is_bounded() {
+        let cut = cut(&"x y ".repeat(100_000), Tokens(500), None);
+        assert!(cut.text.len() < 1_200 && cut.text.contains("bytes]"), "{}", cut.text.len());
+    }
+}

@@ -1,0 +1,232 @@
+//! What the model is told when checks fail (row A18).
+
+use std::fmt::Write as _;
+
+use journeyman_protocol::{CheckOutcome, Diagnostic, Evidence, Severity, TokenCounter as _, Tokens};
+
+use crate::Estimate;
+use crate::cut::cut;
+use crate::fence::fenced;
+
+/// What the whole message may cost, in tokens: it stays in the transcript for the rest of the session.
+pub const FEEDBACK_BUDGET: Tokens = Tokens(2_500);
+/// Diagnostics shown a check; the first are the worst, and the rest often follow from them.
+const MAX_DIAGNOSTICS: usize = 12;
+/// A longer message is cut, in bytes.
+const MAX_MESSAGE_BYTES: usize = 400;
+/// A longer command or reason is cut, in bytes.
+const MAX_WORDS_BYTES: usize = 300;
+/// Checks that are shown one by one.
+const MAX_CHECKS: usize = 6;
+/// What the summary of edits may cost.
+const EDITS_BUDGET: Tokens = Tokens(500);
+/// What the fixed words cost, about.
+const FRAME: Tokens = Tokens(350);
+
+/// What a failed verification says.
+#[derive(Debug, Clone, Copy)]
+pub struct Feedback<'a> {
+    /// Every check of this round, also those that passed or didn't run.
+    pub evidence: &'a [Evidence],
+    /// The checks of the round before, to see what an attempt changed.
+    pub previous: Option<&'a [Evidence]>,
+    /// Which attempt this was, 1-based.
+    pub attempt: u32,
+    /// Of how many.
+    pub of: u32,
+    /// What was edited so far, a line an edit.
+    pub edits_summary: &'a str,
+}
+
+/// The message for a failed verification: [`Feedback`] without a round before.
+#[must_use]
+pub fn feedback(evidence: &[Evidence], attempt: u32, of: u32, edits_summary: &str) -> String {
+    Feedback { evidence, previous: None, attempt, of, edits_summary }.message()
+}
+
+impl Feedback<'_> {
+    /// The message, within about [`FEEDBACK_BUDGET`]: which checks failed, with diagnostics first and an excerpt of the
+    /// output, what was edited, and how to go on.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut failed: Vec<&Evidence> =
+            self.evidence.iter().filter(|check| check.outcome.failed()).collect();
+        failed.sort_by_key(|check| check.diagnostics.is_empty());
+        let mut out = format!(
+            "The project's checks ran on your change, and {} of {} failed. This was attempt {} of {}.\n",
+            failed.len(),
+            self.evidence.len(),
+            self.attempt,
+            self.of
+        );
+        if self.repeats() {
+            out.push_str(
+                "These are the same failures as after the attempt before: that change didn't touch their cause. Don't \
+                 refine it; go back to what the failure says and take another approach.\n",
+            );
+        }
+        if self.attempt >= self.of {
+            out.push_str("No attempt is left after the next answer, so make it count.\n");
+        }
+        let edits = cut(self.edits_summary.trim(), EDITS_BUDGET, None).text;
+        let spent = FRAME + Estimate.count(&edits);
+        let shown = failed.len().clamp(1, MAX_CHECKS) as u64;
+        let share = Tokens(FEEDBACK_BUDGET.0.saturating_sub(spent.0) / shown);
+        for check in failed.iter().take(MAX_CHECKS) {
+            failure(&mut out, check, share);
+        }
+        let further: Vec<&str> = failed.iter().skip(MAX_CHECKS).map(|check| check.command.as_str()).collect();
+        list(&mut out, "Failed too", &further);
+        let of = |wanted: fn(&CheckOutcome) -> bool| -> Vec<&str> {
+            let chosen = self.evidence.iter().filter(|check| wanted(&check.outcome));
+            chosen.map(|check| check.command.as_str()).collect()
+        };
+        list(&mut out, "Passed", &of(CheckOutcome::passed));
+        list(
+            &mut out,
+            "Could not run (says nothing of your change)",
+            &of(|outcome| !outcome.passed() && !outcome.failed()),
+        );
+        if !edits.is_empty() {
+            let _infallible = write!(out, "\n## Your edits so far\n{}\n", edits.trim_end());
+        }
+        out.push_str(ADVICE);
+        out
+    }
+
+    /// Whether the same checks failed with the same findings as in the round before.
+    fn repeats(&self) -> bool {
+        let findings = |evidence: &[Evidence]| -> Vec<String> {
+            let failed = evidence.iter().filter(|check| check.outcome.failed());
+            failed.map(fingerprint).collect()
+        };
+        let now = findings(self.evidence);
+        !now.is_empty() && self.previous.is_some_and(|previous| findings(previous) == now)
+    }
+}
+
+const ADVICE: &str = "
+## How to go on
+- Find the root cause first: read the failing code and the test, not only the message.
+- Fix the cause. Don't suppress, skip or weaken a check, and don't catch the error away.
+- If your approach was wrong, say so, take it back and choose another.
+- Make the smallest fix, and break nothing that passes now.
+- If a failure was there before your change or isn't caused by it, say so instead of working around it.
+When you stop, the checks run again.
+";
+
+/// What makes two failures the same: the command and what was found, without the parts that change from run to run.
+fn fingerprint(check: &Evidence) -> String {
+    let mut out = check.command.clone();
+    for found in &check.diagnostics {
+        let path = found.path.as_ref().map(ToString::to_string).unwrap_or_default();
+        let _infallible =
+            write!(out, "\n{path} {} {}", found.code.as_deref().unwrap_or_default(), found.message);
+    }
+    if check.diagnostics.is_empty() {
+        // Durations, addresses and counts are numbers.
+        out.extend(check.output.chars().filter(|c| !c.is_ascii_digit()));
+    }
+    out
+}
+
+/// One failed check within its share of the budget.
+fn failure(out: &mut String, check: &Evidence, share: Tokens) {
+    let directory = check.directory.as_ref().map(|path| format!(" in {path}")).unwrap_or_default();
+    let CheckOutcome::Failed { reason, .. } = &check.outcome else { return };
+    let heading = format!(
+        "\n## {}: `{}`{directory}: {}\n",
+        check.kind,
+        clip(&one_line(&check.command), MAX_WORDS_BYTES),
+        clip(&one_line(reason), MAX_WORDS_BYTES)
+    );
+    let mut spent = Estimate.count(&heading);
+    out.push_str(&heading);
+    let mut left_out = 0;
+    for (index, found) in check.diagnostics.iter().enumerate() {
+        let line = diagnostic(found);
+        let cost = Estimate.count(&line);
+        // Half of the share is for the output, which has what the finding leaves out.
+        if index > 0 && (index >= MAX_DIAGNOSTICS || spent + cost > Tokens(share.0 / 2)) {
+            left_out = check.diagnostics.len() - index;
+            break;
+        }
+        spent += cost;
+        out.push_str(&line);
+    }
+    if left_out > 0 {
+        let _infallible = writeln!(out, "- … and {left_out} more");
+    }
+    let output = check.output.trim();
+    if !output.is_empty() {
+        let room = Tokens(share.0.saturating_sub(spent.0));
+        let kept = if Estimate.count(output) <= room { output.to_owned() } else { excerpt(output, room) };
+        out.push_str(&fenced("output", &[], kept.trim_end()));
+        out.push('\n');
+    }
+}
+
+/// Head and tail of an output. What explains a failure stands at the end of most tools' output, so that a small room
+/// goes to the tail alone.
+fn excerpt(output: &str, room: Tokens) -> String {
+    if room >= crate::cut::LEAST {
+        return cut(output, room, None).text;
+    }
+    let mut kept = Vec::new();
+    let mut spent = 0;
+    for line in output.lines().rev() {
+        let line = clip(line, MAX_WORDS_BYTES);
+        spent += Estimate.count(line).0 + 1;
+        if spent > room.0.max(100) {
+            break;
+        }
+        kept.push(line);
+    }
+    kept.reverse();
+    format!("[… the beginning is left out]\n{}", kept.join("\n"))
+}
+
+/// `- src/lib.rs:12:5 error[E0308]: mismatched types`
+fn diagnostic(found: &Diagnostic) -> String {
+    let mut out = String::from("- ");
+    if let Some(path) = &found.path {
+        let _infallible = write!(out, "{path}");
+        for number in [found.line, found.column].into_iter().map_while(|number| number) {
+            let _infallible = write!(out, ":{number}");
+        }
+        out.push(' ');
+    }
+    out.push_str(match found.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    });
+    if let Some(code) = &found.code {
+        let _infallible = write!(out, "[{}]", clip(&one_line(code), MAX_WORDS_BYTES));
+    }
+    let message = found.message.trim();
+    let _infallible = writeln!(out, ": {}", clip(message, MAX_MESSAGE_BYTES).replace('\n', "\n  "));
+    out
+}
+
+/// A line that names commands, or nothing.
+fn list(out: &mut String, what: &str, commands: &[&str]) {
+    if !commands.is_empty() {
+        let named: Vec<String> = commands
+            .iter()
+            .take(MAX_CHECKS)
+            .map(|command| format!("`{}`", clip(&one_line(command), 100)))
+            .collect();
+        let more = commands.len().saturating_sub(MAX_CHECKS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _infallible = writeln!(out, "\n{what}: {}{more}", named.join(", "));
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn clip(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}

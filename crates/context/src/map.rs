@@ -1,0 +1,351 @@
+//! The repository map: a tree of paths that fits a budget.
+
+use std::collections::BinaryHeap;
+use std::fmt::Write as _;
+
+use journeyman_protocol::{RelPath, TokenCounter as _, Tokens};
+use journeyman_workspace::Listing;
+
+use crate::Estimate;
+use crate::words::Words;
+
+/// What the map may cost where the caller has no opinion, in tokens: about 150 directories or 500 names.
+pub const DEFAULT_BUDGET: Tokens = Tokens(1_500);
+/// A directory shows at most this many of its files; the rest is a number.
+const MAX_NAMES: usize = 60;
+/// A longer name is shortened, in bytes: names of content hashes tell nothing.
+const MAX_NAME_BYTES: usize = 80;
+
+/// A tree of the listing's paths, a line a directory, for a model that knows nothing of the repository yet.
+///
+/// What fits `budget` is shown, the top level first; directories that don't fit stay a line with the number of files
+/// beneath. The same listing and budget give the same text. Takes time about linear in the listing.
+#[must_use]
+pub fn repository_map(listing: &Listing, budget: Tokens) -> String {
+    map_for(listing, budget, &Words::default())
+}
+
+/// The same, with what is near to the task's words before the rest.
+pub(crate) fn map_for(listing: &Listing, budget: Tokens, words: &Words) -> String {
+    if listing.paths.is_empty() {
+        return String::new();
+    }
+    let mut order: Vec<&RelPath> = listing.paths.iter().collect();
+    if !order.is_sorted() {
+        order.sort();
+    }
+    let mut tree = Tree::of(&order, words);
+    tree.expand(budget.0);
+    tree.render(listing.truncated)
+}
+
+/// A directory. Its files are indexes into [`Tree::files`], its sub-directories are linked by index.
+#[derive(Default)]
+struct Directory<'a> {
+    /// From the root, with a `/` at its end; empty for the root.
+    path: &'a [u8],
+    parent: usize,
+    children: Vec<usize>,
+    files: Vec<File<'a>>,
+    /// Files at any depth beneath.
+    total: usize,
+    /// How near it or anything beneath is to the task.
+    score: u32,
+    open: Option<Open>,
+}
+
+/// What an open directory shows.
+struct Open {
+    /// How many of its files.
+    names: usize,
+    /// Which of its directories, in their order.
+    children: Vec<usize>,
+}
+
+struct File<'a> {
+    name: &'a [u8],
+    score: u32,
+}
+
+struct Tree<'a> {
+    directories: Vec<Directory<'a>>,
+}
+
+impl<'a> Tree<'a> {
+    /// Reads paths in the order of their bytes, in which all that is beneath a directory stands together.
+    fn of(paths: &[&'a RelPath], words: &Words) -> Self {
+        let mut tree = Self { directories: vec![Directory::default()] };
+        let mut current = 0;
+        for path in paths {
+            let bytes = path.as_bytes();
+            while !bytes.starts_with(tree.get(current).map_or(b"", |directory| directory.path)) {
+                current = tree.get(current).map_or(0, |directory| directory.parent);
+            }
+            let mut from = tree.get(current).map_or(0, |directory| directory.path.len());
+            while let Some(slash) = bytes.get(from..).and_then(|rest| rest.iter().position(|b| *b == b'/')) {
+                let name = bytes.get(from..from + slash).unwrap_or_default();
+                from += slash + 1;
+                current = tree.add(current, bytes.get(..from).unwrap_or_default(), words.score(name));
+            }
+            let name = bytes.get(from..).unwrap_or_default();
+            let score = words.score(name);
+            if let Some(directory) = tree.directories.get_mut(current) {
+                directory.files.push(File { name, score });
+                directory.total += 1;
+                directory.score = directory.score.max(score);
+            }
+        }
+        // Children come after their parents, so that one walk backwards adds everything up.
+        for index in (1..tree.directories.len()).rev() {
+            let Some((parent, total, score)) = tree.get(index).map(|d| (d.parent, d.total, d.score)) else {
+                continue;
+            };
+            if let Some(parent) = tree.directories.get_mut(parent) {
+                parent.total += total;
+                parent.score = parent.score.max(score);
+            }
+        }
+        tree
+    }
+
+    fn get(&self, index: usize) -> Option<&Directory<'a>> {
+        self.directories.get(index)
+    }
+
+    fn add(&mut self, parent: usize, path: &'a [u8], score: u32) -> usize {
+        let index = self.directories.len();
+        self.directories.push(Directory { path, parent, score, ..Directory::default() });
+        if let Some(parent) = self.directories.get_mut(parent) {
+            parent.children.push(index);
+        }
+        index
+    }
+
+    /// Opens directories, nearest to the task and to the top first, as long as the budget lasts.
+    fn expand(&mut self, budget: u64) {
+        let mut left = budget;
+        let mut next = BinaryHeap::new();
+        next.push((u32::MAX, std::cmp::Reverse((0_usize, 0_usize))));
+        while let Some((_, std::cmp::Reverse((depth, index)))) = next.pop() {
+            let Some(directory) = self.get(index) else { continue };
+            // Its closed line is paid for already; the open one repeats the path and adds names.
+            let (children, children_cost) = self.children_within(directory, left);
+            let mut names = directory.files.len().min(MAX_NAMES);
+            while names > 0 && children_cost + self.names_cost(index, names) > left {
+                names /= 2;
+            }
+            if names == 0 && children.is_empty() {
+                continue;
+            }
+            left = left.saturating_sub(children_cost + self.names_cost(index, names));
+            if index > 0 && directory.files.is_empty() && children.len() == directory.children.len() {
+                left += self.closed_cost(index);
+            }
+            for child in &children {
+                let score = self.get(*child).map_or(0, |directory| directory.score);
+                next.push((score, std::cmp::Reverse((depth + 1, *child))));
+            }
+            if let Some(directory) = self.directories.get_mut(index) {
+                directory.open = Some(Open { names, children });
+            }
+        }
+    }
+
+    /// The sub-directories that fit in two thirds of the room, nearest to the task first, in their order, and what
+    /// their lines cost. The rest is for names, and for opening one of them.
+    fn children_within(&self, directory: &Directory<'a>, left: u64) -> (Vec<usize>, u64) {
+        let room = left * 2 / 3;
+        let mut by_score = directory.children.clone();
+        by_score.sort_by_key(|child| std::cmp::Reverse(self.get(*child).map_or(0, |child| child.score)));
+        let mut cost = 0;
+        let mut fitting: Vec<usize> = by_score
+            .into_iter()
+            .take_while(|child| {
+                cost += self.closed_cost(*child);
+                cost <= room
+            })
+            .collect();
+        fitting.sort_unstable();
+        let cost = fitting.iter().map(|child| self.closed_cost(*child)).sum();
+        (fitting, cost)
+    }
+
+    fn closed_cost(&self, index: usize) -> u64 {
+        // « (12 files)» and the line break are four tokens.
+        self.get(index).map_or(0, |directory| Estimate.count(&shown(directory.path)).0 + 4)
+    }
+
+    fn names_cost(&self, index: usize, names: usize) -> u64 {
+        let Some(directory) = self.get(index) else { return 0 };
+        let more = if names < directory.files.len() { 4 } else { 0 };
+        picked(directory, names).map(|file| Estimate.count(&shown(file.name)).0 + 1).sum::<u64>() + more
+    }
+
+    fn render(&self, truncated: bool) -> String {
+        let mut out = String::new();
+        self.lines(0, &mut out);
+        if truncated {
+            out.push_str("… the list was cut off: there are more files\n");
+        }
+        out
+    }
+
+    fn lines(&self, index: usize, out: &mut String) {
+        // Depth is bounded by the length of a path; a stack of our own keeps hostile trees off the thread's.
+        let mut stack = vec![index];
+        while let Some(index) = stack.pop() {
+            let Some(directory) = self.get(index) else { continue };
+            let path = if directory.path.is_empty() { "./".into() } else { shown(directory.path) };
+            let Some(open) = &directory.open else {
+                let plural = if directory.total == 1 { "" } else { "s" };
+                let _infallible = writeln!(out, "{path} ({} file{plural})", directory.total);
+                continue;
+            };
+            stack.extend(open.children.iter().rev());
+            let hidden = directory.children.len() - open.children.len();
+            if directory.files.is_empty() && hidden == 0 {
+                // A directory with only directories in it shows in their paths.
+                continue;
+            }
+            out.push_str(&path);
+            for file in picked(directory, open.names) {
+                out.push(' ');
+                out.push_str(&shown(file.name));
+            }
+            let unnamed = directory.files.len() - open.names;
+            for (count, what) in [(unnamed, "files"), (hidden, "directories")] {
+                if count > 0 {
+                    let _infallible = write!(out, " … +{count} {what}");
+                }
+            }
+            out.push('\n');
+        }
+    }
+}
+
+/// The files of a directory that are shown: the nearest to the task, in their order.
+fn picked<'d, 'a>(directory: &'d Directory<'a>, names: usize) -> impl Iterator<Item = &'d File<'a>> {
+    let mut least = 0;
+    let mut ties = names;
+    if names < directory.files.len() {
+        let mut scores: Vec<u32> = directory.files.iter().map(|file| file.score).collect();
+        scores.sort_unstable_by(|one, other| other.cmp(one));
+        least = names.checked_sub(1).and_then(|last| scores.get(last)).copied().unwrap_or(u32::MAX);
+        ties = scores.iter().take(names).filter(|score| **score == least).count();
+    }
+    let mut left = names;
+    directory.files.iter().filter(move |file| {
+        let tie = file.score == least;
+        let take = left > 0 && (file.score > least || (tie && ties > 0));
+        if take {
+            left -= 1;
+            ties -= usize::from(tie);
+        }
+        take
+    })
+}
+
+/// A name for people and models: blanks and what isn't text are escaped.
+fn shown(name: &[u8]) -> std::borrow::Cow<'_, str> {
+    match std::str::from_utf8(name) {
+        Ok(name)
+            if name.len() <= MAX_NAME_BYTES
+                && !name.contains(|c: char| c.is_control() || c.is_whitespace()) =>
+        {
+            name.into()
+        }
+        _ => {
+            let name = String::from_utf8_lossy(name);
+            let whole = name.len() <= MAX_NAME_BYTES || name.ends_with('/');
+            let kept = if whole {
+                &*name
+            } else {
+                name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or("")
+            };
+            let mut out: String = kept
+                .chars()
+                .flat_map(|c| {
+                    let escape = c.is_control();
+                    escape.then(|| c.escape_default()).into_iter().flatten().chain((!escape).then_some(c))
+                })
+                .collect();
+            if out.contains(char::is_whitespace) {
+                out = format!("\"{out}\"");
+            }
+            if !whole {
+                out.push('…');
+            }
+            out.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(paths: &[&str]) -> Listing {
+        let mut paths: Vec<RelPath> = paths.iter().map(|path| RelPath::parse(path).unwrap()).collect();
+        paths.sort();
+        Listing { paths, truncated: false }
+    }
+
+    #[test]
+    fn a_small_repository_is_shown_whole() {
+        let listing = listing(&[
+            "Cargo.toml",
+            "README.md",
+            "src/lib.rs",
+            "src/a/b/c.rs",
+            "src/a-b.rs",
+            "my docs/x y.md",
+        ]);
+        assert_eq!(
+            repository_map(&listing, DEFAULT_BUDGET),
+            "./ Cargo.toml README.md\n\"my docs/\" \"x y.md\"\nsrc/ a-b.rs lib.rs\nsrc/a/b/ c.rs\n"
+        );
+        assert_eq!(repository_map(&Listing::default(), DEFAULT_BUDGET), "");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_a_number() {
+        let many: Vec<String> = (0..3_000).map(|n| format!("gen/part{}/item{n}.rs", n % 40)).collect();
+        let mut paths: Vec<&str> = many.iter().map(String::as_str).collect();
+        paths.extend(["Cargo.toml", "src/lib.rs"]);
+        let map = repository_map(&listing(&paths), Tokens(600));
+        assert!(map.contains("./ Cargo.toml\n") && map.contains("src/ lib.rs\n"), "{map}");
+        assert!(map.contains("gen/part7/ (75 files)\n"), "{map}");
+        assert!(Estimate.count(&map) <= Tokens(660), "{}", Estimate.count(&map));
+    }
+
+    #[test]
+    fn what_the_task_names_comes_first() {
+        let many: Vec<String> = (0..500).map(|n| format!("pkg{}/mod{n}/x.rs", n % 50)).collect();
+        let mut paths: Vec<&str> = many.iter().map(String::as_str).collect();
+        paths.extend(["deep/er/still/invoice_total.rs", "deep/er/still/other.rs"]);
+        let listing = listing(&paths);
+        let map = map_for(&listing, Tokens(200), &Words::of("InvoiceTotal rounds wrongly"));
+        assert!(map.contains("deep/er/still/ invoice_total.rs other.rs\n"), "{map}");
+        assert!(!repository_map(&listing, Tokens(200)).contains("invoice_total"));
+    }
+
+    #[test]
+    fn wide_directories_are_cut() {
+        let many: Vec<String> =
+            (0..5_000).map(|n| format!("d{n}/f")).chain((0..5_000).map(|n| format!("f{n}"))).collect();
+        let paths: Vec<&str> = many.iter().map(String::as_str).collect();
+        let map = repository_map(&listing(&paths), Tokens(300));
+        assert!(map.contains("directories\n") && map.contains(" files") && map.contains("./ f0 "), "{map}");
+        assert!(Estimate.count(&map) <= Tokens(330), "{}", Estimate.count(&map));
+    }
+
+    #[test]
+    fn hostile_names_are_harmless() {
+        let paths: Vec<RelPath> = [&b"a\nb"[..], b"\xff.rs", b"x\x1b[31m"]
+            .iter()
+            .map(|path| RelPath::parse(path).unwrap())
+            .collect();
+        let map = repository_map(&Listing { paths, truncated: true }, DEFAULT_BUDGET);
+        assert_eq!(map, "./ a\\nb x\\u{1b}[31m \u{fffd}.rs\n… the list was cut off: there are more files\n");
+    }
+}

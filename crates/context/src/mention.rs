@@ -1,0 +1,171 @@
+//! Files that a task names.
+
+use std::collections::HashMap;
+
+use journeyman_protocol::RelPath;
+use journeyman_workspace::Listing;
+
+/// More names than this in one task are a log, not a request.
+const MAX_NAMES: usize = 64;
+/// A task longer than this is read at its beginning only, in bytes.
+const MAX_TASK_BYTES: usize = 256 << 10;
+/// Files with these names count also without a dot, a slash or quotes.
+const WELL_KNOWN: [&str; 6] = ["Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "Procfile"];
+
+/// A file that the task names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mention {
+    pub(crate) path: RelPath,
+    /// The 1-based line that it names too, as in `parser.rs:12`.
+    pub(crate) line: Option<u32>,
+}
+
+/// A word of the task that may be a path.
+struct Name<'a> {
+    text: &'a str,
+    line: Option<u32>,
+    /// The listed files it fits; a second one makes it useless unless one is the path itself.
+    fits: Vec<&'a RelPath>,
+    exact: Option<&'a RelPath>,
+}
+
+/// The listed files that the task names, in the task's order: by their path, by the end of it, or by their name where
+/// only one file has it.
+pub(crate) fn mentions(task: &str, listing: &Listing) -> Vec<Mention> {
+    let mut names = names(task);
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let mut by_last: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    for (index, name) in names.iter().enumerate() {
+        let last = name.text.rsplit('/').next().unwrap_or(name.text);
+        by_last.entry(last.as_bytes()).or_default().push(index);
+    }
+    for path in &listing.paths {
+        for index in by_last.get(path.file_name()).into_iter().flatten() {
+            let Some(name) = names.get_mut(*index) else { continue };
+            let (given, bytes) = (name.text.as_bytes(), path.as_bytes());
+            if bytes == given {
+                name.exact = Some(path);
+            }
+            let before = bytes.strip_suffix(given);
+            if name.fits.len() < 2 && before.is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
+            {
+                name.fits.push(path);
+            }
+        }
+    }
+    let mut found: Vec<Mention> = Vec::new();
+    for name in names {
+        let path = match (name.exact, name.fits.as_slice()) {
+            (Some(path), _) => path,
+            (None, [only]) => *only,
+            _ => continue,
+        };
+        match found.iter_mut().find(|known| known.path == *path) {
+            Some(known) => known.line = known.line.or(name.line),
+            None => found.push(Mention { path: path.clone(), line: name.line }),
+        }
+    }
+    found
+}
+
+fn names(task: &str) -> Vec<Name<'_>> {
+    let task = task.get(..task.floor_char_boundary(MAX_TASK_BYTES)).unwrap_or(task);
+    let ends = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '<' | '>' | ',' | ';' | '|')
+    };
+    let mut names: Vec<Name<'_>> = Vec::new();
+    let mut before = ' ';
+    let mut rest = task;
+    while !rest.is_empty() && names.len() < MAX_NAMES {
+        let length = rest.find(ends).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        let quoted = matches!((before, after.chars().next()), ('`' | '"' | '\'', Some('`' | '"' | '\'')));
+        before = after.chars().next().unwrap_or(' ');
+        rest = after.get(before.len_utf8()..).unwrap_or_default();
+        let (text, line) = split_line(word.trim_end_matches(['.', ':', '!', '?', '…']));
+        let text = text.trim_start_matches('@');
+        let text = text.strip_prefix("./").unwrap_or(text);
+        let path_like =
+            text.contains('/') || text.trim_start_matches('.').contains('.') || WELL_KNOWN.contains(&text);
+        let url = text.contains("://");
+        if text.is_empty() || url || text.ends_with('/') || !(path_like || quoted) {
+            continue;
+        }
+        if !names.iter().any(|known| known.text == text && known.line == line) {
+            names.push(Name { text, line, fits: Vec::new(), exact: None });
+        }
+    }
+    names
+}
+
+/// Takes `:12`, `:12:5`, `#L12` or `#L12-L20` off the end.
+fn split_line(word: &str) -> (&str, Option<u32>) {
+    let number = |text: &str| {
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        text.get(..digits).and_then(|digits| digits.parse().ok()).filter(|line| *line > 0)
+    };
+    if let Some((path, line)) = word.split_once("#L") {
+        return (path, number(line));
+    }
+    match word.split_once(':') {
+        Some((path, line)) => match number(line) {
+            Some(line) => (path, Some(line)),
+            None => (path, None),
+        },
+        None => (word, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mention_table() {
+        let mut paths: Vec<RelPath> = [
+            "Makefile",
+            "README.md",
+            "a/mod.rs",
+            "b/mod.rs",
+            "src/parser.rs",
+            "src/foo/bar.py",
+            "test/bar.js",
+            "config",
+            ".env",
+        ]
+        .iter()
+        .map(|path| RelPath::parse(path).unwrap())
+        .collect();
+        paths.sort();
+        let listing = Listing { paths, truncated: false };
+        type Found = &'static [(&'static str, Option<u32>)];
+        let cases: &[(&str, Found)] = &[
+            ("fix src/parser.rs", &[("src/parser.rs", None)]),
+            ("fix ./src/parser.rs.", &[("src/parser.rs", None)]),
+            ("parser.rs crashes", &[("src/parser.rs", None)]),
+            ("see foo/bar.py:12: it", &[("src/foo/bar.py", Some(12))]),
+            ("error at (src/parser.rs:3:7)", &[("src/parser.rs", Some(3))]),
+            ("`bar.js#L5-L9` and 'README.md'", &[("test/bar.js", Some(5)), ("README.md", None)]),
+            ("the config is wrong", &[]),
+            ("the `config` is wrong", &[("config", None)]),
+            ("run the Makefile", &[("Makefile", None)]),
+            ("mod.rs is one of two", &[]),
+            ("but a/mod.rs is one", &[("a/mod.rs", None)]),
+            ("@README.md twice README.md", &[("README.md", None)]),
+            ("https://example.org/README.md", &[]),
+            ("../../etc/passwd /etc/passwd arser.rs", &[]),
+            ("", &[]),
+        ];
+        for (task, expected) in cases {
+            let found = mentions(task, &listing);
+            let found: Vec<(String, Option<u32>)> =
+                found.into_iter().map(|mention| (mention.path.to_string(), mention.line)).collect();
+            let expected: Vec<(String, Option<u32>)> =
+                expected.iter().map(|(path, line)| ((*path).to_owned(), *line)).collect();
+            assert_eq!(found, expected, "{task}");
+        }
+    }
+}
