@@ -125,11 +125,13 @@ fn exact(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
         Err(refusal) => return Some(Err(refusal)),
     };
     let (replacement, adapted) = in_breaks_of(text, hunk.replace);
-    let split = spans.first().and_then(|span| report::splits_word(text, span));
-    let note = match (adapted, split) {
-        (Some(adapted), Some(split)) => Some(format!("{adapted}; {split}")),
-        (adapted, split) => adapted.map(str::to_owned).or(split),
-    };
+    let remarks = [
+        adapted.map(str::to_owned),
+        spans.first().and_then(|span| report::splits_word(text, span)),
+        spans.first().and_then(|span| report::falls_out(text, span, hunk.replace)),
+    ];
+    let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+    let note = (!remarks.is_empty()).then(|| remarks.join("; "));
     let pieces = spans
         .into_iter()
         .map(|span| (take_break(text, span, hunk), replacement.clone().into_owned()))

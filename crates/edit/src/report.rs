@@ -64,6 +64,25 @@ pub(crate) fn splits_word(text: &str, span: &Range<usize>) -> Option<String> {
         .then(|| "the match begins or ends inside a longer word of the file".to_owned())
 }
 
+/// A remark where an exact match begins after its line's indentation and the replacement's further lines are indented
+/// less than that line: they stand as they were given, which may not be what was meant.
+pub(crate) fn falls_out(text: &str, span: &Range<usize>, replacement: &str) -> Option<String> {
+    let before = text.get(..span.start)?;
+    let indent = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
+    if indent.is_empty() || !indent.trim().is_empty() || replacement.starts_with([' ', '\t']) {
+        return None;
+    }
+    let further = replacement.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let less = further.filter(|line| !line.starts_with(indent)).count();
+    (less > 0).then(|| {
+        format!(
+            "the match begins after the indentation `{}`, which only the first line of the replacement has now; check \
+             the indentation of the others",
+            visible(indent)
+        )
+    })
+}
+
 /// A line with its blanks made visible, cut to a length.
 pub(crate) fn visible(line: &str) -> String {
     let shown = cut(line, SHOWN);

@@ -208,6 +208,18 @@ fn indentation_that_cannot_be_told_is_refused() {
 }
 
 #[test]
+fn exact_matches_are_literal_and_warn() {
+    let note = |file, search, replacement| {
+        replace(file, search, replacement, false).unwrap().note.unwrap_or_default()
+    };
+    assert!(note("timeout = 100\n", "timeout = 10", "timeout = 20").contains("inside a longer word"));
+    assert!(note("if a:\n    wait()\n", "wait()", "n = 3\nwait(n)").contains("`····`"));
+    assert!(note("a\r\nb\r\n", "b", "b\nc").contains("CRLF"));
+    assert_eq!(note("if a:\n    wait()\n", "    wait()", "    n = 3\n    wait(n)"), "");
+    assert_eq!(note("if a:\n    wait()\n", "wait()", "n = 3\n    wait(n)"), "");
+}
+
+#[test]
 fn all_places() {
     let done = replace("foo foo\nfoo\n", "foo", "bar", true).unwrap();
     assert_eq!((done.text.as_str(), done.count, done.line), ("bar bar\nbar\n", 3, 1));
