@@ -121,7 +121,11 @@ fn figures() {
         })
     );
     git_status(&project);
+    on_five_files();
+}
 
+/// What a turn pays in a small project.
+fn on_five_files() {
     let small = Project::new();
     for (path, text) in [("a", "1"), ("b", "2"), ("src/c", "3"), ("src/d", "4"), (".gitignore", "target\n")] {
         small.write(path, text);
