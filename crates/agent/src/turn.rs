@@ -28,6 +28,8 @@ use crate::{AgentError, RunSettings, report, text_calls};
 
 /// Files that the map is drawn from. A path is some 50 bytes; 20,000 keep the walk of a huge tree bounded.
 const MAP_FILES: usize = 20_000;
+/// Characters of a session's title: a line of a list.
+const MAX_TITLE: usize = 120;
 /// Questions that may be refused for want of anybody to ask before the run ends: a model that hears no
 /// three times has no other way.
 const MAX_UNANSWERED: u32 = 3;
@@ -207,21 +209,28 @@ impl Worker {
     /// Writes the task down and packs the first context.
     async fn open(&mut self, task: &str) -> Result<(), AgentError> {
         let root = self.parts.workspace.root().display().to_string();
-        if !self.created {
-            let title: String = task.lines().next().unwrap_or_default().chars().take(120).collect();
-            let title = self.parts.redactor.redact(&title).into_owned();
-            self.parts.store.create(&self.session, &root, &title, self.parts.clock.now()).await?;
-            self.created = true;
-        }
+        let store = Arc::clone(&self.parts.store);
+        let title: String = task.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
+        let title = self.parts.redactor.redact(&title).into_owned();
+        let session = self.session.clone();
+        // The log opens in its own thread while the project is listed.
+        let creating = match self.created {
+            true => None,
+            false => Some(store.create(&session, &root, &title, self.parts.clock.now())),
+        };
         self.log.emit(Event::RunStarted {
             task: task.to_owned(),
-            root,
+            root: root.clone(),
             model: self.parts.model.name(),
             mode: self.settings.mode,
             enforcement: None,
         });
         let first_task = self.messages.is_empty();
         let text = if first_task { self.pack(task).await? } else { task.to_owned() };
+        if let Some(creating) = creating {
+            creating.await?;
+            self.created = true;
+        }
         self.push(Message::user_text(text));
         Ok(())
     }

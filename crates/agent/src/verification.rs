@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_context::feedback;
+use journeyman_context::Feedback;
 use journeyman_policy::Policy;
 use journeyman_protocol::{
     CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Message, Mode, Outcome,
@@ -44,13 +44,13 @@ impl Worker {
             self.log.flush().await?;
             return Ok(None);
         }
-        self.tally.evidence.clone_from(&evidence);
+        let previous = std::mem::replace(&mut self.tally.evidence, evidence.clone());
         let verdict = verdict(&evidence);
         let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
         let feeds_back = failed && self.tally.iterations < self.settings.max_iterations;
         self.log.emit(Event::VerifyFinished { round: self.tally.rounds, passed, fed_back: feeds_back });
         if feeds_back {
-            self.feed_back(&evidence);
+            self.feed_back(&evidence, &previous);
             self.log.flush().await?;
             return Ok(None);
         }
@@ -177,11 +177,18 @@ impl Worker {
     }
 
     /// Tells the model what failed, as one structured message.
-    fn feed_back(&mut self, evidence: &[Evidence]) {
+    fn feed_back(&mut self, evidence: &[Evidence], previous: &[Evidence]) {
         self.tally.iterations += 1;
         let skip = self.tally.edits.len().saturating_sub(RECALLED_EDITS);
         let edits: Vec<&str> = self.tally.edits.iter().skip(skip).map(String::as_str).collect();
-        let text = feedback(evidence, self.tally.iterations, self.settings.max_iterations, &edits.join("\n"));
+        let text = Feedback {
+            evidence,
+            previous: (!previous.is_empty()).then_some(previous),
+            attempt: self.tally.iterations,
+            of: self.settings.max_iterations,
+            edits_summary: &edits.join("\n"),
+        }
+        .message();
         self.push(Message::user_text(text));
     }
 }
