@@ -118,6 +118,10 @@ fn custom(
     let model = config.model.as_deref().ok_or_else(|| missing("--model NAME, the model to ask it for"))?;
     let mut endpoint = Endpoint::new("custom", wire, base_url.trim_end_matches('/'));
     endpoint.key = environment.var(CUSTOM_KEY).map(Secret::new);
+    if endpoint.key.is_some() {
+        // A refusal names it. Without a key none is needed, as far as anybody knows.
+        endpoint.key_env = vec![CUSTOM_KEY.to_owned()];
+    }
     let price = price(config, "custom", model);
     finish(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
 }

@@ -191,7 +191,9 @@ pub(crate) fn explain(error: &clap::Error) -> ExitCode {
 
 /// Prints a completion script.
 pub(crate) fn completions(shell: clap_complete::Shell) {
-    clap_complete::generate(shell, &mut Cli::command(), "jm", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "jm", &mut script);
+    crate::stdout::write(&String::from_utf8_lossy(&script));
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::args::DoctorArgs;
 use crate::color;
 use crate::edge::{Failure, House};
+use crate::stdout::say;
 
 /// Programs that make a difference, and what each is for.
 const PROGRAMS: [(&str, &str); 13] = [
@@ -46,7 +47,7 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
         "version": env!("CARGO_PKG_VERSION"), "state": state, "sandbox": sandbox, "programs": programs, "keys": keys,
     });
     if args.json {
-        println!("{report}");
+        say!("{report}");
     } else {
         print(&report);
     }
@@ -85,19 +86,19 @@ fn print(report: &Value) {
     let list = |key: &str| report.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let mark = |good: bool| if good { paint.green("✓") } else { paint.yellow("–") };
 
-    println!("{} {}", paint.bold("jm"), text(report, "version"));
+    say!("{} {}", paint.bold("jm"), text(report, "version"));
     let state = report.get("state").cloned().unwrap_or_default();
     match state.get("problem").and_then(Value::as_str) {
-        Some(problem) => println!("{} sessions: {} {problem}", paint.red("✗"), text(&state, "directory")),
-        None => println!("{} sessions are kept in {}", mark(true), text(&state, "directory")),
+        Some(problem) => say!("{} sessions: {} {problem}", paint.red("✗"), text(&state, "directory")),
+        None => say!("{} sessions are kept in {}", mark(true), text(&state, "directory")),
     }
 
-    println!("\n{}", paint.bold("sandbox"));
+    say!("\n{}", paint.bold("sandbox"));
     let sandbox = report.get("sandbox").cloned().unwrap_or_default();
     match sandbox.get("error").and_then(Value::as_str) {
-        Some(error) => println!("{} {error}", paint.red("✗ commands are refused:")),
+        Some(error) => say!("{} {error}", paint.red("✗ commands are refused:")),
         None => {
-            println!("  tier: {}", text(&sandbox, "tier"));
+            say!("  tier: {}", text(&sandbox, "tier"));
             for (key, meaning) in [
                 ("writes_confined", "nothing outside the project can be changed"),
                 ("reads_confined", "the home directory and other projects can't be read"),
@@ -108,22 +109,22 @@ fn print(report: &Value) {
                 ),
                 ("privileges_dropped", "no capability, and no way to gain one"),
             ] {
-                println!("  {} {meaning}", mark(yes(&sandbox, key)));
+                say!("  {} {meaning}", mark(yes(&sandbox, key)));
             }
             for gap in sandbox.get("gaps").and_then(Value::as_array).into_iter().flatten() {
-                println!("  {} {}", paint.yellow("note:"), gap.as_str().unwrap_or_default());
+                say!("  {} {}", paint.yellow("note:"), gap.as_str().unwrap_or_default());
             }
         }
     }
 
-    println!("\n{}", paint.bold("programs"));
+    say!("\n{}", paint.bold("programs"));
     for program in list("programs") {
         let installed = yes(&program, "installed");
         let name = text(&program, "name");
-        println!("  {} {name:<9} {}", mark(installed), paint.dim(&text(&program, "for")));
+        say!("  {} {name:<9} {}", mark(installed), paint.dim(&text(&program, "for")));
     }
 
-    println!("\n{}", paint.bold("keys (names only)"));
+    say!("\n{}", paint.bold("keys (names only)"));
     for key in list("keys") {
         let names = |field: &str| {
             let names = key.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
@@ -131,15 +132,15 @@ fn print(report: &Value) {
         };
         let (set, provider) = (names("set"), text(&key, "provider"));
         if yes(&key, "local") {
-            println!("  {} {provider:<11} needs none", mark(true));
+            say!("  {} {provider:<11} needs none", mark(true));
         } else if set.is_empty() {
-            println!(
+            say!(
                 "  {} {provider:<11} {}",
                 mark(false),
                 paint.dim(&format!("set {}", names("variables")))
             );
         } else {
-            println!("  {} {provider:<11} {set} is set", mark(true));
+            say!("  {} {provider:<11} {set} is set", mark(true));
         }
     }
 }

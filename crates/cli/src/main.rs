@@ -11,8 +11,10 @@ mod render;
 mod run;
 mod sessions;
 mod settings;
+mod stdout;
 mod summary;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -30,7 +32,10 @@ fn main() -> ExitCode {
     match dispatch(cli) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("{}: {failure}", color::stderr().red("error"));
+            // It may name files and quote configuration, which are the project's to choose.
+            let text = journeyman_sandbox::clean(failure.to_string().as_bytes());
+            // The exit code says as much to a caller that doesn't read.
+            writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
             ExitCode::from(failure.exit_code())
         }
     }

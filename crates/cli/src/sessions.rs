@@ -1,19 +1,20 @@
 //! `jm sessions`, `jm show`, `jm undo`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
 use journeyman_agent::{envelope_of, message_of};
 use journeyman_protocol::{Event, FileChangeKind, Seq};
 use journeyman_sandbox::clean;
-use journeyman_store::{SessionSummary, Store as _};
+use journeyman_store::{STATUS_NEW, SessionSummary, Store as _};
 use journeyman_workspace::UndoTarget;
 
 use crate::args::{SessionsArgs, ShowArgs, UndoArgs};
 use crate::color;
 use crate::edge::{Failure, House, root};
 use crate::render::Renderer;
+use crate::stdout::{self, say};
 use crate::summary;
 
 /// Entries read at once.
@@ -35,12 +36,13 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
                 "id": session.id, "root": session.root, "title": session.title, "status": session.status,
                 "created": session.created, "updated": session.updated, "last": session.last,
             });
-            println!("{object}");
+            say!("{object}");
             continue;
         }
-        let place = if args.all { format!("  {}", session.root) } else { String::new() };
-        let status = if session.status.is_empty() { "unfinished" } else { &session.status };
-        println!(
+        let place = if args.all { format!("  {}", clean(session.root.as_bytes())) } else { String::new() };
+        // A session that has no end yet: it is running, or was cut off.
+        let status = if session.status == STATUS_NEW { "unfinished" } else { &session.status };
+        say!(
             "{}  {}  {:<17}  {}{}",
             paint.bold(session.id.as_str()),
             paint.dim(&summary::minute(session.updated)),
@@ -87,7 +89,7 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
         for entry in &page {
             if let Some(envelope) = envelope_of(&session.id, entry) {
                 if args.json {
-                    println!("{}", serde_json::to_string(&envelope).context("an event")?);
+                    say!("{}", serde_json::to_string(&envelope).context("an event")?);
                     continue;
                 }
                 renderer.show(&envelope.event);
@@ -104,8 +106,8 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
     }
     renderer.end();
     match report {
-        Some(report) if !args.json => print!("\n{}", summary::text(&report, color::stdout())),
-        None if !args.json => println!("\nthe session has no end: it is running, or was cut off"),
+        Some(report) if !args.json => stdout::write(&format!("\n{}", summary::text(&report, color::stdout()))),
+        None if !args.json => say!("\nthe session has no end: it is running, or was cut off"),
         _ => {}
     }
     Ok(0)
@@ -127,7 +129,7 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
     take_back(&house, &place, target)
 }
 
-fn take_back(house: &House, place: &PathBuf, target: UndoTarget) -> Result<u8, Failure> {
+fn take_back(house: &House, place: &Path, target: UndoTarget) -> Result<u8, Failure> {
     let workspace = house.workspace(place)?;
     let report = workspace.undo(target).context("undo")?;
     let paint = color::stdout();
@@ -137,13 +139,13 @@ fn take_back(house: &House, place: &PathBuf, target: UndoTarget) -> Result<u8, F
             FileChangeKind::Modified => "restored",
             FileChangeKind::Deleted => "removed",
         };
-        println!("{what} {}", change.path);
+        say!("{what} {}", change.path);
     }
     for (path, reason) in &report.conflicts {
-        println!("{} {path}: {reason}", paint.yellow("kept"));
+        say!("{} {path}: {reason}", paint.yellow("kept"));
     }
     let count = report.restored.len();
-    println!("session {}: {count} file{} taken back", report.session, if count == 1 { "" } else { "s" });
+    say!("session {}: {count} file{} taken back", report.session, if count == 1 { "" } else { "s" });
     // Something was left as it is: the caller should know.
     Ok(u8::from(!report.conflicts.is_empty()))
 }

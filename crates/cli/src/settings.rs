@@ -11,6 +11,7 @@ use toml::Value;
 
 use crate::args::{ConfigArgs, RunArgs};
 use crate::edge::{Failure, root};
+use crate::stdout::say;
 use crate::{color, prompt};
 
 /// What the administrator forbids.
@@ -91,7 +92,7 @@ pub(crate) fn print(environment: &Environment, args: &ConfigArgs) -> Result<u8, 
                 ProjectMay::Nothing => "yours alone",
             };
             let variable = key.variable.map(|name| format!("; ${name}")).unwrap_or_default();
-            println!(
+            say!(
                 "{}: {} — {} ({project}{variable})",
                 paint.bold(key.name),
                 key.kind.describe(),
@@ -112,10 +113,10 @@ pub(crate) fn print(environment: &Environment, args: &ConfigArgs) -> Result<u8, 
     .collect();
     for place in places {
         let state = if place.exists() { "read" } else { "not there" };
-        println!("{}", paint.dim(&format!("# {} ({state})", place.display())));
+        say!("{}", paint.dim(&format!("# {} ({state})", place.display())));
     }
     if loaded.settings.is_empty() {
-        println!("# nothing is set: every value is built-in. `jm config --keys` lists what can be set.");
+        say!("# nothing is set: every value is built-in. `jm config --keys` lists what can be set.");
     }
     for (path, setting) in &loaded.settings {
         let key: Vec<String> = path.iter().map(|part| quoted(part)).collect();
@@ -124,7 +125,7 @@ pub(crate) fn print(environment: &Environment, args: &ConfigArgs) -> Result<u8, 
         } else {
             setting.value.to_string()
         };
-        println!("{} = {value}  {}", key.join("."), paint.dim(&format!("# {}", setting.source)));
+        say!("{} = {value}  {}", key.join("."), paint.dim(&format!("# {}", setting.source)));
     }
     Ok(0)
 }

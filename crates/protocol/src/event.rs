@@ -191,7 +191,7 @@ pub enum Event {
     },
     /// A stream broke or a request was refused for now; what it had streamed is void.
     Retry {
-        /// Which attempt failed, 1-based.
+        /// The attempt that follows, from 2.
         attempt: u32,
         /// Of how many.
         of: u32,
