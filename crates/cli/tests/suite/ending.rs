@@ -66,7 +66,8 @@ fn what_nothing_verified_ends_in_4() {
     }
     let edits = || vec![call("edit_file", polite_edit()), say("Polite.")];
     // The files to take away, the flags, the replies, and what the summary says.
-    let cases: &[(&[&str], &[&str], Vec<Reply>, &str)] = &[
+    type Case<'a> = (&'a [&'a str], &'a [&'a str], Vec<Reply>, &'a str);
+    let cases: &[Case<'_>] = &[
         (&["Makefile"], &[], edits(), "no check was found"),
         (&[], &["--no-check"], edits(), "--no-check"),
         (&[], &[], vec![say("It is polite enough.")], "no file changed"),
@@ -106,7 +107,8 @@ fn limits_end_in_5() {
     const PRICE: &str = "[providers.custom.models.tiny]\ninput = 1000000.0\noutput = 0\n";
     let busy = || (0..9).map(|_| Step::from(call("list_files", json!({})))).collect::<Vec<_>>();
     // Flags, configuration, replies, requests made, and what the summary names.
-    let cases: Vec<(&[&str], &str, Vec<Step>, usize, &str)> = vec![
+    type Case<'a> = (&'a [&'a str], &'a str, Vec<Step>, usize, &'a str);
+    let cases: Vec<Case<'_>> = vec![
         (&["--max-turns", "2"], "", busy(), 2, "--max-turns"),
         (&["--budget", "0.01"], PRICE, busy(), 1, "--budget"),
         (&["--timeout", "300ms"], "", vec![Step::Stall], 1, "time ran out"),

@@ -119,3 +119,29 @@ fn a_check_that_runs_is_stopped_and_nothing_is_called_verified() {
     assert!(report.undo.is_some(), "the file is there, and how to take it back is said");
     wait_until("the check is gone", || !is_running(&sleep));
 }
+
+#[test]
+fn a_run_that_is_killed_leaves_no_process_and_a_session_that_can_be_undone() {
+    if !needs_sandbox() {
+        return;
+    }
+    let sleep = format!("sleep 914.{}", std::process::id());
+    let house = House::with_greeter();
+    let before = house.tree();
+    let write = call("write_file", json!({"path": "new.txt", "content": "new\n"}));
+    let server = Server::chat([write, call("run_command", json!({ "command": sleep })), say("Done.")]);
+    let running = server.run(&house, &["make a file and wait"]).start();
+    wait_until("the command runs", || is_running(&sleep));
+    running.signal(Signal::KILL);
+    running.gone();
+    wait_until("the command is gone", || !is_running(&sleep));
+
+    let shown = house.jm(&["show"]).run().expect(0);
+    shown.prints(&["make a file and wait", "the session has no end"]);
+    house.jm(&["sessions"]).run().expect(0).prints(&["unfinished"]);
+    house.jm(&["undo"]).run().expect(0).prints(&["removed new.txt"]);
+    assert_eq!(house.tree(), before);
+    // And the next run is none the worse.
+    let server = Server::chat([say("Hello.")]);
+    server.run(&house, &["look around"]).run().expect(4);
+}

@@ -11,9 +11,11 @@
 )]
 
 mod bad_input;
+mod concurrent;
 mod config;
 mod demo;
 mod ending;
+mod first_request;
 mod history;
 mod inform;
 mod interrupt;

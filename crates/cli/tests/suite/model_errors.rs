@@ -51,11 +51,6 @@ fn a_refused_key_names_its_variable() {
         assert!(!ran.stderr.contains(KEY) && !ran.stdout.contains(KEY));
         assert_eq!(house.sessions()[0]["status"], "error");
 
-        house.configure(&format!(
-            "[providers.mine]\nwire = \"{}\"\nbase_url = \"{}\"\nkey_env = [\"MINE_KEY\"]\n",
-            wire.name(),
-            server.url()
-        ));
         let server = Server::start(wire, [refuse(wire, 401, "authentication_error", "that key is wrong")]);
         house.configure(&format!(
             "[providers.mine]\nwire = \"{}\"\nbase_url = \"{}\"\nkey_env = [\"MINE_KEY\"]\n",
@@ -66,6 +61,21 @@ fn a_refused_key_names_its_variable() {
         jm.run().expect(1).says(&["that key is wrong", "MINE_KEY"]);
         let (name, value) = wire.key_header(KEY);
         assert_eq!(server.seen()[0].header(name), Some(value.as_str()));
+    }
+}
+
+#[test]
+fn an_endpoint_that_wants_no_key_gets_none() {
+    for wire in Wire::ALL {
+        let house = House::with_greeter();
+        let server = Server::start(wire, [say("Hello.")]);
+        // Another provider's key is set, and isn't for this address.
+        let jm = server.run(&house, &["look around"]).without("JM_API_KEY").env("OPENAI_API_KEY", KEY);
+        jm.run().expect(4);
+        let headers = &server.seen()[0].headers;
+        assert!(!headers.iter().any(|(_, value)| value.contains(KEY)), "{headers:?}");
+        let (name, _) = wire.key_header(KEY);
+        assert_eq!(server.seen()[0].header(name), None);
     }
 }
 

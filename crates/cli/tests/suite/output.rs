@@ -188,6 +188,16 @@ fn a_reader_that_goes_away_causes_no_panic() {
 }
 
 #[test]
+fn an_error_that_nobody_reads_keeps_its_exit_code() {
+    let house = House::with_greeter();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = house.jm(&["run", "--model", "nobody/x", "look around"]).command();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
 fn a_run_whose_reader_goes_away_is_finished_all_the_same() {
     if !needs_sandbox() {
         return;

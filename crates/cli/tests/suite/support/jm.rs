@@ -149,6 +149,11 @@ impl Running {
         }
     }
 
+    /// Waits for the end, whatever it is.
+    pub fn gone(self) {
+        self.wait();
+    }
+
     pub fn wait(self) -> Ran {
         match self.ended.recv_timeout(PATIENCE) {
             Ok(ran) => ran,
