@@ -89,8 +89,8 @@ impl Worker {
         let programs = Arc::clone(&self.parts.programs);
         let changed: Vec<_> = changes.iter().map(|change| change.path.clone()).collect();
         self.checks = blocking("finding the project's checks", move || {
-            let listing = workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() })?;
-            Ok::<_, AgentError>(journeyman_verify::find_for(&workspace, &listing, &changed, &*programs))
+            let listing = workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() });
+            listing.map(|listing| journeyman_verify::find_for(&workspace, &listing, &changed, &*programs))
         })
         .await??;
         Ok(())
