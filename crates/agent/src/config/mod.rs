@@ -4,7 +4,7 @@
 //! Every key is a row of [`KEYS`]: its kind, what it means, and what a project may do with it. A layer is
 //! checked against the table before it is merged, so an unknown key, a value of the wrong kind or a project
 //! that widens a permission is an error that names the file and the line. [`Config`] is the typed result,
-//! and [`Config::provenance`] tells where each value came from.
+//! and [`Loaded::settings`] tells where each value came from.
 
 mod environment;
 mod keys;
