@@ -25,6 +25,7 @@ mod permission;
 mod record;
 mod support;
 mod task_input;
+mod terminal;
 mod text_protocol;
 mod undo;
 mod wires;

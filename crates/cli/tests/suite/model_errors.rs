@@ -194,3 +194,20 @@ fn a_reply_with_nothing_in_it_ends_the_run() {
         assert_eq!((report.text.as_str(), report.turns), ("", 1), "{}", wire.name());
     }
 }
+
+#[test]
+fn a_script_stands_in_for_a_model() {
+    let house = House::with_greeter();
+    let script = house.at("script.json");
+    let run = |text: &str| {
+        std::fs::write(&script, text).unwrap();
+        house.jm(&["run", "look around", "--model", &format!("scripted/{}", script.display())]).run()
+    };
+    run(r#"{"replies": [{"text": "All is well."}]}"#).expect(4).prints(&["All is well.", "$0.0000"]);
+    run(r#"{"replies": [{"calls": [{"name": "list_files"}]}]}"#).expect(1).says(&["this is request 2"]);
+    run(r#"{"replies": [{"expect": "no such words", "text": "x"}]}"#).expect(1).says(&["no such words"]);
+    run("{").expect(2).says(&[script.to_str().unwrap()]);
+    std::fs::remove_file(&script).unwrap();
+    let gone = format!("scripted/{}", script.display());
+    house.jm(&["run", "look around", "--model", &gone]).run().expect(2).says(&[script.to_str().unwrap()]);
+}

@@ -1,18 +1,31 @@
-//! A terminal to write to, so that what is only done on one can be seen.
+//! A terminal of one's own, so that what is only done on one can be seen, and questions answered.
 
 use std::fs::File;
-use std::io::Read as _;
-use std::process::{Command, Stdio};
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Runs a command whose outputs are a terminal, and gives what it wrote there.
-pub fn on_a_terminal(mut command: Command) -> String {
+/// The longest that a test waits for words that have to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Both ends: ours, and the one that programs take for a terminal.
+fn pair() -> (OwnedFd, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
     let name = ptsname(&ours, Vec::new()).unwrap();
     let theirs = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    (ours, theirs)
+}
+
+/// Runs a command whose outputs are a terminal, and gives what it wrote there.
+pub fn on_a_terminal(mut command: Command) -> String {
+    let (ours, theirs) = pair();
     let copy = theirs.try_clone().unwrap();
     let mut child = command.stdin(Stdio::null()).stdout(theirs).stderr(copy).spawn().unwrap();
     // The command keeps copies of the other end; they have to go for the reading to end.
@@ -22,4 +35,68 @@ pub fn on_a_terminal(mut command: Command) -> String {
     File::from(ours).read_to_end(&mut bytes).ok();
     assert!(child.wait().unwrap().code().is_some());
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A person at a terminal, and the program they started there.
+pub struct Person {
+    child: Child,
+    keyboard: File,
+    screen: Arc<(Mutex<String>, Condvar)>,
+    reading: JoinHandle<()>,
+    /// How much of the screen has been read.
+    read: usize,
+}
+
+impl Person {
+    /// Starts the command with this terminal as its own, standard output apart (`jm run … > result`).
+    pub fn start(command: Command) -> Self {
+        let (ours, theirs) = pair();
+        let mut outer = Command::new("setsid");
+        outer.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args()).env_clear();
+        for (name, value) in command.get_envs() {
+            outer.env(name, value.unwrap_or_default());
+        }
+        if let Some(dir) = command.get_current_dir() {
+            outer.current_dir(dir);
+        }
+        let copy = theirs.try_clone().unwrap();
+        let child = outer.stdin(theirs).stdout(Stdio::null()).stderr(copy).spawn().unwrap();
+        drop(outer);
+        let screen = Arc::new((Mutex::new(String::new()), Condvar::new()));
+        let (shown, mut from) = (Arc::clone(&screen), File::from(ours.try_clone().unwrap()));
+        let reading = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut piece) {
+                shown.0.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..count]));
+                shown.1.notify_all();
+            }
+        });
+        Self { child, keyboard: File::from(ours), screen, reading, read: 0 }
+    }
+
+    /// Waits until these words are on the screen, after those waited for before.
+    #[track_caller]
+    pub fn sees(&mut self, words: &str) {
+        let text = self.screen.0.lock().unwrap();
+        let waited = self
+            .screen
+            .1
+            .wait_timeout_while(text, PATIENCE, |text| !text[self.read..].contains(words))
+            .unwrap();
+        assert!(!waited.1.timed_out(), "«{words}» never came after\n{}", *waited.0);
+        let text = &waited.0;
+        self.read += text[self.read..].find(words).unwrap() + words.len();
+    }
+
+    /// Types; `\x03` is Ctrl-C.
+    pub fn types(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end: the exit code, and everything that was on the screen.
+    pub fn ends(mut self) -> (i32, String) {
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        self.reading.join().unwrap();
+        (code, self.screen.0.lock().unwrap().clone())
+    }
 }

@@ -1,0 +1,140 @@
+//! A person at the terminal: what is asked, and what becomes of the answer.
+
+use serde_json::json;
+
+use crate::support::{House, Person, Reply, Server, call, needs, polite_edit, say};
+
+fn touch(name: &str) -> Reply {
+    call("run_command", json!({"command": format!("touch {name}")}))
+}
+
+/// `jm run` at a terminal, in the mode that is built in there.
+fn at_the_terminal(server: &Server, house: &House, flags: &[&str]) -> Person {
+    Person::start(server.run(house, flags).env("NO_COLOR", "1").command())
+}
+
+#[test]
+fn commands_are_asked_for_and_edits_are_not() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("edit_file", polite_edit()), touch("made"), say("Done.")]);
+    let mut person = at_the_terminal(&server, &house, &["--no-check", "make a file"]);
+    person.sees("mode edit");
+    person.sees("May I run this?");
+    assert!(house.read("greet.sh").contains("Hello"), "the edit needed nobody");
+    assert!(!house.project().join("made").exists(), "not before the answer");
+    person.sees("say what to do instead:");
+    person.types("y\n");
+    assert_eq!(person.ends().0, 4);
+    assert!(house.project().join("made").exists());
+}
+
+#[test]
+fn an_answer_reaches_the_model() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    // What is typed, whether the command runs, and what the model is told.
+    for (answer, runs, told) in [
+        ("y\n", true, "exit code 0"),
+        ("n\n", false, "denied by the user"),
+        ("\nno\n", false, "denied by the user"),
+        ("write it with write_file\n", false, "write it with write_file"),
+    ] {
+        let house = House::with_greeter();
+        let server = Server::chat([touch("made"), say("I see.")]);
+        let mut person = at_the_terminal(&server, &house, &["make a file"]);
+        person.sees("say what to do instead:");
+        person.types(answer);
+        person.ends();
+        assert_eq!(house.project().join("made").exists(), runs, "{answer:?}");
+        let newest = server.seen()[1].newest();
+        assert!(newest.contains(told), "{answer:?}: {newest}");
+    }
+}
+
+#[test]
+fn always_means_this_command_in_this_session() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([touch("one"), touch("one"), touch("two"), say("Done.")]);
+    let mut person = at_the_terminal(&server, &house, &["--no-check", "make files"]);
+    person.sees("say what to do instead:");
+    person.types("a\n");
+    person.sees("touch two");
+    person.sees("say what to do instead:");
+    person.types("n\n");
+    let (_, screen) = person.ends();
+    assert_eq!(screen.matches("May I run this?").count(), 2, "{screen}");
+    assert!(!house.project().join("two").exists());
+}
+
+#[test]
+fn control_c_is_heard_while_a_question_is_open() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([touch("made"), say("Done.")]);
+    let mut person = at_the_terminal(&server, &house, &["make a file"]);
+    person.sees("say what to do instead:");
+    person.types("\x03");
+    assert_eq!(person.ends().0, 130);
+    assert!(!house.project().join("made").exists());
+    assert_eq!(house.sessions()[0]["status"], "interrupted");
+}
+
+#[test]
+fn a_terminal_that_machines_read_asks_nothing() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    for flag in ["--json", "--stream-json", "--quiet"] {
+        let house = House::with_greeter();
+        let server = Server::chat([touch("made"), say("I see.")]);
+        let (code, screen) =
+            at_the_terminal(&server, &house, &[flag, "--mode", "edit", "make a file"]).ends();
+        assert_eq!(code, 6, "{flag}: {screen}");
+        assert!(!screen.contains("May I run this?"), "{flag}: {screen}");
+    }
+}
+
+#[test]
+fn trust_is_asked_for_once_and_again_when_the_file_changes() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write(".journeyman/config.toml", "checks = [\"true\"]\n");
+    let server = Server::chat((0..3).map(|_| say("Done.")));
+    let run = || at_the_terminal(&server, &house, &["look around"]);
+
+    let mut person = run();
+    person.sees("checks");
+    person.sees("trust it?");
+    person.types("\n");
+    assert_eq!(person.ends().0, 2, "no answer is a no");
+    assert_eq!(server.seen().len(), 0);
+
+    let mut person = run();
+    person.sees("trust it?");
+    person.types("y\n");
+    assert_eq!(person.ends().0, 4);
+
+    let (code, screen) = run().ends();
+    assert_eq!(code, 4);
+    assert!(!screen.contains("trust it?"), "{screen}");
+    // What was trusted at the terminal holds without one.
+    server.run(&house, &["look around"]).run().expect(4);
+
+    house.write(".journeyman/config.toml", "checks = [\"touch pwned\"]\n");
+    server.run(&house, &["look around"]).run().expect(2).says(&["--trust-project"]);
+    let mut person = run();
+    person.sees("trust it?");
+    person.types("n\n");
+    assert_eq!(person.ends().0, 2);
+}
