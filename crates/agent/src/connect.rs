@@ -36,6 +36,8 @@ pub struct Connected {
     pub tool_calling: bool,
     /// Keys that must never be shown or kept.
     pub secrets: Vec<String>,
+    /// The day that a recording's prompts name; a replay has to say the same.
+    pub day: Option<String>,
 }
 
 /// What a connection may be besides the network.
@@ -45,6 +47,8 @@ pub struct Cassette {
     pub record: Option<PathBuf>,
     /// Play exchanges back from here; nothing goes out.
     pub replay: Option<PathBuf>,
+    /// Today, as the prompt will name it: a recording remembers it.
+    pub day: String,
 }
 
 /// Finds the model that the configuration names and makes its client. Nothing is sent.
@@ -101,6 +105,7 @@ fn scripted(path: &Path) -> Result<Connected, ConfigError> {
         price: Some(Price::FREE),
         tool_calling: true,
         secrets: Vec::new(),
+        day: None,
     })
 }
 
@@ -159,20 +164,22 @@ fn finish(
     secrets.extend(endpoint.key.as_ref().map(|key| key.reveal().to_owned()));
     let tool_calling = endpoint.tools;
     let refused = |error: journeyman_model::ModelError| ConfigError::Model(error.to_string());
+    let mut day = None;
     let client = match (&cassette.record, &cassette.replay) {
         (_, Some(path)) => {
             let replayer = Replayer::load(path).map_err(refused)?;
+            day = replayer.day().map(str::to_owned);
             connect_with(endpoint, model, Arc::new(replayer))
         }
         (Some(path), None) => {
             let network = Arc::new(HttpTransport::new(&endpoint));
-            let recorder = Recorder::create(path).map_err(refused)?;
+            let recorder = Recorder::create(path, Some(&cassette.day)).map_err(refused)?;
             connect_with(endpoint, model, Arc::new(recorder.around(network)))
         }
         (None, None) => journeyman_model::connect(endpoint, model),
     }
     .map_err(refused)?;
-    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets })
+    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets, day })
 }
 
 fn deadlines(timeouts: &[Option<std::time::Duration>; 4]) -> Deadlines {

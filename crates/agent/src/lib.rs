@@ -29,6 +29,7 @@ mod clock;
 pub mod config;
 mod connect;
 mod error;
+mod holdback;
 mod log;
 mod report;
 mod runner;

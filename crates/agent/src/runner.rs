@@ -1,6 +1,6 @@
 //! A call's way: validated, judged, approved if need be, written down, run. Exactly one result a call.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use futures_util::StreamExt as _;
@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::approvals::Answer;
+use crate::holdback::Holdback;
+use crate::log::LiveSink;
 use crate::turn::Worker;
 
 /// How many reading calls run at once (row B5 of the requirements).
@@ -266,7 +268,7 @@ impl Worker {
             self.change(&ready.call, CallState::Executing, None, None);
         }
         self.log.flush().await?;
-        let contexts: Vec<(Ready, ToolContext)> = group
+        let contexts: Vec<(Ready, (ToolContext, LiveOutput))> = group
             .into_iter()
             .map(|ready| {
                 let context = self.context(&ready.call.id, stop);
@@ -290,22 +292,24 @@ impl Worker {
         Ok(())
     }
 
-    fn context(&self, call: &CallId, stop: &CancellationToken) -> ToolContext {
-        let sink = self.log.live_sink();
-        let id = call.clone();
-        ToolContext {
+    /// What a call works with, and the end of its live output.
+    fn context(&self, call: &CallId, stop: &CancellationToken) -> (ToolContext, LiveOutput) {
+        let live = LiveOutput { sink: self.log.live_sink(), call: call.clone(), held: Arc::default() };
+        let output = live.clone();
+        let context = ToolContext {
             workspace: Arc::clone(&self.parts.workspace),
             sandbox: Arc::clone(&self.parts.sandbox),
             toolchains: Arc::clone(&self.parts.toolchains),
             session: self.session.clone(),
             call: call.clone(),
             cancel: stop.clone(),
-            output: Arc::new(move |text| sink.send(Event::ToolOutput { call: id.clone(), text })),
+            output: Arc::new(move |text| output.push(&text)),
             limits: ToolLimits::default(),
             seen: Arc::clone(&self.seen),
             outputs: Arc::clone(&self.outputs),
             needs: self.settings.needs,
-        }
+        };
+        (context, live)
     }
 
     /// Writes a call's end into the log and keeps its result.
@@ -353,13 +357,18 @@ impl Worker {
 }
 
 /// Runs one call to its result, whatever that is.
-async fn execute(registry: &Registry, ready: Ready, context: ToolContext) -> (usize, Finished) {
+async fn execute(
+    registry: &Registry,
+    ready: Ready,
+    (context, live): (ToolContext, LiveOutput),
+) -> (usize, Finished) {
     let started = Instant::now();
     let cancel = context.cancel.clone();
     let result = match registry.get(&ready.call.name) {
         Ok(tool) => tool.call(&context, ready.call.input).await,
         Err(error) => Err(error),
     };
+    live.end();
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let finished = match result {
         Ok(ToolOutput { parts, changes, is_error }) => {
@@ -373,6 +382,32 @@ async fn execute(registry: &Registry, ready: Ready, context: ToolContext) -> (us
         Err(error) => Finished { duration_ms, ..Finished::refused(CallState::Failed, error.to_string()) },
     };
     (ready.index, finished)
+}
+
+/// A running call's output for people, held back until it can be searched for secrets.
+#[derive(Clone)]
+struct LiveOutput {
+    sink: LiveSink,
+    call: CallId,
+    held: Arc<Mutex<Holdback>>,
+}
+
+impl LiveOutput {
+    fn push(&self, text: &str) {
+        let shown = self.held.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.show(shown);
+    }
+
+    fn end(&self) {
+        let rest = self.held.lock().unwrap_or_else(PoisonError::into_inner).rest();
+        self.show(rest);
+    }
+
+    fn show(&self, text: Option<String>) {
+        if let Some(text) = text {
+            self.sink.send(Event::ToolOutput { call: self.call.clone(), text });
+        }
+    }
 }
 
 /// Neighbouring readers together; every call that writes or runs a command alone, in order.

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::apply_edit::{self, ApplyEdit};
 use crate::approvals::Shared;
+use crate::holdback::{PieceKind, Pieces};
 use crate::log::Log;
 use crate::session::Parts;
 use crate::settings::{Approver, Checks};
@@ -332,29 +333,31 @@ impl Worker {
         stop: &CancellationToken,
     ) -> Result<Reply, AgentError> {
         let mut deltas = model.stream(request, stop.clone());
-        let mut offsets = Offsets::default();
+        let mut pieces = Pieces::default();
         while let Some(delta) = deltas.next().await {
             // The request is on its way: time to record the tree, while the model thinks.
             self.record_before();
-            match delta? {
-                Delta::Done(reply) => return Ok(*reply),
+            let shown = match delta? {
+                Delta::Done(reply) => {
+                    for event in pieces.end_all() {
+                        self.log.emit(event);
+                    }
+                    return Ok(*reply);
+                }
                 Delta::Restart { attempt, of, wait_ms, reason } => {
-                    offsets = Offsets::default();
+                    pieces = Pieces::default();
                     self.log.emit(Event::Retry { attempt, of, wait_ms, reason });
                     self.log.flush().await?;
+                    None
                 }
-                Delta::Text { block, text } => {
-                    let offset = offsets.advance(block, text.len());
-                    self.log.emit(Event::TextDelta { block, offset, text });
-                }
-                Delta::Thinking { block, text } => {
-                    let offset = offsets.advance(block, text.len());
-                    self.log.emit(Event::ThinkingDelta { block, offset, text });
-                }
-                Delta::CallStart { block, name, .. } => {
-                    self.log.emit(Event::CallDelta { block, tool: name });
-                }
-                Delta::MessageStart | Delta::CallArguments { .. } | Delta::BlockEnd { .. } => {}
+                Delta::Text { block, text } => pieces.push(block, PieceKind::Text, &text),
+                Delta::Thinking { block, text } => pieces.push(block, PieceKind::Thinking, &text),
+                Delta::BlockEnd { block } => pieces.end(block),
+                Delta::CallStart { block, name, .. } => Some(Event::CallDelta { block, tool: name }),
+                Delta::MessageStart | Delta::CallArguments { .. } => None,
+            };
+            if let Some(event) = shown {
+                self.log.emit(event);
             }
         }
         Err(ModelError::Protocol("the stream ended without a reply".to_owned()).into())
@@ -366,7 +369,7 @@ impl Worker {
         self.tally.usage += reply.usage;
         self.tally.cut_off = if reply.stop == StopReason::MaxTokens { self.tally.cut_off + 1 } else { 0 };
         if !text.trim().is_empty() {
-            self.tally.last_text.clone_from(&text);
+            self.tally.last_text = self.parts.redactor.redact(&text).into_owned();
         }
         self.log.emit(Event::TurnFinished {
             turn: self.tally.turns,
@@ -513,20 +516,6 @@ impl Worker {
     /// Whether a person can be asked.
     pub(crate) fn can_ask(&self) -> bool {
         self.settings.approver == Approver::Handle
-    }
-}
-
-/// Byte offsets of streamed pieces, by block.
-#[derive(Default)]
-struct Offsets(std::collections::HashMap<u32, u64>);
-
-impl Offsets {
-    /// Where a piece of `length` bytes begins in its block.
-    fn advance(&mut self, block: u32, length: usize) -> u64 {
-        let end = self.0.entry(block).or_default();
-        let start = *end;
-        *end += length as u64;
-        start
     }
 }
 

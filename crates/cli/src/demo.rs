@@ -66,6 +66,7 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
         price: Some(Price::FREE),
         tool_calling: true,
         secrets: Vec::new(),
+        day: None,
     };
     let config = Config { mode: Some(Mode::Auto), ..Config::default() };
     let wired = wire(environment, &root, &config, connected, Approver::Nobody, Checks::Found)?;

@@ -134,11 +134,7 @@ fn print(report: &Value) {
         if yes(&key, "local") {
             say!("  {} {provider:<11} needs none", mark(true));
         } else if set.is_empty() {
-            say!(
-                "  {} {provider:<11} {}",
-                mark(false),
-                paint.dim(&format!("set {}", names("variables")))
-            );
+            say!("  {} {provider:<11} {}", mark(false), paint.dim(&format!("set {}", names("variables"))));
         } else {
             say!("  {} {provider:<11} {set} is set", mark(true));
         }

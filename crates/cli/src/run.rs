@@ -47,7 +47,11 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
     let root = root(environment, args.directory.as_deref())?;
     let interactive = interactive(&args);
     let config = settings::load(environment, &root, &args, interactive)?;
-    let cassette = Cassette { record: args.model.record.clone(), replay: args.model.replay.clone() };
+    let cassette = Cassette {
+        record: args.model.record.clone(),
+        replay: args.model.replay.clone(),
+        day: summary::day(now()),
+    };
     let connected = connect(&config, environment, &cassette, Arc::new(now))?;
     let task = task(environment, &args)?;
     let approver = if interactive { Approver::Handle } else { Approver::Nobody };
@@ -175,7 +179,7 @@ fn run_settings(
         context_budget: config
             .context_tokens
             .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),
-        today: summary::day(now()),
+        today: connected.day.clone().unwrap_or_else(|| summary::day(now())),
         platform: standard.platform,
     })
 }

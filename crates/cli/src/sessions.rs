@@ -106,7 +106,9 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
     }
     renderer.end();
     match report {
-        Some(report) if !args.json => stdout::write(&format!("\n{}", summary::text(&report, color::stdout()))),
+        Some(report) if !args.json => {
+            stdout::write(&format!("\n{}", summary::text(&report, color::stdout())))
+        }
         None if !args.json => say!("\nthe session has no end: it is running, or was cut off"),
         _ => {}
     }

@@ -92,12 +92,7 @@ pub(crate) fn print(environment: &Environment, args: &ConfigArgs) -> Result<u8, 
                 ProjectMay::Nothing => "yours alone",
             };
             let variable = key.variable.map(|name| format!("; ${name}")).unwrap_or_default();
-            say!(
-                "{}: {} — {} ({project}{variable})",
-                paint.bold(key.name),
-                key.kind.describe(),
-                key.help
-            );
+            say!("{}: {} — {} ({project}{variable})", paint.bold(key.name), key.kind.describe(), key.help);
         }
         return Ok(0);
     }

@@ -153,12 +153,10 @@ fn system(inputs: &Inputs<'_>) -> Vec<SystemText> {
 }
 
 fn environment(out: &mut String, inputs: &Inputs<'_>) {
-    let root = inputs.workspace.root();
-    let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name: String = name.chars().filter(|c| !c.is_control()).collect();
+    // Not the directory's name: a recording has to play back in a clone of another name.
     let _infallible = writeln!(
         out,
-        "Environment: project `{name}` (paths are relative to its root), {}, today is {}.\n",
+        "Environment: {}, today is {}. Paths are relative to the project's root.\n",
         inputs.platform, inputs.today
     );
 }

@@ -92,7 +92,7 @@ fn everything_has_its_place() {
     assert_eq!(
         packed.message,
         "<task>\nFix the total in src/cart.rs:3\n</task>\n\n\
-         Environment: project `shop` (paths are relative to its root), linux, today is 2026-11-21.\n\n\
+         Environment: linux, today is 2026-11-21. Paths are relative to the project's root.\n\n\
          The project's instructions. Follow them where they don't conflict with the task or the rules:\n\
          <instructions path=\"AGENTS.md\">\nUse tabs.\n</instructions>\n\n\
          The repository, a line a directory (4 files, ignored ones left out):\n\

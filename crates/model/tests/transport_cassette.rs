@@ -22,7 +22,7 @@ fn recording(server: &Server, path: &std::path::Path) -> HttpModel {
 
 fn recording_at(endpoint: Endpoint, path: &std::path::Path) -> HttpModel {
     let transport = Arc::new(HttpTransport::new(&endpoint));
-    let recorder = Recorder::create(path).unwrap();
+    let recorder = Recorder::create(path, None).unwrap();
     connect_with(endpoint, "tiny", Arc::new(recorder.around(transport))).unwrap()
 }
 
@@ -180,14 +180,14 @@ fn a_cassette_replaces_a_cassette_and_nothing_else() {
     let path = folder.path().join("file");
     for precious in ["my diary", "{\"version\": 3}\n", "{}"] {
         std::fs::write(&path, precious).unwrap();
-        let error = Recorder::create(&path).unwrap_err().to_string();
+        let error = Recorder::create(&path, None).unwrap_err().to_string();
         assert!(error.contains("is not a cassette"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), precious);
     }
     std::fs::write(&path, TAPE).unwrap();
-    Recorder::create(&path).unwrap();
+    Recorder::create(&path, None).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
-    assert!(Recorder::create(folder.path().join("no/such/folder")).is_err());
+    assert!(Recorder::create(folder.path().join("no/such/folder"), None).is_err());
 }
 
 const TAPE: &str = r#"{"version":1,"index":0,"request":{"method":"POST","url":"http://h/v1/chat/completions","body":{}},"response":{"status":200,"chunks":[{"text":"data: [DONE]\n\n"}]}}"#;

@@ -104,7 +104,7 @@ async fn each_protocol_is_replayed_as_it_was_recorded() {
         let server = Server::start(vec![whole(stream)]).await;
         let mut endpoint = server.endpoint();
         endpoint.wire = wire;
-        let live = Recorder::create(&path).unwrap().around(Arc::new(HttpTransport::new(&endpoint)));
+        let live = Recorder::create(&path, None).unwrap().around(Arc::new(HttpTransport::new(&endpoint)));
         let recorded = drain(&connect_with(endpoint.clone(), "tiny", Arc::new(live)).unwrap()).await;
         assert!(!std::fs::read_to_string(&path).unwrap().contains(KEY), "{wire}");
 

@@ -50,7 +50,7 @@ mod namespaces;
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
 pub use error::SandboxError;
-pub use request::{Limits, Network, Request, Stdin, WriteMode};
+pub use request::{Limits, Network, Request, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
 pub use sandbox::{Sandbox, SandboxSettings};
 pub use toolchain::{HostEnvironment, Toolchains, toolchains};

@@ -42,6 +42,16 @@ pub enum Stdin {
     Bytes(Vec<u8>),
 }
 
+/// How a command's standard output and standard error come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Streams {
+    /// Each through a pipe of its own. Their order among each other is only about right.
+    #[default]
+    Separate,
+    /// Both through one pipe, so that their order is the command's own. All of it counts as standard output.
+    Merged,
+}
+
 /// Which network the command sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
@@ -118,6 +128,8 @@ pub struct Request {
     pub masked: Vec<PathBuf>,
     /// Standard input.
     pub stdin: Stdin,
+    /// How output comes back.
+    pub streams: Streams,
     /// The network.
     pub network: Network,
     /// Bounds.
@@ -151,6 +163,7 @@ impl Request {
             protected: [".git", ".journeyman"].iter().filter_map(|name| RelPath::parse(name).ok()).collect(),
             masked: Vec::new(),
             stdin: Stdin::Null,
+            streams: Streams::Separate,
             network: Network::Off,
             limits: Limits::default(),
             needs: Needs::ALL,

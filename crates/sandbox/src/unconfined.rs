@@ -5,16 +5,35 @@ use std::time::{Duration, Instant};
 
 use journeyman_protocol::Enforcement;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Collector, READ_BYTES, Stream};
-use crate::request::{Request, Stdin};
+use crate::request::{Request, Stdin, Streams};
 use crate::run::{Completed, Outcome, ResourceUsage, Running};
 use crate::{Limits, SandboxError};
 
 /// How long output is awaited once the command ended: a background process may hold its pipes for ever.
 const LINGER: Duration = Duration::from_millis(250);
+
+/// Gives the command its pipes; where both streams share one, its reading end is returned.
+#[cfg(unix)]
+fn outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<ChildStdout>> {
+    if streams == Streams::Separate {
+        command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
+        return Ok(None);
+    }
+    let (reader, writer) = std::io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    ChildStdout::from_std(std::process::ChildStdout::from(std::os::fd::OwnedFd::from(reader))).map(Some)
+}
+
+/// Gives the command its pipes. One pipe for both isn't to be had here.
+#[cfg(not(unix))]
+fn outputs(command: &mut Command, _streams: Streams) -> std::io::Result<Option<ChildStdout>> {
+    command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
+    Ok(None)
+}
 
 /// Runs the request with the caller's own rights, in a process group of its own. Of the limits only wall
 /// time and output hold.
@@ -25,14 +44,20 @@ pub(crate) fn spawn(request: Request, cancel: CancellationToken) -> Result<Runni
     };
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(&request.env).current_dir(&request.cwd).kill_on_drop(true);
-    command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
+    let merged = outputs(&mut command, request.streams)
+        .map_err(|source| SandboxError::Start { path: program.into(), source })?;
     command.stdin(match request.stdin {
         Stdin::Null => ProcessStdio::null(),
         Stdin::Bytes(_) => ProcessStdio::piped(),
     });
     #[cfg(unix)]
     command.process_group(0);
-    let child = command.spawn().map_err(|source| SandboxError::Start { path: program.into(), source })?;
+    let mut child = command.spawn().map_err(|source| SandboxError::Start { path: program.into(), source })?;
+    // The command holds the pipe's writing end; as long as it lives, the output has no end.
+    drop(command);
+    if let Some(reader) = merged {
+        child.stdout = Some(reader);
+    }
     let group = Group(child.id());
     let (collector, live) = Collector::new(&request.limits);
     let stop = CancellationToken::new();

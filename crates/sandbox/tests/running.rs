@@ -11,7 +11,7 @@ use common::{alive, block_on, eventually, has, host_toolchains, project, run, sa
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
 use journeyman_sandbox::{
     Limits, Network, Outcome, OutputChunk, Request, Sandbox, SandboxError, SandboxSettings, Stdin, Stream,
-    WriteMode,
+    Streams, WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +51,20 @@ fn streams_are_kept_apart_and_together() {
     assert!(completed.combined.text.ends_with("more\n"));
     assert_eq!(completed.enforcement.tier, Tier::Namespaces);
     assert!(completed.enforcement.unmet(&Needs::ALL).is_none());
+}
+
+#[test]
+fn merged_streams_keep_the_commands_own_order() {
+    let project = project();
+    let lines = "for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done";
+    let expected: String = (1..=8).map(|i| format!("out {i}\nerr {i}\n")).collect();
+    for _ in 0..5 {
+        let mut request = Request::shell(project.path(), lines);
+        request.streams = Streams::Merged;
+        let completed = run(request);
+        assert_eq!(completed.combined.text, expected);
+        assert_eq!((completed.stdout.text, completed.stderr.text.as_str()), (expected.clone(), ""));
+    }
 }
 
 #[test]
@@ -356,6 +370,12 @@ fn unconfined_only_by_name() {
     });
     assert_eq!((completed.outcome, completed.stdout.text.as_str()), (Outcome::Exited(4), "out\nin"));
     assert!(completed.duration < Duration::from_secs(30));
+    let mut request = Request::shell(project.path(), "echo a; echo b >&2; echo c");
+    (request.needs, request.streams) = (Needs::NONE, Streams::Merged);
+    let merged = block_on(async {
+        box_.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
+    });
+    assert_eq!(merged.combined.text, "a\nb\nc\n");
     let mut request = Request::shell(project.path(), "sleep 60");
     request.needs = Needs::NONE;
     request.limits.wall = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Effects, FileChange, FileChangeKind, RelPath, ResultPart, ToolSpec};
-use journeyman_sandbox::{Completed, Limits, Outcome, Request, clean};
+use journeyman_sandbox::{Completed, Limits, Outcome, Request, Streams, clean};
 use journeyman_workspace::StatKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -112,6 +112,7 @@ async fn confined(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<
         request.cwd = root.join(directory.as_path());
     }
     request.needs = context.needs;
+    request.streams = Streams::Merged;
     request.limits = Limits { wall, output_bytes: context.limits.output_bytes, ..Limits::default() };
     let mut running = context.sandbox.spawn(request, context.cancel.clone()).await?;
     let mut room = LIVE_BYTES;

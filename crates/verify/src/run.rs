@@ -9,7 +9,7 @@ use std::time::Duration;
 use journeyman_protocol::{
     CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, FileChange, Needs, RelPath, SessionId,
 };
-use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Toolchains, clean};
+use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
 use journeyman_workspace::{ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
@@ -250,6 +250,7 @@ fn request(check: &Check, context: &RunContext) -> Request {
         request.cwd = root.join(directory.as_path());
     }
     request.needs = context.needs;
+    request.streams = Streams::Merged;
     request.limits =
         Limits { wall: check.timeout, output_bytes: context.limits.captured_bytes, ..Limits::default() };
     request

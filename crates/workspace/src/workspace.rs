@@ -467,7 +467,8 @@ impl Workspace {
         let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
         let path = self.cache_path();
-        let new = path.with_extension("new");
+        // Its own name for each process: another run in this project may save at the same moment.
+        let new = path.with_extension(format!("{}.new", std::process::id()));
         let saved = std::fs::write(&new, cache_bytes(&tree)).and_then(|()| std::fs::rename(&new, &path));
         saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;

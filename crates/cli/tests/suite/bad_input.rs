@@ -204,13 +204,11 @@ fn a_read_only_state_directory_is_named() {
 }
 
 #[test]
-#[ignore = "known bug: a roll-back that SQLite has done already hides why it had to"]
 fn a_disk_that_fills_up_stops_the_run_before_anything_is_changed() {
     full_disk("1m", 1);
 }
 
 #[test]
-#[ignore = "known bug: SQLite says «disk I/O error» where its shared-memory file finds no room"]
 fn a_disk_that_is_full_from_the_start_is_said_to_be() {
     full_disk("16k", 0);
 }

@@ -9,7 +9,6 @@ use crate::support::{House, Server, call, say};
 const RUNS: usize = 4;
 
 #[test]
-#[ignore = "known bug: runs in one project write their stat cache to one temporary name and trip over each other"]
 fn runs_in_one_project_do_not_harm_each_other() {
     let house = House::with_greeter();
     let before = house.tree();

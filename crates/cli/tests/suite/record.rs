@@ -21,7 +21,6 @@ fn a_recording_plays_back_offline_to_the_same_result() {
 }
 
 #[test]
-#[ignore = "known bug: prompt_cache_key is the session's id and is compared, so no replay can match"]
 fn a_recording_of_the_responses_protocol_plays_back() {
     if needs(&["make"]) {
         plays_back(Wire::Responses);
@@ -29,7 +28,6 @@ fn a_recording_of_the_responses_protocol_plays_back() {
 }
 
 #[test]
-#[ignore = "known bug: the prompt holds the day and the directory's name, and a replay compares them"]
 fn a_recording_plays_back_on_another_day_in_another_place() {
     let house = House::with_greeter();
     let mut server = Server::chat([call("read_file", json!({"path": "greet.sh"})), say("Fine.")]);
@@ -142,7 +140,6 @@ fn a_key_is_nowhere_but_in_its_header() {
 }
 
 #[test]
-#[ignore = "known bug: deltas are redacted one by one, so a secret split over two of them is shown"]
 fn a_secret_that_comes_in_pieces_is_not_shown() {
     let house = House::with_greeter();
     house.configure("secrets = [\"MY_PASSWORD\"]\n");

@@ -42,6 +42,9 @@ struct Record {
     version: u32,
     /// Its place among the requests, from 0; exchanges that overlap are written in the order they end.
     index: u64,
+    /// The day that the prompt named, so that a replay on another day can say the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    day: Option<String>,
     request: RecordedRequest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     response: Option<RecordedResponse>,
@@ -200,11 +203,12 @@ impl RecordedRequest {
 
     /// What has to be the same in a replay: everything but the host and the headers.
     fn compared(&self) -> Value {
-        serde_json::json!({
-            "method": self.method,
-            "path": path_and_query(&self.url),
-            "body": self.body,
-        })
+        let mut body = self.body.clone();
+        if let Some(members) = body.as_object_mut() {
+            // Names the session, which is another one in every run, and changes nothing about the answer.
+            members.remove("prompt_cache_key");
+        }
+        serde_json::json!({ "method": self.method, "path": path_and_query(&self.url), "body": body })
     }
 }
 

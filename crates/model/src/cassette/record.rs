@@ -29,6 +29,7 @@ pub struct Recorder(Arc<Tape>);
 
 struct Tape {
     path: PathBuf,
+    day: Option<String>,
     file: Mutex<File>,
     requests: AtomicU64,
     /// Why an exchange that nobody waited for could not be written; told at the next request.
@@ -43,16 +44,18 @@ impl std::fmt::Debug for Recorder {
 
 impl Recorder {
     /// Begins a cassette, readable by its owner alone. An older cassette of that name is replaced; any
-    /// other file that isn't empty is left alone.
+    /// other file that isn't empty is left alone. `day` is the day that the prompts name, if they name one:
+    /// [`Replayer::day`](crate::Replayer::day) gives it back.
     ///
     /// # Errors
     /// [`ModelError::Cassette`] where the file can't be made or holds something else.
-    pub fn create(path: impl AsRef<Path>) -> Result<Self, ModelError> {
+    pub fn create(path: impl AsRef<Path>, day: Option<&str>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let file =
             open(path).map_err(|reason| ModelError::Cassette { path: path.display().to_string(), reason })?;
         Ok(Self(Arc::new(Tape {
             path: path.to_owned(),
+            day: day.map(str::to_owned),
             file: Mutex::new(file),
             requests: AtomicU64::new(0),
             failed: Mutex::new(None),
@@ -139,6 +142,7 @@ impl Transport for RecordingTransport {
             let record = Record {
                 version: VERSION,
                 index: self.recorder.0.requests.fetch_add(1, Ordering::Relaxed),
+                day: self.recorder.0.day.clone(),
                 request: RecordedRequest::new(&request, &secrets),
                 response: None,
                 error: Some(RecordedError::dropped()),

@@ -52,6 +52,12 @@ impl Replayer {
         Ok(Self(Arc::new(Cassette { path: path.display().to_string(), records, next: Mutex::new(0) })))
     }
 
+    /// The day that the recorded prompts name.
+    #[must_use]
+    pub fn day(&self) -> Option<&str> {
+        self.0.records.first()?.day.as_deref()
+    }
+
     /// How many exchanges haven't been played yet.
     #[must_use]
     pub fn remaining(&self) -> usize {

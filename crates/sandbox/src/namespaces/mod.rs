@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use probe::probe;
 
 use crate::capture::Collector;
-use crate::request::{Limits, Network, Request, Stdin};
+use crate::request::{Limits, Network, Request, Stdin, Streams};
 use crate::run::Running;
 use crate::{SandboxError, SandboxSettings};
 use plan::{Plan, c_string};
@@ -54,6 +54,7 @@ struct Job {
     plan: Plan,
     policy: Vec<u8>,
     candidates: Vec<CString>,
+    streams: Streams,
     limits: Limits,
 }
 
@@ -119,7 +120,7 @@ fn prepare(request: Request, canary: Option<Canary<CString>>) -> Result<Job, San
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    Ok(Job { plan, policy, candidates, limits: request.limits })
+    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits })
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.
@@ -161,6 +162,11 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     };
     let (stdout, out) = std::io::pipe().map_err(error)?;
     let (stderr, err) = std::io::pipe().map_err(error)?;
+    let err = match job.streams {
+        Streams::Separate => err,
+        // Nobody writes to the second pipe then; it ends at once.
+        Streams::Merged => out.try_clone().map_err(error)?,
+    };
     let mut command = Command::new(&program);
     // Nothing of ours: neither variables nor the terminal's signals.
     command.arg(HELPER_ARGUMENT).env_clear();

@@ -60,6 +60,10 @@ pub(super) fn failure(action: &'static str, path: &Path, error: &rusqlite::Error
             ErrorCode::SystemIoFailure if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ => {
                 StoreError::Damaged { path, detail }
             }
+            // The index of the write-ahead log found no room to grow in.
+            ErrorCode::SystemIoFailure if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+                StoreError::DiskFull { action, path, detail }
+            }
             _ => StoreError::Database { action, path, detail },
         },
         // The tables or their columns are not what this format has.

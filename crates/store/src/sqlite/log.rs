@@ -348,7 +348,8 @@ impl Log {
             let result = statements(&transaction);
             match result {
                 Ok(_) => transaction.commit()?,
-                Err(_) => transaction.rollback()?,
+                // SQLite may have rolled back by itself (the disk is full); what stopped the statements counts.
+                Err(_) => drop(transaction.rollback()),
             }
             if relaxed {
                 connection.pragma_update(None, "synchronous", "FULL")?;
