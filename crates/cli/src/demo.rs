@@ -12,7 +12,7 @@ use journeyman_protocol::Mode;
 use crate::args::DemoArgs;
 use crate::color;
 use crate::edge::{Failure, House};
-use crate::run::{Output, drive, print, wire};
+use crate::run::{Output, Progress, drive, print, wire};
 
 /// The demo's exit code where no sandbox works, so that a script can tell it from a failed demo.
 pub(crate) const NO_SANDBOX: u8 = 7;
@@ -72,7 +72,7 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
     let wired = wire(environment, &root, &config, connected, Approver::Nobody, Checks::Found)?;
     let report = drive(wired, TASK.to_owned(), Output::Text, false).await?;
     eprintln!();
-    print(&report, Output::Text)?;
+    print(&report, Output::Text, Progress::Shown)?;
     place.say_goodbye(&root);
     Ok(report.exit_code)
 }

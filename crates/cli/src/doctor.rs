@@ -19,11 +19,11 @@ const PROGRAMS: [(&str, &str); 13] = [
     ("pytest", "tests of Python projects"),
     ("go", "checks of Go projects"),
     ("make", "checks of Make projects"),
-    ("docker", "an optional sandbox"),
-    ("claude", "another agent"),
-    ("codex", "another agent"),
-    ("gemini", "another agent"),
-    ("opencode", "another agent"),
+    ("docker", "not used yet"),
+    ("claude", "not used yet"),
+    ("codex", "not used yet"),
+    ("gemini", "not used yet"),
+    ("opencode", "not used yet"),
 ];
 
 pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, Failure> {

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use crate::args::RunArgs;
 use crate::edge::{Failure, House, now, root};
 use crate::render::Renderer;
+use crate::summary::Seen;
 use crate::{color, prompt, settings, summary};
 
 /// Largest task that is read, in bytes: more than any model's window.
@@ -35,6 +36,13 @@ pub(crate) enum Output {
     Json,
     /// One event a line.
     StreamJson,
+}
+
+/// Whether progress goes to standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Shown,
+    Hidden,
 }
 
 /// Everything a run needs, wired.
@@ -67,7 +75,8 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
         _ => Output::Text,
     };
     let report = drive(wired, task, output, args.quiet).await?;
-    print(&report, output)?;
+    let progress = if args.quiet { Progress::Hidden } else { Progress::Shown };
+    print(&report, output, progress)?;
     Ok(report.exit_code)
 }
 
@@ -281,10 +290,12 @@ impl Question {
 }
 
 /// Prints the result.
-pub(crate) fn print(report: &RunReport, output: Output) -> Result<(), Failure> {
+pub(crate) fn print(report: &RunReport, output: Output, progress: Progress) -> Result<(), Failure> {
     match output {
         Output::Text => {
-            let text = summary::text(report, color::stdout());
+            let both = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+            let seen = if both && progress == Progress::Shown { Seen::Yes } else { Seen::No };
+            let text = summary::text(report, seen, color::stdout());
             write(&text)
         }
         Output::Json => line(&serde_json::to_string(report).context("the report")?),

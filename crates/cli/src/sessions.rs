@@ -15,7 +15,7 @@ use crate::color;
 use crate::edge::{Failure, House, root};
 use crate::render::Renderer;
 use crate::stdout::{self, say};
-use crate::summary;
+use crate::summary::{self, Seen};
 
 /// Entries read at once.
 const PAGE: usize = 500;
@@ -107,7 +107,7 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
     renderer.end();
     match report {
         Some(report) if !args.json => {
-            stdout::write(&format!("\n{}", summary::text(&report, color::stdout())))
+            stdout::write(&format!("\n{}", summary::text(&report, Seen::Yes, color::stdout())))
         }
         None if !args.json => say!("\nthe session has no end: it is running, or was cut off"),
         _ => {}

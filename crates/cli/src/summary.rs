@@ -7,10 +7,18 @@ use journeyman_sandbox::clean;
 
 use crate::color::Paint;
 
+/// Whether the reader has followed the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Yes,
+    No,
+}
+
 /// The diff, what was run and with what result, tokens and cost, how to undo.
-pub(crate) fn text(report: &RunReport, paint: Paint) -> String {
+/// `seen` says that the model's words have been streamed before the same eyes already.
+pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
     let mut out = String::new();
-    if report.changes.is_empty() && !report.text.trim().is_empty() {
+    if seen == Seen::No && report.changes.is_empty() && !report.text.trim().is_empty() {
         push(&mut out, clean(report.text.trim().as_bytes()).as_str());
         push(&mut out, "");
     }

@@ -21,6 +21,7 @@ mod inform;
 mod interrupt;
 mod model_errors;
 mod output;
+mod own_repository;
 mod permission;
 mod record;
 mod support;
