@@ -552,7 +552,11 @@ fn permission_needed() -> End {
     )
 }
 
-/// A duration for people, in seconds.
+/// A duration for people: whole seconds, or milliseconds where those would hide it.
 pub(crate) fn seconds(duration: Duration) -> String {
-    format!("{} s", duration.as_secs_f64().round())
+    if duration < Duration::from_secs(10) {
+        format!("{} ms", duration.as_millis())
+    } else {
+        format!("{} s", duration.as_secs())
+    }
 }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::{
     Answer, Approver, Cassette, Checks, Connected, Parts, RunSettings, SessionHandle, Subscription, connect,
-    start,
+    providers, start,
 };
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
@@ -135,7 +135,10 @@ pub(crate) fn wire(
     let tools = toolchains(&host, root);
     let default_mode = if approver == Approver::Handle { Mode::Edit } else { Mode::Auto };
     let settings = run_settings(config, &connected, approver, checks, default_mode)?;
+    // Keys of providers that this run doesn't ask are nobody's business either.
+    let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
     let mut secrets = connected.secrets;
+    secrets.extend(keys.filter_map(|name| environment.var(&name).map(str::to_owned)));
     secrets.extend(config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned));
     let programs = environment.clone();
     let parts = Parts {
@@ -210,6 +213,9 @@ pub(crate) async fn drive(
     let mut events = session.subscribe();
     session.send(task).await?;
     let mut renderer = Renderer::new(color::stderr(), quiet);
+    if rustix::process::geteuid().is_root() {
+        renderer.note("running as root: commands are confined, but files that only root may read in the project are open to them");
+    }
     watch(&session, &mut events, &mut renderer, output).await?;
     renderer.end();
     Ok(session.finished().await?)
