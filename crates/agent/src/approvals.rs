@@ -25,7 +25,17 @@ pub enum Answer {
 #[derive(Default)]
 pub(crate) struct Shared {
     waiting: Mutex<HashMap<CallId, oneshot::Sender<Answer>>>,
-    interrupt: Mutex<CancellationToken>,
+    switch: Mutex<Switch>,
+}
+
+/// The switch of the task that runs, and how far the actor is with what it was sent.
+#[derive(Default)]
+struct Switch {
+    token: CancellationToken,
+    running: bool,
+    sent: u64,
+    taken: u64,
+    stop_next: bool,
 }
 
 impl Shared {
@@ -47,16 +57,52 @@ impl Shared {
         sender.is_some_and(|sender| sender.send(answer).is_ok())
     }
 
-    /// A fresh switch for the task that begins now.
-    pub(crate) fn arm(&self) -> CancellationToken {
-        let token = CancellationToken::new();
-        *lock(&self.interrupt) = token.clone();
-        token
+    /// Counts a message that is on its way to the actor.
+    pub(crate) fn count_sent(&self) {
+        lock(&self.switch).sent += 1;
     }
 
-    /// Stops the task that runs now, if any.
+    /// Messages that were sent so far.
+    pub(crate) fn sent(&self) -> u64 {
+        lock(&self.switch).sent
+    }
+
+    /// Counts a message that joins the task that runs.
+    pub(crate) fn count_taken(&self) {
+        lock(&self.switch).taken += 1;
+    }
+
+    /// Messages that the actor has taken so far.
+    pub(crate) fn taken(&self) -> u64 {
+        lock(&self.switch).taken
+    }
+
+    /// A fresh switch for the task that begins now with a message.
+    pub(crate) fn arm(&self) -> CancellationToken {
+        let mut switch = lock(&self.switch);
+        switch.taken += 1;
+        switch.running = true;
+        switch.token = CancellationToken::new();
+        if std::mem::take(&mut switch.stop_next) {
+            switch.token.cancel();
+        }
+        switch.token.clone()
+    }
+
+    /// The task has ended.
+    pub(crate) fn disarm(&self) {
+        lock(&self.switch).running = false;
+        self.withdraw();
+    }
+
+    /// Stops the task that runs now, or the one that was sent and has not begun. An answer that comes after
+    /// this finds nothing to answer.
     pub(crate) fn interrupt(&self) {
-        lock(&self.interrupt).cancel();
+        let mut switch = lock(&self.switch);
+        switch.token.cancel();
+        switch.stop_next |= !switch.running && switch.sent > switch.taken;
+        drop(switch);
+        self.withdraw();
     }
 }
 

@@ -120,6 +120,8 @@ pub enum ConfigError {
         path: PathBuf,
         /// The keys that need trust.
         keys: Vec<String>,
+        /// What each is set to.
+        values: Vec<String>,
         /// Identifies this version of the file.
         hash: journeyman_protocol::ContentHash,
     },

@@ -4,10 +4,13 @@
 //! bookmark that somebody holds can never be given out twice. Live-only deltas go straight through.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Envelope, Event, Message, Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, NewEntry, Store};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
 
 use crate::{AgentError, Clock};
@@ -25,9 +28,31 @@ pub(crate) struct Log {
     session: SessionId,
     last: Seq,
     pending: Vec<Pending>,
-    live: broadcast::Sender<Arc<Envelope>>,
+    position: Arc<Position>,
+    live: broadcast::Sender<Shown>,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
+}
+
+/// An envelope on its way to subscribers, and how far the log was then.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub(crate) after: Seq,
+    pub(crate) envelope: Arc<Envelope>,
+}
+
+/// The last entry that was shown, for whoever doesn't hold the log.
+#[derive(Debug, Default)]
+pub(crate) struct Position(AtomicU64);
+
+impl Position {
+    pub(crate) fn get(&self) -> Seq {
+        Seq(self.0.load(Ordering::Acquire))
+    }
+
+    fn set(&self, seq: Seq) {
+        self.0.store(seq.0, Ordering::Release);
+    }
 }
 
 /// An entry that waits for the next batch.
@@ -46,11 +71,18 @@ impl Log {
         redactor: Arc<Redactor>,
     ) -> Self {
         let (live, _) = broadcast::channel(LIVE_CAPACITY);
-        Self { store, session, last, pending: Vec::new(), live, clock, redactor }
+        let position = Arc::new(Position::default());
+        position.set(last);
+        Self { store, session, last, pending: Vec::new(), position, live, clock, redactor }
+    }
+
+    /// How far the log is.
+    pub(crate) fn position(&self) -> Arc<Position> {
+        Arc::clone(&self.position)
     }
 
     /// Where subscribers listen.
-    pub(crate) fn live(&self) -> broadcast::Sender<Arc<Envelope>> {
+    pub(crate) fn live(&self) -> broadcast::Sender<Shown> {
         self.live.clone()
     }
 
@@ -58,6 +90,7 @@ impl Log {
     pub(crate) fn live_sink(&self) -> LiveSink {
         LiveSink {
             session: self.session.clone(),
+            position: Arc::clone(&self.position),
             live: self.live.clone(),
             clock: Arc::clone(&self.clock),
             redactor: Arc::clone(&self.redactor),
@@ -91,13 +124,14 @@ impl Log {
         let mut seq = self.last;
         for pending in std::mem::take(&mut self.pending) {
             seq = seq.next();
+            self.position.set(seq);
             if let Pending::Event(mut event, at) = pending {
                 redact_event(&self.redactor, &mut event);
                 let channel = event.channel();
                 let envelope =
                     Envelope { session: self.session.clone(), seq: Some(seq), at, channel, event: *event };
                 // An error only says that nobody listens.
-                self.live.send(Arc::new(envelope)).ok();
+                self.live.send(Shown { after: seq, envelope: Arc::new(envelope) }).ok();
             }
         }
         self.last = last;
@@ -123,7 +157,8 @@ impl Log {
 #[derive(Clone)]
 pub(crate) struct LiveSink {
     session: SessionId,
-    live: broadcast::Sender<Arc<Envelope>>,
+    position: Arc<Position>,
+    live: broadcast::Sender<Shown>,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
 }
@@ -133,11 +168,10 @@ impl LiveSink {
     pub(crate) fn send(&self, mut event: Event) {
         redact_event(&self.redactor, &mut event);
         let channel = event.channel();
-        let at = self.clock.now();
+        let (at, after) = (self.clock.now(), self.position.get());
+        let envelope = Envelope { session: self.session.clone(), seq: None, at, channel, event };
         // An error only says that nobody listens.
-        self.live
-            .send(Arc::new(Envelope { session: self.session.clone(), seq: None, at, channel, event }))
-            .ok();
+        self.live.send(Shown { after, envelope: Arc::new(envelope) }).ok();
     }
 }
 
@@ -152,16 +186,19 @@ fn redact_event(redactor: &Redactor, event: &mut Event) {
             }
         }
         other => {
-            let Ok(mut value) = serde_json::to_value(&*other) else { return };
-            let before = value.clone();
-            redactor.redact_json(&mut value);
-            if value != before
-                && let Ok(clean) = serde_json::from_value(value)
-            {
+            if let Some(clean) = redacted(redactor, &*other) {
                 *other = clean;
             }
         }
     }
+}
+
+/// The same without known secrets; `None` where there is none in it.
+pub(crate) fn redacted<T: Serialize + DeserializeOwned>(redactor: &Redactor, value: &T) -> Option<T> {
+    let before = serde_json::to_value(value).ok()?;
+    let mut after = before.clone();
+    redactor.redact_json(&mut after);
+    if after == before { None } else { serde_json::from_value(after).ok() }
 }
 
 /// Reads an entry back as the event it was, or `None` where it is a transcript entry or from a newer version.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{Event, Outcome, RunReport};
 
+use crate::log::redacted;
 use crate::turn::{Before, End, Worker, blocking};
 
 /// Bytes of diff in the report. What a person reads in one sitting; `git diff` shows the rest.
@@ -46,6 +47,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         undo,
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
     };
+    let report = redacted(&worker.parts.redactor, &report).unwrap_or(report);
     for message in problems {
         worker.log.emit(Event::Warning { message });
     }

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use journeyman_context::fenced;
 use journeyman_protocol::{
-    Block, CallId, CallState, Decision, Effects, Event, Message, Mode, ResultPart, Role, ToolUse, Transition,
-    Verdict,
+    Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath, ResultPart,
+    Role, ToolUse, Transition, Verdict,
 };
 use journeyman_tools::{Registry, ToolContext, ToolLimits, ToolOutput};
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,10 @@ impl Finished {
         }
     }
 
+    fn interrupted() -> Self {
+        Self::refused(CallState::Sealed, "not run: interrupted by the user")
+    }
+
     fn text(&self) -> String {
         let texts: Vec<&str> = self
             .parts
@@ -75,6 +80,28 @@ impl Worker {
     ) -> Result<(), AgentError> {
         let mut results: Vec<Option<Finished>> = Vec::new();
         results.resize_with(calls.len(), || None);
+        let ran = self.run_all(&calls, &mut results, stop).await;
+        if let Err(error) = &ran {
+            // The transcript stays one that every provider takes, also when the task ends here.
+            let waiting: Vec<usize> =
+                results.iter().enumerate().filter(|(_, it)| it.is_none()).map(|(index, _)| index).collect();
+            for index in waiting {
+                if let Some(call) = calls.get(index) {
+                    let sealed = Finished::refused(CallState::Sealed, format!("not run: {error}"));
+                    self.settle(&mut results, index, call, sealed);
+                }
+            }
+        }
+        self.answer(&calls, results);
+        ran
+    }
+
+    async fn run_all(
+        &mut self,
+        calls: &[ToolUse],
+        results: &mut [Option<Finished>],
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
         let mut ready = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             self.announce(call);
@@ -87,13 +114,12 @@ impl Worker {
             };
             match outcome {
                 Ok(admitted) => ready.push(admitted),
-                Err(refused) => self.settle(&mut results, index, call, refused),
+                Err(refused) => self.settle(results, index, call, refused),
             }
         }
         for group in grouped(ready) {
-            self.run_group(group, &calls, &mut results, stop).await?;
+            self.run_group(group, calls, results, stop).await?;
         }
-        self.answer(&calls, results);
         Ok(())
     }
 
@@ -110,7 +136,11 @@ impl Worker {
     }
 
     fn summary(&self, call: &ToolUse) -> String {
-        self.registry.get(&call.name).map_or_else(|_| call.name.clone(), |tool| tool.summary(&call.input))
+        let Ok(tool) = self.registry.get(&call.name) else { return call.name.clone() };
+        // A tool shortens what it says; half a secret is one too.
+        let mut input = call.input.clone();
+        self.parts.redactor.redact_json(&mut input);
+        tool.summary(&input)
     }
 
     fn change(&mut self, call: &ToolUse, state: CallState, note: Option<String>, verdict: Option<Verdict>) {
@@ -126,7 +156,7 @@ impl Worker {
         stop: &CancellationToken,
     ) -> Result<Result<Ready, Finished>, AgentError> {
         if stop.is_cancelled() {
-            return Ok(Err(Finished::refused(CallState::Sealed, "not run: interrupted by the user")));
+            return Ok(Err(Finished::interrupted()));
         }
         if let Some(why) = &call.malformed {
             let text =
@@ -142,10 +172,23 @@ impl Worker {
             Err(error) => return Ok(Err(Finished::refused(CallState::Failed, error.to_string()))),
         };
         let read_only = tool.is_read_only();
+        let effects = self.seen_through_links(effects);
         let verdict = self.judge(&effects, read_only).await;
         self.permit(call, &effects, verdict, stop)
             .await
             .map(|permitted| permitted.map(|()| Ready { index, call: call.clone(), read_only }))
+    }
+
+    /// Adds the files that the named ones really are: a link to a guarded file is as guarded as the file.
+    fn seen_through_links(&self, mut effects: Effects) -> Effects {
+        let real: Vec<RelPath> = effects
+            .writes
+            .iter()
+            .filter_map(|path| self.parts.workspace.canonical(path).ok())
+            .filter(|path| !effects.writes.contains(path))
+            .collect();
+        effects.writes.extend(real);
+        effects
     }
 
     /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
@@ -156,10 +199,27 @@ impl Worker {
             return self.parts.policy.judge(mode, effects, None);
         }
         let enforcement = self.parts.sandbox.enforcement().await.ok();
-        let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&self.settings.needs).is_none());
-        // `auto` holds while the sandbox meets its needs; without one it is `edit`.
+        let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
+        // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
+        // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
         self.parts.policy.judge(mode, effects, enforcement.as_ref())
+    }
+
+    /// Whether a check may run; the reason where it may not. A check isn't the model's call, so an allowed one
+    /// leaves no trace of its own.
+    pub(crate) async fn permit_check(
+        &mut self,
+        call: &ToolUse,
+        effects: &Effects,
+        verdict: Verdict,
+        stop: &CancellationToken,
+    ) -> Result<Option<String>, AgentError> {
+        if verdict.decision == Decision::Allow {
+            return Ok(None);
+        }
+        let permitted = self.permit(call, effects, verdict, stop).await?;
+        Ok(permitted.err().map(|refused| refused.text()))
     }
 
     async fn permit(
@@ -180,7 +240,7 @@ impl Worker {
                 self.change(call, CallState::Denied, Some(text.clone()), Some(verdict));
                 Ok(Err(Finished::refused(CallState::Denied, text)))
             }
-            Decision::Ask if self.allowed.contains(&key) => {
+            Decision::Ask if verdict.level < Level::System && self.allowed.contains(&key) => {
                 let note = Some("allowed for this session".to_owned());
                 self.change(call, CallState::Approved, note, Some(verdict));
                 Ok(Ok(()))
@@ -219,8 +279,9 @@ impl Worker {
         self.log.emit(Event::StateChanged { state: "paused".to_owned() });
         self.log.flush().await?;
         let answer = tokio::select! {
-            answer = answer => answer.ok(),
+            biased;
             () = stop.cancelled() => None,
+            answer = answer => answer.ok(),
         };
         self.log.emit(Event::StateChanged { state: "working".to_owned() });
         match answer {
@@ -244,7 +305,7 @@ impl Worker {
             None => {
                 self.shared.withdraw();
                 self.decided(call, false, "interrupt", None);
-                Ok(Err(Finished::refused(CallState::Sealed, "not run: interrupted by the user")))
+                Ok(Err(Finished::interrupted()))
             }
         }
     }
@@ -261,6 +322,12 @@ impl Worker {
         results: &mut [Option<Finished>],
         stop: &CancellationToken,
     ) -> Result<(), AgentError> {
+        if stop.is_cancelled() {
+            for ready in group {
+                self.settle(results, ready.index, &ready.call, Finished::interrupted());
+            }
+            return Ok(());
+        }
         if group.iter().any(|ready| !ready.read_only) {
             self.recorded().await?;
         }
@@ -325,7 +392,8 @@ impl Worker {
             call: call.id.clone(),
             tool: call.name.clone(),
             state: finished.state,
-            preview: shortened(&finished.text()),
+            // Half a secret is one too: redacted before it is cut.
+            preview: shortened(&self.parts.redactor.redact(&finished.text())),
             duration_ms: finished.duration_ms,
         });
         if finished.state != CallState::Denied {
@@ -348,7 +416,8 @@ impl Worker {
                     let is_error = finished.state != CallState::Completed;
                     Block::ToolResult { id: call.id.clone(), content: finished.parts, is_error }
                 } else {
-                    Block::text(format!("Result of {}:\n{}", call.name, finished.text()))
+                    // Fenced: what a file or a command says can't pass for the next result, or for the user.
+                    Block::text(fenced("result", &[("of", &call.name)], &finished.text()))
                 }
             })
             .collect();
@@ -362,6 +431,9 @@ async fn execute(
     ready: Ready,
     (context, live): (ToolContext, LiveOutput),
 ) -> (usize, Finished) {
+    if context.cancel.is_cancelled() {
+        return (ready.index, Finished::interrupted());
+    }
     let started = Instant::now();
     let cancel = context.cancel.clone();
     let result = match registry.get(&ready.call.name) {
@@ -379,7 +451,10 @@ async fn execute(
             };
             Finished { state, parts, note: None, changes, duration_ms }
         }
-        Err(error) => Finished { duration_ms, ..Finished::refused(CallState::Failed, error.to_string()) },
+        Err(error) => {
+            let state = if cancel.is_cancelled() { CallState::Sealed } else { CallState::Failed };
+            Finished { duration_ms, ..Finished::refused(state, error.to_string()) }
+        }
     };
     (ready.index, finished)
 }
@@ -424,10 +499,10 @@ fn grouped(ready: Vec<Ready>) -> Vec<Vec<Ready>> {
     groups
 }
 
-/// What «allow for this session» covers: this very command, or this tool on these very files.
+/// What «allow for this session» covers: this very call of a command, or this tool on these very files.
 fn session_key(call: &ToolUse, effects: &Effects) -> String {
     match &effects.command {
-        Some(command) => format!("{} $ {command}", call.name),
+        Some(_) => format!("{} $ {}", call.name, call.input),
         None => format!("{} > {:?}", call.name, effects.writes),
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::approvals::{Answer, Shared};
-use crate::log::{Log, envelope_of};
+use crate::log::{Log, Position, Shown, envelope_of};
 use crate::turn::Worker;
 use crate::{AgentError, Clock, RunSettings};
 
@@ -58,10 +58,14 @@ pub struct SessionHandle {
     inbox: mpsc::Sender<String>,
     shared: Arc<Shared>,
     store: Arc<dyn Store>,
-    live: broadcast::Sender<Arc<Envelope>>,
-    reports: watch::Receiver<Option<Arc<RunReport>>>,
+    live: broadcast::Sender<Shown>,
+    reports: watch::Receiver<Option<Answered>>,
+    position: Arc<Position>,
     actor: JoinHandle<()>,
 }
+
+/// A task's report, and how many messages it and the ones before it answer.
+type Answered = (u64, Arc<RunReport>);
 
 /// Starts a session. Nothing is written or asked before the first [`SessionHandle::send`].
 /// Has to be called within a Tokio runtime.
@@ -77,22 +81,23 @@ pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandl
         Arc::clone(&parts.clock),
         Arc::clone(&parts.redactor),
     );
-    let live = log.live();
+    let (live, position) = (log.live(), log.position());
     let store = Arc::clone(&parts.store);
     let worker = Worker::new(parts, settings, id.clone(), log, Arc::clone(&shared));
-    let actor = tokio::spawn(act(worker, messages, report));
-    SessionHandle { id, inbox, shared, store, live, reports, actor }
+    let actor = tokio::spawn(act(worker, messages, report, Arc::clone(&shared)));
+    SessionHandle { id, inbox, shared, store, live, reports, position, actor }
 }
 
 /// Takes tasks until the handle is gone.
 async fn act(
     mut worker: Worker,
     mut messages: mpsc::Receiver<String>,
-    reports: watch::Sender<Option<Arc<RunReport>>>,
+    reports: watch::Sender<Option<Answered>>,
+    shared: Arc<Shared>,
 ) {
     while let Some(task) = messages.recv().await {
         let report = worker.task(task, &mut messages).await;
-        reports.send_replace(Some(Arc::new(report)));
+        reports.send_replace(Some((shared.taken(), Arc::new(report))));
     }
 }
 
@@ -108,7 +113,10 @@ impl SessionHandle {
     /// # Errors
     /// [`AgentError::Ended`] when the session is over.
     pub async fn send(&self, text: impl Into<String>) -> Result<(), AgentError> {
-        self.inbox.send(text.into()).await.map_err(|_| AgentError::Ended)
+        let place = self.inbox.reserve().await.map_err(|_| AgentError::Ended)?;
+        self.shared.count_sent();
+        place.send(text.into());
+        Ok(())
     }
 
     /// Answers a question. False when it is not open: never asked, answered, or withdrawn by an interrupt.
@@ -116,7 +124,8 @@ impl SessionHandle {
         self.shared.answer(call, answer)
     }
 
-    /// Stops the running task at once; its transcript stays valid.
+    /// Stops the running task at once, or the one that was sent last and has not begun; its transcript stays
+    /// valid. Messages that wait behind a running task are not lost: they are the next task.
     pub fn interrupt(&self) {
         self.shared.interrupt();
     }
@@ -124,24 +133,30 @@ impl SessionHandle {
     /// Events from now on, in order and without a gap.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
+        // The place comes first: what is written between the two is then heard, not missed.
+        let last = self.position.get();
         Subscription {
             session: self.id.clone(),
             store: Arc::clone(&self.store),
             live: self.live.subscribe(),
-            last: Seq::START,
+            last,
             missed: VecDeque::new(),
             catching_up: false,
         }
     }
 
-    /// Waits for the next task to end.
+    /// Waits until everything that was sent before this call is answered, and gives the last report: one a
+    /// task, and a message that was sent while a task ran belongs to that task if it still took it. Before the
+    /// first message it waits for the first report.
     ///
     /// # Errors
     /// [`AgentError::Ended`] when the session ended without a report.
     pub async fn finished(&self) -> Result<Arc<RunReport>, AgentError> {
         let mut reports = self.reports.clone();
-        let report = reports.wait_for(Option::is_some).await.map_err(|_| AgentError::Ended)?;
-        report.clone().ok_or(AgentError::Ended)
+        let sent = self.shared.sent();
+        let answered = |report: &Option<Answered>| report.as_ref().is_some_and(|(count, _)| *count >= sent);
+        let report = reports.wait_for(answered).await.map_err(|_| AgentError::Ended)?;
+        report.as_ref().map(|(_, report)| Arc::clone(report)).ok_or(AgentError::Ended)
     }
 }
 
@@ -157,7 +172,7 @@ impl Drop for SessionHandle {
 pub struct Subscription {
     session: SessionId,
     store: Arc<dyn Store>,
-    live: broadcast::Receiver<Arc<Envelope>>,
+    live: broadcast::Receiver<Shown>,
     last: Seq,
     missed: VecDeque<Arc<Envelope>>,
     catching_up: bool,
@@ -178,12 +193,14 @@ impl Subscription {
                 continue;
             }
             match self.live.recv().await {
-                Ok(envelope) => match envelope.seq {
+                Ok(Shown { after, envelope }) => match envelope.seq {
                     Some(seq) if seq <= self.last => {}
                     Some(seq) => {
                         self.last = seq;
                         return Ok(Some(envelope));
                     }
+                    // A delta from before an entry that was re-read: the entry has its text, whole.
+                    None if after < self.last => {}
                     None => return Ok(Some(envelope)),
                 },
                 Err(broadcast::error::RecvError::Closed) => return Ok(None),

@@ -59,6 +59,8 @@ pub struct RunSettings {
     pub needs: Needs,
     /// The user's own instructions, for every project.
     pub instructions: Option<String>,
+    /// What the project's configuration wants the model to be told.
+    pub project_instructions: Option<String>,
     /// Whether the model calls tools; without, it speaks the text protocol.
     pub tool_calling: bool,
     /// Sampling temperature.
@@ -90,6 +92,7 @@ impl Default for RunSettings {
             checks: Checks::Found,
             needs: Needs::ALL,
             instructions: None,
+            project_instructions: None,
             tool_calling: true,
             temperature: None,
             top_p: None,

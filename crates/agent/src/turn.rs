@@ -155,7 +155,7 @@ impl Worker {
                 End::new(Outcome::Error, error.to_string())
             }
         };
-        self.shared.withdraw();
+        self.shared.disarm();
         report::finish(self, end, started.elapsed()).await
     }
 
@@ -168,6 +168,9 @@ impl Worker {
     ) -> Result<End, AgentError> {
         self.open(task).await?;
         loop {
+            if stop.is_cancelled() {
+                return Ok(interrupted());
+            }
             if let Some(end) = self.limit() {
                 return Ok(end);
             }
@@ -211,8 +214,9 @@ impl Worker {
     async fn open(&mut self, task: &str) -> Result<(), AgentError> {
         let root = self.parts.workspace.root().display().to_string();
         let store = Arc::clone(&self.parts.store);
-        let title: String = task.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
-        let title = self.parts.redactor.redact(&title).into_owned();
+        // Half a secret is one too: redacted before it is cut.
+        let line = self.parts.redactor.redact(task.lines().next().unwrap_or_default());
+        let title: String = line.chars().take(MAX_TITLE).collect();
         let session = self.session.clone();
         // The log opens in its own thread while the project is listed.
         let creating = match self.created {
@@ -227,12 +231,13 @@ impl Worker {
             enforcement: None,
         });
         let first_task = self.messages.is_empty();
-        let text = if first_task { self.pack(task).await? } else { task.to_owned() };
+        let text = if first_task { self.pack(task).await } else { Ok(task.to_owned()) };
+        // Also where the task can't be packed: the session exists from here on, and takes another.
         if let Some(creating) = creating {
             creating.await?;
             self.created = true;
         }
-        self.push(Message::user_text(text));
+        self.push(Message::user_text(text?));
         Ok(())
     }
 
@@ -254,14 +259,19 @@ impl Worker {
             checks: &commands,
             mode: self.settings.mode,
             user_instructions: self.settings.instructions.as_deref(),
+            project_instructions: self.settings.project_instructions.as_deref(),
             text_protocol: !self.settings.tool_calling,
             tools: &tools,
             today: &self.settings.today,
             platform: &self.settings.platform,
             budget: self.settings.context_budget,
         })?;
-        self.system =
-            packed.system.into_iter().map(|part| SystemPart { text: part.text, cache: part.cache }).collect();
+        let redactor = &self.parts.redactor;
+        let part = |part: journeyman_context::SystemText| SystemPart {
+            text: redactor.redact(&part.text).into_owned(),
+            cache: part.cache,
+        };
+        self.system = packed.system.into_iter().map(part).collect();
         self.log.emit(Event::ContextPacked {
             tokens: packed.report.tokens,
             files_listed: packed.report.files_listed,
@@ -334,7 +344,16 @@ impl Worker {
     ) -> Result<Reply, AgentError> {
         let mut deltas = model.stream(request, stop.clone());
         let mut pieces = Pieces::default();
-        while let Some(delta) = deltas.next().await {
+        let cancelled = stop.cancelled();
+        tokio::pin!(cancelled);
+        loop {
+            // A model need not listen while it waits for its provider; dropping the stream ends it.
+            let delta = tokio::select! {
+                biased;
+                () = &mut cancelled => return Err(ModelError::Cancelled.into()),
+                delta = deltas.next() => delta,
+            };
+            let Some(delta) = delta else { break };
             // The request is on its way: time to record the tree, while the model thinks.
             self.record_before();
             let shown = match delta? {
@@ -384,25 +403,44 @@ impl Worker {
             // No provider takes an empty assistant message back.
             return Vec::new();
         }
-        let message = self.with_unique_calls(&reply.message);
-        let calls: Vec<ToolUse> = message.tool_uses().cloned().collect();
-        self.push(message);
-        if self.settings.tool_calling { calls } else { text_calls::read(&text, self.tally.turns) }
+        let mut message = reply.message.clone();
+        if self.settings.tool_calling {
+            for (place, block) in message.content.iter_mut().enumerate() {
+                if let Block::ToolUse(call) = block {
+                    self.make_unique(place, call);
+                }
+            }
+            let calls = message.tool_uses().cloned().collect();
+            self.push(message);
+            return calls;
+        }
+        let mut calls = text_calls::read(&text, self.tally.turns);
+        // Results are text here, so a call that came all the same can't stay in the transcript.
+        calls.extend(message.tool_uses().cloned());
+        message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
+        for (place, call) in calls.iter_mut().enumerate() {
+            self.make_unique(place, call);
+        }
+        if !message.content.is_empty() {
+            self.push(message);
+        }
+        calls
     }
 
     /// Some servers number their calls anew in every reply; the log and the transcript need names that are
-    /// unique in the session. A repeated one gets the turn's number.
-    fn with_unique_calls(&mut self, message: &Message) -> Message {
-        let mut message = message.clone();
-        for (place, block) in message.content.iter_mut().enumerate() {
-            if let Block::ToolUse(call) = block
-                && !self.call_ids.insert(call.id.clone())
-            {
-                call.id = CallId::new(format!("{}-t{}-{place}", call.id, self.tally.turns));
-                self.call_ids.insert(call.id.clone());
-            }
+    /// unique in the session. A repeated one gets the turn's number, and one more while that is taken: turns
+    /// are counted anew with every task.
+    fn make_unique(&mut self, place: usize, call: &mut ToolUse) {
+        let mut id = call.id.clone();
+        let mut again = 0_u32;
+        while !self.call_ids.insert(id.clone()) {
+            id = match again {
+                0 => CallId::new(format!("{}-t{}-{place}", call.id, self.tally.turns)),
+                _ => CallId::new(format!("{}-t{}-{place}-{again}", call.id, self.tally.turns)),
+            };
+            again += 1;
         }
-        message
+        call.id = id;
     }
 
     /// Whether the model has more to say although it called nothing; adds what it has to be told.
@@ -422,6 +460,7 @@ impl Worker {
     fn take_messages(&mut self, inbox: &mut mpsc::Receiver<String>) -> bool {
         let mut any = false;
         while let Ok(text) = inbox.try_recv() {
+            self.shared.count_taken();
             self.push(Message::user_text(text));
             any = true;
         }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use journeyman_context::Feedback;
 use journeyman_policy::Policy;
 use journeyman_protocol::{
-    CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Message, Mode, Outcome,
+    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Message, Mode, Needs, Outcome,
+    ToolUse,
 };
 use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict, verdict};
 use journeyman_workspace::ListOptions;
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -97,7 +99,7 @@ impl Worker {
     }
 
     async fn run_checks(&mut self, stop: &CancellationToken) -> Result<Vec<Evidence>, AgentError> {
-        let (checks, mut evidence) = self.permitted_checks().await;
+        let (checks, mut evidence) = self.permitted_checks(stop).await?;
         let round = self.tally.rounds;
         let commands = checks.iter().map(|check| check.command.clone()).collect();
         self.log.emit(Event::VerifyStarted { checks: commands, round });
@@ -135,33 +137,46 @@ impl Worker {
     }
 
     /// The checks that may run, and proof of not running for those that may not.
-    async fn permitted_checks(&mut self) -> (Vec<Check>, Vec<Evidence>) {
+    async fn permitted_checks(
+        &mut self,
+        stop: &CancellationToken,
+    ) -> Result<(Vec<Check>, Vec<Evidence>), AgentError> {
         let commands = self.checks.iter().map(|check| check.command.clone()).collect();
         self.parts.policy = Policy::with_checks(commands);
         let enforcement = self.parts.sandbox.enforcement().await.ok();
+        let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
         let mut permitted = Vec::new();
         let mut refused = Vec::new();
-        for check in self.checks.clone() {
+        for (place, check) in self.checks.clone().into_iter().enumerate() {
             let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
-            let verdict = self.parts.policy.judge(self.settings.mode, &effects, enforcement.as_ref());
-            // A check that would ask is one the user asked for by running the task: the mode `ask` is about
-            // what the model does. Only a deny keeps it from running.
-            if verdict.decision == Decision::Deny {
-                refused.push(Evidence {
+            let mut verdict = self.parts.policy.judge(self.settings.mode, &effects, enforcement.as_ref());
+            if verdict.decision == Decision::Ask && confined {
+                // The mode `ask` is about what the model does; a confined check is what the user gave the task
+                // for. An unconfined one asks: what it runs is the project's, and the model has changed that.
+                verdict.decision = Decision::Allow;
+            }
+            let call = ToolUse {
+                id: CallId::new(format!("check-{}-{place}", self.tally.rounds)),
+                name: "check".to_owned(),
+                input: json!({ "command": check.command }),
+                malformed: None,
+                signature: None,
+            };
+            match self.permit_check(&call, &effects, verdict, stop).await? {
+                None => permitted.push(check),
+                Some(reason) => refused.push(Evidence {
                     kind: check.kind,
                     command: check.command,
                     directory: check.directory,
-                    outcome: CheckOutcome::NotRun { reason: format!("denied: {}", verdict.reason) },
+                    outcome: CheckOutcome::NotRun { reason },
                     duration_ms: 0,
                     enforcement: enforcement.clone().unwrap_or_else(journeyman_protocol::Enforcement::none),
                     diagnostics: Vec::new(),
                     output: String::new(),
-                });
-            } else {
-                permitted.push(check);
+                }),
             }
         }
-        (permitted, refused)
+        Ok((permitted, refused))
     }
 
     async fn show(&mut self, step: Progress) -> Result<(), AgentError> {

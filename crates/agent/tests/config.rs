@@ -135,10 +135,11 @@ fn a_projects_mode_bounds_the_built_in_one() {
 #[test]
 fn what_runs_code_or_sends_data_needs_trust() {
     let machine = Machine::new().project("checks = ['make test']\nmodel = 'openai/gpt-5'\n");
-    let Err(ConfigError::Untrusted { path, keys, hash }) = machine.load(&[], Trusted::Nothing) else {
+    let Err(ConfigError::Untrusted { path, keys, values, hash }) = machine.load(&[], Trusted::Nothing) else {
         panic!("it was loaded")
     };
     assert_eq!(keys, ["checks", "model"]);
+    assert_eq!(values, ["[\"make test\"]", "\"openai/gpt-5\""]);
     let store = TrustStore::new(&machine.path("state"));
     assert!(machine.load(&[], Trusted::Remembered(&store)).is_err());
     store.add(&path, &hash).unwrap();
@@ -147,6 +148,38 @@ fn what_runs_code_or_sends_data_needs_trust() {
     assert!(machine.load(&[], Trusted::ThisRun).is_ok());
     let changed = machine.project("checks = ['make other']\n");
     assert!(changed.load(&[], Trusted::Remembered(&store)).is_err(), "another version is asked about again");
+}
+
+#[test]
+fn a_project_speaks_for_itself_and_not_for_the_user() {
+    let machine = Machine::new().user("instructions = 'mine'").project("instructions = 'theirs'");
+    let config = machine.load(&[], Trusted::Nothing).unwrap().config;
+    assert_eq!(config.instructions.as_deref(), Some("mine"));
+    assert_eq!(config.project_instructions.as_deref(), Some("theirs"));
+}
+
+#[test]
+fn a_projects_file_is_not_looked_for_through_links() {
+    let secret = "API_KEY=sk-not-to-be-shown\0HOME=/root";
+    let direct = Machine::new().file("elsewhere", secret).file("project/x", "");
+    std::fs::create_dir(direct.path("project/.journeyman")).unwrap();
+    std::os::unix::fs::symlink(direct.path("elsewhere"), direct.path("project/.journeyman/config.toml"))
+        .unwrap();
+    let beyond = Machine::new().file("elsewhere/config.toml", secret).file("project/x", "");
+    std::os::unix::fs::symlink(beyond.path("elsewhere"), beyond.path("project/.journeyman")).unwrap();
+    for machine in [direct, beyond] {
+        let error = machine.error();
+        assert!(error.contains("symbolic link"), "{error}");
+        assert!(!error.contains("sk-not"), "{error}");
+    }
+}
+
+#[test]
+fn an_error_shows_nothing_of_the_text() {
+    let error = Machine::new().project("x = 1\nAPI_KEY=sk-not-to-be-shown here").error();
+    assert!(error.contains("config.toml: line 2: ") && !error.contains("sk-not"), "{error}");
+    let error = Machine::new().project("[providers.\"x\\u001b[2K\"]\nwire = 'chat'").error();
+    assert!(error.contains("control characters") && !error.contains('\u{1b}'), "{error}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use journeyman_policy::secrets::Redactor;
 
 use crate::args::{Cli, Command};
 use crate::edge::Failure;
@@ -33,7 +34,10 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             // It may name files and quote configuration, which are the project's to choose.
-            let text = journeyman_sandbox::clean(failure.to_string().as_bytes());
+            let text = failure.to_string();
+            // An error may quote what it was given, and that may hold a key.
+            let text = Redactor::default().redact(&text).into_owned();
+            let text = journeyman_sandbox::clean(text.as_bytes());
             // The exit code says as much to a caller that doesn't read.
             writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
             ExitCode::from(failure.exit_code())

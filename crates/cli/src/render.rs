@@ -129,13 +129,15 @@ impl Renderer {
 
     fn check(&mut self, evidence: &Evidence) {
         let paint = self.paint;
+        let command = clean(evidence.command.as_bytes());
         let took = format!("{:.1} s", seconds(evidence.duration_ms));
         match &evidence.outcome {
             CheckOutcome::Passed => {
-                self.line(&format!("  {} {} ({took})", paint.green("✓"), evidence.command));
+                self.line(&format!("  {} {} ({took})", paint.green("✓"), command));
             }
             CheckOutcome::Failed { reason, .. } => {
-                self.line(&format!("  {} {}: {reason} ({took})", paint.red("✗"), evidence.command));
+                let reason = clean(reason.as_bytes());
+                self.line(&format!("  {} {command}: {reason} ({took})", paint.red("✗")));
                 for diagnostic in evidence.diagnostics.iter().take(PREVIEW_LINES) {
                     let place = diagnostic.path.as_ref().map(|path| match diagnostic.line {
                         Some(line) => format!("{path}:{line}: "),
@@ -146,7 +148,8 @@ impl Renderer {
                 }
             }
             CheckOutcome::NotRun { reason } => {
-                self.line(&format!("  {} {}: not run: {reason}", paint.yellow("–"), evidence.command));
+                let reason = clean(reason.as_bytes());
+                self.line(&format!("  {} {command}: not run: {reason}", paint.yellow("–")));
             }
         }
     }

@@ -183,6 +183,7 @@ fn run_settings(
         checks,
         needs: if unconfined { Needs::NONE } else { Needs::ALL },
         instructions: config.instructions.clone(),
+        project_instructions: config.project_instructions.clone(),
         tool_calling: connected.tool_calling,
         temperature: config.temperature.map(narrow),
         top_p: config.top_p.map(narrow),
@@ -248,9 +249,9 @@ async fn watch(
                 renderer.show(&envelope.event);
                 match &envelope.event {
                     Event::Done { .. } => return Ok(()),
-                    Event::PermissionRequired { call, summary, verdict, .. } => {
+                    Event::PermissionRequired { call, summary, input, verdict, .. } => {
                         renderer.end();
-                        question = Question::ask(call.clone(), summary.clone(), verdict.clone());
+                        question = Question::ask(call.clone(), summary.clone(), input.clone(), verdict.clone());
                     }
                     _ => {}
                 }
@@ -276,9 +277,15 @@ fn stop(session: &SessionHandle, renderer: &mut Renderer, asked: &mut bool) {
 struct Question(Option<(CallId, JoinHandle<std::io::Result<Answer>>)>);
 
 impl Question {
-    fn ask(call: CallId, summary: String, verdict: journeyman_protocol::Verdict) -> Self {
-        let asked =
-            tokio::task::spawn_blocking(move || prompt::permission(color::stderr(), &summary, &verdict));
+    fn ask(
+        call: CallId,
+        summary: String,
+        input: serde_json::Value,
+        verdict: journeyman_protocol::Verdict,
+    ) -> Self {
+        let asked = tokio::task::spawn_blocking(move || {
+            prompt::permission(color::stderr(), &summary, &input, &verdict)
+        });
         Self(Some((call, asked)))
     }
 

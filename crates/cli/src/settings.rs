@@ -36,9 +36,9 @@ pub(crate) fn load(
         return Ok(load_layers(environment, root, &flags, Trusted::ThisRun, Some(Path::new(ADMIN)))?.config);
     }
     match (remembered(&store), &store) {
-        (Err(ConfigError::Untrusted { path, keys, hash }), Some(trusted)) if interactive => {
-            if !prompt::trust(color::stderr(), &path, &keys).context("asking for trust")? {
-                return Err(ConfigError::Untrusted { path, keys, hash }.into());
+        (Err(ConfigError::Untrusted { path, keys, values, hash }), Some(trusted)) if interactive => {
+            if !prompt::trust(color::stderr(), &path, &keys, &values).context("asking for trust")? {
+                return Err(ConfigError::Untrusted { path, keys, values, hash }.into());
             }
             trusted.add(&path, &hash).context("remembering the trust")?;
             Ok(remembered(&store)?.config)

@@ -40,8 +40,12 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
         let took = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
         let result = match &evidence.outcome {
             CheckOutcome::Passed => paint.green("passed"),
-            CheckOutcome::Failed { reason, .. } => paint.red(&format!("failed ({reason})")),
-            CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({reason})")),
+            CheckOutcome::Failed { reason, .. } => {
+                paint.red(&format!("failed ({})", clean(reason.as_bytes())))
+            }
+            CheckOutcome::NotRun { reason } => {
+                paint.yellow(&format!("not run ({})", clean(reason.as_bytes())))
+            }
         };
         push(
             &mut out,

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 /// Text of others between an opening and a closing tag that it can't contain: where it has the tag's name after a
 /// `<` or `</`, the name gets a number. `attributes` are ours; their values are made harmless.
-pub(crate) fn fenced(tag: &str, attributes: &[(&str, &str)], content: &str) -> String {
+#[must_use]
+pub fn fenced(tag: &str, attributes: &[(&str, &str)], content: &str) -> String {
     let name = match highest_used(content, tag) {
         None => tag.to_owned(),
         Some(used) => format!("{tag}-{}", used.max(1).saturating_add(1)),

@@ -40,6 +40,8 @@ pub struct Inputs<'a> {
     pub mode: Mode,
     /// The user's own instructions for every project.
     pub user_instructions: Option<&'a str>,
+    /// What the project's own configuration says; never taken for the user's words.
+    pub project_instructions: Option<&'a str>,
     /// The model has no tool calling: it is told how to write edits and calls as text.
     pub text_protocol: bool,
     /// The tools of the session; they are described here only for the text protocol.
@@ -168,11 +170,17 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
         out.push_str(&fenced("instructions", &[("from", "user")], &cut(text, budget, None).text));
         out.push_str("\n\n");
     }
+    let configured = inputs.project_instructions.map(str::trim).filter(|text| !text.is_empty());
     let found = instructions::read(inputs.workspace, budget);
-    if !found.is_empty() {
+    if configured.is_some() || !found.is_empty() {
         out.push_str(
             "The project's instructions. Follow them where they don't conflict with the task or the rules:\n",
         );
+        if let Some(text) = configured {
+            let path = [("path", ".journeyman/config.toml")];
+            out.push_str(&fenced("instructions", &path, &cut(text, budget, None).text));
+            out.push('\n');
+        }
         for one in found {
             out.push_str(&fenced("instructions", &[("path", &one.path.to_string())], &one.text));
             out.push('\n');

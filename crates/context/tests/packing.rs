@@ -56,6 +56,7 @@ impl Project {
             checks: &checks,
             mode: Mode::Auto,
             user_instructions: None,
+            project_instructions: None,
             text_protocol: false,
             tools: &tools,
             today: "2026-11-21",

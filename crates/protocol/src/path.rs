@@ -135,10 +135,10 @@ impl RelPath {
 }
 
 impl fmt::Display for RelPath {
-    /// For people: bytes that aren't UTF-8 are replaced, control characters escaped.
+    /// For people: bytes that aren't UTF-8 are replaced, control and invisible characters escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in String::from_utf8_lossy(&self.0).chars() {
-            if character.is_control() {
+            if character.is_control() || is_invisible(character) {
                 write!(f, "{}", character.escape_default())?;
             } else {
                 write!(f, "{character}")?;
@@ -146,6 +146,14 @@ impl fmt::Display for RelPath {
         }
         Ok(())
     }
+}
+
+/// Characters that reorder or hide their neighbours: marks and overrides of direction, zero-width characters,
+/// tags. A name that has them can look like another one.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -223,6 +231,7 @@ mod tests {
     #[test]
     fn control_characters_are_shown_escaped() {
         assert_eq!(RelPath::parse("a\nb\x1b[31m").unwrap().to_string(), "a\\nb\\u{1b}[31m");
+        assert_eq!(RelPath::parse("a\u{202e}gpj.exe").unwrap().to_string(), "a\\u{202e}gpj.exe");
     }
 
     #[test]

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read as _;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_protocol::{ContentHash, Mode};
+use journeyman_protocol::{ContentHash, Mode as PermissionMode};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
@@ -14,6 +17,11 @@ use super::keys::{self, KEYS, Key, Kind, ProjectMay};
 use super::trust::Trusted;
 use super::{Config, Environment, MAX_CONFIG_BYTES};
 use crate::ConfigError;
+
+/// A project's configuration lies in this directory …
+const PROJECT_DIR: &str = ".journeyman";
+/// … under this name.
+const PROJECT_FILE: &str = "config.toml";
 
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,8 +102,8 @@ pub fn load(
             settings.extend(parse(&text, &Source::User(path))?);
         }
     }
-    let path = root.join(".journeyman/config.toml");
-    if let Some(text) = read(&path)? {
+    let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
+    if let Some(text) = read_project(root, &path)? {
         let project = parse(&text, &Source::Project(path.clone()))?;
         join_project(&mut settings, project, &path, &text, trust)?;
     }
@@ -109,15 +117,44 @@ pub fn load(
     Ok(Loaded { config: Config::from_settings(&settings)?, settings })
 }
 
-/// Reads a file if it exists. Bounded, and only regular files: a FIFO in a repository must not hang the start.
+/// Reads one of the user's own files if it exists. Links are followed: people keep such files elsewhere.
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    // Not blocking: opening a FIFO would wait for its other end.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    text_of(path, rustix::fs::open(path, flags, Mode::empty()))
+}
+
+/// Reads the project's file if it exists. The repository is somebody else's: a link in it could lead to the
+/// user's keys, whose text an error would show, so none is followed.
+fn read_project(root: &Path, path: &Path) -> Result<Option<String>, ConfigError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let opened = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|root| rustix::fs::openat(root, PROJECT_DIR, flags | OFlags::DIRECTORY, Mode::empty()))
+        .and_then(|dir| rustix::fs::openat(dir, PROJECT_FILE, flags, Mode::empty()));
+    match opened {
+        // A link in place of the directory is «not a directory» here.
+        Err(Errno::LOOP) => Err(beyond_a_link(path)),
+        Err(Errno::NOTDIR) if root.join(PROJECT_DIR).is_symlink() => Err(beyond_a_link(path)),
+        opened => text_of(path, opened),
+    }
+}
+
+fn beyond_a_link(path: &Path) -> ConfigError {
+    let source = std::io::Error::other(
+        "it is, or lies beyond, a symbolic link; a project's file is read only where it is",
+    );
+    ConfigError::Unreadable { path: path.to_owned(), source }
+}
+
+/// The text of an opened file; bounded, and only of a regular one.
+fn text_of(path: &Path, opened: Result<OwnedFd, Errno>) -> Result<Option<String>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
+    let file = match opened {
+        Ok(file) => std::fs::File::from(file),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(unreadable(errno.into())),
     };
+    let meta = file.metadata().map_err(unreadable)?;
     if !meta.is_file() {
         return Err(unreadable(std::io::Error::other("it is not a regular file")));
     }
@@ -129,7 +166,6 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         });
     }
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
     file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(unreadable)?;
     Ok(Some(text))
 }
@@ -141,11 +177,22 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
 pub(super) fn parse(text: &str, source: &Source) -> Result<Layer, ConfigError> {
     let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
         origin: source.to_string(),
-        message: error.to_string().trim_end().to_owned(),
+        message: syntax_error(text, &error),
     })?;
     let mut layer = Layer::new();
     walk(text, source, &mut Vec::new(), table.get_ref(), &mut layer)?;
     Ok(layer)
+}
+
+/// What the parser says and where, without any of the text: it may not be what it should be.
+fn syntax_error(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map(|span| line_of(text, span.start));
+    let message = error.message().trim_end();
+    line.map_or_else(|| message.to_owned(), |line| format!("line {line}: {message}"))
+}
+
+fn line_of(text: &str, place: usize) -> usize {
+    text.get(..place).unwrap_or_default().matches('\n').count() + 1
 }
 
 fn walk(
@@ -157,8 +204,16 @@ fn walk(
 ) -> Result<(), ConfigError> {
     for (name, value) in table {
         path.push(name.get_ref().to_string());
-        let line = text.get(..name.span().start).unwrap_or_default().matches('\n').count() + 1;
-        let origin = format!("{source}:{line}");
+        let origin = format!("{source}:{}", line_of(text, name.span().start));
+        if name.get_ref().contains(char::is_control) {
+            // Such a name could repaint the terminal that asks about it.
+            let key = path.join(".").escape_debug().to_string();
+            return Err(ConfigError::Value {
+                origin,
+                key,
+                problem: "has control characters in its name".to_owned(),
+            });
+        }
         match (value.get_ref(), keys::find(path)) {
             (inner, Some(key)) => {
                 let value = plain(inner).and_then(|value| check(key.kind, value));
@@ -207,7 +262,7 @@ fn check(kind: Kind, value: Value) -> Result<Value, String> {
         (Kind::Count, Value::Integer(number)) => *number >= 1 && u32::try_from(*number).is_ok(),
         (Kind::Number, Value::Integer(number)) => *number >= 0,
         (Kind::Number, Value::Float(number)) => number.is_finite() && *number >= 0.0,
-        (Kind::Mode, Value::String(word)) => word.parse::<Mode>().is_ok(),
+        (Kind::Mode, Value::String(word)) => word.parse::<PermissionMode>().is_ok(),
         (Kind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
         (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
         (Kind::Duration, _) => {
@@ -306,14 +361,14 @@ fn join_project(
     text: &str,
     trust: Trusted<'_>,
 ) -> Result<(), ConfigError> {
-    let needing: Vec<String> = project
-        .keys()
-        .filter(|parts| keys::find(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted))
-        .map(|parts| parts.join("."))
-        .collect();
+    let needing = project
+        .iter()
+        .filter(|(parts, _)| keys::find(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted));
+    let (needing, values): (Vec<String>, Vec<String>) =
+        needing.map(|(parts, setting)| (parts.join("."), setting.value.to_string())).unzip();
     let hash = ContentHash::of(text.as_bytes());
     if !needing.is_empty() && !trust.covers(path, &hash) {
-        return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, hash });
+        return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, values, hash });
     }
     for (parts, setting) in project {
         let Some(key) = keys::find(&parts) else { continue };
@@ -337,6 +392,10 @@ fn join_project(
                     });
                 }
                 settings.insert(parts, setting);
+            }
+            // What a project says is never taken for the user's own words, and doesn't replace them.
+            ProjectMay::Set if key.name == "instructions" => {
+                settings.insert(super::typed::project_instructions(), setting);
             }
             ProjectMay::Set | ProjectMay::SetIfTrusted => {
                 // Both lists of secrets hold: a project must not take the user's own names off.
@@ -369,7 +428,7 @@ fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
 fn wider(given: &Value, allowed: &Value) -> bool {
     match (given, allowed) {
         (Value::String(given), Value::String(allowed)) => {
-            given.parse::<Mode>().ok() > allowed.parse::<Mode>().ok()
+            given.parse::<PermissionMode>().ok() > allowed.parse::<PermissionMode>().ok()
         }
         _ => number(given) > number(allowed),
     }

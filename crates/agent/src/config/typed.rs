@@ -33,8 +33,10 @@ pub struct Config {
     pub budget_usd: Option<f64>,
     /// Commands that verify a change.
     pub checks: Option<Vec<String>>,
-    /// What the model is told besides the project's files.
+    /// What the user wants the model to be told in every project.
     pub instructions: Option<String>,
+    /// What the project's configuration wants it to be told: the project's words, not the user's.
+    pub project_instructions: Option<String>,
     /// What the first context may cost.
     pub context_tokens: Option<u32>,
     /// Output limit of one reply.
@@ -117,6 +119,10 @@ impl Config {
             budget_usd: get("budget_usd").and_then(number),
             checks: get("checks").map(list),
             instructions: text("instructions"),
+            project_instructions: settings
+                .get(&project_instructions())
+                .and_then(|setting| setting.value.as_str())
+                .map(str::to_owned),
             context_tokens: count("context_tokens"),
             max_output_tokens: count("max_output_tokens"),
             temperature: get("temperature").and_then(number),
@@ -137,6 +143,11 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// Where the project's instructions stand among the settings, beside the user's.
+pub(super) fn project_instructions() -> Vec<String> {
+    parts("instructions.project")
 }
 
 impl ProviderConfig {

@@ -56,7 +56,7 @@ fn config_prints_each_value_with_its_source() {
         format!("timeout = 600.0  # {user}"),
         "temperature = 0.25  # $JM_TEMPERATURE".to_owned(),
         "mode = \"ask\"  # $JM_MODE".to_owned(),
-        format!("instructions = \"Be brief.\"  # {}", project.display()),
+        format!("instructions.project = \"Be brief.\"  # {}", project.display()),
         format!("providers.mine.headers.x-token = [hidden]  # {user}"),
         format!("providers.mine.models.\"a.b\".input = 1  # {user}"),
     ] {

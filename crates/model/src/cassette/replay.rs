@@ -43,7 +43,11 @@ impl Replayer {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let failed = |reason: String| ModelError::Cassette { path: path.display().to_string(), reason };
-        let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+        let meta = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+        let size = meta.len();
+        if !meta.is_file() {
+            return Err(failed("it is not a regular file".to_owned()));
+        }
         if size > MAX_CASSETTE {
             return Err(failed(format!("it has {size} bytes; at most {MAX_CASSETTE} are read")));
         }
