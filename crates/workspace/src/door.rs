@@ -207,6 +207,11 @@ impl Door {
         Ok(readlinkat(&dir, path.file_name(), Vec::new())?.into_bytes())
     }
 
+    /// Gives the directory at the canonical `path` these permission bits, also where it can't be opened.
+    pub(crate) fn permit(&self, path: &RelPath, permissions: u32) -> Result<(), Errno> {
+        permit(self.enter(path.as_bytes(), PERMITTED, Links::Refuse)?, permissions)
+    }
+
     /// The path without links: what `path` stands for. Components that don't exist (yet) are taken as they
     /// are. A link out of the tree is refused.
     pub(crate) fn canonical(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
@@ -273,6 +278,24 @@ impl Door {
         let kind = NotAFile::Directory;
         RelPath::parse(names.join(&b'/')).map_err(|_| WorkspaceError::NotAFile { path: path.clone(), kind })
     }
+}
+
+/// How a directory is opened to change its permissions: where the system can, without needing any.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PERMITTED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const PERMITTED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd as _;
+    // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same directory.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(permissions))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
+    rustix::fs::fchmod(&dir, mode_of(permissions))
 }
 
 /// Reads at most `limit` bytes; `None` when there are more.

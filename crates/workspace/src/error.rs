@@ -93,6 +93,14 @@ pub enum WorkspaceError {
         /// The path as given.
         path: RelPath,
     },
+    /// Only what is named `.git` is taken out of the tree, and never the project's own.
+    #[error("«{path}» isn't taken away: {reason}")]
+    NotRemoved {
+        /// The path as given.
+        path: RelPath,
+        /// Why not.
+        reason: &'static str,
+    },
     /// There is no such file.
     #[error("«{path}» doesn't exist; list the directory to see what does")]
     NotFound {

@@ -56,6 +56,7 @@ mod listing;
 mod lock;
 mod manifest;
 mod recovery;
+mod repository;
 mod rename;
 mod rules;
 mod snapshot;

@@ -175,7 +175,7 @@ fn parse_cache(bytes: &[u8]) -> Option<Tree> {
         let seen = Seen { mode, size, mtime, ctime, ino, owner };
         entries.push(Entry { path, seen, content, settled: flags & SETTLED != 0 });
     }
-    reader.0.is_empty().then_some(Tree { entries, dirs, unreadable: Vec::new() })
+    reader.0.is_empty().then_some(Tree { entries, dirs, ..Tree::default() })
 }
 
 /// A tree as a checkpoint has it: states without signatures.
@@ -267,7 +267,7 @@ impl StoredTree {
             let content = state.hash.map_or(Content::Unkept, |hash| Content::Hashed { hash, kept: true });
             Entry { path, seen, content, settled: true }
         });
-        Arc::new(Tree { entries: entries.collect(), dirs: self.dirs, unreadable: Vec::new() })
+        Arc::new(Tree { entries: entries.collect(), dirs: self.dirs, ..Tree::default() })
     }
 }
 
@@ -287,7 +287,7 @@ mod tests {
             settled: n % 3 == 0,
         });
         let dirs = vec![WalkedDir { path: b"dir".to_vec(), permissions: 0o755 }];
-        Tree { entries: entries.collect(), dirs, unreadable: Vec::new() }
+        Tree { entries: entries.collect(), dirs, ..Tree::default() }
     }
 
     #[test]

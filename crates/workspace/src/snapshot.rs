@@ -115,6 +115,8 @@ pub(crate) struct Tree {
     pub(crate) entries: Vec<Entry>,
     pub(crate) dirs: Vec<WalkedDir>,
     pub(crate) unreadable: Vec<Vec<u8>>,
+    /// Everything named `.git`, in any case. It is no part of what a checkpoint or an undo is about.
+    pub(crate) repositories: Vec<Vec<u8>>,
 }
 
 impl Tree {
@@ -143,6 +145,13 @@ impl TreeSnapshot {
     #[must_use]
     pub fn files(&self) -> usize {
         self.tree.entries.len()
+    }
+
+    /// Everything named `.git`, in any letter case (a directory, a file or a link), that the walk came by: at any
+    /// depth, the root's own included, but not inside of ignored directories. Sorted.
+    #[must_use]
+    pub fn repositories(&self) -> Vec<RelPath> {
+        self.tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect()
     }
 
     /// The files whose content isn't kept, because they or all together are too large: a command that changes
@@ -219,7 +228,8 @@ impl Capture<'_> {
         let same = reused == entries.len()
             && reused == last.entries.len()
             && walked.dirs == last.dirs
-            && walked.unreadable == last.unreadable;
+            && walked.unreadable == last.unreadable
+            && walked.repositories == last.repositories;
         if same {
             return Ok(Captured { tree: last.clone(), read: 0 });
         }
@@ -233,7 +243,8 @@ impl Capture<'_> {
                 gone.next_if(|at| **at == index - 1).is_none()
             });
         }
-        let tree = Tree { entries, dirs: walked.dirs, unreadable: walked.unreadable };
+        let Walked { dirs, unreadable, repositories, .. } = walked;
+        let tree = Tree { entries, dirs, unreadable, repositories };
         Ok(Captured { tree: Arc::new(tree), read })
     }
 

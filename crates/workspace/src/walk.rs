@@ -60,6 +60,8 @@ pub(crate) struct Walked {
     pub(crate) dirs: Vec<WalkedDir>,
     /// Directories that couldn't be read: what is in them is unknown.
     pub(crate) unreadable: Vec<Vec<u8>>,
+    /// Everything named `.git`, in any case: noticed, and never entered.
+    pub(crate) repositories: Vec<Vec<u8>>,
     /// There were more files than the limit.
     pub(crate) overflow: bool,
 }
@@ -84,7 +86,7 @@ impl Item {
 }
 
 enum Content {
-    Items(Vec<Item>, u32),
+    Items { items: Vec<Item>, permissions: u32, repositories: Vec<Vec<u8>> },
     Unreadable,
     Gone,
 }
@@ -233,9 +235,10 @@ impl Walk<'_> {
         } else {
             0
         };
+        let repositories = names.repositories;
         let mut items = self.select(task, dir.as_fd(), names.all, layers.as_ref(), below);
         items.sort_unstable_by(|a, b| a.order().cmp(b.order()));
-        Content::Items(items, permissions)
+        Content::Items { items, permissions, repositories }
     }
 
     /// Keeps what isn't ignored, and makes tasks of the directories among it.
@@ -320,11 +323,21 @@ struct Names {
     gitignore: bool,
     ignore: bool,
     tagged: bool,
+    repositories: Vec<Vec<u8>>,
 }
 
 impl Names {
+    fn new() -> Self {
+        let all = Vec::with_capacity(32);
+        Self { all, gitignore: false, ignore: false, tagged: false, repositories: Vec::new() }
+    }
+
     fn add(&mut self, name: &[u8], kind: FileType) {
-        if matches!(name, b"." | b"..") || rules::is_git(name) || is_sibling(name) {
+        if rules::is_git(name) {
+            self.repositories.push(name.to_vec());
+            return;
+        }
+        if matches!(name, b"." | b"..") || is_sibling(name) {
             return;
         }
         self.gitignore |= name == b".gitignore";
@@ -342,9 +355,14 @@ pub(crate) fn is_sibling(name: &[u8]) -> bool {
         && back.strip_prefix(SIBLING_TAG).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
+/// What in this directory is named as git's own directory is.
+pub(crate) fn repositories_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
+    entries(dir).map(|names| names.repositories)
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
-    let mut names = Names { all: Vec::with_capacity(32), gitignore: false, ignore: false, tagged: false };
+    let mut names = Names::new();
     let mut buffer = [MaybeUninit::<u8>::uninit(); ENTRY_BYTES];
     let mut raw = rustix::fs::RawDir::new(dir, &mut buffer);
     while let Some(entry) = raw.next() {
@@ -356,7 +374,7 @@ fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
-    let mut names = Names { all: Vec::with_capacity(32), gitignore: false, ignore: false, tagged: false };
+    let mut names = Names::new();
     for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
         names.add(entry.file_name().to_bytes(), entry.file_type());
@@ -367,7 +385,7 @@ fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
 /// Puts the directories' contents together in the order of full paths.
 fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>) -> Walked {
     let files = found.iter().map(|(_, _, content)| match content {
-        Content::Items(items, _) => items.len(),
+        Content::Items { items, .. } => items.len(),
         Content::Unreadable | Content::Gone => 0,
     });
     let mut walked = Walked { files: Vec::with_capacity(files.sum()), ..Walked::default() };
@@ -381,7 +399,7 @@ fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>)
     // What is still to be emitted, the next one last; deep trees don't recurse.
     let mut open: Vec<(Vec<u8>, std::vec::IntoIter<Item>)> = Vec::new();
     let begin = |walked: &mut Walked, slot: Option<(Vec<u8>, Content)>| match slot {
-        Some((path, Content::Items(items, permissions))) => {
+        Some((path, Content::Items { items, permissions, repositories })) => {
             if path != plan.under {
                 walked.dirs.push(WalkedDir { path: path.clone(), permissions });
             }
@@ -389,6 +407,8 @@ fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>)
             if !prefix.is_empty() {
                 prefix.push(b'/');
             }
+            let repositories = repositories.iter().map(|name| [prefix.as_slice(), name].concat());
+            walked.repositories.extend(repositories);
             Some((prefix, items.into_iter()))
         }
         Some((path, Content::Unreadable)) => {
@@ -415,6 +435,7 @@ fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>)
             }
         }
     }
+    walked.repositories.sort_unstable();
     walked
 }
 

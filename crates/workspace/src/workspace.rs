@@ -20,7 +20,7 @@ use crate::snapshot::{
 use crate::transaction::{Hands, Intent, io_error};
 use crate::undo::History;
 use crate::vault::Vault;
-use crate::walk::{Plan, walk};
+use crate::walk::{Plan, repositories_in, walk};
 use crate::{
     Applied, ChangeId, ChangeSet, CheckpointId, Diff, FileContent, ListOptions, Listing, Stat, StatKind,
     UndoReport, UndoTarget, WorkspaceError,
@@ -61,11 +61,13 @@ struct LastCheckpoint {
 /// All methods block on the disk; call them from a thread that may. It may be shared between threads: reads go
 /// on side by side, changes one after the other, also between processes.
 pub struct Workspace {
-    door: Door,
+    pub(crate) door: Door,
     root: PathBuf,
-    options: Options,
+    pub(crate) options: Options,
     failpoint: Option<Failpoint>,
-    rules: RuleCache,
+    pub(crate) rules: RuleCache,
+    /// What at the root was named `.git` when the workspace was opened.
+    pub(crate) own_repositories: Vec<Vec<u8>>,
     newest: Mutex<Newest>,
     writer: Mutex<Writer>,
     vault: Vault,
@@ -104,12 +106,16 @@ impl Workspace {
     ) -> Result<Self, WorkspaceError> {
         let vault = Vault::new(options.blobs.clone(), &options.state_dir);
         let journal = Journal::new(&options.state_dir, options.limits.journal_bytes);
+        let door = Door::open(root)?;
+        let own_repositories = repositories_in(door.root())
+            .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
         let workspace = Self {
-            door: Door::open(root)?,
+            door,
             root: root.to_owned(),
             options,
             failpoint,
             rules: RuleCache::default(),
+            own_repositories,
             newest: Mutex::default(),
             writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None }),
             vault,
@@ -379,7 +385,7 @@ impl Workspace {
         })
     }
 
-    fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &Limits {
         &self.options.limits
     }
 

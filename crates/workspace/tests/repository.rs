@@ -1,0 +1,104 @@
+//! Repositories in the tree: noticed wherever they are, and moved away when a command planted them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use journeyman_protocol::RelPath;
+use journeyman_workspace::WorkspaceError;
+use support::{Project, rel, set_mode};
+
+fn names(paths: &[RelPath]) -> Vec<String> {
+    paths.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn repositories_are_found_at_any_depth_and_in_any_letter_case() {
+    let project = Project::with(&[
+        (".git/HEAD", "h"),
+        ("a/file", "1"),
+        ("a/.GIT/HEAD", "h"),
+        ("b/c/.git", "gitdir: ../elsewhere"),
+        ("ignored/.git/HEAD", "h"),
+        (".gitignore", "ignored/\n"),
+        ("gitless/.github/x", "x"),
+    ]);
+    fs::create_dir(project.root().join("d")).unwrap();
+    symlink("/etc", project.root().join("d/.Git")).unwrap();
+    let workspace = project.open();
+    let expected = [".git", "a/.GIT", "b/c/.git", "d/.Git"];
+    assert_eq!(names(&workspace.repositories().unwrap()), expected);
+    assert_eq!(names(&workspace.command_begin().unwrap().repositories()), expected);
+    // One that appears where nothing else changes is seen too.
+    project.write("a/.git/config", "x");
+    let after = workspace.command_begin().unwrap();
+    assert_eq!(names(&after.repositories()), [".git", "a/.GIT", "a/.git", "b/c/.git", "d/.Git"]);
+    // As is one that is in the tree which the stat cache holds.
+    workspace.checkpoint(&support::session(1), "x").unwrap();
+    assert_eq!(project.open().command_begin().unwrap().repositories(), after.repositories());
+}
+
+#[test]
+fn the_canonical_path_is_where_a_write_lands() {
+    let project = Project::with(&[("real/file", "1")]);
+    symlink("real", project.root().join("link")).unwrap();
+    symlink("../.git/hooks", project.root().join("real/hooks")).unwrap();
+    symlink("/etc", project.root().join("out")).unwrap();
+    let workspace = project.open();
+    let table = [
+        ("real/file", "real/file"),
+        ("link/file", "real/file"),
+        ("link/new", "real/new"),
+        ("link/hooks/pre-commit", ".git/hooks/pre-commit"),
+        ("not/there", "not/there"),
+    ];
+    for (given, expected) in table {
+        assert_eq!(workspace.canonical(&rel(given)).unwrap(), rel(expected), "{given}");
+    }
+    let outside = workspace.canonical(&rel("out/passwd")).unwrap_err();
+    assert!(matches!(outside, WorkspaceError::Outside { .. }), "{outside}");
+}
+
+#[test]
+fn a_planted_repository_is_moved_out_of_the_tree() {
+    let project = Project::with(&[(".git/HEAD", "own"), ("a/file", "1")]);
+    let workspace = project.open();
+    project.write("a/.git/hooks/pre-commit", "evil");
+    project.write("b/.GIT", "gitdir: /tmp/evil");
+    symlink("/etc", project.root().join("a/.Git")).unwrap();
+    set_mode(&project.root().join("a/.git"), 0o000);
+    let moved = workspace.remove_repository(&rel("a/.git")).unwrap();
+    assert!(moved.starts_with(project.state().join("removed")));
+    set_mode(&moved, 0o700);
+    assert_eq!(fs::read_to_string(moved.join("hooks/pre-commit")).unwrap(), "evil");
+    let other = workspace.remove_repository(&rel("b/.GIT")).unwrap();
+    assert_eq!(fs::read_to_string(&other).unwrap(), "gitdir: /tmp/evil");
+    let link = workspace.remove_repository(&rel("a/.Git")).unwrap();
+    assert_eq!(fs::read_to_string(&link).unwrap(), "/etc");
+    assert_eq!(names(&workspace.repositories().unwrap()), [".git"]);
+    assert_eq!(project.text("a/file"), "1");
+}
+
+#[test]
+fn nothing_but_planted_repositories_is_moved() {
+    let project = Project::with(&[(".git/HEAD", "own"), ("file", "1"), ("real/.git/HEAD", "h")]);
+    symlink("real", project.root().join("link")).unwrap();
+    let workspace = project.open();
+    for path in [".git", "file", "real"] {
+        let refusal = workspace.remove_repository(&rel(path)).unwrap_err();
+        assert!(matches!(refusal, WorkspaceError::NotRemoved { .. }), "{path}: {refusal}");
+    }
+    let linked = workspace.remove_repository(&rel("link/.git")).unwrap_err();
+    assert!(matches!(linked, WorkspaceError::Raced { .. }), "{linked}");
+    let absent = workspace.remove_repository(&rel("a/.git")).unwrap_err();
+    assert!(matches!(absent, WorkspaceError::NotFound { .. }), "{absent}");
+    assert_eq!((project.text(".git/HEAD"), project.text("real/.git/HEAD")), ("own".into(), "h".into()));
+    // Where there was none when the workspace was opened, the root's is a planted one as well.
+    let bare = Project::with(&[("file", "1")]);
+    let workspace = bare.open();
+    bare.write(".git/config", "evil");
+    workspace.remove_repository(&rel(".git")).unwrap();
+    assert_eq!(workspace.repositories().unwrap(), vec![]);
+}
