@@ -1,0 +1,182 @@
+//! An interrupt stops what runs, whatever that is, and leaves a transcript that goes on.
+
+use journeyman_agent::{Answer, Approver, Checks, RunSettings};
+use journeyman_protocol::{CallId, CallState, Event, Mode, Outcome};
+use serde_json::json;
+
+use crate::support::bench::{Bench, Session, assert_settled, auto, confined, in_mode};
+use crate::support::model::{Step, Told, calls, deaf, piece, result, says, stalls};
+use crate::support::processes::{Marker, eventually};
+
+cases![
+    while_idle_it_changes_nothing,
+    before_the_task_begins,
+    while_the_model_streams,
+    while_a_model_does_not_listen,
+    while_a_command_runs_and_others_wait,
+    while_a_person_is_asked,
+    while_checks_run,
+    dropping_the_handle_ends_the_command,
+];
+
+/// The next message on the same handle is answered, and the model gets a transcript that it can take.
+async fn goes_on(bench: &Bench, session: &mut Session, told: &Told) {
+    let before = told.requests().len();
+    session.handle.send("and now this").await.unwrap();
+    let report = session.handle.finished().await.unwrap();
+    assert_eq!(report.text, "answered", "{report:?}");
+    let requests = told.requests();
+    assert_eq!(requests.len(), before + 1);
+    assert!(requests[before].messages.last().unwrap().text().ends_with("and now this"));
+    assert_settled(bench);
+}
+
+async fn interrupted(session: &Session) {
+    let report = session.handle.finished().await.unwrap();
+    assert_eq!(
+        (report.outcome, report.exit_code, report.summary.as_str()),
+        (Outcome::Interrupted, 130, "interrupted")
+    );
+}
+
+async fn while_idle_it_changes_nothing() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([says("first"), says("answered")]);
+    let mut session = bench.start(&told, auto());
+    session.handle.interrupt();
+    session.handle.send("do it").await.unwrap();
+    assert_eq!(session.handle.finished().await.unwrap().text, "first");
+    session.handle.interrupt();
+    goes_on(&bench, &mut session, &told).await;
+}
+
+/// Ctrl-C right after Enter: the task is on its way to the session, which has not begun it.
+async fn before_the_task_begins() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([says("answered")]);
+    let mut session = bench.start(&told, auto());
+    session.handle.send("do it").await.unwrap();
+    session.handle.interrupt();
+    interrupted(&session).await;
+    assert_eq!(told.requests().len(), 0);
+    goes_on(&bench, &mut session, &told).await;
+}
+
+async fn while_the_model_streams() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([stalls().after(vec![piece("I will n")]), says("answered")]);
+    let mut session = bench.start(&told, auto());
+    session.handle.send("do it").await.unwrap();
+    told.asked(1).await;
+    session.handle.interrupt();
+    interrupted(&session).await;
+    assert!(!bench.log.text().contains("I will n"), "a broken message leaves nothing in the log");
+    goes_on(&bench, &mut session, &told).await;
+}
+
+async fn while_a_model_does_not_listen() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([deaf(), says("answered")]);
+    let mut session = bench.start(&told, auto());
+    session.handle.send("do it").await.unwrap();
+    told.asked(1).await;
+    session.handle.interrupt();
+    interrupted(&session).await;
+    goes_on(&bench, &mut session, &told).await;
+}
+
+/// A command that says that it runs and then sleeps, and calls that wait behind it.
+fn sleeps(marker: &Marker) -> Step {
+    calls([
+        ("read", "list_files", json!({})),
+        ("sleep", "run_command", json!({ "command": format!("echo begun; exec {}", marker.command()) })),
+        ("write", "write_file", json!({ "path": "queued.txt", "content": "queued\n" })),
+        ("run", "run_command", json!({ "command": "echo x > queued-too.txt" })),
+        ("look", "list_files", json!({})),
+    ])
+}
+
+fn begun(event: &Event) -> bool {
+    matches!(event, Event::ToolOutput { text, .. } if text.contains("begun"))
+}
+
+async fn while_a_command_runs_and_others_wait() {
+    if !confined().await {
+        return;
+    }
+    let marker = Marker::new();
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([sleeps(&marker), says("answered")]);
+    let settings = RunSettings { checks: Checks::Off, ..auto() };
+    let mut session = bench.start(&told, settings);
+    session.handle.send("do it").await.unwrap();
+    session.until(begun).await;
+    session.handle.interrupt();
+    interrupted(&session).await;
+    assert_eq!(marker.alive(), 0);
+    assert_eq!([bench.file("queued.txt"), bench.file("queued-too.txt")], [None, None]);
+    let ran = |call| bench.log.states(call).contains(&CallState::Executing);
+    assert_eq!(["read", "sleep", "write", "run", "look"].map(ran), [true, true, false, false, false]);
+    let ended = |call| bench.log.states(call).pop().unwrap();
+    assert_eq!(ended("read"), CallState::Completed);
+    for call in ["sleep", "write", "run", "look"] {
+        assert_eq!(ended(call), CallState::Sealed, "{call}");
+    }
+    goes_on(&bench, &mut session, &told).await;
+    let heard = &told.requests()[1];
+    assert!(result(heard, "sleep").starts_with("interrupted\nbegun"), "{}", result(heard, "sleep"));
+    assert_eq!(result(heard, "write"), "not run: interrupted by the user");
+}
+
+async fn while_a_person_is_asked() {
+    let mut bench = Bench::new(&[]);
+    let touch = |id| (id, "run_command", json!({ "command": "touch made" }));
+    let told = Told::new([calls([touch("c1"), touch("c2")]), says("answered")]);
+    let settings = RunSettings { approver: Approver::Handle, ..in_mode(Mode::Ask) };
+    let mut session = bench.start(&told, settings);
+    session.handle.send("do it").await.unwrap();
+    session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
+    session.handle.interrupt();
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow), "an answer after the interrupt");
+    interrupted(&session).await;
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow), "an answer after the end");
+    assert_eq!(bench.log.states("c1").last(), Some(&CallState::Sealed));
+    assert_eq!(bench.log.states("c2"), [CallState::Pending, CallState::Sealed]);
+    goes_on(&bench, &mut session, &told).await;
+}
+
+async fn while_checks_run() {
+    if !confined().await {
+        return;
+    }
+    let marker = Marker::new();
+    let mut bench = Bench::new(&[]);
+    let write = calls([("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }))]);
+    let told = Told::new([write, says("written")]);
+    let settings = RunSettings { checks: Checks::Custom(vec![marker.command()]), ..auto() };
+    let mut session = bench.start(&told, settings);
+    session.handle.send("do it").await.unwrap();
+    session.until(|event| matches!(event, Event::CheckStarted { .. })).await;
+    eventually("the check", || marker.alive() > 0).await;
+    session.handle.interrupt();
+    interrupted(&session).await;
+    assert_eq!(marker.alive(), 0);
+    assert_settled(&bench);
+}
+
+async fn dropping_the_handle_ends_the_command() {
+    if !confined().await {
+        return;
+    }
+    let marker = Marker::new();
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([sleeps(&marker)]);
+    let mut session = bench.start(&told, auto());
+    session.handle.send("do it").await.unwrap();
+    session.until(begun).await;
+    let Session { handle, mut events, .. } = session;
+    drop(handle);
+    while events.next().await.unwrap().is_some() {}
+    eventually("the end of the command", || marker.alive() == 0).await;
+    assert_eq!(bench.file("queued.txt"), None);
+}

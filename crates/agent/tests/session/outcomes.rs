@@ -1,0 +1,434 @@
+//! Every way a task can end, and the report that says so.
+
+use std::time::Duration;
+
+use journeyman_agent::{Checks, RunSettings};
+use journeyman_model::{ModelError, Price};
+use journeyman_protocol::{
+    Block, FileChange, FileChangeKind, Mode, Outcome, RelPath, RunReport, SessionId, StopReason, Tokens,
+    UnixMillis, Usage,
+};
+use journeyman_workspace::WorkspaceError;
+use serde_json::json;
+
+use crate::support::bench::{Bench, assert_settled, auto, confined, in_mode};
+use crate::support::log::Failing;
+use crate::support::model::{self, Step, Told, USAGE, calls, fails, says, stopped};
+use crate::support::processes::Marker;
+
+cases![
+    every_way_to_end,
+    time_is_a_limit_too,
+    the_report_is_the_last_entry_of_the_log,
+    a_log_that_fails_is_an_error,
+    the_evidence_is_of_the_last_round,
+    money_is_counted_and_limits,
+    a_run_that_only_reads_leaves_nothing_to_undo,
+    a_run_that_writes_can_be_undone,
+];
+
+/// What a run does, and the report's fields.
+struct Row {
+    name: &'static str,
+    steps: Vec<Step>,
+    settings: RunSettings,
+    outcome: Outcome,
+    exit_code: u8,
+    summary: &'static str,
+    text: &'static str,
+    changes: &'static [(&'static str, FileChangeKind)],
+    turns: u32,
+    iterations: u32,
+    /// Replies that were paid for.
+    replies: u64,
+}
+
+fn write(id: &str, path: &str) -> Step {
+    calls([(id, "write_file", json!({ "path": path, "content": "new\n" }))])
+}
+
+fn cut_off(text: &str) -> Step {
+    stopped(vec![Block::text(text)], StopReason::MaxTokens)
+}
+
+fn checked(command: &str) -> RunSettings {
+    RunSettings { checks: Checks::Custom(vec![command.to_owned()]), ..auto() }
+}
+
+const ADDED: FileChangeKind = FileChangeKind::Added;
+
+fn verified_or_not() -> Vec<Row> {
+    vec![
+        Row {
+            name: "verified",
+            steps: vec![write("c1", "a.txt"), says("written")],
+            settings: checked("test -f a.txt"),
+            outcome: Outcome::Verified,
+            exit_code: 0,
+            summary: "verified: 1 of 1 checks passed",
+            text: "written",
+            changes: &[("a.txt", ADDED)],
+            turns: 2,
+            iterations: 0,
+            replies: 2,
+        },
+        Row {
+            name: "verified after feedback",
+            steps: vec![write("c1", "a.txt"), says("written"), write("c2", "b.txt"), says("repaired")],
+            settings: checked("test -f b.txt"),
+            outcome: Outcome::Verified,
+            exit_code: 0,
+            summary: "verified: 1 of 1 checks passed",
+            text: "repaired",
+            changes: &[("a.txt", ADDED), ("b.txt", ADDED)],
+            turns: 4,
+            iterations: 1,
+            replies: 4,
+        },
+        Row {
+            name: "checks fail without feedback",
+            steps: vec![write("c1", "a.txt"), says("written")],
+            settings: RunSettings { max_iterations: 0, ..checked("false") },
+            outcome: Outcome::ChecksFail,
+            exit_code: 3,
+            summary: "finished, but checks fail",
+            text: "written",
+            changes: &[("a.txt", ADDED)],
+            turns: 2,
+            iterations: 0,
+            replies: 2,
+        },
+        Row {
+            name: "checks fail after feedback",
+            steps: vec![write("c1", "a.txt"), says("written"), says("it can't be done"), says("really not")],
+            settings: RunSettings { max_iterations: 2, ..checked("false") },
+            outcome: Outcome::ChecksFail,
+            exit_code: 3,
+            summary: "finished, but checks fail after 2 rounds of feedback",
+            text: "really not",
+            changes: &[("a.txt", ADDED)],
+            turns: 4,
+            iterations: 2,
+            replies: 4,
+        },
+        Row {
+            name: "no check wanted",
+            steps: vec![write("c1", "a.txt"), says("written")],
+            settings: RunSettings { checks: Checks::Off, ..auto() },
+            outcome: Outcome::Unverified,
+            exit_code: 4,
+            summary: "finished; no check was run (--no-check)",
+            text: "written",
+            changes: &[("a.txt", ADDED)],
+            turns: 2,
+            iterations: 0,
+            replies: 2,
+        },
+        Row {
+            name: "no check found",
+            steps: vec![write("c1", "a.txt"), says("written")],
+            settings: RunSettings { checks: Checks::Found, ..auto() },
+            outcome: Outcome::Unverified,
+            exit_code: 4,
+            summary: "finished; no check was found in the project, so nothing verified it (name one with --check)",
+            text: "written",
+            changes: &[("a.txt", ADDED)],
+            turns: 2,
+            iterations: 0,
+            replies: 2,
+        },
+        Row {
+            name: "nothing changed",
+            steps: vec![says("nothing to do")],
+            settings: checked("false"),
+            outcome: Outcome::Unverified,
+            exit_code: 4,
+            summary: "finished; no file changed, so there was nothing to verify",
+            text: "nothing to do",
+            changes: &[],
+            turns: 1,
+            iterations: 0,
+            replies: 1,
+        },
+        Row {
+            name: "plan mode",
+            steps: vec![says("the plan")],
+            settings: in_mode(Mode::Plan),
+            outcome: Outcome::Unverified,
+            exit_code: 4,
+            summary: "finished; plan mode changes nothing, so there was nothing to verify",
+            text: "the plan",
+            changes: &[],
+            turns: 1,
+            iterations: 0,
+            replies: 1,
+        },
+    ]
+}
+
+fn cut_short() -> Vec<Row> {
+    let touch = |id: &str| calls([(id, "run_command", json!({ "command": "touch made" }))]);
+    vec![
+        Row {
+            name: "turns",
+            steps: vec![write("c1", "a.txt"), write("c2", "b.txt"), write("c3", "c.txt")],
+            settings: RunSettings { max_turns: 2, ..auto() },
+            outcome: Outcome::Limit,
+            exit_code: 5,
+            summary: "the limit of 2 turns was reached (--max-turns)",
+            text: "",
+            changes: &[("a.txt", ADDED), ("b.txt", ADDED)],
+            turns: 2,
+            iterations: 0,
+            replies: 2,
+        },
+        Row {
+            name: "replies cut off",
+            steps: vec![cut_off("one"), cut_off("two"), cut_off("three"), says("never said")],
+            settings: auto(),
+            outcome: Outcome::Limit,
+            exit_code: 5,
+            summary: "the model's replies were cut off by its output limit again and again",
+            text: "three",
+            changes: &[],
+            turns: 3,
+            iterations: 0,
+            replies: 3,
+        },
+        Row {
+            name: "a cut-off reply goes on",
+            steps: vec![cut_off("one"), cut_off("two"), says("three"), says("never said")],
+            settings: auto(),
+            outcome: Outcome::Unverified,
+            exit_code: 4,
+            summary: "finished; no file changed, so there was nothing to verify",
+            text: "three",
+            changes: &[],
+            turns: 3,
+            iterations: 0,
+            replies: 3,
+        },
+        Row {
+            name: "permission needed three times",
+            steps: vec![touch("c1"), touch("c2"), touch("c3"), says("never said")],
+            settings: in_mode(Mode::Edit),
+            outcome: Outcome::PermissionNeeded,
+            exit_code: 6,
+            summary: "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode",
+            text: "",
+            changes: &[],
+            turns: 3,
+            iterations: 0,
+            replies: 3,
+        },
+        Row {
+            name: "permission needed and given up",
+            steps: vec![touch("c1"), says("it needs a command")],
+            settings: in_mode(Mode::Edit),
+            outcome: Outcome::PermissionNeeded,
+            exit_code: 6,
+            summary: "a permission was needed and there was nobody to ask; nothing was changed",
+            text: "it needs a command",
+            changes: &[],
+            turns: 2,
+            iterations: 0,
+            replies: 2,
+        },
+        Row {
+            name: "permission needed and another way found",
+            steps: vec![touch("c1"), write("c2", "made"), says("written instead")],
+            settings: RunSettings { mode: Mode::Edit, ..checked("test -f made") },
+            outcome: Outcome::Verified,
+            exit_code: 0,
+            summary: "verified: 1 of 1 checks passed",
+            text: "written instead",
+            changes: &[("made", ADDED)],
+            turns: 3,
+            iterations: 0,
+            replies: 3,
+        },
+        Row {
+            name: "an error after a change",
+            steps: vec![write("c1", "a.txt"), fails(ModelError::Protocol("it hung up".to_owned()))],
+            settings: auto(),
+            outcome: Outcome::Error,
+            exit_code: 1,
+            summary: "not what the protocol allows: it hung up",
+            text: "",
+            changes: &[("a.txt", ADDED)],
+            turns: 2,
+            iterations: 0,
+            replies: 1,
+        },
+        Row {
+            name: "an error in mid-reply",
+            steps: vec![
+                fails(ModelError::Overloaded { message: "later".to_owned() })
+                    .after(vec![model::piece("I was ab"), model::piece("out to")]),
+            ],
+            settings: auto(),
+            outcome: Outcome::Error,
+            exit_code: 1,
+            summary: "the provider is overloaded: later",
+            text: "",
+            changes: &[],
+            turns: 1,
+            iterations: 0,
+            replies: 0,
+        },
+    ]
+}
+
+async fn every_way_to_end() {
+    if !confined().await {
+        return;
+    }
+    for row in verified_or_not().into_iter().chain(cut_short()) {
+        let mut bench = Bench::new(&[]);
+        let mut report = (*bench.run(&Told::new(row.steps), row.settings).await).clone();
+        assert_eq!(report.diff.is_empty(), row.changes.is_empty(), "{}: {}", row.name, report.diff);
+        let change = |(path, kind): &(&str, FileChangeKind)| FileChange {
+            path: RelPath::parse(path).unwrap(),
+            kind: *kind,
+        };
+        // What varies is looked at elsewhere.
+        (report.duration_ms, report.diff, report.evidence) = (0, String::new(), Vec::new());
+        let session = SessionId::new(UnixMillis(1_700_000_000_000), 7);
+        let expected = RunReport {
+            undo: (!row.changes.is_empty()).then(|| format!("jm undo {session}")),
+            session,
+            outcome: row.outcome,
+            exit_code: row.exit_code,
+            summary: row.summary.to_owned(),
+            text: row.text.to_owned(),
+            changes: row.changes.iter().map(change).collect(),
+            diff: String::new(),
+            evidence: Vec::new(),
+            iterations: row.iterations,
+            turns: row.turns,
+            usage: times(row.replies),
+            cost_usd: None,
+            model: "test/told".to_owned(),
+            duration_ms: 0,
+        };
+        assert_eq!(report, expected, "{}", row.name);
+        assert_settled(&bench);
+    }
+}
+
+fn times(replies: u64) -> Usage {
+    let by = |tokens: Tokens| Tokens(tokens.0 * replies);
+    Usage { input: by(USAGE.input), output: by(USAGE.output), ..Usage::default() }
+}
+
+/// Whatever the task is at when its time is over: nothing has begun, the model thinks, a command runs.
+async fn time_is_a_limit_too() {
+    let marker = Marker::new();
+    let command = marker.command();
+    for milliseconds in [0, 1, 10, 100] {
+        for step in [model::stalls(), calls([("c1", "run_command", json!({ "command": command }))])] {
+            let mut bench = Bench::new(&[]);
+            let settings = RunSettings { timeout: Duration::from_millis(milliseconds), ..auto() };
+            let report = bench.run(&Told::new([step, model::stalls()]), settings).await;
+            let summary = format!("time ran out after {milliseconds} ms");
+            let ended = (report.outcome, report.exit_code, report.summary.clone());
+            assert_eq!(ended, (Outcome::Limit, 5, summary));
+            assert_eq!(marker.alive(), 0);
+            assert_settled(&bench);
+        }
+    }
+}
+
+async fn the_report_is_the_last_entry_of_the_log() {
+    let mut bench = Bench::new(&[]);
+    let settings = RunSettings { checks: Checks::Off, ..in_mode(Mode::Edit) };
+    let report = bench.run(&Told::new([write("c1", "a.txt"), says("written")]), settings).await;
+    let last = bench.log.events().pop().unwrap();
+    assert_eq!(last, journeyman_protocol::Event::Done { report: Box::new((*report).clone()) });
+    assert!(report.diff.contains("+++ b/a.txt") && report.diff.contains("\n+new\n"), "{}", report.diff);
+}
+
+async fn a_log_that_fails_is_an_error() {
+    let mut bench = Bench::failing(&[], Failing::From(1));
+    let told = Told::new([says("never said")]);
+    let report = bench.run(&told, auto()).await;
+    assert_eq!((report.outcome, report.exit_code, told.requests().len()), (Outcome::Error, 1, 0));
+    assert!(report.summary.starts_with("the session log could not be written"), "{}", report.summary);
+}
+
+async fn the_evidence_is_of_the_last_round() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[]);
+    let commands = vec!["test -f b.txt".to_owned(), "echo seen; test -f a.txt".to_owned()];
+    let settings = RunSettings { checks: Checks::Custom(commands), ..auto() };
+    let told = Told::new([write("c1", "a.txt"), says("one"), write("c2", "b.txt"), says("two")]);
+    let report = bench.run(&told, settings).await;
+    let ran: Vec<(&str, bool)> =
+        report.evidence.iter().map(|one| (one.command.as_str(), one.outcome.passed())).collect();
+    assert_eq!(ran, [("test -f b.txt", true), ("echo seen; test -f a.txt", true)]);
+    assert_eq!(report.summary, "verified: 2 of 2 checks passed");
+    // What failed is fed back in words, with the command that failed.
+    let fed_back = told.requests()[2].messages.last().unwrap().text();
+    assert!(fed_back.contains("test -f b.txt"), "{fed_back}");
+}
+
+/// The run stops before the request that would come after the budget is spent.
+async fn money_is_counted_and_limits() {
+    // A reply costs $0.0001 + $0.00002.
+    let price = Price { input: 1.0, output: 2.0, cache_read: 0.0, cache_write: 0.0 };
+    let read = |id: &str| calls([(id, "list_files", json!({}))]);
+    let rows: [(Option<f64>, Outcome, u32, &str); 3] = [
+        (None, Outcome::Unverified, 3, "finished; no file changed, so there was nothing to verify"),
+        (Some(1.0), Outcome::Unverified, 3, "finished; no file changed, so there was nothing to verify"),
+        (Some(0.0002), Outcome::Limit, 2, "the budget of $0.00 was spent ($0.0002; --budget)"),
+    ];
+    for (budget_usd, outcome, turns, summary) in rows {
+        let mut bench = Bench::new(&[]);
+        let settings = RunSettings { price: Some(price), budget_usd, ..auto() };
+        let report = bench.run(&Told::new([read("c1"), read("c2"), says("read")]), settings).await;
+        assert_eq!((report.outcome, report.turns, report.summary.as_str()), (outcome, turns, summary));
+        let cost = report.cost_usd.unwrap();
+        assert!((cost - 0.00012 * f64::from(turns)).abs() < 1e-12, "{cost}");
+    }
+}
+
+async fn a_run_that_only_reads_leaves_nothing_to_undo() {
+    let mut bench = Bench::new(&[("a.txt", "text\n"), ("src/b.txt", "more\n")]);
+    let told = Told::new([
+        calls([
+            ("c1", "read_file", json!({ "path": "a.txt" })),
+            ("c2", "list_files", json!({})),
+            ("c3", "search_text", json!({ "pattern": "more" })),
+        ]),
+        says("read"),
+    ]);
+    let report = bench.run(&told, auto()).await;
+    assert_eq!((report.outcome, report.undo.as_deref()), (Outcome::Unverified, None));
+    assert!(matches!(bench.undo(), Err(WorkspaceError::NothingToUndo { .. })));
+}
+
+async fn a_run_that_writes_can_be_undone() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("a.txt", "old\n")]);
+    let edit = json!({ "path": "a.txt", "search": "old", "replace": "new" });
+    let told = Told::new([
+        calls([
+            ("c1", "edit_file", edit),
+            ("c2", "write_file", json!({ "path": "b.txt", "content": "b\n" })),
+            ("c3", "run_command", json!({ "command": "echo c > c.txt" })),
+        ]),
+        says("written"),
+    ]);
+    let report = bench.run(&told, auto()).await;
+    assert_eq!(report.outcome, Outcome::Verified, "{} {}", report.summary, told.heard());
+    assert_eq!(bench.file("c.txt").as_deref(), Some("c\n"));
+    let mut restored = bench.undo().unwrap();
+    restored.sort();
+    assert_eq!(restored, ["a.txt", "b.txt", "c.txt"]);
+    let tree = ["a.txt", "b.txt", "c.txt"].map(|name| bench.file(name));
+    assert_eq!(tree, [Some("old\n".to_owned()), None, None]);
+}

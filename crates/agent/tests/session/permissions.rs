@@ -1,0 +1,202 @@
+//! Who may do what: every mode with every kind of call, and what a person's answer reaches.
+
+use journeyman_agent::{Answer, Approver, Checks, RunSettings};
+use journeyman_model::ModelRequest;
+use journeyman_protocol::{CallId, CallState, Decision, Event, Mode, Outcome};
+use serde_json::{Value, json};
+
+use crate::support::bench::{Bench, Session, auto, confined, in_mode, unconfined};
+use crate::support::model::{Told, call, calls, calls_of, result, says};
+
+cases![
+    every_mode_and_every_kind_of_call,
+    nobody_is_never_waited_for,
+    an_answer_reaches_one_call,
+    a_denial_reaches_the_model,
+    allowed_for_the_session_is_the_same_call_only,
+    what_reaches_outside_is_asked_every_time,
+    an_answer_to_nothing_says_so,
+    without_confinement_auto_is_edit,
+];
+
+use Decision::{Allow, Ask, Deny};
+
+/// A call of each kind, and what plan, ask, edit and auto say of it.
+fn kinds() -> [(&'static str, &'static str, Value, [Decision; 4]); 6] {
+    [
+        ("read", "read_file", json!({ "path": "a.txt" }), [Allow, Allow, Allow, Allow]),
+        ("look", "run_command", json!({ "command": "cat a.txt" }), [Allow, Allow, Allow, Allow]),
+        ("edit", "write_file", json!({ "path": "b.txt", "content": "b\n" }), [Deny, Ask, Allow, Allow]),
+        ("check", "run_command", json!({ "command": "test -f a.txt" }), [Deny, Ask, Allow, Allow]),
+        ("other", "run_command", json!({ "command": "touch made" }), [Deny, Ask, Ask, Allow]),
+        ("outside", "run_command", json!({ "command": "git push origin main" }), [Deny, Ask, Ask, Ask]),
+    ]
+}
+
+fn settings(mode: Mode, approver: Approver) -> RunSettings {
+    let checks = Checks::Custom(vec!["test -f a.txt".to_owned()]);
+    RunSettings { approver, checks, ..in_mode(mode) }
+}
+
+/// Answers every question alike until the task ends; gives the calls that were asked about.
+async fn answering(session: &mut Session, answer: &Answer) -> Vec<CallId> {
+    let mut asked = Vec::new();
+    loop {
+        let event = session
+            .until(|event| matches!(event, Event::PermissionRequired { .. } | Event::Done { .. }))
+            .await;
+        let Event::PermissionRequired { call, .. } = event else { return asked };
+        assert!(session.handle.decide(&call, answer.clone()));
+        assert!(!session.handle.decide(&call, answer.clone()), "a second answer");
+        asked.push(call);
+    }
+}
+
+async fn every_mode_and_every_kind_of_call() {
+    if !confined().await {
+        return;
+    }
+    for (column, mode) in Mode::ALL.into_iter().enumerate() {
+        for (name, tool, input, decisions) in kinds() {
+            let row = format!("{mode} {name}");
+            let mut bench = Bench::new(&[("a.txt", "a\n")]);
+            let told = Told::new([calls([(name, tool, input)]), says("done")]);
+            let mut session = bench.start(&told, settings(mode, Approver::Handle));
+            session.handle.send("do it").await.unwrap();
+            let asked = answering(&mut session, &Answer::Allow).await;
+            assert_eq!(!asked.is_empty(), decisions[column] == Ask, "{row}");
+            let states = bench.log.states(name);
+            assert_eq!(
+                states.contains(&CallState::Executing),
+                decisions[column] != Deny,
+                "{row}: {states:?}"
+            );
+            assert_eq!(states.contains(&CallState::ApprovalRequired), decisions[column] == Ask, "{row}");
+            let first_verdict = bench.log.events().into_iter().find_map(|event| match event {
+                Event::CallChanged { transition } => transition.verdict,
+                _ => None,
+            });
+            assert_eq!(first_verdict.unwrap().decision, decisions[column], "{row}");
+            if decisions[column] == Deny {
+                let said = result(&told.requests()[1], name);
+                assert!(said.starts_with("denied: plan mode only reads; "), "{row}: {said}");
+                assert_eq!(states, [CallState::Pending, CallState::Denied], "{row}");
+            }
+        }
+    }
+}
+
+async fn nobody_is_never_waited_for() {
+    if !confined().await {
+        return;
+    }
+    for (column, mode) in Mode::ALL.into_iter().enumerate() {
+        for (name, tool, input, decisions) in kinds() {
+            let row = format!("{mode} {name}");
+            let mut bench = Bench::new(&[("a.txt", "a\n")]);
+            let told = Told::new([calls([(name, tool, input)]), says("done")]);
+            let report = bench.run(&told, settings(mode, Approver::Nobody)).await;
+            let ran = bench.log.states(name).contains(&CallState::Executing);
+            assert_eq!(ran, decisions[column] == Allow, "{row}");
+            assert_eq!(report.outcome == Outcome::PermissionNeeded, decisions[column] == Ask, "{row}");
+            if decisions[column] == Ask {
+                let said = result(&told.requests()[1], name);
+                assert!(said.contains("nobody can be asked here"), "{row}: {said}");
+                assert_eq!([bench.file("b.txt"), bench.file("made")], [None, None], "{row}");
+                let decided = bench.log.events().into_iter().find_map(|event| match event {
+                    Event::PermissionDecided { allowed, by, .. } => Some((allowed, by)),
+                    _ => None,
+                });
+                assert_eq!(decided, Some((false, "headless".to_owned())), "{row}");
+            }
+        }
+    }
+}
+
+/// Runs these calls one a turn, answering every question alike; gives the ids of those that were asked.
+async fn asked_of(mode: Mode, inputs: &[(&str, &str, Value)], answer: Answer) -> (Vec<String>, ModelRequest) {
+    let mut bench = Bench::new(&[("a/x.txt", "x\n"), ("b/x.txt", "x\n")]);
+    let steps = inputs.iter().map(|(id, tool, input)| calls_of(vec![call(id, tool, input.clone())]));
+    let told = Told::new(steps.chain([says("done")]).collect::<Vec<_>>());
+    let mut session = bench.start(&told, settings(mode, Approver::Handle));
+    session.handle.send("do it").await.unwrap();
+    let asked = answering(&mut session, &answer).await;
+    (asked.iter().map(ToString::to_string).collect(), told.requests().pop().unwrap())
+}
+
+fn run(command: &str) -> Value {
+    json!({ "command": command })
+}
+
+async fn an_answer_reaches_one_call() {
+    let inputs = [("c1", "run_command", run("touch made")), ("c2", "run_command", run("touch made"))];
+    let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::Allow).await;
+    assert_eq!(asked, ["c1", "c2"]);
+}
+
+async fn a_denial_reaches_the_model() {
+    let inputs = [("c1", "run_command", run("touch made"))];
+    for (note, words) in [
+        (Some("use make instead"), "denied by the user: use make instead"),
+        (None, "denied by the user; don't try it again another way without asking"),
+    ] {
+        let answer = Answer::Deny { note: note.map(str::to_owned) };
+        let (asked, heard) = asked_of(Mode::Edit, &inputs, answer).await;
+        assert_eq!((asked.as_slice(), result(&heard, "c1").as_str()), (&["c1".to_owned()][..], words));
+    }
+}
+
+/// The same command in the same place; the same file. Nothing else rides on it.
+async fn allowed_for_the_session_is_the_same_call_only() {
+    let in_directory = |directory: &str| json!({ "command": "touch made", "directory": directory });
+    let write = |path: &str, content: &str| json!({ "path": path, "content": content });
+    let inputs = [
+        ("first", "run_command", run("touch made")),
+        ("same", "run_command", run("touch made")),
+        ("longer", "run_command", run("touch made too")),
+        ("elsewhere", "run_command", in_directory("a")),
+        ("elsewhere again", "run_command", in_directory("a")),
+        ("third place", "run_command", in_directory("b")),
+        ("file", "write_file", write("c.txt", "1\n")),
+        ("file again", "write_file", write("c.txt", "2\n")),
+        ("other file", "write_file", write("d.txt", "1\n")),
+        ("other tool", "edit_file", json!({ "path": "c.txt", "search": "2", "replace": "3" })),
+    ];
+    let (asked, _) = asked_of(Mode::Ask, &inputs, Answer::AllowForSession).await;
+    assert_eq!(asked, ["first", "longer", "elsewhere", "third place", "file", "other file", "other tool"]);
+}
+
+async fn what_reaches_outside_is_asked_every_time() {
+    let push = || run("git push origin main");
+    let inputs = [("c1", "run_command", push()), ("c2", "run_command", push())];
+    let (asked, _) = asked_of(Mode::Auto, &inputs, Answer::AllowForSession).await;
+    assert_eq!(asked, ["c1", "c2"]);
+}
+
+async fn an_answer_to_nothing_says_so() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([says("done")]);
+    let session = bench.start(&told, auto());
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow));
+    session.handle.send("do it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow));
+}
+
+/// A user who allowed unconfined commands by name gets no less in `auto` than in `edit`.
+async fn without_confinement_auto_is_edit() {
+    for mode in [Mode::Edit, Mode::Auto] {
+        let mut bench = Bench::new(&[]).unconfined();
+        let told = Told::new([
+            calls([
+                ("write", "write_file", json!({ "path": "a.txt", "content": "a\n" })),
+                ("run", "run_command", run("touch made")),
+            ]),
+            says("done"),
+        ]);
+        let report = bench.run(&told, unconfined(in_mode(mode))).await;
+        assert_eq!(bench.log.states("write").last(), Some(&CallState::Completed), "{mode}");
+        assert_eq!(bench.log.states("run").last(), Some(&CallState::Denied), "{mode}");
+        assert_eq!(report.outcome, Outcome::Verified, "{mode}: {}", report.summary);
+    }
+}

@@ -1,0 +1,215 @@
+//! A project in a temporary directory with everything that a session needs.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use journeyman_agent::{Parts, RunSettings, SessionHandle, Subscription, start};
+use journeyman_model::Model;
+use journeyman_policy::Policy;
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{Envelope, Event, Mode, Needs, RunReport, SessionId, Tier, UnixMillis};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_store::{Blobs, MemoryStore, Store};
+use journeyman_tools::{Registry, Tool};
+use journeyman_workspace::{Limits, Options, UndoTarget, Workspace, WorkspaceError};
+use tempfile::TempDir;
+
+use super::log::{Failing, Watched};
+use super::transcript;
+
+/// One for all: its first use tests the back-end.
+static SANDBOX: LazyLock<Arc<Sandbox>> = LazyLock::new(|| Arc::new(Sandbox::new(SandboxSettings::default())));
+
+/// A project, its log and what sessions on it work with. Dropping it checks the whole log.
+pub(crate) struct Bench {
+    _dir: TempDir,
+    /// Beside the project.
+    pub(crate) outside: PathBuf,
+    /// The project's root.
+    pub(crate) root: PathBuf,
+    /// The log.
+    pub(crate) log: Arc<Watched>,
+    /// What is never shown or kept.
+    pub(crate) secrets: Vec<String>,
+    /// Where commands run.
+    pub(crate) sandbox: Arc<Sandbox>,
+    workspace: Arc<Workspace>,
+    tools: Vec<Box<dyn Tool>>,
+}
+
+impl Bench {
+    /// A project with these files and a log in memory.
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        Self::with_log(files, |_| Arc::new(MemoryStore::new()), Failing::Never)
+    }
+
+    /// The same with a log that fails.
+    pub(crate) fn failing(files: &[(&str, &str)], failing: Failing) -> Self {
+        Self::with_log(files, |_| Arc::new(MemoryStore::new()), failing)
+    }
+
+    /// The same with a log of one's own, made in the directory beside the project.
+    pub(crate) fn with_log(
+        files: &[(&str, &str)],
+        store: impl FnOnce(&Path) -> Arc<dyn Store>,
+        failing: Failing,
+    ) -> Self {
+        let dir = tempfile::Builder::new().prefix("jm-session-").tempdir().unwrap();
+        let outside = dir.path().canonicalize().unwrap();
+        let root = outside.join("project");
+        std::fs::create_dir_all(&root).unwrap();
+        for (name, content) in files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
+        let options = Options { state_dir: outside.join("state"), blobs, limits: Limits::default() };
+        let workspace = Arc::new(Workspace::open(&root, options).unwrap());
+        let log = Watched::over(store(&outside), failing);
+        let (sandbox, secrets, tools) = (Arc::clone(&SANDBOX), Vec::new(), Vec::new());
+        Self { _dir: dir, outside, root, log, secrets, sandbox, workspace, tools }
+    }
+
+    /// Commands run unconfined.
+    pub(crate) fn unconfined(mut self) -> Self {
+        let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..SandboxSettings::default() };
+        self.sandbox = Arc::new(Sandbox::new(settings));
+        self
+    }
+
+    /// With one more tool.
+    pub(crate) fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Box::new(tool));
+        self
+    }
+
+    /// Begins a session. The tools that were added go to it.
+    pub(crate) fn start(&mut self, model: &Arc<impl Model + 'static>, settings: RunSettings) -> Session {
+        let mut registry = Registry::rooted(&self.root);
+        for tool in self.tools.drain(..) {
+            registry.add(tool);
+        }
+        let host = HostEnvironment {
+            vars: std::env::vars_os().collect(),
+            home: std::env::var_os("HOME").map(PathBuf::from),
+        };
+        let store: Arc<dyn Store> = Arc::clone(&self.log) as Arc<dyn Store>;
+        let model: Arc<dyn Model> = Arc::clone(model) as Arc<dyn Model>;
+        let parts = Parts {
+            store,
+            model,
+            workspace: Arc::clone(&self.workspace),
+            sandbox: Arc::clone(&self.sandbox),
+            toolchains: Arc::new(toolchains(&host, &self.root)),
+            registry,
+            policy: Policy::default(),
+            redactor: Arc::new(Redactor::new(self.secrets.clone())),
+            clock: Arc::new(|| UnixMillis(1_700_000_000_000)),
+            programs: Arc::new(|_: &str| false),
+        };
+        let handle = start(parts, settings, SessionId::new(UnixMillis(1_700_000_000_000), 7));
+        let events = handle.subscribe();
+        Session { handle, events, shown: Vec::new() }
+    }
+
+    /// Runs one task to its end.
+    pub(crate) async fn run(
+        &mut self,
+        model: &Arc<impl Model + 'static>,
+        settings: RunSettings,
+    ) -> Arc<RunReport> {
+        let session = self.start(model, settings);
+        session.handle.send("do it").await.unwrap();
+        session.handle.finished().await.unwrap()
+    }
+
+    /// A file's text; `None` if it isn't there.
+    pub(crate) fn file(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.root.join(name)).ok()
+    }
+
+    /// Takes the newest run back.
+    pub(crate) fn undo(&self) -> Result<Vec<String>, WorkspaceError> {
+        let report = self.workspace.undo(UndoTarget::LastRun)?;
+        Ok(report.restored.iter().map(|change| change.path.to_string()).collect())
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.log.problems(), Vec::<String>::new(), "invariant 6");
+        }
+    }
+}
+
+/// A session and one subscriber of it.
+pub(crate) struct Session {
+    pub(crate) handle: SessionHandle,
+    pub(crate) events: Subscription,
+    /// What the subscriber saw so far.
+    pub(crate) shown: Vec<Arc<Envelope>>,
+}
+
+impl Session {
+    /// Listens until an event of interest.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Event {
+        loop {
+            let envelope = self.events.next().await.unwrap().expect("the session ended first");
+            self.shown.push(Arc::clone(&envelope));
+            if wanted(&envelope.event) {
+                return envelope.event.clone();
+            }
+        }
+    }
+
+    /// Listens until the task's report.
+    pub(crate) async fn done(&mut self) -> RunReport {
+        match self.until(|event| matches!(event, Event::Done { .. })).await {
+            Event::Done { report } => *report,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// Everything that was shown, as text.
+    pub(crate) fn text(&self) -> String {
+        self.shown.iter().map(|envelope| serde_json::to_string(&**envelope).unwrap() + "\n").collect()
+    }
+}
+
+/// Everything allowed that a sandbox allows; one check that always passes.
+pub(crate) fn auto() -> RunSettings {
+    RunSettings {
+        mode: Mode::Auto,
+        checks: journeyman_agent::Checks::Custom(vec!["true".to_owned()]),
+        ..RunSettings::default()
+    }
+}
+
+/// The same with a mode.
+pub(crate) fn in_mode(mode: Mode) -> RunSettings {
+    RunSettings { mode, ..auto() }
+}
+
+/// For a bench that is unconfined.
+pub(crate) fn unconfined(settings: RunSettings) -> RunSettings {
+    RunSettings { needs: Needs::NONE, ..settings }
+}
+
+/// Whether commands can be confined here; if not, says so, or fails where nothing may be skipped.
+pub(crate) async fn confined() -> bool {
+    match SANDBOX.enforcement().await {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "JM_REQUIRE_ALL is set, and {error}");
+            println!("skipped: {error}");
+            false
+        }
+    }
+}
+
+/// A log whose every call has its result.
+pub(crate) fn assert_settled(bench: &Bench) {
+    assert!(transcript::is_settled(&bench.log.messages()), "{:#?}", bench.log.messages());
+}
