@@ -5,12 +5,14 @@
 //! project's own checks and feeds failures back. Everything that happens is an entry of one durable log:
 //! intent is written before its effect, and every call gets exactly one result.
 //!
-//! [`config`] reads the layers of configuration; [`connect`] turns a model's name into a client.
+//! [`config`] reads the layers of configuration; [`connect`] turns a model's name into a client. The rooms that
+//! [`Parts`] are made of come along ([`protocol`], [`model`], [`store`], [`workspace`], [`sandbox`], [`tools`],
+//! [`policy`]), so that this crate is all a program depends on; `examples/library.rs` is one.
 //!
 //! ```no_run
 //! # async fn example(parts: journeyman_agent::Parts) -> Result<(), journeyman_agent::AgentError> {
 //! use journeyman_agent::{RunSettings, start};
-//! use journeyman_protocol::{SessionId, UnixMillis};
+//! use journeyman_agent::protocol::{SessionId, UnixMillis};
 //!
 //! let id = SessionId::new(UnixMillis(0), 7);
 //! let session = start(parts, RunSettings::default(), id);
@@ -38,6 +40,14 @@ mod settings;
 mod text_calls;
 mod turn;
 mod verification;
+
+pub use journeyman_model as model;
+pub use journeyman_policy as policy;
+pub use journeyman_protocol as protocol;
+pub use journeyman_sandbox as sandbox;
+pub use journeyman_store as store;
+pub use journeyman_tools as tools;
+pub use journeyman_workspace as workspace;
 
 pub use approvals::Answer;
 pub use clock::Clock;
