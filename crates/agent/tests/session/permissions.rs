@@ -197,6 +197,7 @@ async fn without_confinement_auto_is_edit() {
         let report = bench.run(&told, unconfined(in_mode(mode))).await;
         assert_eq!(bench.log.states("write").last(), Some(&CallState::Completed), "{mode}");
         assert_eq!(bench.log.states("run").last(), Some(&CallState::Denied), "{mode}");
-        assert_eq!(report.outcome, Outcome::Verified, "{mode}: {}", report.summary);
+        // Nor do checks run unasked: what they run is the project's.
+        assert_eq!(report.outcome, Outcome::Unverified, "{mode}: {}", report.summary);
     }
 }

@@ -63,7 +63,7 @@ async fn each_kind_of_block() {
     for (reply, files, words) in rows {
         let (found, heard) = after(&format!("Here it is.\n\n{reply}\nThat is all.")).await;
         assert_eq!(found, files, "{reply}\n{heard}");
-        assert!(heard.starts_with("Result of apply_edit:\n"), "{heard}");
+        assert!(heard.starts_with("<result of=\"apply_edit\">\n"), "{heard}");
         assert!(heard.contains(words), "{reply}\n{heard}");
     }
 }
@@ -95,7 +95,7 @@ async fn a_block_that_is_refused_changes_nothing() {
     for reply in rows {
         let (found, heard) = after(&reply).await;
         assert_eq!(found, untouched, "{reply}\n{heard}");
-        assert!(heard.starts_with("Result of "), "{reply}\n{heard}");
+        assert!(heard.starts_with("<result of=\""), "{reply}\n{heard}");
         assert!(!heard.contains("\nChanged "), "{reply}\n{heard}");
     }
 }
@@ -115,10 +115,15 @@ async fn blocks_and_calls_run_in_order() {
     assert_eq!(report.outcome, Outcome::Verified, "{}", report.summary);
     assert_eq!(bench.file("seen.txt").as_deref(), Some("new\n"));
     let heard = told.requests()[1].messages.last().unwrap().text();
-    let heads: Vec<&str> = heard.lines().filter(|line| line.starts_with("Result of ")).collect();
+    let heads: Vec<&str> = heard.lines().filter(|line| line.starts_with("<result of=")).collect();
     assert_eq!(
         heads,
-        ["Result of apply_edit:", "Result of run_command:", "Result of apply_edit:", "Result of read_file:"]
+        [
+            "<result of=\"apply_edit\">",
+            "<result of=\"run_command\">",
+            "<result of=\"apply_edit\">",
+            "<result of=\"read_file\">"
+        ]
     );
     for call in ["text-1-0", "text-1-1", "text-1-2", "text-1-3"] {
         assert_eq!(bench.log.states(call).last(), Some(&CallState::Completed), "{call}");
