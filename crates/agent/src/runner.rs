@@ -1,16 +1,17 @@
 //! A call's way: validated, judged, approved if need be, written down, run. Exactly one result a call.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use futures_util::StreamExt as _;
 use futures_util::stream;
+use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
 use journeyman_protocol::{
     Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath, ResultPart,
     Role, ToolUse, Transition, Verdict,
 };
-use journeyman_tools::{Registry, ToolContext, ToolLimits, ToolOutput};
+use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
@@ -437,7 +438,11 @@ async fn execute(
     let started = Instant::now();
     let cancel = context.cancel.clone();
     let result = match registry.get(&ready.call.name) {
-        Ok(tool) => tool.call(&context, ready.call.input).await,
+        Ok(tool) => {
+            // A tool may be anybody's. One that panics costs its call, not the session and the other results.
+            let called = AssertUnwindSafe(tool.call(&context, ready.call.input)).catch_unwind();
+            called.await.unwrap_or_else(|_| Err(ToolError::Stopped("the tool panicked".to_owned())))
+        }
         Err(error) => Err(error),
     };
     live.end();

@@ -58,7 +58,8 @@ pub struct SessionHandle {
     inbox: mpsc::Sender<String>,
     shared: Arc<Shared>,
     store: Arc<dyn Store>,
-    live: broadcast::Sender<Shown>,
+    /// Weak, so that subscribers hear the end also when the actor dies before the handle is dropped.
+    live: broadcast::WeakSender<Shown>,
     reports: watch::Receiver<Option<Answered>>,
     position: Arc<Position>,
     actor: JoinHandle<()>,
@@ -81,7 +82,7 @@ pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandl
         Arc::clone(&parts.clock),
         Arc::clone(&parts.redactor),
     );
-    let (live, position) = (log.live(), log.position());
+    let (live, position) = (log.live().downgrade(), log.position());
     let store = Arc::clone(&parts.store);
     let worker = Worker::new(parts, settings, id.clone(), log, Arc::clone(&shared));
     let actor = tokio::spawn(act(worker, messages, report, Arc::clone(&shared)));
@@ -138,7 +139,7 @@ impl SessionHandle {
         Subscription {
             session: self.id.clone(),
             store: Arc::clone(&self.store),
-            live: self.live.subscribe(),
+            live: self.live.upgrade().map_or_else(|| broadcast::channel(1).1, |live| live.subscribe()),
             last,
             missed: VecDeque::new(),
             catching_up: false,

@@ -10,7 +10,7 @@ use tokio::sync::Barrier;
 
 use crate::support::bench::{Bench, assert_settled, auto, in_mode};
 use crate::support::model::{Told, call, calls, calls_of, result, says};
-use crate::support::tools::{Meet, Trail};
+use crate::support::tools::{Meet, Panics, Trail};
 use crate::support::transcript::results;
 
 cases![
@@ -20,6 +20,7 @@ cases![
     every_call_has_one_result_in_its_place,
     more_calls_than_a_reply_may_make,
     repeated_ids_get_names_of_their_own,
+    a_tool_that_panics_costs_its_call_only,
 ];
 
 fn meet(name: &'static str, read_only: bool, barrier: Option<Barrier>, trail: &Arc<Trail>) -> Meet {
@@ -161,4 +162,16 @@ async fn repeated_ids_get_names_of_their_own() {
     assert_settled(&bench);
     let counts = told.requests().iter().map(|request| answered(request).len()).collect::<Vec<_>>();
     assert_eq!(counts, [0, 2, 2, 0, 3, 3]);
+}
+
+async fn a_tool_that_panics_costs_its_call_only() {
+    let mut bench = Bench::new(&[("a.txt", "right\n")]).with_tool(Panics);
+    let read = |id| (id, "read_file", json!({ "path": "a.txt" }));
+    let told = Told::new([calls([read("c1"), ("c2", "panic", json!({})), read("c3")]), says("done")]);
+    let report = bench.run(&told, auto()).await;
+    assert_eq!(report.text, "done", "{}", report.summary);
+    let heard = &told.requests()[1];
+    assert_eq!(answered(heard), ["c1", "c2", "c3"].map(CallId::new));
+    assert_eq!(result(heard, "c2"), "the call was cut off: the tool panicked");
+    assert!(result(heard, "c1").contains("right") && result(heard, "c3").contains("right"));
 }

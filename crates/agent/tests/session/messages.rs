@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::RunSettings;
+use futures_util::StreamExt as _;
+use journeyman_agent::{AgentError, RunSettings};
+use journeyman_model::{DeltaStream, Model, ModelRequest};
 use journeyman_protocol::{Event, Outcome, Tokens};
 use serde_json::json;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::bench::{Bench, Session, assert_settled, auto};
 use crate::support::model::{Told, calls, result, says};
@@ -18,6 +21,7 @@ cases![
     every_task_has_its_own_report,
     a_report_can_be_asked_for_again,
     a_task_that_cannot_be_packed_ends_nothing_but_itself,
+    a_session_that_died_says_so,
 ];
 
 /// A session whose model calls a tool that waits for the gate.
@@ -116,4 +120,28 @@ async fn a_task_that_cannot_be_packed_ends_nothing_but_itself() {
     assert_eq!(report.text, "answered", "{}", report.summary);
     let tasks = bench.log.events().iter().filter(|event| matches!(event, Event::RunStarted { .. })).count();
     assert_eq!(tasks, 4);
+}
+
+/// Has a bug.
+struct Panics;
+
+impl Model for Panics {
+    fn name(&self) -> String {
+        "test/panics".to_owned()
+    }
+
+    fn stream<'a>(&'a self, _request: &'a ModelRequest, _cancel: CancellationToken) -> DeltaStream<'a> {
+        futures_util::stream::once(async { panic!("a bug, as the test wants it") }).boxed()
+    }
+}
+
+/// Nobody waits for a session that will never answer.
+async fn a_session_that_died_says_so() {
+    let mut bench = Bench::new(&[]);
+    let Session { handle, mut events, .. } = bench.start(&Arc::new(Panics), auto());
+    handle.send("do it").await.unwrap();
+    assert!(matches!(handle.finished().await, Err(AgentError::Ended)));
+    assert!(matches!(handle.send("and this").await, Err(AgentError::Ended)));
+    while events.next().await.unwrap().is_some() {}
+    assert_eq!(handle.subscribe().next().await.unwrap(), None);
 }

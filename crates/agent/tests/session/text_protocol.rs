@@ -2,10 +2,11 @@
 
 use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::ModelError;
-use journeyman_protocol::{CallState, Event, Mode, Outcome};
+use journeyman_protocol::{Block, CallState, Event, Mode, Outcome, StopReason};
+use serde_json::json;
 
 use crate::support::bench::{Bench, auto, confined, in_mode};
-use crate::support::model::{Told, fails, says};
+use crate::support::model::{Told, call, fails, says, stopped};
 
 cases![
     each_kind_of_block,
@@ -13,6 +14,7 @@ cases![
     blocks_and_calls_run_in_order,
     a_model_that_takes_no_tools_is_spoken_to_in_text,
     plan_mode_holds_in_text_too,
+    a_call_that_comes_all_the_same_is_answered_in_text,
 ];
 
 fn in_text(checks: &str) -> RunSettings {
@@ -162,4 +164,22 @@ async fn plan_mode_holds_in_text_too() {
     bench.run(&told, settings).await;
     assert_eq!(bench.file("a.txt").as_deref(), Some("old\n"));
     assert_eq!(bench.log.states("text-1-0"), [CallState::Pending, CallState::Denied]);
+}
+
+/// Nobody offered it tools. Its call runs, and no request ever has a call without its result.
+async fn a_call_that_comes_all_the_same_is_answered_in_text() {
+    let mut bench = Bench::new(&[("a.txt", "right\n")]);
+    let read = Block::ToolUse(call("c1", "read_file", json!({ "path": "a.txt" })));
+    let told = Told::new([
+        stopped(vec![Block::text("I look."), read.clone()], StopReason::ToolUse),
+        stopped(vec![read], StopReason::ToolUse),
+        says("done"),
+    ]);
+    let report = bench.run(&told, in_text("true")).await;
+    assert_eq!(report.text, "done", "{}", report.summary);
+    for request in &told.requests()[1..] {
+        assert!(request.messages.iter().all(|message| message.tool_uses().next().is_none()));
+        let heard = request.messages.last().unwrap().text();
+        assert!(heard.starts_with("<result of=\"read_file\">") && heard.contains("right"), "{heard}");
+    }
 }

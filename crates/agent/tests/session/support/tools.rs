@@ -79,3 +79,33 @@ impl Tool for Meet {
         .boxed()
     }
 }
+
+/// Has a bug.
+pub(crate) struct Panics;
+
+impl Tool for Panics {
+    fn spec(&self) -> ToolSpec {
+        let input_schema = json!({ "type": "object" });
+        ToolSpec { name: "panic".to_owned(), description: "Panics.".to_owned(), input_schema }
+    }
+
+    fn effects(&self, _input: &Value) -> Result<Effects, ToolError> {
+        Ok(Effects::default())
+    }
+
+    fn summary(&self, _input: &Value) -> String {
+        "panic".to_owned()
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        _input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async { panic!("a bug, as the test wants it") }.boxed()
+    }
+}
