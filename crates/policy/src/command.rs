@@ -33,6 +33,35 @@ pub struct CommandAnalysis {
     pub reason: String,
     /// What would be lost, when it destroys something.
     pub destroys: Option<String>,
+    /// Whether what it destroys may be more than undoing brings back: ignored files, git's own, or whatever a
+    /// pattern or a variable stands for.
+    pub beyond_undo: bool,
+}
+
+impl CommandAnalysis {
+    fn of(level: Level, reason: String) -> Self {
+        Self { level, reason, destroys: None, beyond_undo: false }
+    }
+}
+
+/// How a command that is started in `directory`, beneath the root, is written for [`analyse`] and for people:
+/// as a change of directory before it. The directory counts then; a repository planted in it isn't trusted.
+#[must_use]
+pub fn in_directory(directory: &str, command: &str) -> String {
+    format!("{ENTER}{}{ENTERED}{command}", directory.replace('\'', "'\\''"))
+}
+
+/// What [`in_directory`] writes around a directory.
+const ENTER: &str = "cd -- '";
+const ENTERED: &str = "' && ";
+
+/// The command in a text that [`in_directory`] wrote, for a directory beneath the root.
+fn entered(command: &str) -> Option<&str> {
+    let (directory, rest) = command.strip_prefix(ENTER)?.split_once('\'')?;
+    let beneath =
+        !directory.starts_with('/') && directory.split('/').all(|name| !matches!(name, "" | "." | ".."));
+    // `cd -` goes where it was before.
+    rest.strip_prefix(ENTERED.strip_prefix('\'')?).filter(|_| beneath && directory != "-")
 }
 
 /// Finds the level of `command`, which is to be run by `/bin/sh -c`.
@@ -40,19 +69,21 @@ pub struct CommandAnalysis {
 /// It is [`Level::ReadOnly`] only if it consists of programs that are known, option by option, to read and
 /// write nothing but their output; [`Level::Edit`] if it is one of `known_checks` or a list of such and of
 /// readers; [`Level::System`] if it seems to reach the network, another machine or the system; and
-/// [`Level::Shell`] otherwise. Total for any text, in time linear in its length.
+/// [`Level::Shell`] otherwise. A check counts in any directory of the project that [`in_directory`] names. Total for any text, in time linear in its length.
 #[must_use]
 pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
-    if let Some(check) = known_checks.iter().find(|check| is_same(check, command)) {
+    let whole = [Some(command), entered(command)];
+    let is_whole = |check: &&String| whole.iter().flatten().any(|command| is_same(check, command));
+    if let Some(check) = known_checks.iter().find(is_whole) {
         let reason = format!("it is the project's own check `{}`", shown(check));
-        return CommandAnalysis { level: Level::Edit, reason, destroys: None };
+        return CommandAnalysis::of(Level::Edit, reason);
     }
     if command.len() > MAX_BYTES {
         let reason = format!("it is {} bytes long, too long to judge", command.len());
-        return CommandAnalysis { level: Level::System, reason, destroys: None };
+        return CommandAnalysis::of(Level::System, reason);
     }
     let why = match split(command) {
-        Ok(parts) => match understood(&parts, known_checks) {
+        Ok(parts) => match understood(&parts, known_checks, entered(command).is_some()) {
             Ok(known) => return known,
             Err(why) => why,
         },
@@ -60,32 +91,37 @@ pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
     };
     let danger = danger::scan(command);
     match danger.outside {
-        Some(outside) => CommandAnalysis { level: Level::System, reason: outside, destroys: danger.destroys },
-        None => CommandAnalysis {
-            level: Level::Shell,
-            reason: format!("it runs `{}` ({why})", shown(command)),
+        Some(outside) => CommandAnalysis {
             destroys: danger.destroys,
+            beyond_undo: danger.beyond_undo,
+            ..CommandAnalysis::of(Level::System, outside)
+        },
+        None => CommandAnalysis {
+            destroys: danger.destroys,
+            beyond_undo: danger.beyond_undo,
+            ..CommandAnalysis::of(Level::Shell, format!("it runs `{}` ({why})", shown(command)))
         },
     }
 }
 
-/// The level of a list whose every part is a reader or a check, or why one isn't.
-fn understood(parts: &[Simple], known_checks: &[String]) -> Result<CommandAnalysis, String> {
+/// The level of a list whose every part is a reader or a check, or why one isn't. When it was `entered`, its
+/// first part goes to a directory of the project.
+fn understood(parts: &[Simple], known_checks: &[String], entered: bool) -> Result<CommandAnalysis, String> {
     let mut checks = 0;
-    let mut changed_directory = false;
+    let mut moves = 0;
     for part in parts {
-        if !changed_directory && known_checks.iter().any(|check| is_check(check, part)) {
+        if moves <= usize::from(entered) && known_checks.iter().any(|check| is_check(check, part)) {
             checks += 1;
             continue;
         }
-        readers::only_reads(part, changed_directory)?;
-        changed_directory |= part.program() == "cd";
+        readers::only_reads(part, moves > 0)?;
+        moves += usize::from(part.program() == "cd");
     }
     let (level, reason) = match checks {
         0 => (Level::ReadOnly, "it only reads"),
         _ => (Level::Edit, "it runs the project's own checks"),
     };
-    Ok(CommandAnalysis { level, reason: reason.to_owned(), destroys: None })
+    Ok(CommandAnalysis::of(level, reason.to_owned()))
 }
 
 /// Whether two commands differ at most in blanks that mean nothing.

@@ -9,6 +9,7 @@ use crate::protect::{Protection, protection};
 const RULE_GIT: &str = "built-in: git's own files";
 const RULE_GUARDED: &str = "built-in: protected path";
 const RULE_UNCONFINED: &str = "built-in: unconfined command";
+const RULE_LOSS: &str = "built-in: loss beyond undo";
 
 /// What may be done without asking, what is asked, what is never done.
 #[derive(Debug, Clone, Default)]
@@ -43,8 +44,8 @@ impl Policy {
     /// Level 0 runs in every mode, and is all that runs in `plan`; `ask` asks for levels 1 and 2; `edit` runs
     /// level 1 and asks for 2; `auto` runs 1 and 2 while the sandbox meets [`Needs::ALL`] and asks otherwise;
     /// level 3 is asked for every time. A command of any level is asked for where the sandbox doesn't meet
-    /// [`Needs::ALL`], because even one that only reads can read what isn't the project's. Git's own files
-    /// are never written by a tool.
+    /// [`Needs::ALL`], because even one that only reads can read what isn't the project's; and so is one that
+    /// may destroy what undoing can't bring back. Git's own files are never written by a tool.
     #[must_use]
     pub fn judge(&self, mode: Mode, effects: &Effects, sandbox: Option<&Enforcement>) -> Verdict {
         let mut destroys = None;
@@ -117,13 +118,21 @@ fn written(paths: &[RelPath]) -> Option<Finding> {
 }
 
 fn ran(analysis: CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding> {
-    let mut findings = Vec::with_capacity(2);
+    let mut findings = Vec::with_capacity(3);
     if let Some(why) = unmet(sandbox) {
         findings.push(Finding {
             level: analysis.level,
             floor: Decision::Ask,
             reason: format!("{}, and {why}", analysis.reason),
             rule: Some(RULE_UNCONFINED),
+        });
+    }
+    if let Some(lost) = analysis.destroys.filter(|_| analysis.beyond_undo) {
+        findings.push(Finding {
+            level: analysis.level,
+            floor: Decision::Ask,
+            reason: format!("{}, and undoing may not bring back what it destroys: {lost}", analysis.reason),
+            rule: Some(RULE_LOSS),
         });
     }
     findings.push(Finding::of(analysis.level, analysis.reason));

@@ -30,6 +30,7 @@ mod judge;
 mod protect;
 pub mod secrets;
 
-pub use command::{CommandAnalysis, analyse};
+pub use command::{CommandAnalysis, analyse, in_directory};
 pub use judge::Policy;
+pub use protect::is_guarded;
 pub use secrets::is_secret_name;

@@ -81,6 +81,14 @@ const GUARDED: &[(&str, &str)] = &[
     (".git-credentials", CREDENTIALS),
 ];
 
+/// Whether `path`, or a directory that it lies in, is one that programs outside the sandbox run or obey: editor
+/// and shell settings, hooks, agents' instructions, credentials, git's own files. A command's change of such a
+/// path is a person's to make. At any depth and in any letter case.
+#[must_use]
+pub fn is_guarded(path: &RelPath) -> bool {
+    protection(path) != Protection::None
+}
+
 /// What protects `path`, at any depth and in any letter case.
 pub(crate) fn protection(path: &RelPath) -> Protection {
     path.components().map(component).max().unwrap_or(Protection::None)
@@ -170,6 +178,10 @@ mod tests {
             "AGENTS.md",
             "\u{e9}.rs",
         ];
+        for path in forbidden.iter().chain(&guarded) {
+            assert!(is_guarded(&RelPath::parse(path).unwrap()), "{path}");
+        }
+        assert!(!ordinary.iter().any(|path| is_guarded(&RelPath::parse(path).unwrap())));
         for path in forbidden {
             assert_eq!(protection(&RelPath::parse(path).unwrap()), Protection::Forbidden, "{path}");
         }

@@ -1,7 +1,7 @@
 //! The level a careful engineer would give, command by command.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
-use journeyman_policy::analyse;
+use journeyman_policy::{analyse, in_directory};
 use journeyman_protocol::Level;
 use proptest::prelude::*;
 
@@ -289,7 +289,7 @@ const ORDINARY: &[&str] = &[
     "pip install -r requirements.txt", "python -m pytest -q", "python3 -c 'print(1)'", "node x.js",
     "go build ./...", "make", "make install", "mkdir -p a/b", "touch x", "cp a b", "mv a b", "ls *.rs",
     "cat src/*.rs", "for f in a b; do echo $f; done", "echo x > y", "sed -i 's/a/b/' x", "git add .",
-    "git commit -m 'describe the mount point'", "git checkout -b new", "git stash", "git merge x",
+    "git commit -m 'describe the mount point'", "git checkout -b new", "git merge x",
     "git rebase main", "tar xf a.tar", "mv docker-compose.yml x", "cat ssh/config > x", "./run.sh",
     "ls src/docker/*", "echo done > /dev/stderr", "cargo test > /dev/null 2> errors", "terraform fmt",
     "grep -rn host *.py", "cat <<'E' > notes.md\nsome text\nE", "cp -r a /tmp/b", "export A=1; make",
@@ -342,6 +342,7 @@ fn what_destroys_is_named() {
         ("git push origin +main", "remote"),
         ("git push origin :x", "remote"),
         ("git push --delete origin x", "remote"),
+        ("git stash", "committed"),
         ("git stash drop", "stash"),
         ("git stash clear", "stash"),
         ("git filter-branch x", "history"),
@@ -468,5 +469,32 @@ proptest! {
     fn opening_a_command_with_more_rights_is_always_seen(command in a_piece(), quoted in any::<bool>()) {
         let text = if quoted { format!("sh -c \"sudo {command}\"") } else { format!("sudo {command}") };
         prop_assert_eq!(analyse(&text, &[]).level, Level::System);
+    }
+}
+
+#[test]
+fn a_directory_counts_as_part_of_the_command() {
+    let known = checks();
+    let level = |directory: &str, command: &str| analyse(&in_directory(directory, command), &known).level;
+    assert_eq!(in_directory("a b", "ls"), "cd -- 'a b' && ls");
+    assert_eq!(in_directory("it's", "ls"), "cd -- 'it'\\''s' && ls");
+    let cases = [
+        ("sub", "ls -l", Level::ReadOnly),
+        ("sub", "git status", Level::Shell),
+        ("sub", "git --version", Level::ReadOnly),
+        ("sub", "cargo test --workspace", Level::Edit),
+        ("a/b c", " cargo  test --workspace", Level::Edit),
+        ("sub", "cargo test --workspace && ls", Level::Edit),
+        ("sub", "cargo test --workspace && git log", Level::Shell),
+        ("sub", "cd .. && cargo test --workspace", Level::Shell),
+        ("sub", "cargo test --workspace; evil", Level::Shell),
+        ("sub", "git push", Level::System),
+        ("it's", "ls", Level::Shell),
+        ("../x", "cargo test --workspace", Level::Shell),
+        ("/x", "cargo test --workspace", Level::Shell),
+        ("-", "cargo test --workspace", Level::Shell),
+    ];
+    for (directory, command, expected) in cases {
+        assert_eq!(level(directory, command), expected, "{command} in {directory}");
     }
 }

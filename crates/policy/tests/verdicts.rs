@@ -175,3 +175,69 @@ proptest! {
         prop_assert!(decisions.is_sorted_by(|narrow, wide| narrow >= wide), "{decisions:?}");
     }
 }
+
+#[test]
+fn what_undoing_may_not_bring_back_is_asked_for_in_every_mode() {
+    let asked = [
+        "git clean -fd",
+        "git checkout -- .",
+        "git checkout -- src/lib.rs",
+        "git reset --hard",
+        "git restore x",
+        "git stash",
+        "git stash -u",
+        "git stash drop",
+        "rm -rf .",
+        "rm -rf ./",
+        "rm -rf *",
+        "rm -rf ./*",
+        "rm -rf src/*",
+        "rm *",
+        "rm -rf data/*.db",
+        "rm .env",
+        "rm -f sub/.env.local",
+        "rm -r .venv",
+        "rm -rf ..",
+        "rm -rf ../other",
+        "rm -rf a/../../b",
+        "rm -rf /srv/data",
+        "rm -rf ~/x",
+        "rm -rf $HOME/x",
+        "rm -rf \"$DIR\"",
+        "rm [a-z]*",
+        "rm -rf target .env",
+        "rm -rf target && rm .env",
+        "cd x && rm -rf *",
+        "ls | xargs rm",
+        "find . -name x -delete",
+        "bash -c 'rm -rf .'",
+        "truncate -s 0 .env",
+        "sqlite3 a.db 'drop table t'",
+        "python -c 'import shutil; shutil.rmtree(\"x\")'",
+        "rsync -a --delete a/ b/",
+    ];
+    let allowed = [
+        "rm file.txt",
+        "rm -f src/a.rs src/b.rs",
+        "rm ./a",
+        "rm -rf target build dist node_modules",
+        "rm -rf ./target/",
+        "rm -rf packages/a/dist && npm run build",
+        "rm -rf .next .pytest_cache",
+        "rm src/*.orig",
+        "rm -rf /tmp/work",
+        "chmod -R u+w src",
+        "truncate -s 0 log.txt",
+        "mv a b",
+    ];
+    for (commands, decision) in [(asked.as_slice(), Ask), (allowed.as_slice(), Allow)] {
+        for command in commands {
+            let verdict = policy().judge(Mode::Auto, &runs(command), Some(&full()));
+            assert_eq!(verdict.decision, decision, "{command}: {verdict:?}");
+            assert_eq!(policy().judge(Mode::Edit, &runs(command), Some(&full())).decision, Ask, "{command}");
+        }
+    }
+    let verdict = policy().judge(Mode::Auto, &runs("rm -rf ."), Some(&full()));
+    assert_eq!(verdict.rules, ["built-in: loss beyond undo"]);
+    assert!(verdict.reason.contains("undoing may not bring back"), "{}", verdict.reason);
+}

@@ -18,6 +18,8 @@ pub(super) struct Danger {
     pub(super) outside: Option<String>,
     /// What would be lost.
     pub(super) destroys: Option<String>,
+    /// Whether that may be more than undoing brings back.
+    pub(super) beyond_undo: bool,
 }
 
 impl Danger {
@@ -26,6 +28,12 @@ impl Danger {
     }
 
     fn destroys(&mut self, what: impl FnOnce() -> String) {
+        self.beyond_undo = true;
+        self.removes(what);
+    }
+
+    /// Something is lost that undoing brings back.
+    fn removes(&mut self, what: impl FnOnce() -> String) {
         self.destroys.get_or_insert_with(what);
     }
 }
@@ -48,6 +56,8 @@ pub(super) fn scan(command: &str) -> Danger {
         let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
         scan_segment(&words, &mut danger, &mut patience);
     }
+    // Taking the text apart loses these; what they stand for could be anything.
+    danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
     redirections(command, &mut danger);
     statements(command, &mut danger);
     danger
@@ -110,11 +120,15 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
             publishing(name, arguments, danger);
         }
         "rm" | "unlink" | "shred" | "rmtree" | "trash" | "srm" => {
-            danger.destroys(|| format!("files removed: {}", named(arguments)));
+            let recursive =
+                name == "rmtree" || has_option(arguments, 'r', "--recursive") || has_cluster(arguments, 'R');
+            danger.removes(|| format!("files removed: {}", named(arguments)));
+            danger.beyond_undo |= !are_plain_files(arguments, recursive);
             system_places(name, arguments, danger);
         }
         "truncate" => {
-            danger.destroys(|| format!("the content of {}", named(arguments)));
+            danger.removes(|| format!("the content of {}", named(arguments)));
+            danger.beyond_undo |= !are_plain_files(arguments, false);
             system_places(name, arguments, danger);
         }
         "dd" => {
@@ -125,7 +139,8 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
         }
         "chmod" | "chown" | "chgrp" => {
             if has_option(arguments, 'R', "--recursive") {
-                danger.destroys(|| format!("modes or owners of everything in {}", named(arguments)));
+                // Modes are journaled, and owners can't be changed in the sandbox.
+                danger.removes(|| format!("modes or owners of everything in {}", named(arguments)));
             }
             system_places(name, arguments, danger);
         }
@@ -164,6 +179,42 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Whether the operands name files of the project, or directories that tools make again, so that undoing has
+/// what is lost. No name beginning with a dot (`.env` is rarely kept by anything), no pattern that takes
+/// whatever is there.
+fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
+    /// Caches that tools leave beside the sources.
+    const CACHES: &[&str] = &[
+        ".cache",
+        ".coverage",
+        ".eslintcache",
+        ".gradle",
+        ".mypy_cache",
+        ".next",
+        ".nuxt",
+        ".nyc_output",
+        ".parcel-cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".svelte-kit",
+        ".tox",
+        ".turbo",
+    ];
+    let plain = |name: &str| match name {
+        "" | "." => true,
+        _ if name.starts_with('.') => CACHES.contains(&name),
+        _ => !name.contains(['*', '?']) || (!recursive && name.contains(char::is_alphanumeric)),
+    };
+    let mut operands = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
+    operands.peek().is_some()
+        && operands.all(|operand| {
+            // `/tmp` is the sandbox's own.
+            let path = operand.strip_prefix("/tmp/").unwrap_or(operand);
+            let some = path.split('/').any(|name| !matches!(name, "" | "."));
+            some && !path.starts_with(['/', '~']) && path.split('/').all(plain)
+        })
 }
 
 /// Whether a short option is in some cluster, or the long one is there, abbreviated or not.

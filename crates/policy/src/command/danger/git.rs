@@ -104,6 +104,9 @@ fn lost_by_git(command: &str, rest: &[&str]) -> Option<&'static str> {
         "filter-branch" | "filter-repo" => "the history as it is",
         "update-ref" if has_option(rest, 'd', "--delete") => "a reference",
         "tag" if has_option(rest, 'd', "--delete") => "a tag",
+        "stash" if !has("list") && !has("show") && !has("create") => {
+            "changes that aren't committed, put aside"
+        }
         "worktree" if has("remove") => "a work tree",
         "rm" if !has("--cached") => "files from the work tree",
         _ => return None,
