@@ -3,7 +3,8 @@
 //! A [`Request`] says what to run and what it may see; a [`Sandbox`] picks a back-end once, tests it by
 //! trying to break out of it, and runs requests. [`Running`] gives output live and ends in a [`Completed`]:
 //! an [`Outcome`], head and tail of the output ([`Captured`]), and what was enforced. [`toolchains`] finds
-//! what compilers and interpreters of this machine need. [`clean`] makes output safe to show.
+//! what compilers and interpreters of this machine need. [`Repositories`] tells what git a command may have
+//! planted. [`clean`] makes output safe to show.
 //!
 //! On Linux a command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
 //! root made of an allow-list, no capability, a seccomp filter and resource limits. What can't be set up
@@ -38,6 +39,7 @@
 mod capture;
 mod clean;
 mod error;
+mod repositories;
 mod request;
 mod run;
 mod sandbox;
@@ -50,6 +52,7 @@ mod namespaces;
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
 pub use error::SandboxError;
+pub use repositories::Repositories;
 pub use request::{Limits, Network, Request, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
 pub use sandbox::{Sandbox, SandboxSettings};

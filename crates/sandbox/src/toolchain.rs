@@ -126,7 +126,7 @@ const PASSED: [&str; 26] = [
 ];
 
 /// Set whatever the host has: no terminal, no prompt, no pager, no editor.
-const FIXED: [(&str, &str); 9] = [
+const FIXED: [(&str, &str); 16] = [
     ("TERM", "dumb"),
     ("CI", "1"),
     ("TMPDIR", "/tmp"),
@@ -136,6 +136,14 @@ const FIXED: [(&str, &str); 9] = [
     ("GIT_EDITOR", "false"),
     ("EDITOR", "false"),
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    // Git runs what a repository's settings name, and a repository may be planted. These win over its own.
+    ("GIT_CONFIG_COUNT", "3"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_1", "explicit"),
+    ("GIT_CONFIG_KEY_2", "core.hooksPath"),
+    ("GIT_CONFIG_VALUE_2", "/dev/null"),
 ];
 
 const OFFLINE: [(&str, &str); 7] = [

@@ -120,6 +120,13 @@ fn only_listed_variables_pass_and_no_secret() {
     let expected = [
         "CI",
         "EDITOR",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_KEY_1",
+        "GIT_CONFIG_KEY_2",
+        "GIT_CONFIG_VALUE_0",
+        "GIT_CONFIG_VALUE_1",
+        "GIT_CONFIG_VALUE_2",
         "GIT_EDITOR",
         "GIT_PAGER",
         "GIT_TERMINAL_PROMPT",

@@ -1,0 +1,161 @@
+//! The git repositories of a project around a command: what to protect, and what came that wasn't there.
+//!
+//! Git runs programs that a repository's settings name, and it does so on the host, at the user's next
+//! `git status`. A command may therefore neither change a repository's own files nor make a repository.
+//! Those that exist are mounted read-only; a mount can't keep a directory above it from being moved away, nor
+//! a new one from being made, so what is there afterwards is compared by identity.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::RelPath;
+
+/// A `.git` file is one line with a path, which has at most 4,095 bytes.
+const MAX_POINTER: u64 = 8 * 1024;
+
+/// What a `.git` entry is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Identity {
+    /// A directory, by device and inode: a name alone may stand for another one now.
+    Directory(u64, u64),
+    /// A file, by what it says, as far as git reads it.
+    Pointer(Vec<u8>),
+    Link(PathBuf),
+    /// Nothing that could be looked at; never the same as anything.
+    Unknown,
+}
+
+/// The `.git` entries of a project before a command. See the [module](self).
+#[derive(Debug, Clone)]
+pub struct Repositories {
+    root: PathBuf,
+    found: BTreeMap<RelPath, Identity>,
+}
+
+impl Repositories {
+    /// Looks at these `.git` entries, given relative to `root`.
+    #[must_use]
+    pub fn of(root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
+        let found = entries.into_iter().map(|path| {
+            let identity = identity(&root.join(path.as_path()));
+            (path, identity)
+        });
+        Self { root: root.to_owned(), found: found.collect() }
+    }
+
+    /// What must be read-only for a command that may write: the entries, and the directories beneath the root
+    /// that they point to. Links are left out, because they can't be mounted over; [`Repositories::planted`]
+    /// sees when one was replaced.
+    #[must_use]
+    pub fn protected(&self) -> Vec<RelPath> {
+        let mut all = Vec::with_capacity(self.found.len());
+        let real_root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        for (path, identity) in &self.found {
+            let at = self.root.join(path.as_path());
+            let target = match identity {
+                Identity::Directory(..) => None,
+                Identity::Pointer(text) => pointed(text).map(|to| at.parent().unwrap_or(&at).join(to)),
+                Identity::Link(_) => Some(at.clone()),
+                Identity::Unknown => continue,
+            };
+            if !matches!(identity, Identity::Link(_)) && is_reached_plainly(&self.root, path) {
+                all.push(path.clone());
+            }
+            let inside = target
+                .and_then(|target| target.canonicalize().ok())
+                .and_then(|real| real.strip_prefix(&real_root).ok().and_then(relative));
+            all.extend(inside);
+        }
+        all.sort();
+        all.dedup();
+        // What lies in a protected directory is protected with it.
+        let mut outer: Option<PathBuf> = None;
+        all.retain(|path| {
+            let path = path.as_path();
+            if outer.as_ref().is_some_and(|outer| path.starts_with(outer)) {
+                return false;
+            }
+            outer = Some(path.to_owned());
+            true
+        });
+        all
+    }
+
+    /// The entries among `now` that weren't there before, or are other ones. A repository that came to another
+    /// place with a directory above it is the same one, unless it points elsewhere by a relative path.
+    #[must_use]
+    pub fn planted(&self, now: impl IntoIterator<Item = RelPath>) -> Vec<RelPath> {
+        let is_known = |path: &RelPath| {
+            let identity = identity(&self.root.join(path.as_path()));
+            match &identity {
+                Identity::Unknown => false,
+                Identity::Directory(..) => self.found.values().any(|known| *known == identity),
+                Identity::Pointer(_) | Identity::Link(_) => self.found.get(path) == Some(&identity),
+            }
+        };
+        // A walk may pass by one that was there before: new ignore rules can hide it.
+        let there = |path: &&RelPath| fs::symlink_metadata(self.root.join(path.as_path())).is_ok();
+        let before = self.found.keys().filter(there).cloned();
+        let all: BTreeSet<RelPath> = now.into_iter().chain(before).collect();
+        all.into_iter().filter(|path| !is_known(path)).collect()
+    }
+}
+
+fn identity(path: &Path) -> Identity {
+    let Ok(found) = fs::symlink_metadata(path) else { return Identity::Unknown };
+    if found.is_symlink() {
+        return fs::read_link(path).map_or(Identity::Unknown, Identity::Link);
+    }
+    if found.is_dir() {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            return Identity::Directory(found.dev(), found.ino());
+        }
+    }
+    // Opening a pipe would wait for somebody to write.
+    if !found.is_file() {
+        return Identity::Unknown;
+    }
+    let read = || {
+        let mut text = Vec::new();
+        fs::File::open(path)?.take(MAX_POINTER).read_to_end(&mut text).map(|_| text)
+    };
+    read().map_or(Identity::Unknown, Identity::Pointer)
+}
+
+/// Where a `.git` file points.
+fn pointed(text: &[u8]) -> Option<&Path> {
+    let text = text.strip_prefix(b"gitdir:")?.trim_ascii();
+    path_of(text)
+}
+
+#[cfg(unix)]
+fn path_of(text: &[u8]) -> Option<&Path> {
+    use std::os::unix::ffi::OsStrExt as _;
+    Some(Path::new(OsStr::from_bytes(text)))
+}
+
+#[cfg(not(unix))]
+fn path_of(text: &[u8]) -> Option<&Path> {
+    std::str::from_utf8(text).ok().map(|text| Path::new(OsStr::new(text)))
+}
+
+fn relative(path: &Path) -> Option<RelPath> {
+    RelPath::parse(path.as_os_str().as_encoded_bytes()).ok()
+}
+
+/// Whether no directory on the way is a link: the sandbox refuses to protect what lies beyond one.
+fn is_reached_plainly(root: &Path, path: &RelPath) -> bool {
+    let mut above = path.parent();
+    while let Some(directory) = above {
+        if fs::symlink_metadata(root.join(directory.as_path())).map_or(true, |found| found.is_symlink()) {
+            return false;
+        }
+        above = directory.parent();
+    }
+    true
+}
