@@ -3,6 +3,7 @@
 
 mod args;
 mod color;
+mod cut_off;
 mod demo;
 mod doctor;
 mod edge;

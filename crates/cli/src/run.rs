@@ -19,6 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::args::RunArgs;
+use crate::cut_off::Running;
 use crate::edge::{Failure, House, now, root};
 use crate::render::Renderer;
 use crate::summary::Seen;
@@ -49,6 +50,7 @@ pub(crate) enum Progress {
 pub(crate) struct Wired {
     pub(crate) parts: Parts,
     pub(crate) settings: RunSettings,
+    pub(crate) state_dir: std::path::PathBuf,
 }
 
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, Failure> {
@@ -153,7 +155,7 @@ pub(crate) fn wire(
         clock: Arc::new(now),
         programs: Arc::new(move |name: &str| programs.has_program(name)),
     };
-    Ok(Wired { parts, settings })
+    Ok(Wired { parts, settings, state_dir: house.state_dir })
 }
 
 fn run_settings(
@@ -210,6 +212,7 @@ pub(crate) async fn drive(
     quiet: bool,
 ) -> Result<Arc<RunReport>, Failure> {
     let id = SessionId::new(now(), fastrand::u64(..));
+    let _running = Running::new(&wired.state_dir, &id)?;
     let session = start(wired.parts, wired.settings, id);
     let mut events = session.subscribe();
     session.send(task).await?;

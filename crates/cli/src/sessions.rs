@@ -8,10 +8,11 @@ use journeyman_agent::{envelope_of, message_of};
 use journeyman_protocol::{Event, FileChangeKind, Seq};
 use journeyman_sandbox::clean;
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _};
-use journeyman_workspace::UndoTarget;
+use journeyman_workspace::{UndoTarget, Workspace};
 
 use crate::args::{SessionsArgs, ShowArgs, UndoArgs};
 use crate::color;
+use crate::cut_off;
 use crate::edge::{Failure, House, root};
 use crate::render::Renderer;
 use crate::stdout::{self, say};
@@ -117,22 +118,33 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, Failure> {
     let house = House::open(environment)?;
-    let (target, place) = match &args.session {
-        None => (UndoTarget::LastRun, root(environment, args.directory.as_deref())?),
+    let (session, place) = match &args.session {
+        None => {
+            let place = root(environment, args.directory.as_deref())?;
+            let newest = house.store.sessions(Some(&place.display().to_string()), 1).await;
+            (newest.context("the session log")?.into_iter().next(), place)
+        }
         Some(word) => {
             let session = find(&house, environment, word).await?;
             let place = match &args.directory {
                 Some(_) => root(environment, args.directory.as_deref())?,
                 None => root(environment, Some(Path::new(&session.root)))?,
             };
-            (UndoTarget::Session(session.id), place)
+            (Some(session), place)
         }
     };
-    take_back(&house, &place, target)
+    let workspace = house.workspace(&place)?;
+    if let Some(session) = &session {
+        cut_off::recover(&house, &workspace, session).await?;
+    }
+    let target = match (&args.session, session) {
+        (Some(_), Some(session)) => UndoTarget::Session(session.id),
+        _ => UndoTarget::LastRun,
+    };
+    take_back(&workspace, target)
 }
 
-fn take_back(house: &House, place: &Path, target: UndoTarget) -> Result<u8, Failure> {
-    let workspace = house.workspace(place)?;
+fn take_back(workspace: &Workspace, target: UndoTarget) -> Result<u8, Failure> {
     let report = workspace.undo(target).context("undo")?;
     let paint = color::stdout();
     for change in &report.restored {

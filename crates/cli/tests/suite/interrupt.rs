@@ -129,9 +129,12 @@ fn a_run_that_is_killed_leaves_no_process_and_a_session_that_can_be_undone() {
     let house = House::with_greeter();
     let before = house.tree();
     let write = call("write_file", json!({"path": "new.txt", "content": "new\n"}));
-    let server = Server::chat([write, call("run_command", json!({ "command": sleep })), say("Done.")]);
+    // What the command had changed by then is taken back too.
+    let command = format!("echo gone > greet.sh; echo more > more.txt; {sleep}");
+    let server = Server::chat([write, call("run_command", json!({ "command": command })), say("Done.")]);
     let running = server.run(&house, &["make a file and wait"]).start();
     wait_until("the command runs", || is_running(&sleep));
+    house.jm(&["undo"]).run().expect(2).says(&["is still running"]);
     running.signal(Signal::KILL);
     running.gone();
     wait_until("the command is gone", || !is_running(&sleep));
@@ -139,7 +142,8 @@ fn a_run_that_is_killed_leaves_no_process_and_a_session_that_can_be_undone() {
     let shown = house.jm(&["show"]).run().expect(0);
     shown.prints(&["make a file and wait", "the session has no end"]);
     house.jm(&["sessions"]).run().expect(0).prints(&["unfinished"]);
-    house.jm(&["undo"]).run().expect(0).prints(&["removed new.txt"]);
+    let undone = house.jm(&["undo"]).run().expect(0);
+    undone.prints(&["removed new.txt", "removed more.txt", "restored greet.sh"]);
     assert_eq!(house.tree(), before);
     // And the next run is none the worse.
     let server = Server::chat([say("Hello.")]);
