@@ -43,6 +43,7 @@ pub(crate) fn filtered(
                     Ok(now) => now.map(|(state, _)| state),
                     // A directory or a pipe has taken its place: the file is gone.
                     Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => None,
+                    Err(WorkspaceError::Denied { .. }) => unread(inputs.door, &difference.path),
                     Err(other) => return Err(other),
                 };
                 match now {
@@ -57,6 +58,12 @@ pub(crate) fn filtered(
         }
     }
     Ok(kept)
+}
+
+/// What is known of a file that can't be read.
+fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
+    let seen = door.look(path).ok().flatten().filter(crate::door::Seen::is_file)?;
+    Some(FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: None })
 }
 
 fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceError> {

@@ -168,18 +168,40 @@ impl Door {
         self.directory(path.parent().as_ref())
     }
 
-    /// What is at the canonical `path`, links not followed; `None` if nothing is.
+    /// What is at the canonical `path`, links not followed; `None` if nothing is, also because a link stands where
+    /// a directory was.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Seen>, Errno> {
         let dir = match self.parent(path) {
             Ok(dir) => dir,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             Err(errno) => return Err(errno),
         };
         match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Seen::of(&stat))),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(errno),
         }
+    }
+
+    /// The outermost thing above the canonical `path` that isn't a directory, if there is one.
+    pub(crate) fn obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, Seen)>, Errno> {
+        if self.parent(path).is_ok() {
+            return Ok(None);
+        }
+        let mut above = Vec::new();
+        let mut next = path.parent();
+        while let Some(dir) = next {
+            next = dir.parent();
+            above.push(dir);
+        }
+        for dir in above.into_iter().rev() {
+            match self.look(&dir)? {
+                Some(seen) if seen.is_dir() => {}
+                Some(seen) => return Ok(Some((dir, seen))),
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
     }
 
     /// What the root itself is.

@@ -167,6 +167,14 @@ pub enum WorkspaceError {
         /// The file.
         path: RelPath,
     },
+    /// A command took away the permission to look into a directory, and it can't be given back.
+    #[error(
+        "a command made the directory «{path}» unreadable; what it did in there is unknown and can't be undone. Give its permissions back with chmod"
+    )]
+    MadeUnreadable {
+        /// The directory.
+        path: RelPath,
+    },
     /// Any other failure of the file system in the tree.
     #[error("can't {action} «{path}»: {source}")]
     Io {

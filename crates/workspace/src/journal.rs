@@ -5,6 +5,7 @@
 //! `done` or `void` closes it. Whoever takes the lock first closes what a crash left open, so that at most the
 //! last change of the file is ever unfinished.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -32,6 +33,8 @@ pub(crate) enum Cause {
     Edit,
     /// A command, found by comparing the tree.
     Command,
+    /// Found by comparing the tree after checks, while a person may have been working.
+    Check,
     /// Taking other changes back.
     Undo,
 }
@@ -272,6 +275,25 @@ impl Journal {
         }
         let from = if now.ino == end.ino && now.len > end.len { end.len } else { 0 };
         Ok(self.read_from(from)?.0)
+    }
+
+    /// The siblings of all changes that weren't closed when the journal ended at `end`.
+    pub(crate) fn siblings_open_since(&self, end: End) -> Result<HashSet<Vec<u8>>, WorkspaceError> {
+        let closed = |line: &Line| match line {
+            Line::Done(id) | Line::Void(id) => Some(*id),
+            _ => None,
+        };
+        let lines = self.lines()?;
+        let mut over: HashSet<ChangeId> = lines.iter().filter_map(closed).collect();
+        for line in self.lines_since(end)? {
+            over.remove(&ChangeId(line.id()));
+        }
+        let open = lines.into_iter().filter_map(|line| match line {
+            Line::Change(record) if !over.contains(&record.id) => Some(record.files),
+            _ => None,
+        });
+        let siblings = open.flatten().filter_map(|file| file.sibling);
+        Ok(siblings.map(|path| path.as_bytes().to_vec()).collect())
     }
 
     /// The lines of changes and checkpoints that came after this id.

@@ -45,6 +45,7 @@
 
 mod apply;
 mod change;
+mod command;
 mod compare;
 mod content;
 mod diff;
@@ -56,8 +57,8 @@ mod listing;
 mod lock;
 mod manifest;
 mod recovery;
-mod repository;
 mod rename;
+mod repository;
 mod rules;
 mod snapshot;
 mod transaction;

@@ -30,6 +30,13 @@ pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
 pub(crate) const MAX_LINKS: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor useful.
 pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// A glob may have so many bytes. The matcher turns each into an expression that it takes apart by recursion, so
+/// that what it may hold is bounded before it sees it; a path name's usual bound is 255.
+pub const GLOB_BYTES: usize = 1_000;
+/// And so many `{`, each of which nests or multiplies what follows.
+pub const GLOB_BRACES: usize = 32;
+/// And so many `*`, each of which multiplies the states of the matcher.
+pub const GLOB_STARS: usize = 64;
 /// A checkpoint's label is cut to this many bytes.
 pub const LABEL_BYTES: usize = 200;
 

@@ -1,12 +1,18 @@
 //! The files of the tree, by name.
 
+use std::collections::HashSet;
+
 use globset::{GlobBuilder, GlobMatcher};
 use journeyman_protocol::RelPath;
 
 use crate::WorkspaceError;
 use crate::door::{Door, Last};
+use crate::limits::{GLOB_BRACES, GLOB_BYTES, GLOB_STARS};
 use crate::rules::{RuleCache, last_component};
 use crate::walk::{Plan, walk};
+
+/// Of a glob that is refused for its length, an error shows so many bytes.
+const GLOB_SHOWN: usize = 60;
 
 /// Which files to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +49,7 @@ pub(crate) fn list(
     door: &Door,
     rules: &RuleCache,
     max_files: usize,
+    siblings: &(dyn Fn() -> HashSet<Vec<u8>> + Sync),
     options: &ListOptions,
 ) -> Result<Listing, WorkspaceError> {
     let glob = options.glob.as_deref().map(Pattern::new).transpose()?;
@@ -51,7 +58,7 @@ pub(crate) fn list(
         None => Vec::new(),
     };
     let include_ignored = options.include_ignored;
-    let plan = Plan { door, rules, under, include_ignored, stat: false, max_files };
+    let plan = Plan { door, rules, under, include_ignored, stat: false, max_files, known: &[], siblings };
     let walked = walk(&plan).map_err(|errno| match &options.under {
         Some(path) => door.fail("list", path, errno),
         None => WorkspaceError::Root { path: door.path().to_owned(), source: errno.into() },
@@ -81,6 +88,7 @@ struct Pattern {
 
 impl Pattern {
     fn new(pattern: &str) -> Result<Self, WorkspaceError> {
+        check(pattern)?;
         let bare = pattern.strip_prefix("./").unwrap_or(pattern);
         let glob = GlobBuilder::new(bare.strip_prefix('/').unwrap_or(bare)).literal_separator(true).build();
         let glob = glob.map_err(|error| WorkspaceError::Glob {
@@ -95,6 +103,26 @@ impl Pattern {
         let subject = if self.name_only { last_component(path) } else { path };
         self.matcher.is_match(std::path::Path::new(std::ffi::OsStr::from_bytes(subject)))
     }
+}
+
+/// Refuses what the matcher isn't to be asked: it would take the stack, or panic.
+fn check(pattern: &str) -> Result<(), WorkspaceError> {
+    let count = |wanted: u8| pattern.bytes().filter(|byte| *byte == wanted).count();
+    let table = [
+        (pattern.len(), GLOB_BYTES, "bytes"),
+        (count(b'{'), GLOB_BRACES, "«{»"),
+        (count(b'*'), GLOB_STARS, "«*»"),
+    ];
+    for (given, limit, what) in table {
+        if given > limit {
+            let shown = pattern.get(..pattern.floor_char_boundary(GLOB_SHOWN)).unwrap_or_default();
+            let pattern =
+                if shown.len() < pattern.len() { format!("{shown}…") } else { pattern.to_owned() };
+            let reason = format!("it has {given} {what}; at most {limit} are taken");
+            return Err(WorkspaceError::Glob { pattern, reason });
+        }
+    }
+    Ok(())
 }
 
 /// What a path is.

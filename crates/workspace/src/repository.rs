@@ -17,7 +17,7 @@ use crate::limits::MAX_DEPTH;
 use crate::lock::{make_private_dir, state_error};
 use crate::rules::is_git;
 use crate::transaction::write_all;
-use crate::walk::{Plan, walk};
+use crate::walk::{Plan, no_siblings, walk};
 use crate::{Workspace, WorkspaceError};
 
 /// How much is copied at once between file systems.
@@ -45,6 +45,8 @@ impl Workspace {
             include_ignored: false,
             stat: false,
             max_files,
+            known: &[],
+            siblings: &no_siblings,
         };
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
         let walked = walk(&plan).map_err(root)?;
@@ -166,7 +168,13 @@ fn open_dir(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 /// Copies files, links and directories; pipes, sockets and devices have nothing to keep.
-fn copy(from: BorrowedFd<'_>, name: &[u8], to: BorrowedFd<'_>, new: &[u8], depth: usize) -> Result<(), Errno> {
+fn copy(
+    from: BorrowedFd<'_>,
+    name: &[u8],
+    to: BorrowedFd<'_>,
+    new: &[u8],
+    depth: usize,
+) -> Result<(), Errno> {
     if depth > MAX_DEPTH {
         return Err(Errno::NAMETOOLONG);
     }

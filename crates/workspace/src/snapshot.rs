@@ -23,6 +23,8 @@ use crate::{NotAFile, WorkspaceError};
 const HELP_FROM: usize = 48;
 /// File times come from a clock that ticks at least 100 times a second on every kernel we run on; twice that.
 const TICK_NS: i64 = 20_000_000;
+/// So often a file is looked at that changes between looking and opening.
+const LOOKS: usize = 8;
 /// Some file systems keep whole or even seconds only.
 const COARSE_TICK_NS: i64 = 2_000_000_000;
 
@@ -460,27 +462,33 @@ pub(crate) fn directories_only_in(there: &Tree, not_there: &Tree) -> Vec<WalkedD
     only
 }
 
-/// What is at the canonical `path` right now, with its content hashed; `None` when nothing is.
+/// What is at the canonical `path` right now, with its content hashed; `None` when nothing is, also because a link
+/// stands where a directory was.
 ///
 /// # Errors
-/// [`WorkspaceError::NotAFile`] for a directory and everything else without content.
+/// [`WorkspaceError::NotAFile`] for a directory and everything else without content;
+/// [`WorkspaceError::Raced`] when it is another thing at each look.
 pub(crate) fn observe(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, WorkspaceError> {
-    let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
-    let Some(seen) = look else { return Ok(None) };
-    if seen.is_link() {
-        let target = match door.read_link(path) {
-            Ok(target) => target,
-            Err(_) => return Err(WorkspaceError::Raced { path: path.clone() }),
+    for _ in 0..LOOKS {
+        let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
+        let Some(seen) = look else { return Ok(None) };
+        if seen.is_link() {
+            let Ok(target) = door.read_link(path) else { continue };
+            let (size, hash) = (target.len() as u64, Some(ContentHash::of(&target)));
+            return Ok(Some((FileState { kind: Kind::Link, mode: seen.permissions(), size, hash }, seen)));
+        }
+        let (file, seen) = match door.read_file(path, Links::Refuse) {
+            // Gone, or a link by now: the next look tells.
+            Err(WorkspaceError::NotFound { .. } | WorkspaceError::Raced { .. }) => continue,
+            other => other?,
         };
-        let (size, hash) = (target.len() as u64, Some(ContentHash::of(&target)));
-        return Ok(Some((FileState { kind: Kind::Link, mode: seen.permissions(), size, hash }, seen)));
+        let hash = hash_pieces(&file).map_err(|source| WorkspaceError::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+        })?;
+        let (kind, mode) = (Kind::File, seen.permissions());
+        return Ok(Some((FileState { kind, mode, size: seen.size, hash: Some(hash) }, seen)));
     }
-    let (file, seen) = door.read_file(path, Links::Refuse)?;
-    let hash = hash_pieces(&file).map_err(|source| WorkspaceError::Io {
-        action: "read",
-        path: path.clone(),
-        source,
-    })?;
-    let state = FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: Some(hash) };
-    Ok(Some((state, seen)))
+    Err(WorkspaceError::Raced { path: path.clone() })
 }

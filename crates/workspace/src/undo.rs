@@ -104,29 +104,56 @@ pub(crate) fn plan(
         }
     }
     let mut operations = Vec::new();
-    let mut conflicts = Vec::new();
+    let mut conflicts = BTreeMap::new();
+    let mut obstructed = Vec::new();
     for (path, steps) in files {
         let mut way = way_back(door, path, &steps)?;
+        if way.current.is_none()
+            && let Some((at, seen)) = obstacle(door, path)?
+        {
+            obstructed.push((path, at, seen.is_link()));
+        }
         match operation(vault, path, &way)? {
             Some(Ok(operation)) => operations.push(operation),
             Some(Err(reason)) => way.conflict = Some(reason),
             None => {}
         }
         if let Some(reason) = way.conflict {
-            conflicts.push((path.clone(), reason));
+            conflicts.insert(path.clone(), reason);
         }
     }
+    let removed = removed_by(&operations);
+    let mut blocked = HashSet::new();
+    for (path, _, is_link) in obstructed.into_iter().filter(|(_, at, _)| !removed.contains(at)) {
+        if is_link {
+            conflicts.insert(path.clone(), "a link stands in its way; kept".to_owned());
+        } else if operations.iter().any(|operation| operation.path == *path) {
+            conflicts.insert(path.clone(), "a file stands in its way; kept".to_owned());
+        }
+        blocked.insert(path);
+    }
+    operations.retain(|operation| !blocked.contains(&operation.path));
     let (make, remove) = directories(door, &records, &operations)?;
     let intent = Intent {
         session,
         call: None,
         cause: Cause::Undo,
         undoes: records.iter().map(|record| record.id).collect(),
-        left: conflicts.iter().map(|(path, _)| path.clone()).collect(),
+        left: conflicts.keys().cloned().collect(),
         make,
         remove,
     };
-    Ok(UndoPlan { intent, operations, conflicts })
+    Ok(UndoPlan { intent, operations, conflicts: conflicts.into_iter().collect() })
+}
+
+/// What stands above the file and isn't a directory.
+fn obstacle(door: &Door, path: &RelPath) -> Result<Option<(RelPath, Seen)>, WorkspaceError> {
+    door.obstacle(path).map_err(|errno| door.fail("look at", path, errno))
+}
+
+fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
+    let gone = operations.iter().filter(|operation| operation.after.is_none());
+    gone.map(|operation| operation.path.clone()).collect()
 }
 
 fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord]) -> Result<Way, WorkspaceError> {
@@ -138,6 +165,10 @@ fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord]) -> Result<Way, W
         }
         Err(WorkspaceError::NotAFile { kind, .. }) => {
             let conflict = Some(format!("it is {kind} now; kept as it is"));
+            return Ok(Way { current: None, target: None, conflict });
+        }
+        Err(WorkspaceError::Denied { .. }) => {
+            let conflict = Some("it can't be read; kept as it is".to_owned());
             return Ok(Way { current: None, target: None, conflict });
         }
         Err(other) => return Err(other),
@@ -229,12 +260,15 @@ fn directories(
             make.insert(dir.path.clone(), dir.clone());
         }
     }
+    let cleared = removed_by(operations);
     let mut missing = Vec::new();
     for (path, dir) in make {
         let there = door.look(&path).map_err(|errno| door.fail("look at", &path, errno))?;
-        let makes_room =
-            operations.iter().any(|operation| operation.path == path && operation.after.is_none());
-        if there.is_none() || makes_room {
+        let in_the_way = match there {
+            Some(_) => Some(path.clone()),
+            None => obstacle(door, &path)?.map(|(at, _)| at),
+        };
+        if in_the_way.is_none_or(|at| cleared.contains(&at)) {
             missing.push(dir);
         }
     }

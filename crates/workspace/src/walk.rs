@@ -6,6 +6,7 @@
 //! The `ignore` crate's own walker does one path resolution an entry and knows nothing of descriptors; this one
 //! uses its rules and reads directories itself, which is contained by construction and several times as fast.
 
+use std::collections::HashSet;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,6 +38,16 @@ pub(crate) struct Plan<'a> {
     /// Whether to `stat` each file.
     pub(crate) stat: bool,
     pub(crate) max_files: usize,
+    /// Directories that were looked into before: a `CACHEDIR.TAG` that appears in one of them hides nothing.
+    pub(crate) known: &'a [&'a [WalkedDir]],
+    /// The short-lived siblings of transactions that were open during the walk. Asked after it, if a name looks
+    /// like one: whatever else has such a name is a file like any other.
+    pub(crate) siblings: &'a (dyn Fn() -> HashSet<Vec<u8>> + Sync),
+}
+
+/// For a walk that isn't about files.
+pub(crate) fn no_siblings() -> HashSet<Vec<u8>> {
+    HashSet::new()
 }
 
 /// A file or link, with what `stat` says if that was asked for.
@@ -153,7 +164,13 @@ pub(crate) fn walk(plan: &Plan<'_>) -> Result<Walked, Errno> {
         }
     });
     let overflow = walk.overflow.load(Ordering::Relaxed);
-    Ok(Walked { overflow, ..flatten(found, walk.next_index.load(Ordering::Relaxed), plan) })
+    let mut walked = Walked { overflow, ..flatten(found, walk.next_index.load(Ordering::Relaxed), plan) };
+    let looks_like_one = |file: &WalkedFile| is_sibling(rules::last_component(&file.path));
+    if walked.files.iter().any(looks_like_one) {
+        let siblings = (plan.siblings)();
+        walked.files.retain(|file| !siblings.contains(&file.path));
+    }
+    Ok(walked)
 }
 
 /// Collects the rules of the directories above the one where the walk begins.
@@ -218,7 +235,8 @@ impl Walk<'_> {
         let Ok(names) = entries(dir.as_fd()) else { return Content::Unreadable };
         let mut layers = task.layers.clone();
         if !self.plan.include_ignored {
-            if names.tagged && task.depth > 0 && rules::is_tagged_cache(dir.as_fd()) {
+            let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
+            if names.tagged && task.depth > 0 && !known() && rules::is_tagged_cache(dir.as_fd()) {
                 return Content::Gone;
             }
             let rule_files: Vec<&[u8]> = [b".gitignore".as_slice(), b".ignore"]
@@ -236,12 +254,14 @@ impl Walk<'_> {
             0
         };
         let repositories = names.repositories;
-        let mut items = self.select(task, dir.as_fd(), names.all, layers.as_ref(), below);
+        let items = self.select(task, dir.as_fd(), names.all, layers.as_ref(), below);
+        let Ok(mut items) = items else { return Content::Unreadable };
         items.sort_unstable_by(|a, b| a.order().cmp(b.order()));
         Content::Items { items, permissions, repositories }
     }
 
-    /// Keeps what isn't ignored, and makes tasks of the directories among it.
+    /// Keeps what isn't ignored, and makes tasks of the directories among it. Fails where names can be read and
+    /// nothing else.
     fn select(
         &self,
         task: &Task,
@@ -249,7 +269,7 @@ impl Walk<'_> {
         names: Vec<(Vec<u8>, FileType)>,
         layers: Option<&Arc<Layer>>,
         below: &mut Vec<Task>,
-    ) -> Vec<Item> {
+    ) -> Result<Vec<Item>, Errno> {
         let mut items = Vec::with_capacity(names.len());
         let mut path = task.path.clone();
         if !path.is_empty() {
@@ -266,6 +286,10 @@ impl Walk<'_> {
                 }
                 match statat(dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => seen = Some(Seen::of(&stat)),
+                    Err(Errno::ACCESS) => {
+                        below.clear();
+                        return Err(Errno::ACCESS);
+                    }
                     Err(_) => continue,
                 }
             }
@@ -298,7 +322,7 @@ impl Walk<'_> {
                 _ => {}
             }
         }
-        items
+        Ok(items)
     }
 
     fn skips(
@@ -337,7 +361,7 @@ impl Names {
             self.repositories.push(name.to_vec());
             return;
         }
-        if matches!(name, b"." | b"..") || is_sibling(name) {
+        if matches!(name, b"." | b"..") {
             return;
         }
         self.gitignore |= name == b".gitignore";

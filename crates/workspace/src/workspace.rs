@@ -4,19 +4,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
+use journeyman_protocol::{FileChange, RelPath, SessionId};
 
-use crate::compare::{dir_records, filtered, without_others};
+use crate::compare::filtered;
 use crate::diff::{Side, file_diff};
 use crate::door::{Door, Last, Links, Seen, read_up_to};
-use crate::journal::{Cause, CheckpointRecord, End, FileRecord, Journal, Line, Record, Sync};
+use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Sync};
 use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, Options};
 use crate::lock::{Lock, make_private_dir};
 use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
 use crate::rules::RuleCache;
-use crate::snapshot::{
-    Capture, Difference, FileState, Keep, Kind, Tree, TreeSnapshot, differences, directories_only_in, kind_of,
-};
+use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
 use crate::transaction::{Hands, Intent, io_error};
 use crate::undo::History;
 use crate::vault::Vault;
@@ -26,11 +24,9 @@ use crate::{
     UndoReport, UndoTarget, WorkspaceError,
 };
 
-/// From so many files read on, the stat cache is saved before a command: reading them again would cost more.
-const SAVE_FROM: usize = 64;
-
 /// From where on changes in the journal aren't the command's.
-enum Since {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Since {
     End(End),
     Checkpoint(CheckpointId),
 }
@@ -44,8 +40,8 @@ struct Newest {
 }
 
 /// What writing needs.
-struct Writer {
-    journal: Journal,
+pub(crate) struct Writer {
+    pub(crate) journal: Journal,
     lock: Option<Lock>,
     last_checkpoint: Option<LastCheckpoint>,
 }
@@ -69,8 +65,8 @@ pub struct Workspace {
     /// What at the root was named `.git` when the workspace was opened.
     pub(crate) own_repositories: Vec<Vec<u8>>,
     newest: Mutex<Newest>,
-    writer: Mutex<Writer>,
-    vault: Vault,
+    pub(crate) writer: Mutex<Writer>,
+    pub(crate) vault: Vault,
 }
 
 impl fmt::Debug for Workspace {
@@ -80,7 +76,7 @@ impl fmt::Debug for Workspace {
 }
 
 /// What the locks guard is replaced whole, so that it is valid after a panic too.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -171,7 +167,9 @@ impl Workspace {
     // By value, so that a caller can say `ListOptions { glob, ..ListOptions::default() }` in the call.
     #[allow(clippy::needless_pass_by_value)]
     pub fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
-        crate::listing::list(&self.door, &self.rules, self.limits().max_files, &options)
+        let end = self.journal().end();
+        let siblings = || self.open_siblings(end);
+        crate::listing::list(&self.door, &self.rules, self.limits().max_files, &siblings, &options)
     }
 
     /// What is known of a path without reading it; `None` when there is nothing.
@@ -251,7 +249,7 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
-        let tree = self.snapshot(Keep::Contents)?;
+        let tree = self.snapshot(Keep::Contents, None)?;
         {
             let writer = lock(&self.writer);
             if let Some(last) = &writer.last_checkpoint
@@ -276,53 +274,6 @@ impl Workspace {
             writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
             Ok(id)
         })
-    }
-
-    /// Looks at the tree before a command runs. What the command may change is kept, so that it can be undone;
-    /// [`TreeSnapshot::not_undoable`] names the exceptions.
-    ///
-    /// # Errors
-    /// As [`Workspace::checkpoint`], but it takes no lock.
-    pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
-        let tree = self.snapshot(Keep::Contents)?;
-        self.save_cache(SAVE_FROM)?;
-        let journal_end = lock(&self.writer).journal.end();
-        Ok(TreeSnapshot { tree, journal_end })
-    }
-
-    /// Looks at the tree after a command, journals what differs as one change, and gives it, sorted.
-    ///
-    /// Files are compared by signature and then by content; a new modification time alone is no change. Mode
-    /// changes count. Directories come and go with the change but aren't reported. What other processes journaled
-    /// meanwhile isn't taken for the command's doing; what a person changed by hand in that time is.
-    /// A command that changes ignore rules neither adds nor deletes the files that they concern.
-    ///
-    /// # Errors
-    /// As [`Workspace::checkpoint`].
-    pub fn command_end(
-        &self,
-        before: TreeSnapshot,
-        session: &SessionId,
-        call: Option<&CallId>,
-    ) -> Result<Vec<FileChange>, WorkspaceError> {
-        let after = self.snapshot(Keep::Contents)?;
-        self.journal_difference(&before.tree, &after, Since::End(before.journal_end), session, call)
-    }
-
-    /// Journals everything that differs from a checkpoint, and isn't journaled yet, as one change of the session:
-    /// what a command did that a crash cut off, so that an undo takes it back.
-    ///
-    /// # Errors
-    /// As [`Workspace::changes_since`] and [`Workspace::command_end`].
-    pub fn journal_since(
-        &self,
-        checkpoint: &CheckpointId,
-        session: &SessionId,
-        call: Option<&CallId>,
-    ) -> Result<Vec<FileChange>, WorkspaceError> {
-        let before = self.checkpoint_tree(checkpoint)?;
-        let after = self.snapshot(Keep::Contents)?;
-        self.journal_difference(&before, &after, Since::Checkpoint(*checkpoint), session, call)
     }
 
     /// What differs from a checkpoint, sorted, whoever changed it.
@@ -390,7 +341,7 @@ impl Workspace {
     }
 
     /// Runs `work` with the project's lock, after closing what a crash left open.
-    fn writing<T>(
+    pub(crate) fn writing<T>(
         &self,
         work: impl FnOnce(&mut Writer, &Hands<'_>) -> Result<T, WorkspaceError>,
     ) -> Result<T, WorkspaceError> {
@@ -434,8 +385,13 @@ impl Workspace {
         Ok(())
     }
 
-    fn snapshot(&self, keep: Keep) -> Result<Arc<Tree>, WorkspaceError> {
+    /// Looks at the tree; what is in the directories of `before` is looked at whatever tags they carry now.
+    pub(crate) fn snapshot(&self, keep: Keep, before: Option<&Tree>) -> Result<Arc<Tree>, WorkspaceError> {
         let mut newest = lock(&self.newest);
+        // What this process has looked into stays in sight from one command to the next.
+        let known = [before, newest.tree.as_deref()].map(|tree| tree.map_or(&[][..], |tree| &tree.dirs));
+        let end = self.journal().end();
+        let siblings = || self.open_siblings(end);
         let last = match &newest.tree {
             Some(tree) => tree.clone(),
             None => Arc::new(read_cache(&self.cache_path(), &self.vault).unwrap_or_default()),
@@ -449,6 +405,8 @@ impl Workspace {
             include_ignored: false,
             stat: true,
             max_files,
+            known: &known,
+            siblings: &siblings,
         };
         let walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
@@ -468,7 +426,7 @@ impl Workspace {
 
     /// Saves the stat cache if at least so many files were read since it was. It need not survive a power
     /// failure: it is checked when it is read.
-    fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
+    pub(crate) fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
         let mut newest = lock(&self.newest);
         let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
@@ -481,63 +439,11 @@ impl Workspace {
         Ok(())
     }
 
-    fn journal_difference(
-        &self,
-        before: &Tree,
-        after: &Arc<Tree>,
-        since: Since,
-        session: &SessionId,
-        call: Option<&CallId>,
-    ) -> Result<Vec<FileChange>, WorkspaceError> {
-        if before.is_same(after) {
-            return Ok(Vec::new());
-        }
-        let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
-        let found = filtered(self.inputs(), before, differences(before, after))?;
-        if found.is_empty() && made.is_empty() && removed.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.vault.sync()?;
-        self.writing(|writer, _| {
-            let lines = match since {
-                Since::End(end) => writer.journal.lines_since(end)?,
-                Since::Checkpoint(checkpoint) => writer.journal.lines_after(checkpoint.0)?,
-            };
-            let found = without_others(found, lines);
-            let made = dir_records(&self.door, &made, true);
-            let removed = dir_records(&self.door, &removed, false);
-            if found.is_empty() && made.is_empty() && removed.is_empty() {
-                return Ok(Vec::new());
-            }
-            let id = ChangeId(writer.journal.next_id());
-            let files = found.iter().map(|difference| FileRecord {
-                path: difference.path.clone(),
-                before: difference.before,
-                after: difference.after,
-                sibling: None,
-            });
-            let record = Record {
-                id,
-                session: session.clone(),
-                call: call.cloned(),
-                cause: Cause::Command,
-                files: files.collect(),
-                made,
-                removed,
-                cleared: Vec::new(),
-                undoes: Vec::new(),
-                left: Vec::new(),
-            };
-            writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
-            Ok(found.iter().map(Difference::file_change).collect())
-        })
-    }
-
-    fn inputs(&self) -> crate::compare::Inputs<'_> {
+    pub(crate) fn inputs(&self) -> crate::compare::Inputs<'_> {
         crate::compare::Inputs { door: &self.door, vault: &self.vault, rules: &self.rules }
     }
 
-    fn checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {
+    pub(crate) fn checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {
         let writer = lock(&self.writer);
         if let Some(last) = writer.last_checkpoint.as_ref().filter(|last| last.record.id == *id) {
             return Ok(last.tree.clone());
@@ -554,7 +460,7 @@ impl Workspace {
 
     fn differences_since(&self, checkpoint: &CheckpointId) -> Result<Vec<Difference>, WorkspaceError> {
         let before = self.checkpoint_tree(checkpoint)?;
-        let after = self.snapshot(Keep::Hashes)?;
+        let after = self.snapshot(Keep::Hashes, Some(&before))?;
         filtered(self.inputs(), &before, differences(&before, &after))
     }
 

@@ -263,3 +263,31 @@ fn a_racing_writer_loses_nothing() {
         fs::read_dir(project.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| name == "file" || name == "theirs"), "{left:?}");
 }
+
+#[test]
+fn globs_that_would_take_the_stack_are_refused_with_the_limit_named() {
+    let project = Project::with(&[("a", "1")]);
+    let workspace = project.open();
+    let listed = |glob: String| workspace.list(ListOptions { glob: Some(glob), ..ListOptions::default() });
+    let table = [
+        ("{".repeat(400_000) + "a" + &"}".repeat(400_000), "1000"),
+        ("{".repeat(4_000) + "a" + &"}".repeat(4_000), "1000"),
+        ("{".repeat(33) + "a" + &"}".repeat(33), "32"),
+        ("*a".repeat(65), "64"),
+        ("\u{fc}".repeat(501), "1000"),
+    ];
+    for (glob, limit) in table {
+        let error = listed(glob.clone()).unwrap_err();
+        assert!(matches!(error, WorkspaceError::Glob { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("at most {limit}")), "{error}");
+        assert!(error.to_string().len() < 400, "{error}");
+    }
+    // What is just within the limits is answered, one way or the other.
+    for glob in ["{".repeat(32) + "a" + &"}".repeat(32), "*".repeat(64), "[".repeat(1_000), "?".repeat(1_000)]
+    {
+        match listed(glob.clone()) {
+            Ok(listing) => assert!(listing.paths.len() <= 1, "{glob}"),
+            Err(error) => assert!(matches!(error, WorkspaceError::Glob { .. }), "{error}"),
+        }
+    }
+}

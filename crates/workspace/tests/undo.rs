@@ -368,3 +368,52 @@ fn a_large_tree_is_kept_in_packs_and_comes_back_from_them() {
     assert_eq!(project.tree(), before);
     assert_eq!(project.open().changes_since(&checkpoint).unwrap(), vec![]);
 }
+
+#[test]
+fn a_directory_that_a_command_replaced_by_a_link_comes_back() {
+    let project = Project::with(&[("d/x", "1"), ("d/sub/y", "1"), ("z", "1")]);
+    let before = project.tree();
+    let workspace = project.open();
+    apply(&workspace, vec![write("d/x", "2"), write("d/new", "n")]).unwrap();
+    let changed = command(&workspace, 1, || {
+        fs::rename(project.root().join("d"), project.root().join("d2")).unwrap();
+        symlink("d2", project.root().join("d")).unwrap();
+    });
+    assert_eq!(changed, "+d -d/new -d/sub/y -d/x +d2/new +d2/sub/y +d2/x");
+    apply(&workspace, vec![write("d/x", "3"), write("z", "2")]).unwrap();
+    let report = undo(&workspace);
+    assert_eq!(report.conflicts, vec![]);
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
+fn what_lies_behind_a_link_that_the_user_made_is_kept_and_the_rest_goes_back() {
+    let project = Project::with(&[("d/x", "1"), ("f/x", "1"), ("z", "1")]);
+    let workspace = project.open();
+    apply(&workspace, vec![write("d/x", "2"), write("d/new", "n"), write("z", "2")]).unwrap();
+    command(&workspace, 1, || {
+        fs::remove_dir_all(project.root().join("f")).unwrap();
+        fs::create_dir_all(project.root().join("d/sub")).unwrap();
+        fs::remove_dir(project.root().join("d/sub")).unwrap();
+    });
+    fs::rename(project.root().join("d"), project.root().join("d2")).unwrap();
+    symlink("d2", project.root().join("d")).unwrap();
+    project.write("f", "the user's");
+    let report = undo(&workspace);
+    assert_eq!(shown(&report.restored), "~z");
+    let reasons: Vec<String> = report.conflicts.iter().map(|(path, why)| format!("{path}: {why}")).collect();
+    let expected = [
+        "d/new: a link stands in its way; kept",
+        "d/x: a link stands in its way; kept",
+        "f/x: a file stands in its way; kept",
+    ];
+    assert_eq!(reasons, expected);
+    assert_eq!((project.text("d2/x"), project.text("d2/new")), ("2".into(), "n".into()));
+    // With the link gone, the rest can be had.
+    fs::remove_file(project.root().join("d")).unwrap();
+    fs::rename(project.root().join("d2"), project.root().join("d")).unwrap();
+    fs::remove_file(project.root().join("f")).unwrap();
+    let report = undo(&workspace);
+    assert_eq!(shown(&report.restored), "-d/new ~d/x +f/x");
+    assert_eq!(report.conflicts, vec![]);
+}

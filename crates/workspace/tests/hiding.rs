@@ -1,0 +1,149 @@
+//! A command can't hide what it did: not by permissions, not by a tag, not by a name.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use journeyman_workspace::{ListOptions, UndoTarget, Workspace, WorkspaceError};
+use support::{Project, apply, mode, session, set_mode, shown, write};
+
+const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
+/// An id that belongs to nobody of importance on any system.
+const NOBODY: u32 = 65_534;
+
+fn command(workspace: &Workspace, work: impl FnOnce()) -> Result<String, WorkspaceError> {
+    let before = workspace.command_begin().unwrap();
+    work();
+    Ok(shown(&workspace.command_end(before, &session(1), None)?))
+}
+
+/// Whether permissions mean anything to this process. To root they don't: then the test is run once more as
+/// somebody else, and that is its result.
+fn is_ordinary_user(test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    set_mode(dir.path(), 0o777);
+    let copy = dir.path().join("test");
+    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    set_mode(&copy, 0o755);
+    let ran = Command::new(&copy)
+        .args(["--exact", test, "--nocapture"])
+        .env("TMPDIR", dir.path())
+        .current_dir(dir.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output();
+    match ran {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
+        }
+        Err(error) => support::skipped(&format!("can't run as an ordinary user: {error}")),
+    }
+    false
+}
+
+#[test]
+fn a_directory_that_a_command_made_unreadable_is_opened_again() {
+    if !is_ordinary_user("a_directory_that_a_command_made_unreadable_is_opened_again") {
+        return;
+    }
+    let project = Project::with(&[("src/a", "1"), ("src/deep/b", "1"), ("named/c", "1"), ("z", "1")]);
+    let before = project.tree();
+    let workspace = project.open();
+    let root = project.root();
+    let changed = command(&workspace, || {
+        project.write("src/a", "evil");
+        project.write("src/deep/b", "evil");
+        project.write("src/deep/new", "evil");
+        project.write("named/c", "evil");
+        project.write("made/deep/x", "evil");
+        for (path, mode) in
+            [("src/deep", 0o000), ("src", 0o000), ("named", 0o444), ("made/deep", 0), ("made", 0o300)]
+        {
+            set_mode(&root.join(path), mode);
+        }
+    });
+    assert_eq!(changed.unwrap(), "+made/deep/x ~named/c ~src/a ~src/deep/b +src/deep/new");
+    assert_eq!((mode(&root.join("src")), mode(&root.join("src/deep"))), (0o755, 0o755));
+    assert_eq!(workspace.undo(UndoTarget::LastRun).unwrap().conflicts, vec![]);
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
+fn what_the_user_keeps_unreadable_stays_so() {
+    if !is_ordinary_user("what_the_user_keeps_unreadable_stays_so") {
+        return;
+    }
+    let project = Project::with(&[("private/a", "1"), ("b", "1")]);
+    let private = project.root().join("private");
+    set_mode(&private, 0o000);
+    let changed = command(&project.open(), || project.write("b", "2"));
+    assert_eq!((changed.unwrap(), mode(&private)), ("~b".to_owned(), 0));
+    set_mode(&private, 0o700);
+}
+
+#[test]
+fn a_file_that_a_command_made_unreadable_fails_no_undo() {
+    if !is_ordinary_user("a_file_that_a_command_made_unreadable_fails_no_undo") {
+        return;
+    }
+    let project = Project::with(&[("a", "1"), ("b", "1")]);
+    let workspace = project.open();
+    let changed = command(&workspace, || {
+        project.write("a", "2");
+        project.write("b", "2");
+        set_mode(&project.root().join("a"), 0o000);
+    });
+    assert_eq!(changed.unwrap(), "~a ~b");
+    let report = workspace.undo(UndoTarget::LastRun).unwrap();
+    assert_eq!((shown(&report.restored), report.conflicts.len()), ("~b".to_owned(), 1));
+    assert!(report.conflicts[0].1.contains("can't be read"));
+}
+
+#[test]
+fn a_tag_hides_nothing_in_a_directory_that_was_there() {
+    let project = Project::with(&[("src/a", "1"), ("src/sub/b", "1")]);
+    let before = project.tree();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let changed = command(&workspace, || {
+        project.write("src/CACHEDIR.TAG", TAG);
+        project.write("src/a", "evil");
+        project.write("src/new", "evil");
+        project.write("cache/CACHEDIR.TAG", TAG);
+        project.write("cache/made", "x");
+    });
+    assert_eq!(changed.unwrap(), "+src/CACHEDIR.TAG ~src/a +src/new");
+    let changed = command(&workspace, || project.write("src/sub/b", "evil too"));
+    assert_eq!(changed.unwrap(), "~src/sub/b", "nor from a later command");
+    let told = "+src/CACHEDIR.TAG ~src/a +src/new ~src/sub/b";
+    assert_eq!(shown(&project.open().changes_since(&checkpoint).unwrap()), told);
+    workspace.undo(UndoTarget::LastRun).unwrap();
+    fs::remove_dir_all(project.root().join("cache")).unwrap();
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
+fn the_name_of_a_short_lived_sibling_hides_nothing() {
+    let project = Project::with(&[("a", "1")]);
+    let workspace = project.open();
+    apply(&workspace, vec![write("a", "2")]).unwrap();
+    let name = ".a.jm-0123456789abcdef";
+    let changed = command(&workspace, || {
+        project.write(name, "evil");
+        project.write(".d.jm-0123456789abcdef/x", "evil");
+    });
+    assert_eq!(changed.unwrap(), "+.a.jm-0123456789abcdef +.d.jm-0123456789abcdef/x");
+    let listing = workspace.list(ListOptions::default()).unwrap();
+    assert!(listing.paths.contains(&support::rel(name)));
+    workspace.undo(UndoTarget::LastRun).unwrap();
+    let left: Vec<_> = project.tree().into_keys().collect();
+    assert_eq!(left, [b"a".to_vec()]);
+}
