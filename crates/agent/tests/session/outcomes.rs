@@ -32,15 +32,12 @@ struct Row {
     name: &'static str,
     steps: Vec<Step>,
     settings: RunSettings,
-    outcome: Outcome,
-    exit_code: u8,
-    summary: &'static str,
+    /// Outcome, exit code, summary.
+    end: (Outcome, u8, &'static str),
     text: &'static str,
     changes: &'static [(&'static str, FileChangeKind)],
-    turns: u32,
-    iterations: u32,
-    /// Replies that were paid for.
-    replies: u64,
+    /// Turns, rounds of feedback, replies that were paid for.
+    counts: (u32, u32, u64),
 }
 
 fn write(id: &str, path: &str) -> Step {
@@ -57,208 +54,184 @@ fn checked(command: &str) -> RunSettings {
 
 const ADDED: FileChangeKind = FileChangeKind::Added;
 
-fn verified_or_not() -> Vec<Row> {
+fn verified() -> Vec<Row> {
     vec![
         Row {
             name: "verified",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: checked("test -f a.txt"),
-            outcome: Outcome::Verified,
-            exit_code: 0,
-            summary: "verified: 1 of 1 checks passed",
+            end: (Outcome::Verified, 0, "verified: 1 of 1 checks passed"),
             text: "written",
             changes: &[("a.txt", ADDED)],
-            turns: 2,
-            iterations: 0,
-            replies: 2,
+            counts: (2, 0, 2),
         },
         Row {
             name: "verified after feedback",
             steps: vec![write("c1", "a.txt"), says("written"), write("c2", "b.txt"), says("repaired")],
             settings: checked("test -f b.txt"),
-            outcome: Outcome::Verified,
-            exit_code: 0,
-            summary: "verified: 1 of 1 checks passed",
+            end: (Outcome::Verified, 0, "verified: 1 of 1 checks passed"),
             text: "repaired",
             changes: &[("a.txt", ADDED), ("b.txt", ADDED)],
-            turns: 4,
-            iterations: 1,
-            replies: 4,
+            counts: (4, 1, 4),
         },
+    ]
+}
+
+fn failing() -> Vec<Row> {
+    vec![
         Row {
             name: "checks fail without feedback",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: RunSettings { max_iterations: 0, ..checked("false") },
-            outcome: Outcome::ChecksFail,
-            exit_code: 3,
-            summary: "finished, but checks fail",
+            end: (Outcome::ChecksFail, 3, "finished, but checks fail"),
             text: "written",
             changes: &[("a.txt", ADDED)],
-            turns: 2,
-            iterations: 0,
-            replies: 2,
+            counts: (2, 0, 2),
         },
         Row {
             name: "checks fail after feedback",
             steps: vec![write("c1", "a.txt"), says("written"), says("it can't be done"), says("really not")],
             settings: RunSettings { max_iterations: 2, ..checked("false") },
-            outcome: Outcome::ChecksFail,
-            exit_code: 3,
-            summary: "finished, but checks fail after 2 rounds of feedback",
+            end: (Outcome::ChecksFail, 3, "finished, but checks fail after 2 rounds of feedback"),
             text: "really not",
             changes: &[("a.txt", ADDED)],
-            turns: 4,
-            iterations: 2,
-            replies: 4,
+            counts: (4, 2, 4),
         },
+    ]
+}
+
+fn unverified() -> Vec<Row> {
+    vec![
         Row {
             name: "no check wanted",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: RunSettings { checks: Checks::Off, ..auto() },
-            outcome: Outcome::Unverified,
-            exit_code: 4,
-            summary: "finished; no check was run (--no-check)",
+            end: (Outcome::Unverified, 4, "finished; no check was run (--no-check)"),
             text: "written",
             changes: &[("a.txt", ADDED)],
-            turns: 2,
-            iterations: 0,
-            replies: 2,
+            counts: (2, 0, 2),
         },
         Row {
             name: "no check found",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: RunSettings { checks: Checks::Found, ..auto() },
-            outcome: Outcome::Unverified,
-            exit_code: 4,
-            summary: "finished; no check was found in the project, so nothing verified it (name one with --check)",
+            end: (
+                Outcome::Unverified,
+                4,
+                "finished; no check was found in the project, so nothing verified it (name one with --check)",
+            ),
             text: "written",
             changes: &[("a.txt", ADDED)],
-            turns: 2,
-            iterations: 0,
-            replies: 2,
+            counts: (2, 0, 2),
         },
         Row {
             name: "nothing changed",
             steps: vec![says("nothing to do")],
             settings: checked("false"),
-            outcome: Outcome::Unverified,
-            exit_code: 4,
-            summary: "finished; no file changed, so there was nothing to verify",
+            end: (Outcome::Unverified, 4, "finished; no file changed, so there was nothing to verify"),
             text: "nothing to do",
             changes: &[],
-            turns: 1,
-            iterations: 0,
-            replies: 1,
+            counts: (1, 0, 1),
         },
         Row {
             name: "plan mode",
             steps: vec![says("the plan")],
             settings: in_mode(Mode::Plan),
-            outcome: Outcome::Unverified,
-            exit_code: 4,
-            summary: "finished; plan mode changes nothing, so there was nothing to verify",
+            end: (
+                Outcome::Unverified,
+                4,
+                "finished; plan mode changes nothing, so there was nothing to verify",
+            ),
             text: "the plan",
             changes: &[],
-            turns: 1,
-            iterations: 0,
-            replies: 1,
+            counts: (1, 0, 1),
         },
     ]
 }
 
 fn cut_short() -> Vec<Row> {
-    let touch = |id: &str| calls([(id, "run_command", json!({ "command": "touch made" }))]);
     vec![
         Row {
             name: "turns",
             steps: vec![write("c1", "a.txt"), write("c2", "b.txt"), write("c3", "c.txt")],
             settings: RunSettings { max_turns: 2, ..auto() },
-            outcome: Outcome::Limit,
-            exit_code: 5,
-            summary: "the limit of 2 turns was reached (--max-turns)",
+            end: (Outcome::Limit, 5, "the limit of 2 turns was reached (--max-turns)"),
             text: "",
             changes: &[("a.txt", ADDED), ("b.txt", ADDED)],
-            turns: 2,
-            iterations: 0,
-            replies: 2,
+            counts: (2, 0, 2),
         },
         Row {
             name: "replies cut off",
             steps: vec![cut_off("one"), cut_off("two"), cut_off("three"), says("never said")],
             settings: auto(),
-            outcome: Outcome::Limit,
-            exit_code: 5,
-            summary: "the model's replies were cut off by its output limit again and again",
+            end: (Outcome::Limit, 5, "the model's replies were cut off by its output limit again and again"),
             text: "three",
             changes: &[],
-            turns: 3,
-            iterations: 0,
-            replies: 3,
+            counts: (3, 0, 3),
         },
         Row {
             name: "a cut-off reply goes on",
             steps: vec![cut_off("one"), cut_off("two"), says("three"), says("never said")],
             settings: auto(),
-            outcome: Outcome::Unverified,
-            exit_code: 4,
-            summary: "finished; no file changed, so there was nothing to verify",
+            end: (Outcome::Unverified, 4, "finished; no file changed, so there was nothing to verify"),
             text: "three",
             changes: &[],
-            turns: 3,
-            iterations: 0,
-            replies: 3,
+            counts: (3, 0, 3),
         },
+    ]
+}
+
+fn permission_needed() -> Vec<Row> {
+    let touch = |id: &str| calls([(id, "run_command", json!({ "command": "touch made" }))]);
+    vec![
         Row {
             name: "permission needed three times",
             steps: vec![touch("c1"), touch("c2"), touch("c3"), says("never said")],
             settings: in_mode(Mode::Edit),
-            outcome: Outcome::PermissionNeeded,
-            exit_code: 6,
-            summary: "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode",
+            end: (
+                Outcome::PermissionNeeded,
+                6,
+                "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode",
+            ),
             text: "",
             changes: &[],
-            turns: 3,
-            iterations: 0,
-            replies: 3,
+            counts: (3, 0, 3),
         },
         Row {
             name: "permission needed and given up",
             steps: vec![touch("c1"), says("it needs a command")],
             settings: in_mode(Mode::Edit),
-            outcome: Outcome::PermissionNeeded,
-            exit_code: 6,
-            summary: "a permission was needed and there was nobody to ask; nothing was changed",
+            end: (
+                Outcome::PermissionNeeded,
+                6,
+                "a permission was needed and there was nobody to ask; nothing was changed",
+            ),
             text: "it needs a command",
             changes: &[],
-            turns: 2,
-            iterations: 0,
-            replies: 2,
+            counts: (2, 0, 2),
         },
         Row {
             name: "permission needed and another way found",
             steps: vec![touch("c1"), write("c2", "made"), says("written instead")],
             settings: RunSettings { mode: Mode::Edit, ..checked("test -f made") },
-            outcome: Outcome::Verified,
-            exit_code: 0,
-            summary: "verified: 1 of 1 checks passed",
+            end: (Outcome::Verified, 0, "verified: 1 of 1 checks passed"),
             text: "written instead",
             changes: &[("made", ADDED)],
-            turns: 3,
-            iterations: 0,
-            replies: 3,
+            counts: (3, 0, 3),
         },
+    ]
+}
+
+fn errors() -> Vec<Row> {
+    vec![
         Row {
             name: "an error after a change",
             steps: vec![write("c1", "a.txt"), fails(ModelError::Protocol("it hung up".to_owned()))],
             settings: auto(),
-            outcome: Outcome::Error,
-            exit_code: 1,
-            summary: "not what the protocol allows: it hung up",
+            end: (Outcome::Error, 1, "not what the protocol allows: it hung up"),
             text: "",
             changes: &[("a.txt", ADDED)],
-            turns: 2,
-            iterations: 0,
-            replies: 1,
+            counts: (2, 0, 1),
         },
         Row {
             name: "an error in mid-reply",
@@ -267,14 +240,10 @@ fn cut_short() -> Vec<Row> {
                     .after(vec![model::piece("I was ab"), model::piece("out to")]),
             ],
             settings: auto(),
-            outcome: Outcome::Error,
-            exit_code: 1,
-            summary: "the provider is overloaded: later",
+            end: (Outcome::Error, 1, "the provider is overloaded: later"),
             text: "",
             changes: &[],
-            turns: 1,
-            iterations: 0,
-            replies: 0,
+            counts: (1, 0, 0),
         },
     ]
 }
@@ -283,7 +252,8 @@ async fn every_way_to_end() {
     if !confined().await {
         return;
     }
-    for row in verified_or_not().into_iter().chain(cut_short()) {
+    let rows = [verified(), failing(), unverified(), cut_short(), permission_needed(), errors()];
+    for row in rows.into_iter().flatten() {
         let mut bench = Bench::new(&[]);
         let mut report = (*bench.run(&Told::new(row.steps), row.settings).await).clone();
         assert_eq!(report.diff.is_empty(), row.changes.is_empty(), "{}: {}", row.name, report.diff);
@@ -297,16 +267,16 @@ async fn every_way_to_end() {
         let expected = RunReport {
             undo: (!row.changes.is_empty()).then(|| format!("jm undo {session}")),
             session,
-            outcome: row.outcome,
-            exit_code: row.exit_code,
-            summary: row.summary.to_owned(),
+            outcome: row.end.0,
+            exit_code: row.end.1,
+            summary: row.end.2.to_owned(),
             text: row.text.to_owned(),
             changes: row.changes.iter().map(change).collect(),
             diff: String::new(),
             evidence: Vec::new(),
-            iterations: row.iterations,
-            turns: row.turns,
-            usage: times(row.replies),
+            iterations: row.counts.1,
+            turns: row.counts.0,
+            usage: times(row.counts.2),
             cost_usd: None,
             model: "test/told".to_owned(),
             duration_ms: 0,
