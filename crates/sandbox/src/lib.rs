@@ -52,7 +52,7 @@ mod namespaces;
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
 pub use error::SandboxError;
-pub use repositories::Repositories;
+pub use repositories::{Repositories, at_top};
 pub use request::{Limits, Network, Request, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
 pub use sandbox::{Sandbox, SandboxSettings};

@@ -6,6 +6,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_edit::{Applied, Strategy};
+use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_workspace::{Change, ChangeSet, Expected, WorkspaceError};
 use schemars::JsonSchema;
@@ -117,6 +118,9 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
             Ok(applied) => work.take(applied, edit),
             Err(refusal) => return Err(ToolError::Edit { path, edit, refusal }),
         }
+    }
+    if work.text.contains(MASK) && !text.contains(MASK) {
+        return Err(ToolError::Masked { path });
     }
     let bytes =
         content.encode(&work.text).map_err(|source| ToolError::Encode { path: path.clone(), source })?;

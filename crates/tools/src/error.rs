@@ -79,6 +79,16 @@ pub enum ToolError {
         /// The file.
         path: RelPath,
     },
+    /// The new text has the mask of a secret, which would take the secret's place.
+    #[error(
+        "«{path}» was not changed: the new text has {mask}, which stands for a secret that you can't see; use \
+         edit_file around it, and leave the line with the secret alone",
+        mask = journeyman_policy::secrets::MASK
+    )]
+    Masked {
+        /// The file.
+        path: RelPath,
+    },
     /// The file is not text.
     #[error(
         "«{path}» is binary ({size} bytes), so it can't be shown or edited as text; a command can look into it"

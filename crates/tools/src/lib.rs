@@ -31,6 +31,7 @@ mod arguments;
 mod edit_file;
 mod error;
 mod excerpt;
+mod guard;
 mod image;
 mod list_files;
 mod outputs;

@@ -47,8 +47,9 @@ impl ListFiles {
         let under = self.shape.directory("path", arguments.path.as_deref())?;
         let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_FILES).min(MOST_FILES);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let glob = self.shape.glob(arguments.glob)?;
         let context = context.clone();
-        in_background(move || list(&context, under, arguments.glob, limit)).await
+        in_background(move || list(&context, under, glob, limit)).await
     }
 }
 
@@ -67,7 +68,6 @@ fn list(
             Some(_) => {}
         }
     }
-    let glob = glob.filter(|glob| !glob.is_empty());
     let listing = context.workspace.list(ListOptions { under, glob, limit, include_ignored: false })?;
     let mut text = String::new();
     let mut listed = 0usize;

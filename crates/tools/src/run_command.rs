@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{Effects, FileChange, FileChangeKind, RelPath, ResultPart, ToolSpec};
-use journeyman_sandbox::{Completed, Limits, Outcome, Request, Streams, clean};
+use journeyman_policy::{analyse, in_directory};
+use journeyman_protocol::{Effects, FileChange, FileChangeKind, Level, RelPath, ResultPart, ToolSpec};
+use journeyman_sandbox::{Completed, Limits, Outcome, Request, Streams, WriteMode, clean};
 use journeyman_workspace::StatKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::{middle, shown};
+use crate::guard::{Guard, Trespass};
 use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
@@ -46,6 +48,21 @@ struct Wish {
     command: String,
     directory: Option<RelPath>,
     seconds: Option<u64>,
+}
+
+impl Wish {
+    /// The command as policy judges it: with the directory, which may hold anything.
+    fn judged(&self) -> String {
+        match &self.directory {
+            Some(directory) => in_directory(&directory.to_string(), &self.command),
+            None => self.command.clone(),
+        }
+    }
+
+    /// Whether the command is known to read only. Then the sandbox lets it do no more.
+    fn only_reads(&self) -> bool {
+        analyse(&self.judged(), &[]).level == Level::ReadOnly
+    }
 }
 
 impl RunCommand {
@@ -81,31 +98,42 @@ impl RunCommand {
             return Err(ToolError::Cancelled);
         }
         let (workspace, directory) = (Arc::clone(&context.workspace), wish.directory.clone());
-        let before = in_background(move || {
+        let (before, guard) = in_background(move || {
             if let Some(directory) = directory
                 && !workspace.stat(&directory)?.is_some_and(|stat| stat.kind == StatKind::Directory)
             {
                 return Err(not_found(&workspace, directory));
             }
-            Ok(workspace.command_begin()?)
+            let before = workspace.command_begin()?;
+            let guard = Guard::before(workspace.root(), &before);
+            Ok((before, guard))
         })
         .await?;
         let limits = &context.limits;
         let seconds = wish.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
-        let ended = confined(context, &wish, Duration::from_secs(seconds)).await;
+        let only_reads = wish.only_reads();
+        let mut request = request(context, &wish, Duration::from_secs(seconds));
+        request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
+        request.protected.extend(guard.protected.iter().cloned());
+        let ended = confined(context, request).await;
         let (workspace, session, call) =
             (Arc::clone(&context.workspace), context.session.clone(), context.call.clone());
-        let changes =
-            in_background(move || Ok(workspace.command_end(before, &session, Some(&call))?)).await?;
+        let (changes, trespass) = in_background(move || {
+            let trespass = if only_reads { Trespass::default() } else { guard.after(&workspace)? };
+            Ok((workspace.command_end(before, &session, Some(&call))?, trespass))
+        })
+        .await?;
         let completed = ended?;
-        let is_error = completed.outcome != Outcome::Exited(0);
-        let text = report(context, completed, seconds, &changes);
+        let refusal = trespass.refusal(&changes);
+        let is_error = completed.outcome != Outcome::Exited(0) || refusal.is_some();
+        let mut text = report(context, completed, seconds, &changes);
+        text.extend(refusal);
         Ok(ToolOutput { parts: vec![ResultPart::Text { text }], changes, is_error })
     }
 }
 
-/// Runs the command, showing its output as it comes.
-async fn confined(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<Completed, ToolError> {
+/// The command as the sandbox takes it.
+fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
     let root = context.workspace.root();
     let mut request = Request::shell(root, &wish.command).with_toolchains(&context.toolchains);
     if let Some(directory) = &wish.directory {
@@ -114,6 +142,11 @@ async fn confined(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<
     request.needs = context.needs;
     request.streams = Streams::Merged;
     request.limits = Limits { wall, output_bytes: context.limits.output_bytes, ..Limits::default() };
+    request
+}
+
+/// Runs the command, showing its output as it comes.
+async fn confined(context: &ToolContext, request: Request) -> Result<Completed, ToolError> {
     let mut running = context.sandbox.spawn(request, context.cancel.clone()).await?;
     let mut room = LIVE_BYTES;
     while let Some(chunk) = running.next().await {
@@ -203,7 +236,7 @@ impl Tool for RunCommand {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        Ok(Effects { command: Some(self.wish(input)?.command), ..Effects::default() })
+        Ok(Effects { command: Some(self.wish(input)?.judged()), ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {

@@ -90,7 +90,7 @@ impl SearchText {
             note,
             multi_line,
             under,
-            glob: arguments.glob.filter(|glob| !glob.is_empty()),
+            glob: self.shape.glob(arguments.glob)?,
             around: number(arguments.context, 0, MOST_CONTEXT),
             matches: number(arguments.limit.filter(|limit| *limit > 0), DEFAULT_MATCHES, MOST_MATCHES),
         };

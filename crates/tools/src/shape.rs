@@ -25,6 +25,11 @@ pub(crate) struct Shape {
     root: Option<PathBuf>,
 }
 
+/// A longer glob is a list of files.
+const GLOB_BYTES: usize = 1_000;
+/// Every pair of braces multiplies what a glob is compiled to.
+const GLOB_BRACES: usize = 32;
+
 impl Shape {
     /// A tool whose arguments are read into `A`, in the project at `root`.
     pub(crate) fn of<A: JsonSchema>(
@@ -73,6 +78,19 @@ impl Shape {
         given: Option<&str>,
     ) -> Result<Option<RelPath>, ToolError> {
         given.map_or(Ok(None), |given| self.relative(argument, given))
+    }
+
+    /// Takes a glob that is cheap to compile; none for an empty one.
+    pub(crate) fn glob(&self, given: Option<String>) -> Result<Option<String>, ToolError> {
+        let Some(glob) = given.filter(|glob| !glob.is_empty()) else { return Ok(None) };
+        let braces = glob.matches('{').count();
+        if glob.len() > GLOB_BYTES || braces > GLOB_BRACES {
+            return Err(self.refuse(format!(
+                "`glob` has {} bytes and {braces} braces, at most {GLOB_BYTES} and {GLOB_BRACES}; use a simpler one",
+                glob.len()
+            )));
+        }
+        Ok(Some(glob))
     }
 
     fn relative(&self, argument: &'static str, given: &str) -> Result<Option<RelPath>, ToolError> {

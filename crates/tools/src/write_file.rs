@@ -4,6 +4,7 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, FileContent, LineEnding, WorkspaceError};
 use schemars::JsonSchema;
@@ -60,6 +61,10 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
             Sight::Never => return Err(ToolError::NotSeen { path }),
             Sight::Changed => return Err(ToolError::ChangedSince { path }),
         }
+    }
+    let had_mask = old.as_ref().and_then(FileContent::text).is_some_and(|old| old.contains(MASK));
+    if text.contains(MASK) && !had_mask {
+        return Err(ToolError::Masked { path });
     }
     let lines = text.lines().count();
     let (bytes, kept) = bytes_like(old.as_ref(), text, &path)?;

@@ -120,3 +120,55 @@ fn a_command_that_can_not_be_confined_as_needed_does_not_run() {
     assert!(said.starts_with("error: the command did not run: refused: "), "{said}");
     assert!(bench.root.join("a").exists());
 }
+
+#[test]
+fn a_repository_that_a_command_makes_is_moved_away() {
+    let bench =
+        Bench::new(&[("sub/a", b"1\n"), ("old/.git/HEAD", b"ref: x\n"), ("mod/.git", b"gitdir: ../m\n")]);
+    let cases = [
+        ("mkdir .git; echo x > .git/config", ".git"),
+        ("mkdir -p sub/.git/hooks", "sub/.git"),
+        ("mkdir sub/.GIT", "sub/.GIT"),
+        ("echo 'gitdir: /tmp/x' > sub/.git", "sub/.git"),
+        ("ln -s /tmp/x sub/.git", "sub/.git"),
+        ("echo 'gitdir: ../other' > mod/.git", "mod/.git"),
+        ("mv old gone; mkdir -p old/.git", "old/.git"),
+        ("mkdir -p sub/.git; exit 3", "sub/.git"),
+    ];
+    for (command, path) in cases {
+        let output = bench.call("run_command", json!({ "command": command })).unwrap();
+        let said = bench::text(&output);
+        let expected = format!("error: a command may not create a repository here: {path} was moved to ");
+        assert!(said.contains(&expected) && output.is_error, "{command}: {said}");
+        assert!(bench.root.join(path).symlink_metadata().is_err(), "{command}");
+        let place = said.split("was moved to ").nth(1).unwrap().split(". Only").next().unwrap();
+        assert!(
+            std::path::Path::new(place).exists() && !place.starts_with(bench.root.to_str().unwrap()),
+            "{said}"
+        );
+    }
+    assert!(bench.root.join("gone/.git/HEAD").exists(), "one that only moved stays");
+    assert_eq!(run(&bench, "true"), "exit code 0, no output\n");
+}
+
+#[test]
+fn changes_that_are_a_persons_to_make_are_named_and_can_be_undone() {
+    let bench = Bench::new(&[("a", b""), (".gitignore", b"hidden\n")]);
+    let cases = [
+        ("echo x > .envrc", ".envrc"),
+        ("mkdir -p sub/.vscode; echo x > sub/.vscode/tasks.json", "sub/.vscode/tasks.json"),
+        ("mkdir .journeyman; echo x > .journeyman/config.toml", ".journeyman/config.toml"),
+    ];
+    for (command, path) in cases {
+        let output = bench.call("run_command", json!({ "command": command })).unwrap();
+        let said = bench::text(&output);
+        let expected = format!("error: programs outside the sandbox run or obey {path}, so the person must");
+        assert!(said.contains(&expected) && output.is_error, "{command}: {said}");
+    }
+    bench.context.workspace.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
+    assert!(!bench.root.join(".envrc").exists() && !bench.root.join(".journeyman/config.toml").exists());
+    std::fs::remove_dir_all(bench.root.join(".journeyman")).ok();
+    std::fs::write(bench.root.join(".gitignore"), ".journeyman\n").unwrap();
+    let said = run(&bench, "mkdir .journeyman; echo x > .journeyman/config.toml");
+    assert!(said.contains("run or obey .journeyman, so"), "{said}");
+}

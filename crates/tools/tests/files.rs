@@ -344,3 +344,38 @@ fn writes_stay_inside() {
     }
     assert!(!bench.outside.join("x").exists());
 }
+
+#[test]
+fn the_mask_of_a_secret_is_never_written_over_the_secret() {
+    let bench =
+        Bench::new(&[("a", b"key = hunter2hunter2\nx = 1\n"), ("doc", "shown as «[secret]»\n".as_bytes())]);
+    bench.say("read_file", json!({"path": "a"}));
+    bench.say("read_file", json!({"path": "doc"}));
+    let cases = [
+        ("write_file", json!({"path": "a", "content": "key = «[secret]»\nx = 2\n"})),
+        ("write_file", json!({"path": "copy", "content": "key = «[secret]»\n"})),
+        ("edit_file", json!({"path": "a", "search": "x = 1", "replace": "y = «[secret]»"})),
+    ];
+    for (tool, input) in cases {
+        let said = bench.say(tool, input);
+        assert!(said.contains("a secret that you can't see; use edit_file around it"), "{said}");
+    }
+    assert_eq!(bench.file("a"), b"key = hunter2hunter2\nx = 1\n");
+    assert!(!bench.root.join("copy").exists());
+    let said = bench.say("edit_file", json!({"path": "a", "search": "x = 1", "replace": "x = 2"}));
+    assert!(said.starts_with("Edited a"), "{said}");
+    let said = bench.say("write_file", json!({"path": "doc", "content": "it is shown as «[secret]»\n"}));
+    assert!(said.starts_with("Replaced doc"), "{said}");
+}
+
+#[test]
+fn a_glob_that_is_costly_to_compile_is_refused() {
+    let bench = Bench::new(&[("a.rs", b"x\n")]);
+    for glob in ["{a,b}".repeat(33), "a".repeat(1_001)] {
+        let said = bench.say("search_text", json!({"pattern": "x", "glob": glob}));
+        assert!(said.contains("at most 1000 and 32"), "{said}");
+        let said = bench.say("list_files", json!({"glob": glob}));
+        assert!(said.contains("at most 1000 and 32"), "{said}");
+    }
+    assert!(bench.say("search_text", json!({"pattern": "x", "glob": "*.{rs,toml}"})).contains("a.rs"));
+}

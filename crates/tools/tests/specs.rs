@@ -104,6 +104,9 @@ fn effects_are_exact() {
         ("edit_file", json!({"path": "a", "edits": [{"search": "x", "replace": "y"}]}), "a|a|"),
         ("write_file", json!({"path": "a", "content": ""}), "|a|"),
         ("run_command", json!({"command": "ls -l"}), "||ls -l"),
+        ("run_command", json!({"command": "ls -l", "directory": "."}), "||ls -l"),
+        ("run_command", json!({"command": "git status", "directory": "a/b"}), "||cd -- 'a/b' && git status"),
+        ("run_command", json!({"command": "ls", "directory": "it's"}), "||cd -- 'it'\\''s' && ls"),
     ];
     for (tool, input, expected) in cases {
         assert_eq!(effects(tool, &input), expected, "{tool} {input}");
