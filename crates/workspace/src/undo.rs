@@ -1,17 +1,19 @@
 //! Taking a session's changes back.
 //!
 //! The changes are walked newest first. A file goes back through them as long as it is what each of them left;
-//! where it isn't, somebody changed it since, and it stays as it is from there on: a conflict. The result is one
+//! where it isn't, somebody changed it since, and it stays as it is from there on: a conflict. What differed only
+//! after checks may be a person's work and stays too, unless it was new. The result is one
 //! more transaction, journaled like any other, so that it is all or nothing and can itself be taken back.
 
 use std::collections::{BTreeMap, HashSet};
 
 use journeyman_protocol::{RelPath, SessionId};
+use rustix::io::Errno;
 
 use crate::door::{Door, Seen};
 use crate::journal::{Cause, DirRecord, FileRecord, Line, Record};
 use crate::snapshot::{FileState, Kind, observe};
-use crate::transaction::{After, Intent, Operation, Source};
+use crate::transaction::{After, Intent, Operation, Source, is_beneath};
 use crate::vault::Vault;
 use crate::{ChangeId, NotAFile, UndoTarget, WorkspaceError};
 
@@ -89,6 +91,22 @@ struct Way {
     conflict: Option<String>,
 }
 
+/// What a session's changes did to one file, newest first.
+#[derive(Default)]
+struct Steps<'a> {
+    files: Vec<&'a FileRecord>,
+    /// Whether an edit or a command is among them.
+    of_session: bool,
+}
+
+impl Steps<'_> {
+    /// Whether the file is the session's: what only differed after checks may be a person's work, unless it
+    /// came into being in one.
+    fn are_ours(&self) -> bool {
+        self.of_session || self.files.last().is_some_and(|oldest| oldest.before.is_none())
+    }
+}
+
 /// Plans an undo; nothing is written.
 pub(crate) fn plan(
     door: &Door,
@@ -97,17 +115,20 @@ pub(crate) fn plan(
     target: &UndoTarget,
 ) -> Result<UndoPlan, WorkspaceError> {
     let (session, records) = history.select(target)?;
-    let mut files: BTreeMap<&RelPath, Vec<&FileRecord>> = BTreeMap::new();
+    let mut files: BTreeMap<&RelPath, Steps<'_>> = BTreeMap::new();
     for record in &records {
         for file in record.files.iter().filter(|file| !history.is_undone(record.id, Some(&file.path))) {
-            files.entry(&file.path).or_default().push(file);
+            let steps = files.entry(&file.path).or_default();
+            steps.files.push(file);
+            steps.of_session |= record.cause != Cause::Check;
         }
     }
+    let (files, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, steps)| steps.are_ours());
     let mut operations = Vec::new();
     let mut conflicts = BTreeMap::new();
     let mut obstructed = Vec::new();
     for (path, steps) in files {
-        let mut way = way_back(door, path, &steps)?;
+        let mut way = way_back(door, path, &steps.files)?;
         if way.current.is_none()
             && let Some((at, seen)) = obstacle(door, path)?
         {
@@ -143,12 +164,19 @@ pub(crate) fn plan(
         make,
         remove,
     };
+    // These aren't left for another try: they never were the session's to take back.
+    let kept = "changed while checks ran; kept";
+    conflicts.extend(others.into_iter().map(|(path, _)| (path.clone(), kept.to_owned())));
     Ok(UndoPlan { intent, operations, conflicts: conflicts.into_iter().collect() })
 }
 
 /// What stands above the file and isn't a directory.
 fn obstacle(door: &Door, path: &RelPath) -> Result<Option<(RelPath, Seen)>, WorkspaceError> {
-    door.obstacle(path).map_err(|errno| door.fail("look at", path, errno))
+    match door.obstacle(path) {
+        // Behind a directory that can't be entered nothing can be done, and nothing is known.
+        Err(Errno::ACCESS) => Ok(None),
+        other => other.map_err(|errno| door.fail("look at", path, errno)),
+    }
 }
 
 fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
@@ -251,11 +279,16 @@ fn directories(
     let mut remove = BTreeMap::new();
     // Newest first: what an older change says of a directory counts more.
     for record in records {
-        for dir in &record.made {
+        let check = record.cause == Cause::Check;
+        let empties = |dir: &DirRecord| {
+            let mut gone = operations.iter().filter(|operation| operation.after.is_none());
+            gone.any(|operation| is_beneath(&operation.path, &dir.path))
+        };
+        for dir in record.made.iter().filter(|dir| !check || empties(dir)) {
             make.remove(&dir.path);
             remove.insert(dir.path.clone(), dir.clone());
         }
-        for dir in record.removed.iter().chain(&record.cleared) {
+        for dir in record.removed.iter().chain(&record.cleared).filter(|_| !check) {
             remove.remove(&dir.path);
             make.insert(dir.path.clone(), dir.clone());
         }
@@ -263,7 +296,10 @@ fn directories(
     let cleared = removed_by(operations);
     let mut missing = Vec::new();
     for (path, dir) in make {
-        let there = door.look(&path).map_err(|errno| door.fail("look at", &path, errno))?;
+        let there = match door.look(&path) {
+            Err(Errno::ACCESS) => continue,
+            other => other.map_err(|errno| door.fail("look at", &path, errno))?,
+        };
         let in_the_way = match there {
             Some(_) => Some(path.clone()),
             None => obstacle(door, &path)?.map(|(at, _)| at),

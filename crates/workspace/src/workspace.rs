@@ -309,7 +309,7 @@ impl Workspace {
     }
 
     /// Takes back what a session changed: its edits and its commands' changes, newest first. Files that somebody
-    /// changed since stay as they are and are reported; all others are restored together or not at all. The undo
+    /// changed since, or while checks ran, stay as they are and are reported; all others are restored together or not at all. The undo
     /// is a change of its own in the journal. Asked again after a conflict, it tries those files again.
     ///
     /// # Errors
@@ -329,7 +329,7 @@ impl Workspace {
             });
             let restored: Vec<FileChange> = restored.collect();
             // With nothing but conflicts there is nothing to journal, and the same can be tried again.
-            if plan.conflicts.is_empty() || !restored.is_empty() {
+            if plan.intent.left.is_empty() || !restored.is_empty() {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
             Ok(UndoReport { session, restored, conflicts: plan.conflicts })
