@@ -212,6 +212,7 @@ fn judged(verdict: Verdict, evidence: &[Evidence], iterations: u32) -> End {
     if verdict == Verdict::Failed {
         let rounds = match iterations {
             0 => String::new(),
+            1 => " after a round of feedback".to_owned(),
             n => format!(" after {n} rounds of feedback"),
         };
         return End::new(Outcome::ChecksFail, format!("finished, but checks fail{rounds}"));
