@@ -29,6 +29,7 @@
 mod check;
 pub mod diagnostics;
 mod find;
+mod guard;
 mod outcome;
 mod run;
 

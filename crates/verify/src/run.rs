@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
 use crate::diagnostics::{beneath, parse};
+use crate::guard::{Guard, guarded};
 use crate::outcome::judge;
 use crate::{Check, VerifyError};
 
@@ -163,15 +164,21 @@ async fn one(
     cancel: &CancellationToken,
     observer: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Evidence, VerifyError> {
-    let before = begin(check, context).await?;
-    let ended = confined(index, check, context, cancel, observer).await;
-    let changes = end(check, context, before).await?;
+    let (before, guard) = begin(check, context).await?;
+    let mut request = request(check, context);
+    request.protected.extend(guard.protected.iter().cloned());
+    let ended = confined(index, request, context, cancel, observer).await;
+    let (changes, mut warnings) = end(check, context, before, guard).await?;
+    warnings.extend(guarded(&changes));
     if !changes.is_empty() {
         observer(Progress::Changed { index, changes });
     }
     let completed = match ended {
         Ok(completed) => completed,
-        Err(reason) => return Ok(evidence(check, not_run(reason), unused())),
+        Err(reason) => {
+            let not_run = evidence(check, not_run(reason), unused());
+            return Ok(Evidence { diagnostics: warnings, ..not_run });
+        }
     };
     let (outcome, note) = judge(check, &completed.outcome, &completed.combined.text);
     let mut evidence = evidence(check, outcome, completed.enforcement);
@@ -182,22 +189,32 @@ async fn one(
     if evidence.outcome.failed() {
         evidence.diagnostics = read(text, check, context).await?;
     }
+    evidence.diagnostics.extend(warnings);
     Ok(evidence)
 }
 
-async fn begin(check: &Check, context: &RunContext) -> Result<TreeSnapshot, VerifyError> {
+async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Guard), VerifyError> {
     let workspace = Arc::clone(&context.workspace);
-    in_background(move || workspace.command_begin()).await?.map_err(|source| untracked(check, source))
+    let begun = in_background(move || {
+        let before = workspace.command_begin()?;
+        let guard = Guard::before(&workspace, &before);
+        Ok((before, guard))
+    });
+    begun.await?.map_err(|source| untracked(check, source))
 }
 
 async fn end(
     check: &Check,
     context: &RunContext,
     before: TreeSnapshot,
-) -> Result<Vec<FileChange>, VerifyError> {
+    guard: Guard,
+) -> Result<(Vec<FileChange>, Vec<Diagnostic>), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
-    let ended = in_background(move || workspace.command_end(before, &session, None)).await?;
-    ended.map_err(|source| untracked(check, source))
+    let ended = in_background(move || {
+        let warnings = guard.after(&workspace)?;
+        Ok((workspace.command_end(before, &session, None)?, warnings))
+    });
+    ended.await?.map_err(|source| untracked(check, source))
 }
 
 fn untracked(check: &Check, source: WorkspaceError) -> VerifyError {
@@ -213,12 +230,11 @@ async fn in_background<T: Send + 'static>(
 /// Runs the command itself; the error is the reason why it could not run.
 async fn confined(
     index: usize,
-    check: &Check,
+    request: Request,
     context: &RunContext,
     cancel: &CancellationToken,
     observer: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Completed, String> {
-    let request = request(check, context);
     let mut running =
         context.sandbox.spawn(request, cancel.clone()).await.map_err(|error| error.to_string())?;
     let mut room = LIVE_BYTES;

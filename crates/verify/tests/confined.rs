@@ -72,6 +72,8 @@ fn main() {
         runtime.block_on(a_failing_project_is_repaired(case, &sandbox));
         println!("ok: {}", case.needs);
     }
+    runtime.block_on(repositories_are_read_only_to_checks(&sandbox));
+    println!("ok: repositories");
 }
 
 async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
@@ -95,6 +97,48 @@ async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
     let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
     assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
     assert!(evidence.iter().all(|one| one.outcome == CheckOutcome::Passed), "{evidence:#?}");
+}
+
+/// Whatever a check tries on a repository, nested ones too, fails or is moved away.
+async fn repositories_are_read_only_to_checks(sandbox: &Arc<Sandbox>) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let root = base.join("project");
+    for name in [".git/config", "nested/.git/config", "nested/.git/hooks/x", ".envrc", ".vscode/tasks.json"] {
+        write(&root, name, "kept");
+    }
+    write(&root, "sub/.git", "gitdir: ../.git/modules/sub");
+    let context = context(&base, &root, sandbox);
+    let refused = [
+        "echo x > .git/config",
+        "echo x > nested/.git/config",
+        "echo x > nested/.git/hooks/post-checkout",
+        "mv nested/.git nested/git",
+        "rm -rf nested",
+        "echo 'gitdir: /tmp/x' > sub/.git",
+        "rm sub/.git",
+        "echo x > .envrc",
+        "mv .vscode away",
+    ];
+    for command in refused {
+        let checks = journeyman_verify::custom(&[command.to_owned()]);
+        let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+        assert_eq!(verdict(&evidence), Verdict::Failed, "{command}: {evidence:#?}");
+        for name in
+            [".git/config", "nested/.git/config", "nested/.git/hooks/x", ".envrc", ".vscode/tasks.json"]
+        {
+            assert_eq!(std::fs::read_to_string(root.join(name)).unwrap(), "kept", "{command}: {name}");
+        }
+        assert!(
+            std::fs::read_to_string(root.join("sub/.git")).unwrap().starts_with("gitdir: ../.git"),
+            "{command}"
+        );
+    }
+    let swap = "mv nested gone && mkdir -p nested/.git && echo evil > nested/.git/config";
+    let checks = journeyman_verify::custom(&[swap.to_owned()]);
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert!(!root.join("nested/.git").exists(), "{evidence:#?}");
+    assert_eq!(std::fs::read_to_string(root.join("gone/.git/config")).unwrap(), "kept");
 }
 
 fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {

@@ -358,3 +358,24 @@ fn a_real_makefile() {
 fn write(root: &Path, name: &str, text: &str) {
     std::fs::write(root.join(name), text).unwrap();
 }
+
+#[test]
+fn a_repository_that_a_check_makes_is_moved_away_with_a_warning() {
+    let bench = Bench::new(&[("sub/a", "1"), ("mod/.git", "gitdir: ../m\n")]);
+    let cases = [
+        ("mkdir -p sub/.git/hooks", "sub/.git", "passed"),
+        ("mkdir .git", ".git", "passed"),
+        ("echo 'gitdir: /tmp/x' > mod/.git; false", "mod/.git", "failed: exit code 1"),
+        ("echo x > .envrc", ".envrc", "passed"),
+    ];
+    for (command, path, outcome) in cases {
+        let (evidence, _) = bench.run(&[check(CheckKind::Test, command)]);
+        assert_eq!(word(&evidence[0]), outcome, "{command}");
+        let warned = evidence[0].diagnostics.iter().find(|found| {
+            found.severity == Severity::Warning
+                && found.path.as_ref().is_some_and(|it| it.to_string() == path)
+        });
+        assert!(warned.is_some(), "{command}: {evidence:#?}");
+        assert_eq!(bench.root.join(path).exists(), path == ".envrc", "{command}");
+    }
+}
