@@ -3,9 +3,13 @@
 //! A [`Workspace`] is one tree with its state directory. It [reads](Workspace::read) and
 //! [lists](Workspace::list) files; it [applies](Workspace::apply) a [`ChangeSet`] as a whole or not at all, also
 //! across a crash; it compares the tree [before](Workspace::command_begin) and
-//! [after](Workspace::command_end) a command, so that what the command did can be taken back like an edit;
+//! [after](Workspace::command_end) a command, so that what the command did can be taken back like an edit, and
+//! around [checks](Workspace::check_end), during which a person may be working;
 //! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and it
 //! [undoes](Workspace::undo) a session, keeping what the user changed since.
+//!
+//! It says where [repositories](Workspace::repositories) are, and [moves away](Workspace::remove_repository) one
+//! that a command planted.
 //!
 //! Paths are [`RelPath`](journeyman_protocol::RelPath)s, resolved beneath the root by the kernel; links may stay
 //! inside and never lead out. Contents that an undo needs are kept in the
@@ -41,7 +45,8 @@
 //! It does not run commands, know of sessions' contents or models, or touch git's own directory. What ignore
 //! rules cover is seen by no snapshot: a command's changes to it can't be undone. The same holds for files that
 //! are tracked by git and ignored all the same, for owners and extended attributes that a command changes, and
-//! for files over [`limits::KEPT_FILE_BYTES`], of which only size, time and inode are compared.
+//! for files over [`limits::KEPT_FILE_BYTES`], of which only size, time and inode are compared. A file that a
+//! command made unreadable is named as changed and can't be restored.
 
 mod apply;
 mod change;

@@ -96,12 +96,15 @@ fn a_file_that_a_command_made_unreadable_fails_no_undo() {
     }
     let project = Project::with(&[("a", "1"), ("b", "1")]);
     let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let changed = command(&workspace, || {
         project.write("a", "2");
         project.write("b", "2");
         set_mode(&project.root().join("a"), 0o000);
     });
     assert_eq!(changed.unwrap(), "~a ~b");
+    let diff = workspace.diff_since(&checkpoint, 1 << 20).unwrap().text;
+    assert!(diff.contains("a/a") && diff.contains("+2"), "{diff}");
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((shown(&report.restored), report.conflicts.len()), ("~b".to_owned(), 1));
     assert!(report.conflicts[0].1.contains("can't be read"));
