@@ -70,9 +70,36 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_ioperm,
 ];
 
-/// Absent rather than forbidden: programs fall back without a word. `clone3` hides its flags behind a pointer.
-const MISSING: &[libc::c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// Absent rather than forbidden: programs fall back without a word. `clone3` hides its flags behind a pointer,
+/// and `openat2` its mode.
+const MISSING: &[libc::c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// Set-user-ID and set-group-ID: a program with one of them, left in the project, would run as the user for
+/// everybody on the machine.
+const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+
+/// `fchmodat2` (Linux 6.6), the same number on every architecture.
+const FCHMODAT2: libc::c_long = 452;
+
+/// Calls that set a file's mode, and which argument it is.
+const MODES: &[(libc::c_long, u32)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, ARGUMENT_1),
+    (libc::SYS_fchmod, ARGUMENT_1),
+    (libc::SYS_fchmodat, ARGUMENT_2),
+    (FCHMODAT2, ARGUMENT_2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, ARGUMENT_1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, ARGUMENT_1),
+    (libc::SYS_mknodat, ARGUMENT_2),
+];
 
 // <linux/filter.h>: load a word, jump, return.
 const LOAD: u16 = 0x20;
@@ -88,6 +115,7 @@ const ARCH: u32 = 4;
 const ARGUMENT_0: u32 = 16;
 const ARGUMENT_1: u32 = 24;
 const ARGUMENT_2: u32 = 32;
+const ARGUMENT_3: u32 = 40;
 
 // <asm-generic/ioctls.h>: type into a terminal, and Linux's console commands, which can do the same.
 const TIOCSTI: u32 = 0x5412;
@@ -171,6 +199,14 @@ fn ranges() -> Vec<(u32, Program)> {
     on(libc::SYS_ioctl, block(terminals));
     on(libc::SYS_socketpair, block(pairs));
     on(libc::SYS_socket, block(sockets));
+    for (number, argument) in MODES {
+        let mut block = Program::default();
+        modes(&mut block, *argument);
+        on(*number, block);
+    }
+    #[cfg(target_arch = "x86_64")]
+    on(libc::SYS_open, block(|block| openings(block, ARGUMENT_1, ARGUMENT_2)));
+    on(libc::SYS_openat, block(|block| openings(block, ARGUMENT_2, ARGUMENT_3)));
     special.sort_unstable_by_key(|(number, _)| *number);
     let mut ranges = vec![(0, allow.clone())];
     for (number, block) in special {
@@ -212,6 +248,22 @@ fn namespaces(block: &mut Program, flags: u32) {
     block.finish(ALLOW);
 }
 
+fn modes(block: &mut Program, mode: u32) {
+    block.load(mode);
+    block.finish_if(ANY_BIT, SET_ID, fail(libc::EPERM));
+    block.finish(ALLOW);
+}
+
+/// Without these flags nothing is created, and the mode is whatever was in the register.
+fn openings(block: &mut Program, flags: u32, mode: u32) {
+    // <asm-generic/fcntl.h>: `O_TMPFILE` without `O_DIRECTORY`.
+    const TEMPORARY: u32 = 0o20_000_000;
+    block.load(flags);
+    block.put(ANY_BIT, libc::O_CREAT.cast_unsigned() | TEMPORARY, 1, 0);
+    block.finish(ALLOW);
+    modes(block, mode);
+}
+
 fn terminals(block: &mut Program) {
     block.load(ARGUMENT_1);
     block.finish_if(EQUAL, TIOCSTI, fail(libc::EPERM));
@@ -250,13 +302,14 @@ mod tests {
     use super::*;
 
     /// Runs the filter as the kernel would, on one call.
-    fn verdict(arch: u32, number: i64, arguments: [u64; 3]) -> u32 {
+    fn verdict<const N: usize>(arch: u32, number: i64, arguments: [u64; N]) -> u32 {
         let bytes = build().unwrap();
         let mut data = Vec::new();
         data.extend(u32::try_from(number).unwrap().to_le_bytes());
         data.extend(arch.to_le_bytes());
         data.extend(0u64.to_le_bytes());
         arguments.iter().for_each(|argument| data.extend(argument.to_le_bytes()));
+        data.resize(64, 0);
         let (mut word, mut at) = (0, 0);
         loop {
             let [a, b, then, otherwise, k @ ..]: [u8; 8] = bytes[at * 8..at * 8 + 8].try_into().unwrap();
@@ -324,6 +377,33 @@ mod tests {
             (libc::SYS_socket, [40, 1, 0], family),
         ];
         for (number, arguments, expected) in cases {
+            assert_eq!(verdict(arch, *number, *arguments), *expected, "{number} {arguments:x?}");
+        }
+        let (create, temporary) = (0o100, 0o20_200_000);
+        let modes: &[(libc::c_long, [u64; 4], u32)] = &[
+            (libc::SYS_fchmod, [3, 0o755, 0, 0], ALLOW),
+            (libc::SYS_fchmod, [3, 0o1777, 0, 0], ALLOW),
+            (libc::SYS_fchmod, [3, 0o4755, 0, 0], perm),
+            (libc::SYS_fchmod, [3, 0o2755, 0, 0], perm),
+            (libc::SYS_fchmodat, [3, 0, 0o755, 0], ALLOW),
+            (libc::SYS_fchmodat, [3, 0o6000, 0o6755, 0], perm),
+            (FCHMODAT2, [3, 0, 0o4000, 0], perm),
+            (libc::SYS_mknodat, [3, 0, 0o100_644, 0], ALLOW),
+            (libc::SYS_mknodat, [3, 0, 0o104_755, 0], perm),
+            (libc::SYS_openat, [3, 0, 0, 0o4755], ALLOW),
+            (libc::SYS_openat, [3, 0, create, 0o644], ALLOW),
+            (libc::SYS_openat, [3, 0, create | 1, 0o4755], perm),
+            (libc::SYS_openat, [3, 0, temporary, 0o2755], perm),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_chmod, [0, 0o4755, 0, 0], perm),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_open, [0, create, 0o4755, 0], perm),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_open, [0, create, 0o755, 0], ALLOW),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_creat, [0, 0o4755, 0, 0], perm),
+        ];
+        for (number, arguments, expected) in modes {
             assert_eq!(verdict(arch, *number, *arguments), *expected, "{number} {arguments:x?}");
         }
     }
