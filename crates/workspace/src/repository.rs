@@ -3,23 +3,28 @@
 //! Git runs what a repository's configuration and hooks say. The workspace never looks into one; it notices
 //! where they are, so that its owner can tell one that is new, and moves that away.
 
+use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, readlinkat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, Mode, OFlags, fchmod, fstat, mkdirat, openat, readlinkat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
-use crate::door::{Last, Seen};
+use crate::door::{Last, Links, Seen, mode_of};
 use crate::limits::MAX_DEPTH;
 use crate::lock::{make_private_dir, state_error};
 use crate::rules::is_git;
 use crate::transaction::write_all;
-use crate::walk::{Plan, no_siblings, walk};
+use crate::walk::{Plan, no_siblings, repositories_in, walk};
 use crate::{Workspace, WorkspaceError};
 
+/// What the owner may do with a directory that isn't closed to anything.
+const OWNER: u32 = 0o700;
 /// How much is copied at once between file systems.
 const PIECE: usize = 128 * 1024;
 /// So many names are tried for what is removed; each removal takes one.
@@ -32,7 +37,11 @@ const LINK: &str = "link";
 
 impl Workspace {
     /// Everything named `.git`, in any letter case (a directory, a file or a link), that a walk comes by now: at
-    /// any depth, the root's own included, but not inside of ignored directories. Sorted. No content is read.
+    /// any depth, the root's own included, but not inside of ignored directories. A directory that a snapshot of
+    /// this workspace had is looked into also when rules or tags hide it now. Sorted. No content is read.
+    ///
+    /// A directory that can't be read keeps its secret: ask after [`Workspace::command_end`], which opens those
+    /// that a command closed.
     ///
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.
@@ -56,7 +65,17 @@ impl Workspace {
         if walked.files.is_empty() {
             self.door.check_alive()?;
         }
-        Ok(walked.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect())
+        let mut found: BTreeSet<Vec<u8>> = walked.repositories.into_iter().collect();
+        for dir in self.other_directories(&walked.dirs) {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let names =
+                self.door.enter(&dir, flags, Links::Refuse).and_then(|it| repositories_in(it.as_fd()));
+            // Gone, or a link by now: what that leads to is walked under its own name.
+            for name in names.unwrap_or_default() {
+                found.insert([dir.as_slice(), b"/", &name].concat());
+            }
+        }
+        Ok(found.iter().filter_map(|path| RelPath::parse(path).ok()).collect())
     }
 
     /// The path that a write to `path` would really change: links that stay inside are resolved, what doesn't
@@ -103,25 +122,43 @@ impl Workspace {
             let target = readlinkat(&parent, name, Vec::new()).map_err(failed)?.into_bytes();
             let note = place.join(LINK);
             std::fs::write(&note, target).map_err(|source| state_error("write", &note, source))?;
-            unlinkat(&parent, name, AtFlags::empty()).map_err(failed)?;
+            let unlink = || unlinkat(&parent, name, AtFlags::empty());
+            self.allowed(path, &parent, &seen, unlink).map_err(failed)?;
             return Ok(note);
         }
         let moved = place.join(MOVED);
-        match renameat(&parent, name, CWD, &moved) {
-            Err(Errno::ACCESS | Errno::PERM) => {
-                // A directory without permissions can't be moved elsewhere, and a command may have left it so.
-                if seen.is_dir() {
-                    self.door.permit(path, seen.permissions() | 0o700).map_err(failed)?;
-                }
-                match renameat(&parent, name, CWD, &moved) {
-                    Err(Errno::XDEV) => self.carry_over(&parent, path, &place)?,
-                    other => other.map_err(failed)?,
-                }
-            }
+        let rename = || renameat(&parent, name, CWD, &moved);
+        match self.allowed(path, &parent, &seen, rename) {
             Err(Errno::XDEV) => self.carry_over(&parent, path, &place)?,
             other => other.map_err(failed)?,
         }
         Ok(moved)
+    }
+
+    /// Does it, and where permissions are in the way, which a command may have left so, once more without them.
+    /// The directory above has its own again in the end.
+    fn allowed(
+        &self,
+        path: &RelPath,
+        parent: &OwnedFd,
+        seen: &Seen,
+        work: impl Fn() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        match work() {
+            Err(Errno::ACCESS | Errno::PERM) => {}
+            other => return other,
+        }
+        if seen.is_dir() {
+            // What can't be permitted shows in the second try.
+            let _best_effort = self.door.permit(path, seen.permissions() | OWNER);
+        }
+        let above = Seen::of(&fstat(parent)?).permissions();
+        let permitted = above & OWNER != OWNER && fchmod(parent, mode_of(above | OWNER)).is_ok();
+        let done = work();
+        if permitted {
+            fchmod(parent, mode_of(above))?;
+        }
+        done
     }
 
     /// Copies to another file system and deletes here.

@@ -97,7 +97,13 @@ impl Item {
 }
 
 enum Content {
-    Items { items: Vec<Item>, permissions: u32, repositories: Vec<Vec<u8>> },
+    Items {
+        items: Vec<Item>,
+        permissions: u32,
+        repositories: Vec<Vec<u8>>,
+    },
+    /// A cache: nothing of it counts, but that there are repositories right in it.
+    Tagged(Vec<Vec<u8>>),
     Unreadable,
     Gone,
 }
@@ -237,7 +243,7 @@ impl Walk<'_> {
         if !self.plan.include_ignored {
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
             if names.tagged && task.depth > 0 && !known() && rules::is_tagged_cache(dir.as_fd()) {
-                return Content::Gone;
+                return Content::Tagged(names.repositories);
             }
             let rule_files: Vec<&[u8]> = [b".gitignore".as_slice(), b".ignore"]
                 .into_iter()
@@ -410,7 +416,7 @@ fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
 fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>) -> Walked {
     let files = found.iter().map(|(_, _, content)| match content {
         Content::Items { items, .. } => items.len(),
-        Content::Unreadable | Content::Gone => 0,
+        Content::Tagged(_) | Content::Unreadable | Content::Gone => 0,
     });
     let mut walked = Walked { files: Vec::with_capacity(files.sum()), ..Walked::default() };
     let mut slots: Vec<Option<(Vec<u8>, Content)>> = Vec::new();
@@ -434,6 +440,11 @@ fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>)
             let repositories = repositories.iter().map(|name| [prefix.as_slice(), name].concat());
             walked.repositories.extend(repositories);
             Some((prefix, items.into_iter()))
+        }
+        Some((path, Content::Tagged(repositories))) => {
+            let paths = repositories.iter().map(|name| [path.as_slice(), b"/", name].concat());
+            walked.repositories.extend(paths);
+            None
         }
         Some((path, Content::Unreadable)) => {
             walked.unreadable.push(path);

@@ -1,5 +1,6 @@
 //! The workspace itself: one project tree, its journal and its snapshots.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use crate::compare::filtered;
 use crate::diff::{Side, file_diff};
 use crate::door::{Door, Last, Links, Seen, read_up_to};
 use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Sync};
-use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, Options};
+use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options};
 use crate::lock::{Lock, make_private_dir};
 use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
 use crate::rules::RuleCache;
@@ -18,7 +19,7 @@ use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differen
 use crate::transaction::{Hands, Intent, io_error};
 use crate::undo::History;
 use crate::vault::Vault;
-use crate::walk::{Plan, repositories_in, walk};
+use crate::walk::{Plan, WalkedDir, repositories_in, walk};
 use crate::{
     Applied, ChangeId, ChangeSet, CheckpointId, Diff, FileContent, ListOptions, Listing, Stat, StatKind,
     UndoReport, UndoTarget, WorkspaceError,
@@ -37,6 +38,8 @@ struct Newest {
     tree: Option<Arc<Tree>>,
     /// Files read since the stat cache was saved.
     unsaved: usize,
+    /// Every directory that a snapshot of this process had, at most [`MAX_FILES`] of them.
+    dirs: HashSet<Vec<u8>>,
 }
 
 /// What writing needs.
@@ -416,8 +419,23 @@ impl Workspace {
         let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };
         let captured = capture.take(walked, &last)?;
         newest.unsaved += captured.read;
+        let is_new = newest.tree.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &captured.tree));
+        if is_new && newest.dirs.len() < MAX_FILES {
+            for dir in &captured.tree.dirs {
+                if !newest.dirs.contains(&dir.path) {
+                    newest.dirs.insert(dir.path.clone());
+                }
+            }
+        }
         newest.tree = Some(captured.tree.clone());
         Ok(captured.tree)
+    }
+
+    /// The directories that snapshots of this process had, without those of `walked`.
+    pub(crate) fn other_directories(&self, walked: &[WalkedDir]) -> Vec<Vec<u8>> {
+        let walked: HashSet<&[u8]> = walked.iter().map(|dir| dir.path.as_slice()).collect();
+        let newest = lock(&self.newest);
+        newest.dirs.iter().filter(|dir| !walked.contains(dir.as_slice())).cloned().collect()
     }
 
     fn cache_path(&self) -> PathBuf {

@@ -4,49 +4,16 @@
 mod support;
 
 use std::fs;
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
 
 use journeyman_workspace::{ListOptions, UndoTarget, Workspace, WorkspaceError};
-use support::{Project, apply, mode, session, set_mode, shown, write};
+use support::{Project, apply, is_ordinary_user, mode, session, set_mode, shown, write};
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
-/// An id that belongs to nobody of importance on any system.
-const NOBODY: u32 = 65_534;
 
 fn command(workspace: &Workspace, work: impl FnOnce()) -> Result<String, WorkspaceError> {
     let before = workspace.command_begin().unwrap();
     work();
     Ok(shown(&workspace.command_end(before, &session(1), None)?))
-}
-
-/// Whether permissions mean anything to this process. To root they don't: then the test is run once more as
-/// somebody else, and that is its result.
-fn is_ordinary_user(test: &str) -> bool {
-    if !rustix::process::geteuid().is_root() {
-        return true;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    set_mode(dir.path(), 0o777);
-    let copy = dir.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
-    set_mode(&copy, 0o755);
-    let ran = Command::new(&copy)
-        .args(["--exact", test, "--nocapture"])
-        .env("TMPDIR", dir.path())
-        .current_dir(dir.path())
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output();
-    match ran {
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stdout);
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
-        }
-        Err(error) => support::skipped(&format!("can't run as an ordinary user: {error}")),
-    }
-    false
 }
 
 #[test]

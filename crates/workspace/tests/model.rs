@@ -123,6 +123,15 @@ impl Model {
                 None => target.remove(name),
             };
         }
+        // A file that stays where a directory is needed keeps what is to be beneath it from coming back.
+        let stays: Vec<String> =
+            self.files.keys().filter(|name| target.contains_key(*name)).cloned().collect();
+        for name in &names {
+            let in_the_way = stays.iter().any(|other| name.starts_with(&format!("{other}/")));
+            if in_the_way && target.remove(name).is_some() && !conflicts.contains(name) {
+                conflicts.push(name.clone());
+            }
+        }
         // Nothing restored and nothing but conflicts: it isn't journaled, and can be tried again.
         if target == self.files && !conflicts.is_empty() {
             return Some(conflicts.len());
@@ -206,8 +215,8 @@ fn undo(workspace: &Workspace, session_number: Option<u64>) -> Result<Option<usi
     }
 }
 
-/// Whether the undo would need a directory where a file that is kept stands, or the other way round: then it is
-/// refused whole, and the tree stays.
+/// Whether the undo would need a file where a directory that holds others stands, or both in one place: then it
+/// is refused whole, and the tree stays.
 fn is_contradiction(files: &Files) -> bool {
     files.keys().any(|name| files.keys().any(|other| other.starts_with(&format!("{name}/"))))
 }

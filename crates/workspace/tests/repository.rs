@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 
 use journeyman_protocol::RelPath;
 use journeyman_workspace::WorkspaceError;
-use support::{Project, rel, set_mode};
+use support::{Project, is_ordinary_user, mode, rel, session, set_mode};
 
 fn names(paths: &[RelPath]) -> Vec<String> {
     paths.iter().map(ToString::to_string).collect()
@@ -36,7 +36,7 @@ fn repositories_are_found_at_any_depth_and_in_any_letter_case() {
     let after = workspace.command_begin().unwrap();
     assert_eq!(names(&after.repositories()), [".git", "a/.GIT", "a/.git", "b/c/.git", "d/.Git"]);
     // As is one that is in the tree which the stat cache holds.
-    workspace.checkpoint(&support::session(1), "x").unwrap();
+    workspace.checkpoint(&session(1), "x").unwrap();
     assert_eq!(project.open().command_begin().unwrap().repositories(), after.repositories());
 }
 
@@ -101,4 +101,41 @@ fn nothing_but_planted_repositories_is_moved() {
     bare.write(".git/config", "evil");
     workspace.remove_repository(&rel(".git")).unwrap();
     assert_eq!(workspace.repositories().unwrap(), vec![]);
+}
+
+#[test]
+fn a_repository_behind_new_rules_or_tags_is_found() {
+    let project = Project::with(&[("src/a", "1"), ("lib/deep/b", "1")]);
+    let workspace = project.open();
+    let before = workspace.command_begin().unwrap();
+    project.write(".gitignore", "src/\n");
+    project.write("src/.git/config", "evil");
+    project.write("lib/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+    project.write("lib/deep/.git/config", "evil");
+    project.write("new/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+    project.write("new/.git/config", "evil");
+    workspace.command_end(before, &session(1), None).unwrap();
+    let expected = ["lib/deep/.git", "new/.git", "src/.git"];
+    assert_eq!(names(&workspace.repositories().unwrap()), expected);
+}
+
+#[test]
+fn permissions_keep_no_repository_in_the_tree() {
+    if !is_ordinary_user("permissions_keep_no_repository_in_the_tree") {
+        return;
+    }
+    let project = Project::with(&[("a/.git/config", "evil"), ("b/file", "1")]);
+    let root = project.root();
+    symlink("/etc", root.join("b/.git")).unwrap();
+    for (path, mode) in [("a/.git", 0o000), ("a", 0o555), ("b", 0o555)] {
+        set_mode(&root.join(path), mode);
+    }
+    let workspace = project.open();
+    workspace.remove_repository(&rel("a/.git")).unwrap();
+    workspace.remove_repository(&rel("b/.git")).unwrap();
+    assert_eq!(workspace.repositories().unwrap(), vec![]);
+    assert_eq!((mode(&root.join("a")), mode(&root.join("b"))), (0o555, 0o555));
+    for path in ["a", "b"] {
+        set_mode(&root.join(path), 0o755);
+    }
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -166,4 +168,36 @@ pub fn set_mode(path: &Path, mode: u32) {
 pub fn skipped(why: &str) {
     assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "may not be skipped: {why}");
     println!("skipped: {why}");
+}
+
+/// An id that belongs to nobody of importance on any system.
+const NOBODY: u32 = 65_534;
+
+/// Whether permissions mean anything to this process. To root they don't: then the test is run once more as
+/// somebody else, and that is its result.
+pub fn is_ordinary_user(test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    set_mode(dir.path(), 0o777);
+    let copy = dir.path().join("test");
+    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    set_mode(&copy, 0o755);
+    let ran = Command::new(&copy)
+        .args(["--exact", test, "--nocapture"])
+        .env("TMPDIR", dir.path())
+        .current_dir(dir.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output();
+    match ran {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
+        }
+        Err(error) => skipped(&format!("can't run as an ordinary user: {error}")),
+    }
+    false
 }
