@@ -4,7 +4,10 @@
 mod support;
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use journeyman_workspace::limits::{Failpoint, Fault, Step};
 use journeyman_workspace::{ListOptions, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, is_ordinary_user, mode, session, set_mode, shown, write};
 
@@ -116,4 +119,28 @@ fn the_name_of_a_short_lived_sibling_hides_nothing() {
     workspace.undo(UndoTarget::LastRun).unwrap();
     let left: Vec<_> = project.tree().into_keys().collect();
     assert_eq!(left, [b"a".to_vec()]);
+}
+
+#[test]
+fn siblings_of_an_open_transaction_are_seen_by_nobody() {
+    let project = Project::with(&[("a", "1"), ("dir/b", "1")]);
+    let other = project.open();
+    let before = other.command_begin().unwrap();
+    let looks = Arc::new(AtomicUsize::new(0));
+    let count = looks.clone();
+    let root = project.root();
+    let hook = Failpoint::new(move |step| {
+        if matches!(step, Step::Staged | Step::Placed | Step::Clean) {
+            let names = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name());
+            let hidden = names.filter(|name| name.to_string_lossy().contains(".jm-")).count();
+            count.fetch_add(hidden, Ordering::Relaxed);
+            let paths = other.list(ListOptions::default()).unwrap().paths;
+            assert!(paths.iter().all(|path| !path.to_string().contains(".jm-")), "{step:?}: {paths:?}");
+            assert_eq!(other.command_begin().unwrap().files(), before.files(), "{step:?}");
+        }
+        Fault::Go
+    });
+    apply(&project.open_failing(hook), vec![write("a", "2"), write("dir/b", "2")]).unwrap();
+    assert!(looks.load(Ordering::Relaxed) > 0, "there were siblings to be seen");
+    assert_eq!((project.text("a"), project.text("dir/b")), ("2".into(), "2".into()));
 }
