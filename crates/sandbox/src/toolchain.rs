@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The caller's environment; this crate doesn't read it by itself.
@@ -90,6 +91,14 @@ const HOMES: &[Home] = &[
     home("VIRTUAL_ENV", "", &[], &["pip.conf"]),
     home("JAVA_HOME", "", &[], &[]),
 ];
+
+/// A home whose sources are other projects: only its programs are shown, besides its caches.
+const PROGRAMS_ONLY: &str = "GOPATH";
+
+/// Cargo's settings, which may hold tokens. They are hidden only then: builds need them.
+const CARGO_SETTINGS: [&str; 2] = ["config.toml", "config"];
+/// Longer settings aren't searched for a token; they are hidden.
+const SETTINGS_BYTES: u64 = 256 * 1024;
 
 /// Files with credentials that lie in homes or in directories of `PATH`, whatever the tool.
 const SECRET_NAMES: [&str; 8] =
@@ -238,10 +247,15 @@ impl Finder<'_> {
         if entry.caches == ["."] {
             self.layered(&at);
         } else {
-            self.read_only(&at);
+            let shown = if entry.variable == PROGRAMS_ONLY { at.join("bin") } else { at.clone() };
+            self.read_only(&shown);
             entry.caches.iter().for_each(|cache| self.layered(&at.join(cache)));
         }
         entry.secrets.iter().for_each(|secret| self.secret(&at.join(secret)));
+        if entry.variable == "CARGO_HOME" {
+            let settings = CARGO_SETTINGS.map(|name| at.join(name));
+            settings.iter().filter(|file| may_hold_token(file)).for_each(|file| self.secret(file));
+        }
     }
 
     /// Whether a directory may be shown at all: absolute, existing, outside the project, and not so high up
@@ -280,6 +294,22 @@ impl Finder<'_> {
         }
     }
 }
+
+fn may_hold_token(file: &Path) -> bool {
+    let read = || {
+        let mut text = Vec::new();
+        // Opening a pipe would wait for somebody to write.
+        if std::fs::metadata(file)?.is_file() {
+            std::fs::File::open(file)?.take(SETTINGS_BYTES).read_to_end(&mut text)?;
+        }
+        Ok::<_, std::io::Error>(text)
+    };
+    let Ok(text) = read() else { return true };
+    text.len() as u64 == SETTINGS_BYTES
+        || text.windows(TOKEN.len()).any(|window| window.eq_ignore_ascii_case(TOKEN))
+}
+
+const TOKEN: &[u8] = b"token";
 
 /// Whether `directory` is `home` or above it, by name or in truth.
 pub(crate) fn is_above(directory: &Path, home: &Path) -> bool {

@@ -62,6 +62,32 @@ fn homes_and_their_caches_and_secrets() {
 }
 
 #[test]
+fn of_a_go_path_only_programs_and_packages_are_shown() {
+    let host = Host::new(&["home/go/src/github.com/me/private", "home/go/bin", "home/go/pkg/mod"], &[]);
+    let found = host.find();
+    assert_eq!(found.read_only, [host.at("home/go/bin")]);
+    assert_eq!(found.layered, [host.at("home/go/pkg")]);
+    assert_eq!(variable(&found, "GOPATH"), host.at("home/go").to_str());
+}
+
+#[test]
+fn cargos_settings_are_hidden_when_they_hold_a_token() {
+    let cases = [
+        ("config.toml", "[registries.x]\nToken = \"abc\"\n", true),
+        ("config", "[registry]\ntoken=\"abc\"\n", true),
+        ("config.toml", "[build]\njobs = 2\n", false),
+        ("config", "", false),
+    ];
+    for (name, text, hidden) in cases {
+        let host = Host::new(&["home/.cargo"], &[]);
+        let file = host.at("home/.cargo").join(name);
+        std::fs::write(&file, text).unwrap();
+        let expected = if hidden { vec![file] } else { Vec::new() };
+        assert_eq!(host.find().masked, expected, "{name}: {text}");
+    }
+}
+
+#[test]
 fn a_moved_home_is_found_by_its_variable() {
     let mut host = Host::new(&["data/cargo/git", "home/.cargo"], &[]);
     host.vars = vec![("CARGO_HOME", host.at("data/cargo").display().to_string())];

@@ -6,6 +6,7 @@
 
 mod canary;
 mod filter;
+mod hidden;
 mod init;
 mod plan;
 mod probe;

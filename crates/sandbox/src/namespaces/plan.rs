@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use super::hidden;
 use super::wire::{Access, Step};
 use crate::SandboxError;
 use crate::request::{Network, Request, WriteMode};
@@ -43,17 +44,6 @@ const RESERVED: [&str; 22] = [
     "/mnt",
 ];
 const RESERVED_WHOLE: usize = 5;
-
-/// Readable only by root on the host; a command of root's would read them by owning them.
-const ROOT_SECRETS: [&str; 7] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/ssl/private",
-    "/etc/krb5.keytab",
-    "/etc/journeyman",
-];
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 const DEVICE_LINKS: [(&str, &str); 5] = [
@@ -107,9 +97,7 @@ pub(super) fn plan(request: &Request, uid: u32) -> Result<Plan, SandboxError> {
     }
     let protected = protected(request, &root)?;
     let mut masked = masked(&request.masked)?;
-    if uid == 0 {
-        masked.extend(ROOT_SECRETS.map(PathBuf::from));
-    }
+    masked.extend(hidden::hidden(Path::new("/"), uid));
     let cwd = c_string(cwd.as_os_str())?;
     Ok(Plan { steps: builder.steps(&protected, &masked)?, cwd })
 }

@@ -1,7 +1,7 @@
 //! Whether the back-end works and holds here: a canary run, remembered until the next boot.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::canary::{ESCAPES, NESTED};
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
-use super::{filter, prepare, start};
+use super::{filter, hidden, prepare, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
@@ -26,8 +26,12 @@ use crate::{SandboxError, SandboxSettings};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A remembered result is a few hundred bytes; anything longer isn't one.
 const MAX_CACHE: u64 = 64 * 1024;
+/// Some 10,000 sockets' worth of the kernel's list; what comes after isn't looked at.
+const MAX_SOCKETS: u64 = 1024 * 1024;
+/// Sockets that a gap names.
+const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 1;
+const CACHE_VERSION: u32 = 2;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -179,6 +183,20 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
         if kernel_version(&release()).is_none_or(|version| version < OWN_PID_MAX) {
             gaps.push("run as root: the number of processes isn't bounded before Linux 6.14".to_owned());
         }
+    }
+    // Where it can't be read, nothing is known to be reachable.
+    let sockets = fs::File::open("/proc/net/unix").and_then(|list| {
+        let mut text = Vec::new();
+        list.take(MAX_SOCKETS).read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    });
+    let sockets = sockets.unwrap_or_default();
+    let sockets = hidden::reachable_sockets(&sockets);
+    if !sockets.is_empty() {
+        let named = sockets.iter().take(SOCKETS_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = sockets.len().saturating_sub(SOCKETS_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        gaps.push(format!("commands can connect to services at {named}{more}"));
     }
     gaps.push("Landlock isn't layered on top yet".to_owned());
     gaps.push("memory is bounded per process only, and only on request".to_owned());

@@ -1,0 +1,143 @@
+//! What lies in the system's directories and is hidden all the same.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::toolchain::SYSTEM;
+
+/// Whoever reaches it has the host build and store things.
+const SERVICES: [&str; 1] = ["nix/var/nix/daemon-socket"];
+
+/// Root's alone by what they are, whatever their mode.
+const ROOT_SECRETS: [&str; 7] = [
+    "etc/shadow",
+    "etc/shadow-",
+    "etc/gshadow",
+    "etc/gshadow-",
+    "etc/ssl/private",
+    "etc/krb5.keytab",
+    "etc/journeyman",
+];
+
+/// Where services keep keys and passwords among what everybody reads. Not all of `/etc`: it is looked at before
+/// every command of root's.
+const KEPT: [&str; 8] = [
+    "etc",
+    "etc/ssl",
+    "etc/ssh",
+    "etc/pki/tls",
+    "etc/postgresql",
+    "etc/mysql",
+    "etc/NetworkManager",
+    "etc/wireguard",
+];
+
+/// Entries of one such directory that are looked at; Debian's `/etc` has about 200.
+const MOST_ENTRIES: usize = 2_000;
+/// Mounts that this may cost; a full server has some twenty.
+const MOST_CLOSED: usize = 512;
+/// Read for others, and search besides for a directory.
+const OTHERS: u32 = 0o4;
+const OTHERS_ENTER: u32 = 0o5;
+
+/// What is hidden from a command of user `uid`, beneath `base`, which is `/` outside of tests. A command of
+/// root's would read what others can't by owning it.
+pub(super) fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
+    let mut hidden: Vec<PathBuf> = SERVICES.iter().map(|path| base.join(path)).collect();
+    if uid != 0 {
+        return hidden;
+    }
+    hidden.extend(ROOT_SECRETS.iter().map(|path| base.join(path)));
+    let kept = KEPT.iter().filter_map(|directory| fs::read_dir(base.join(directory)).ok());
+    let closed = kept.flat_map(|entries| entries.flatten().take(MOST_ENTRIES)).filter(|entry| {
+        entry.metadata().is_ok_and(|found| {
+            let wanted = if found.is_dir() { OTHERS_ENTER } else { OTHERS };
+            (found.is_dir() || found.is_file()) && found.permissions().mode() & wanted != wanted
+        })
+    });
+    hidden.extend(closed.map(|entry| entry.path()).take(MOST_CLOSED));
+    hidden.sort();
+    hidden.dedup();
+    // Mounting in what is hidden already would fail.
+    let all = hidden.clone();
+    hidden.retain(|path| !path.ancestors().skip(1).any(|above| all.iter().any(|one| one == above)));
+    hidden
+}
+
+/// The named sockets among the kernel's list (`/proc/net/unix`) that lie in the system's directories: a file
+/// system that is read-only doesn't keep anybody from connecting.
+pub(super) fn reachable_sockets(list: &str) -> Vec<&str> {
+    // The path is the eighth column, and may have blanks.
+    let paths = list.lines().filter_map(|line| {
+        let column = line.split_ascii_whitespace().nth(7).filter(|path| path.starts_with('/'))?;
+        line.find(&format!(" {column}")).and_then(|at| line.get(at + 1..))
+    });
+    let mut found: Vec<&str> = paths
+        .filter(|path| SYSTEM.iter().any(|system| Path::new(path).starts_with(system)))
+        .filter(|path| {
+            !SERVICES.iter().any(|service| Path::new(path).starts_with(Path::new("/").join(service)))
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_files_are_hidden_from_roots_commands() {
+        let base = tempfile::tempdir().unwrap();
+        let modes = [
+            ("etc/passwd", 0o644),
+            ("etc/shadow", 0o644),
+            ("etc/.pwd.lock", 0o600),
+            ("etc/pgpass", 0o640),
+            ("etc/ssh/ssh_config", 0o644),
+            ("etc/ssh/ssh_host_key", 0o600),
+            ("etc/sudoers.d/x", 0o644),
+            ("etc/other/deep", 0o600),
+            ("nix/var/nix/daemon-socket/socket", 0o666),
+        ];
+        for (path, mode) in modes {
+            let path = base.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "x").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        fs::set_permissions(base.path().join("etc/sudoers.d"), fs::Permissions::from_mode(0o750)).unwrap();
+        std::os::unix::fs::symlink("pgpass", base.path().join("etc/link")).unwrap();
+        let names = |uid| -> Vec<String> {
+            let found = hidden(base.path(), uid).into_iter().filter(|path| path.exists());
+            found.map(|path| path.strip_prefix(base.path()).unwrap().display().to_string()).collect()
+        };
+        assert_eq!(names(1000), ["nix/var/nix/daemon-socket"]);
+        let expected = [
+            "etc/.pwd.lock",
+            "etc/pgpass",
+            "etc/shadow",
+            "etc/ssh/ssh_host_key",
+            "etc/sudoers.d",
+            "nix/var/nix/daemon-socket",
+        ];
+        assert_eq!(names(0), expected);
+    }
+
+    #[test]
+    fn sockets_in_the_systems_directories_are_found() {
+        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                    0000000000000000: 00000002 00000000 00010000 0001 01 20 /run/docker.sock\n\
+                    0000000000000000: 00000002 00000000 00010000 0001 01 21 /opt/app/a b.sock\n\
+                    0000000000000000: 00000003 00000000 00000000 0001 03 22\n\
+                    0000000000000000: 00000003 00000000 00000000 0001 03 22 @/opt/abstract\n\
+                    0000000000000000: 00000003 00000000 00000000 0001 03 22 @abstract /opt/not\n\
+                    0000000000000000: 00000002 00000000 00010000 0001 01 23 /nix/var/nix/daemon-socket/socket\n\
+                    0000000000000000: 00000002 00000000 00010000 0001 01 21 /opt/app/a b.sock\n\
+                    0000000000000000: 00000002 00000000 00010000 0001 01 21 /optional/x\n";
+        assert_eq!(reachable_sockets(list), ["/opt/app/a b.sock"]);
+        assert_eq!(reachable_sockets(""), Vec::<&str>::new());
+    }
+}
