@@ -211,8 +211,9 @@ async fn end(
 ) -> Result<(Vec<FileChange>, Vec<Diagnostic>), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let ended = in_background(move || {
-        let warnings = guard.after(&workspace)?;
-        Ok((workspace.command_end(before, &session, None)?, warnings))
+        // First what changed: that opens directories again which the check closed.
+        let changes = workspace.check_end(before, &session)?;
+        Ok((changes, guard.after(&workspace)?))
     });
     ended.await?.map_err(|source| untracked(check, source))
 }

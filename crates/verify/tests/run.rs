@@ -214,9 +214,10 @@ fn an_interrupt_ends_it_all() {
 }
 
 #[test]
-fn what_a_check_changes_is_told_and_can_be_undone() {
+fn what_changes_during_a_check_is_told_and_only_what_is_surely_its_own_is_undone() {
     let bench = Bench::new(&[("a", "1"), (".gitignore", "target\n")]);
-    let (_, seen) = bench.run(&custom(&["echo 2 > a; mkdir target; echo 3 > target/x".to_owned()]));
+    let (_, seen) =
+        bench.run(&custom(&["echo 2 > a; echo 3 > new; mkdir target; echo 3 > target/x".to_owned()]));
     let changed: Vec<String> = seen
         .iter()
         .filter_map(|progress| match progress {
@@ -226,9 +227,14 @@ fn what_a_check_changes_is_told_and_can_be_undone() {
         .flatten()
         .map(|change| change.path.to_string())
         .collect();
-    assert_eq!(changed, ["a"]);
-    bench.context.workspace.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
-    assert_eq!(std::fs::read(bench.root.join("a")).unwrap(), b"1");
+    assert_eq!(changed, ["a", "new"]);
+    let undone = bench.context.workspace.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
+    let restored: Vec<String> = undone.restored.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(restored, ["new"]);
+    // A person may have saved it while the check ran: nobody can tell, so it is kept and said.
+    let kept: Vec<String> = undone.conflicts.iter().map(|(path, _)| path.to_string()).collect();
+    assert_eq!(kept, ["a"]);
+    assert_eq!(std::fs::read(bench.root.join("a")).unwrap(), b"2\n");
 }
 
 #[test]
