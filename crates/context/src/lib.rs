@@ -34,7 +34,7 @@ mod words;
 
 pub use cut::{Cut, LEAST, cut};
 pub use estimate::Estimate;
-pub use fence::fenced;
 pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
+pub use fence::fenced;
 pub use first::{ContextError, Inputs, PackReport, Packed, SystemText, first};
 pub use map::{DEFAULT_BUDGET, repository_map};

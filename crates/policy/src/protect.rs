@@ -193,6 +193,6 @@ mod tests {
             assert_eq!(protection(&RelPath::parse(path).unwrap()), Protection::None, "{path}");
         }
         assert_eq!(protection(&RelPath::parse(b"\xff.git").unwrap()), Protection::None);
-        assert_eq!(protection_of_text("/work/p/../p/.git/hooks/x"), Protection::Forbidden);
+        assert_eq!(protection_of_text("/srv/p/../p/.git/hooks/x"), Protection::Forbidden);
     }
 }
