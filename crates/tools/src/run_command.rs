@@ -119,10 +119,11 @@ impl RunCommand {
         let (workspace, session, call) =
             (Arc::clone(&context.workspace), context.session.clone(), context.call.clone());
         let (changes, trespass) = in_background(move || {
-            // First what changed: that opens directories again which the command closed.
-            let changes = workspace.command_end(before, &session, Some(&call))?;
+            // First what changed: that opens directories again which the command closed. What was planted goes
+            // away even if that fails.
+            let changes = workspace.command_end(before, &session, Some(&call));
             let trespass = if only_reads { Trespass::default() } else { guard.after(&workspace)? };
-            Ok((changes, trespass))
+            Ok((changes?, trespass))
         })
         .await?;
         let completed = ended?;

@@ -134,6 +134,8 @@ fn a_repository_that_a_command_makes_is_moved_away() {
         ("echo 'gitdir: ../other' > mod/.git", "mod/.git"),
         ("mv old gone; mkdir -p old/.git", "old/.git"),
         ("mkdir -p sub/.git; exit 3", "sub/.git"),
+        ("mkdir -p sub/.git; chmod 0 sub/.git", "sub/.git"),
+        ("mkdir -p sub/.git; echo sub > .gitignore", "sub/.git"),
     ];
     for (command, path) in cases {
         let output = bench.call("run_command", json!({ "command": command })).unwrap();

@@ -211,9 +211,11 @@ async fn end(
 ) -> Result<(Vec<FileChange>, Vec<Diagnostic>), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let ended = in_background(move || {
-        // First what changed: that opens directories again which the check closed.
-        let changes = workspace.check_end(before, &session)?;
-        Ok((changes, guard.after(&workspace)?))
+        // First what changed: that opens directories again which the check closed. What was planted goes away
+        // even if that fails.
+        let changes = workspace.check_end(before, &session);
+        let warnings = guard.after(&workspace)?;
+        Ok((changes?, warnings))
     });
     ended.await?.map_err(|source| untracked(check, source))
 }
