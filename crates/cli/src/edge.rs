@@ -44,7 +44,17 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(error) | Self::Error(error) => write!(f, "{error:#}"),
+            Self::Usage(error) | Self::Error(error) => {
+                // Some errors say their cause in their own words already.
+                let mut said = String::new();
+                for cause in error.chain().map(ToString::to_string) {
+                    if !said.contains(&cause) {
+                        let joint = if said.is_empty() { "" } else { ": " };
+                        said = format!("{said}{joint}{cause}");
+                    }
+                }
+                f.write_str(&said)
+            }
         }
     }
 }

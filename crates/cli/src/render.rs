@@ -62,9 +62,10 @@ impl Renderer {
                 let names: Vec<String> = instructions.iter().chain(files).map(ToString::to_string).collect();
                 let with =
                     if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
-                self.line(
-                    &paint.dim(&format!("context: about {tokens} tokens, {files_listed} files listed{with}")),
-                );
+                let plural = if *files_listed == 1 { "" } else { "s" };
+                self.line(&paint.dim(&format!(
+                    "context: about {tokens} tokens, {files_listed} file{plural} listed{with}"
+                )));
             }
             Event::TurnStarted { .. } => self.streamed = false,
             Event::TextDelta { text, .. } => {
