@@ -9,15 +9,14 @@ use journeyman_workspace::{TreeSnapshot, Workspace, WorkspaceError};
 
 /// Paths named in a refusal.
 const MOST_NAMED: usize = 20;
-/// This program's own configuration, which ignore rules can't hide.
-const OWN: &str = ".journeyman";
 
 /// The project before a command, as far as it is guarded.
 pub(crate) struct Guard {
     repositories: Repositories,
     /// What must stay as it is while the command runs.
     pub(crate) protected: Vec<RelPath>,
-    had_own: bool,
+    /// Guarded names at the top, where ignore rules can hide what comes from the list of changes.
+    top: Vec<RelPath>,
 }
 
 /// What a command did that it may not.
@@ -25,18 +24,19 @@ pub(crate) struct Guard {
 pub(crate) struct Trespass {
     /// Repositories it made or replaced, and where they are now, or why they are still there.
     planted: Vec<(RelPath, Result<PathBuf, WorkspaceError>)>,
-    /// Whether there was no configuration of this program, and now is.
-    made_own: bool,
+    /// Guarded names at the top that weren't there before.
+    made: Vec<RelPath>,
 }
 
 impl Guard {
     pub(crate) fn before(root: &Path, tree: &TreeSnapshot) -> Self {
         let repositories = Repositories::of(root, tree.repositories());
         let mut protected = repositories.protected();
-        protected.extend(at_top(root, is_guarded));
+        let top = at_top(root, is_guarded);
+        protected.extend(top.iter().cloned());
         protected.sort();
         protected.dedup();
-        Self { repositories, protected, had_own: has_own(root) }
+        Self { repositories, protected, top }
     }
 
     /// Moves away what was planted.
@@ -46,7 +46,10 @@ impl Guard {
             (path, place)
         });
         let planted = planted.filter(|(_, place)| !matches!(place, Err(WorkspaceError::NotFound { .. })));
-        Ok(Trespass { planted: planted.collect(), made_own: !self.had_own && has_own(workspace.root()) })
+        let planted = planted.collect();
+        let mut made = at_top(workspace.root(), is_guarded);
+        made.retain(|path| !self.top.contains(path) && !path.as_bytes().eq_ignore_ascii_case(b".git"));
+        Ok(Trespass { planted, made })
     }
 }
 
@@ -75,9 +78,11 @@ impl Trespass {
             .filter(|change| is_guarded(&change.path))
             .map(|change| change.path.to_string())
             .collect();
-        let is_own = |name: &String| name == OWN || name.starts_with(".journeyman/");
-        if self.made_own && !guarded.iter().any(is_own) {
-            guarded.push(OWN.to_owned());
+        for made in self.made.iter().map(ToString::to_string) {
+            let inside = format!("{made}/");
+            if !guarded.iter().any(|name| *name == made || name.starts_with(&inside)) {
+                guarded.push(made);
+            }
         }
         if !guarded.is_empty() {
             let more = guarded.len().saturating_sub(MOST_NAMED);
@@ -91,8 +96,4 @@ impl Trespass {
         }
         (!text.is_empty()).then_some(text)
     }
-}
-
-fn has_own(root: &Path) -> bool {
-    std::fs::symlink_metadata(root.join(OWN)).is_ok()
 }

@@ -173,4 +173,7 @@ fn changes_that_are_a_persons_to_make_are_named_and_can_be_undone() {
     std::fs::write(bench.root.join(".gitignore"), ".journeyman\n").unwrap();
     let said = run(&bench, "mkdir .journeyman; echo x > .journeyman/config.toml");
     assert!(said.contains("run or obey .journeyman, so"), "{said}");
+    std::fs::write(bench.root.join(".gitignore"), ".*\n").unwrap();
+    let said = run(&bench, "echo x > .envrc");
+    assert!(said.contains("run or obey .envrc, so"), "{said}");
 }
