@@ -33,7 +33,7 @@ enum Identity {
     Unknown,
 }
 
-/// The `.git` entries of a project before a command. See the [module](self).
+/// The `.git` entries of a project before a command.
 #[derive(Debug, Clone)]
 pub struct Repositories {
     root: PathBuf,
@@ -110,7 +110,7 @@ impl Repositories {
 }
 
 /// The names at the top of a project that `chosen` takes, as far as they can be protected: links can't.
-/// At most [`MOST_PROTECTED`], in order.
+/// At most `MOST_PROTECTED`, in order.
 #[must_use]
 pub fn at_top(root: &Path, chosen: impl Fn(&RelPath) -> bool) -> Vec<RelPath> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
