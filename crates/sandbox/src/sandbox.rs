@@ -36,13 +36,20 @@ impl Default for SandboxSettings {
 pub struct Sandbox {
     settings: SandboxSettings,
     chosen: OnceCell<Enforcement>,
+    #[cfg(target_os = "linux")]
+    hidden: crate::namespaces::Memory,
 }
 
 impl Sandbox {
     /// A sandbox with these settings.
     #[must_use]
     pub fn new(settings: SandboxSettings) -> Self {
-        Self { settings, chosen: OnceCell::new() }
+        Self {
+            settings,
+            chosen: OnceCell::new(),
+            #[cfg(target_os = "linux")]
+            hidden: crate::namespaces::Memory::default(),
+        }
     }
 
     /// What is enforced here, as seen by running the back-end and trying to get out of it. Repeated only
@@ -94,7 +101,9 @@ impl Sandbox {
         }
         match enforcement.tier {
             #[cfg(target_os = "linux")]
-            Tier::Namespaces => crate::namespaces::spawn(&self.settings, request, enforcement, cancel).await,
+            Tier::Namespaces => {
+                crate::namespaces::spawn(&self.settings, request, enforcement, cancel, &self.hidden).await
+            }
             _ => unconfined::spawn(request, cancel),
         }
     }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use crate::toolchain::SYSTEM;
 
@@ -41,9 +43,40 @@ const MOST_CLOSED: usize = 512;
 const OTHERS: u32 = 0o4;
 const OTHERS_ENTER: u32 = 0o5;
 
+/// What was hidden from the last command, so that the next one of the same sandbox needn't look at some two
+/// hundred files again. It is looked at anew when an entry of a directory came, went or was renamed.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(Mutex<Option<Remembered>>);
+
+#[derive(Debug)]
+struct Remembered {
+    uid: u32,
+    changed: Vec<Option<SystemTime>>,
+    hidden: Vec<PathBuf>,
+}
+
+impl Memory {
+    /// As [`hidden`], beneath `/`.
+    pub(super) fn hidden(&self, uid: u32) -> Vec<PathBuf> {
+        let base = Path::new("/");
+        let changed: Vec<Option<SystemTime>> = KEPT
+            .iter()
+            .map(|directory| fs::metadata(base.join(directory)).and_then(|found| found.modified()).ok())
+            .collect();
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = remembered.as_ref().filter(|known| known.uid == uid && known.changed == changed)
+        {
+            return known.hidden.clone();
+        }
+        let hidden = hidden(base, uid);
+        *remembered = Some(Remembered { uid, changed, hidden: hidden.clone() });
+        hidden
+    }
+}
+
 /// What is hidden from a command of user `uid`, beneath `base`, which is `/` outside of tests. A command of
 /// root's would read what others can't by owning it.
-pub(super) fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
+fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
     let mut hidden: Vec<PathBuf> = SERVICES.iter().map(|path| base.join(path)).collect();
     if uid != 0 {
         return hidden;
@@ -124,6 +157,14 @@ mod tests {
             "nix/var/nix/daemon-socket",
         ];
         assert_eq!(names(0), expected);
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_is_found() {
+        let memory = Memory::default();
+        for uid in [0, 1000, 0, 0] {
+            assert_eq!(memory.hidden(uid), hidden(Path::new("/"), uid));
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ use std::time::Instant;
 use journeyman_protocol::Enforcement;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use hidden::Memory;
 pub(crate) use probe::probe;
 
 use crate::capture::Collector;
@@ -64,9 +65,10 @@ pub(crate) async fn spawn(
     request: Request,
     enforcement: Enforcement,
     cancel: CancellationToken,
+    memory: &Memory,
 ) -> Result<Running, SandboxError> {
     let begun = Instant::now();
-    let job = prepare(request, None)?;
+    let job = prepare(request, None, memory)?;
     let (collector, live) = Collector::new(&job.limits);
     let stop = CancellationToken::new();
     let ends = watch::Ends { cancel, dropped: stop.clone() };
@@ -76,9 +78,9 @@ pub(crate) async fn spawn(
     Ok(Running::watch(live, stop, completed))
 }
 
-fn prepare(request: Request, canary: Option<Canary<CString>>) -> Result<Job, SandboxError> {
+fn prepare(request: Request, canary: Option<Canary<CString>>, memory: &Memory) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let plan = plan::plan(&request, uid.as_raw())?;
+    let plan = plan::plan(&request, uid.as_raw(), memory)?;
     let candidates = candidates(&request)?;
     let stdin = match request.stdin {
         Stdin::Null => Vec::new(),

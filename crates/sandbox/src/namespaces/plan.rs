@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::hidden;
+use super::hidden::Memory;
 use super::wire::{Access, Step};
 use crate::SandboxError;
 use crate::request::{Network, Request, WriteMode};
@@ -81,7 +81,7 @@ pub(super) struct Plan {
 }
 
 /// Plans the root of a request that user `uid` runs.
-pub(super) fn plan(request: &Request, uid: u32) -> Result<Plan, SandboxError> {
+pub(super) fn plan(request: &Request, uid: u32, memory: &Memory) -> Result<Plan, SandboxError> {
     let mut builder = Builder::default();
     builder.system(request.network)?;
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
@@ -97,7 +97,7 @@ pub(super) fn plan(request: &Request, uid: u32) -> Result<Plan, SandboxError> {
     }
     let protected = protected(request, &root)?;
     let mut masked = masked(&request.masked)?;
-    masked.extend(hidden::hidden(Path::new("/"), uid));
+    masked.extend(memory.hidden(uid));
     let cwd = c_string(cwd.as_os_str())?;
     Ok(Plan { steps: builder.steps(&protected, &masked)?, cwd })
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::canary::{ESCAPES, NESTED};
+use super::hidden::Memory;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
@@ -150,7 +151,7 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(request, Some(canary))?;
+    let job = prepare(request, Some(canary), &Memory::default())?;
     let (collector, _live) = Collector::new(&job.limits);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
