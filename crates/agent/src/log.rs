@@ -119,17 +119,17 @@ impl Log {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let entries = self.pending.iter().map(|pending| self.entry(pending)).collect();
+        let (entries, cleaned): (Vec<_>, Vec<_>) =
+            self.pending.iter().map(|pending| self.entry(pending)).unzip();
         let last = self.store.append(&self.session, self.last, entries).await?;
         let mut seq = self.last;
-        for pending in std::mem::take(&mut self.pending) {
+        for (pending, cleaned) in std::mem::take(&mut self.pending).into_iter().zip(cleaned) {
             seq = seq.next();
             self.position.set(seq);
-            if let Pending::Event(mut event, at) = pending {
-                redact_event(&self.redactor, &mut event);
+            if let Pending::Event(event, at) = pending {
+                let event = cleaned.unwrap_or(*event);
                 let channel = event.channel();
-                let envelope =
-                    Envelope { session: self.session.clone(), seq: Some(seq), at, channel, event: *event };
+                let envelope = Envelope { session: self.session.clone(), seq: Some(seq), at, channel, event };
                 // An error only says that nobody listens.
                 self.live.send(Shown { after: seq, envelope: Arc::new(envelope) }).ok();
             }
@@ -138,9 +138,10 @@ impl Log {
         Ok(())
     }
 
-    /// The stored form of a queued entry, with known secrets taken out.
-    fn entry(&self, pending: &Pending) -> NewEntry {
-        let (channel, kind, at, mut value) = match pending {
+    /// The stored form of a queued entry, with known secrets taken out, and the event to show where that
+    /// made a difference: an entry is searched once for both.
+    fn entry(&self, pending: &Pending) -> (NewEntry, Option<Event>) {
+        let (channel, kind, at, before) = match pending {
             Pending::Event(event, at) => {
                 (Some(event.channel()), event.kind(), *at, serde_json::to_value(event).unwrap_or_default())
             }
@@ -148,8 +149,12 @@ impl Log {
                 (None, MESSAGE_KIND, *at, serde_json::to_value(message).unwrap_or_default())
             }
         };
-        self.redactor.redact_json(&mut value);
-        NewEntry { channel, kind: kind.to_owned(), at, payload: value.to_string().into_bytes() }
+        let mut after = before.clone();
+        self.redactor.redact_json(&mut after);
+        let entry = NewEntry { channel, kind: kind.to_owned(), at, payload: after.to_string().into_bytes() };
+        let cleaned =
+            if channel.is_none() || after == before { None } else { serde_json::from_value(after).ok() };
+        (entry, cleaned)
     }
 }
 
