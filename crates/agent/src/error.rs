@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use journeyman_context::ContextError;
 use journeyman_model::ModelError;
+use journeyman_protocol::ErrorPhase;
 use journeyman_store::StoreError;
 use journeyman_verify::VerifyError;
 use journeyman_workspace::WorkspaceError;
@@ -37,6 +38,22 @@ pub enum AgentError {
         /// Why.
         reason: String,
     },
+}
+
+impl AgentError {
+    /// What was being done when it happened.
+    #[must_use]
+    pub fn phase(&self) -> ErrorPhase {
+        match self {
+            Self::Model(_) => ErrorPhase::Model,
+            Self::Ended => ErrorPhase::Lifecycle,
+            Self::Store(_)
+            | Self::Workspace(_)
+            | Self::Context(_)
+            | Self::Verify(_)
+            | Self::Background { .. } => ErrorPhase::System,
+        }
+    }
 }
 
 /// Why a configuration was refused.

@@ -33,6 +33,7 @@ mod connect;
 mod error;
 mod holdback;
 mod log;
+mod record;
 mod report;
 mod runner;
 mod session;
@@ -54,6 +55,7 @@ pub use clock::Clock;
 pub use connect::{Cassette, Connected, connect, providers, thinking};
 pub use error::{AgentError, ConfigError};
 pub use log::{envelope_of, message_of};
+pub use record::{Books, MessageId, Queued, Record, Setting, record_of};
 pub use session::{Parts, Programs, SessionHandle, Subscription, start};
 pub use settings::{
     Approver, Checks, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT,

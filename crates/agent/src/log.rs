@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Envelope, Event, Message, Seq, SessionId, UnixMillis};
+
 use journeyman_store::{Entry, NewEntry, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
 
+use crate::record::{Record, record_of};
 use crate::{AgentError, Clock};
-
-/// The kind of a transcript entry.
-pub(crate) const MESSAGE_KIND: &str = "message";
 
 /// How many envelopes a slow subscriber may fall behind before it re-reads from the log. A burst of
 /// streamed text is some hundreds; 4,096 pointers are 32 KiB.
@@ -58,7 +57,7 @@ impl Position {
 /// An entry that waits for the next batch.
 enum Pending {
     Event(Box<Event>, UnixMillis),
-    Message(Message, UnixMillis),
+    Record(Box<Record>, UnixMillis),
 }
 
 impl Log {
@@ -106,9 +105,9 @@ impl Log {
         }
     }
 
-    /// Queues a message of the transcript for the next batch.
-    pub(crate) fn message(&mut self, message: &Message) {
-        self.pending.push(Pending::Message(message.clone(), self.clock.now()));
+    /// Queues a record for the next batch.
+    pub(crate) fn record(&mut self, record: Record) {
+        self.pending.push(Pending::Record(Box::new(record), self.clock.now()));
     }
 
     /// Writes what is queued, durably, then shows its events.
@@ -145,8 +144,8 @@ impl Log {
             Pending::Event(event, at) => {
                 (Some(event.channel()), event.kind(), *at, serde_json::to_value(event).unwrap_or_default())
             }
-            Pending::Message(message, at) => {
-                (None, MESSAGE_KIND, *at, serde_json::to_value(message).unwrap_or_default())
+            Pending::Record(record, at) => {
+                (None, record.kind(), *at, serde_json::to_value(record).unwrap_or_default())
             }
         };
         let mut after = before.clone();
@@ -214,11 +213,11 @@ pub fn envelope_of(session: &SessionId, entry: &Entry) -> Option<Envelope> {
     Some(Envelope { session: session.clone(), seq: Some(entry.seq), at: entry.at, channel, event })
 }
 
-/// Reads an entry back as the message it was, or `None` where it is an event.
+/// Reads an entry back as the message it was, or `None` where it is anything else.
 #[must_use]
 pub fn message_of(entry: &Entry) -> Option<Message> {
-    if entry.channel.is_some() || entry.kind != MESSAGE_KIND {
-        return None;
+    match record_of(entry) {
+        Some(Record::Message { message, .. }) => Some(message),
+        _ => None,
     }
-    serde_json::from_slice(&entry.payload).ok()
 }

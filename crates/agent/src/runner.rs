@@ -8,7 +8,7 @@ use futures_util::stream;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
 use journeyman_protocol::{
-    Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath, ResultPart,
+    AgentState, Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath, ResultPart,
     Role, ToolUse, Transition, Verdict,
 };
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
@@ -18,6 +18,7 @@ use crate::AgentError;
 use crate::approvals::Answer;
 use crate::holdback::Holdback;
 use crate::log::LiveSink;
+use crate::record::Record;
 use crate::turn::Worker;
 
 /// How many reading calls run at once (row B5 of the requirements).
@@ -146,7 +147,7 @@ impl Worker {
 
     fn change(&mut self, call: &ToolUse, state: CallState, note: Option<String>, verdict: Option<Verdict>) {
         let transition = Transition { call: call.id.clone(), tool: call.name.clone(), state, note, verdict };
-        self.log.emit(Event::CallChanged { transition });
+        self.log.record(Record::Call(transition));
     }
 
     /// Validates and judges a call, asking a person if it has to be: it may run, or has its result already.
@@ -275,16 +276,17 @@ impl Worker {
             tool: call.name.clone(),
             input: call.input.clone(),
             summary: self.summary(call),
+            rule: (verdict.level < Level::System).then(|| key.clone()),
             verdict,
         });
-        self.log.emit(Event::StateChanged { state: "paused".to_owned() });
+        self.log.emit(Event::StateChanged { state: AgentState::Paused });
         self.log.flush().await?;
         let answer = tokio::select! {
             biased;
             () = stop.cancelled() => None,
             answer = answer => answer.ok(),
         };
-        self.log.emit(Event::StateChanged { state: "working".to_owned() });
+        self.log.emit(Event::StateChanged { state: AgentState::Working });
         match answer {
             Some(answer @ (Answer::Allow | Answer::AllowForSession)) => {
                 if answer == Answer::AllowForSession {

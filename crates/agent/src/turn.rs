@@ -9,7 +9,7 @@ use journeyman_context::{Inputs, first};
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply, SystemPart};
 use journeyman_policy::Policy;
 use journeyman_protocol::{
-    Block, CallId, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason, ToolSpec, ToolUse,
+    Block, CallId, ErrorSeverity, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason, ToolSpec, ToolUse,
     Usage,
 };
 use journeyman_tools::{Outputs, Registry, Seen};
@@ -23,6 +23,7 @@ use crate::apply_edit::{self, ApplyEdit};
 use crate::approvals::Shared;
 use crate::holdback::{PieceKind, Pieces};
 use crate::log::Log;
+use crate::record::Record;
 use crate::session::Parts;
 use crate::settings::{Approver, Checks};
 use crate::{AgentError, RunSettings, report, text_calls};
@@ -151,7 +152,8 @@ impl Worker {
             }
             Ok(end) => end,
             Err(error) => {
-                self.log.emit(Event::Error { message: error.to_string() });
+                let (severity, phase, message) = (ErrorSeverity::Error, error.phase(), error.to_string());
+                self.log.emit(Event::Error { severity, phase, message });
                 End::new(Outcome::Error, error.to_string())
             }
         };
@@ -471,7 +473,7 @@ impl Worker {
     /// every provider takes.
     pub(crate) fn push(&mut self, mut message: Message) {
         self.redact(&mut message);
-        self.log.message(&message);
+        self.log.record(Record::message(message.clone()));
         match self.messages.last_mut() {
             Some(last) if last.role == message.role && message.role == Role::User => {
                 last.content.append(&mut message.content);
@@ -538,6 +540,7 @@ impl Worker {
             Before::Recorded(id) => id,
             Before::Recording(task) => {
                 let id = task.await.map_err(|died| background("recording the tree", &died))??;
+                self.log.record(Record::Checkpoint { id: id.0 });
                 self.log.emit(Event::Checkpoint { id: id.0, label: "before the run".to_owned() });
                 id
             }

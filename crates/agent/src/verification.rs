@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::record::Record;
 use crate::settings::Checks;
 use crate::turn::{Before, End, Worker, blocking};
 
@@ -106,6 +107,7 @@ impl Worker {
         for refused in &evidence {
             self.log.emit(Event::CheckResult { evidence: refused.clone() });
         }
+        self.log.record(Record::Checking { running: true });
         self.log.flush().await?;
         let context = RunContext {
             workspace: Arc::clone(&self.parts.workspace),
@@ -132,6 +134,7 @@ impl Worker {
         while let Ok(step) = progress.try_recv() {
             self.show(step).await?;
         }
+        self.log.record(Record::Checking { running: false });
         evidence.extend(ran);
         Ok(evidence)
     }

@@ -10,8 +10,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use journeyman_agent::envelope_of;
-use journeyman_protocol::{CallId, CallState, Event, Seq, SessionId};
+use journeyman_agent::{Record, record_of};
+use journeyman_protocol::{CallId, CallState, Seq, SessionId};
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _};
 use journeyman_workspace::{CheckpointId, Workspace};
 use rustix::fs::{FlockOperation, flock};
@@ -86,20 +86,20 @@ async fn last_intent(house: &House, session: &SessionId) -> Result<Option<(u64, 
         let page = house.store.read(session, after, PAGE).await.context("the session log")?;
         let Some(last) = page.last() else { break };
         after = last.seq;
-        for envelope in page.iter().filter_map(|entry| envelope_of(session, entry)) {
-            match envelope.event {
-                Event::Checkpoint { id, .. } => checkpoint = Some(id),
-                Event::CallChanged { transition } if transition.state == CallState::Executing => {
+        for record in page.iter().filter_map(record_of) {
+            match record {
+                Record::Checkpoint { id } => checkpoint = Some(id),
+                Record::Call(transition) if transition.state == CallState::Executing => {
                     open.insert(transition.call, after);
                 }
-                Event::CallChanged { transition } if transition.state.is_final() => {
+                Record::Call(transition) if transition.state.is_final() => {
                     open.remove(&transition.call);
                 }
-                // A check was running when the log ended: its changes are claimed without a call's name.
-                Event::CheckStarted { .. } => {
+                // Checks were running when the log ended: their changes are claimed without a call's name.
+                Record::Checking { running: true } => {
                     open.insert(CallId::new("check"), after);
                 }
-                Event::CheckResult { .. } => {
+                Record::Checking { running: false } => {
                     open.remove(&CallId::new("check"));
                 }
                 _ => {}

@@ -106,7 +106,7 @@ impl Renderer {
                 self.line(&paint.yellow("  the failures go back to the model"));
             }
             Event::Warning { message } => self.note(&clean(message.as_bytes())),
-            Event::Error { message } => {
+            Event::Error { message, .. } => {
                 let text = format!("{} {}", paint.red("error:"), clean(message.as_bytes()));
                 self.line(&text);
             }

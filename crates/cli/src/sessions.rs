@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
-use journeyman_agent::{envelope_of, message_of};
+use journeyman_agent::{envelope_of, record_of};
 use journeyman_protocol::{Event, FileChangeKind, Seq};
 use journeyman_sandbox::clean;
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _};
@@ -100,7 +100,7 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
                 if let Event::Done { report: done } = envelope.event {
                     report = Some(done);
                 }
-            } else if message_of(entry).is_none() && !args.json {
+            } else if record_of(entry).is_none() && !args.json {
                 renderer.note(&format!("entry {} ({}) is from a newer version", entry.seq, entry.kind));
             }
         }

@@ -1,6 +1,7 @@
 //! What is asked of a model.
 
 use journeyman_protocol::{Message, Tokens, ToolSpec};
+use serde::{Deserialize, Serialize};
 
 /// One request: everything the model sees, in no provider's shape.
 ///
@@ -29,8 +30,8 @@ pub struct ModelRequest {
     pub session: Option<String>,
 }
 
-/// A piece of the system prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A piece of the system prompt. Sessions write it down, so that a restart begins with the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SystemPart {
     /// The text.
     pub text: String,

@@ -52,8 +52,37 @@ pub struct Transition {
     pub verdict: Option<Verdict>,
 }
 
-/// What the log knows of a call: the fold over its [`Transition`]s.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Who decided about a call, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Approval {
+    /// Whether it may run; absent while the question is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<bool>,
+    /// Who decided: `user`, `headless`, `timeout`, `hook`, `interrupt`, or a surface's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<UnixMillis>,
+    /// What they said; the model is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A state of a call and when it was entered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallStep {
+    /// The state.
+    pub state: CallState,
+    /// When.
+    pub at: UnixMillis,
+    /// Why, for approvals, denials and seals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What the log knows of a call: the fold over its [`Transition`]s, with its audit trail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRecord {
     /// The call.
     pub id: CallId,
@@ -61,6 +90,27 @@ pub struct CallRecord {
     pub tool: String,
     /// The newest state.
     pub state: CallState,
+    /// Who was asked, where anybody was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
     /// Each state with the time it was entered.
-    pub trail: Vec<(CallState, UnixMillis)>,
+    pub trail: Vec<CallStep>,
+}
+
+impl CallRecord {
+    /// When its effect may have begun.
+    #[must_use]
+    pub fn started(&self) -> Option<UnixMillis> {
+        self.entered(CallState::Executing)
+    }
+
+    /// When it ended.
+    #[must_use]
+    pub fn ended(&self) -> Option<UnixMillis> {
+        self.trail.last().filter(|step| step.state.is_final()).map(|step| step.at)
+    }
+
+    fn entered(&self, state: CallState) -> Option<UnixMillis> {
+        self.trail.iter().find(|step| step.state == state).map(|step| step.at)
+    }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CallId, CallState, CheckKind, Enforcement, Evidence, Mode, RelPath, Seq, SessionId, StopReason, Tokens,
-    Transition, UnixMillis, Usage, Verdict,
+    AgentState, Breakpoint, CallId, CallRecord, CallState, CheckKind, Enforcement, Evidence, Mode, RelPath,
+    ReminderCategory, Seq, SessionId, StopReason, Todo, Tokens, UnixMillis, Usage, Verdict,
 };
 
 /// What an event is for. Each kind belongs to exactly one.
@@ -113,6 +113,76 @@ pub struct RunReport {
     pub duration_ms: u64,
 }
 
+/// How bad a failure is that an [`Event::Error`] tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorSeverity {
+    /// Worth knowing.
+    Info,
+    /// Something failed and the run goes on.
+    Warn,
+    /// The run ends because of it.
+    Error,
+}
+
+/// What was being done when something failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorPhase {
+    /// Asking the model.
+    Model,
+    /// Running a tool.
+    Tool,
+    /// The log, the tree, the sandbox.
+    System,
+    /// Starting, resuming or ending the session.
+    Lifecycle,
+}
+
+/// Why a session was opened again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeStrategy {
+    /// Its last run was cut off.
+    Crash,
+    /// Its last run had ended.
+    Manual,
+}
+
+/// Whether something begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressionPhase {
+    /// It begins.
+    Start,
+    /// It is done.
+    End,
+}
+
+/// When the todos are brought to mind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoReminderReason {
+    /// The session began or was opened again.
+    Startup,
+    /// So many steps went by without a look at them.
+    Interval,
+    /// The list became empty.
+    Empty,
+}
+
+/// What sets a scheduled task off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScheduleKind {
+    /// So many steps.
+    Steps,
+    /// A stretch of time.
+    Time,
+    /// Somebody outside.
+    External,
+}
+
 /// An event with its place in the log. Entries have a `seq`; live-only deltas have none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {
@@ -130,7 +200,7 @@ pub struct Envelope {
     pub event: Event,
 }
 
-/// What happened. `text_delta`, `thinking_delta`, `call_delta` and `tool_output` are live only.
+/// What happened. Those of which [`Event::is_live_only`] holds are streamed and never written down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -163,6 +233,30 @@ pub enum Event {
     TurnStarted {
         /// 1-based.
         turn: u32,
+    },
+    /// The model begins a block of text. Live only.
+    TextStart {
+        /// Which block of the message, 0-based.
+        block: u32,
+    },
+    /// A block of text is whole. Live only: [`Event::TurnFinished`] has the text for good.
+    TextEnd {
+        /// Which block of the message, 0-based.
+        block: u32,
+        /// The whole of it.
+        text: String,
+    },
+    /// The model begins to think. Live only.
+    ThinkingStart {
+        /// Which block of the message, 0-based.
+        block: u32,
+    },
+    /// A block of thinking is whole. Live only: [`Event::TurnFinished`] has it for good.
+    ThinkingEnd {
+        /// Which block of the message, 0-based.
+        block: u32,
+        /// The whole of it.
+        text: String,
     },
     /// A piece of the model's text. Live only.
     TextDelta {
@@ -252,10 +346,36 @@ pub enum Event {
         /// How long it took, in milliseconds.
         duration_ms: u64,
     },
-    /// A step of a call's life.
-    CallChanged {
-        /// The step.
-        transition: Transition,
+    /// A call failed, in words for people.
+    ToolError {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// What went wrong.
+        error: String,
+    },
+    /// A call ran to its end: its record, with the audit trail.
+    ToolExecuted {
+        /// The record.
+        record: CallRecord,
+    },
+    /// A tool has something of its own to tell.
+    ToolCustomEvent {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// What kind of news, in the tool's words.
+        kind: String,
+        /// The news.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        data: Value,
+    },
+    /// The tools that the model is told of are others now.
+    ToolManualUpdated {
+        /// Their names.
+        tools: Vec<String>,
     },
     /// A call or a command changed a file.
     FileEdited {
@@ -276,6 +396,10 @@ pub enum Event {
         summary: String,
         /// What policy says.
         verdict: Verdict,
+        /// What «allow from now on» would cover, in words, to be shown before anybody chooses it; absent where
+        /// nothing may be allowed beyond this call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
     },
     /// A person, or the lack of one, decided.
     PermissionDecided {
@@ -283,7 +407,7 @@ pub enum Event {
         call: CallId,
         /// Whether it may run.
         allowed: bool,
-        /// Who: `user`, `headless`, `interrupt`.
+        /// Who: `user`, `headless`, `timeout`, `hook`, `interrupt`, or a surface's own name.
         by: String,
         /// What they said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -331,13 +455,112 @@ pub enum Event {
     },
     /// Something failed.
     Error {
+        /// How bad it is.
+        severity: ErrorSeverity,
+        /// What was being done.
+        phase: ErrorPhase,
         /// What, on what, and what can be done.
         message: String,
     },
     /// The session's state changed.
     StateChanged {
-        /// `ready`, `working` or `paused`.
-        state: String,
+        /// The new one.
+        state: AgentState,
+    },
+    /// The session is at another place of its turn.
+    BreakpointChanged {
+        /// Where it was.
+        previous: Breakpoint,
+        /// Where it is.
+        current: Breakpoint,
+    },
+    /// A step is over: one reply of the model and the calls it made.
+    StepComplete {
+        /// 1-based, counted over the whole session.
+        step: u64,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+    },
+    /// What one reply cost.
+    TokenUsage {
+        /// The turn, 1-based.
+        turn: u32,
+        /// The tokens.
+        usage: Usage,
+    },
+    /// A session was opened again.
+    AgentResumed {
+        /// Why.
+        strategy: ResumeStrategy,
+        /// The calls that were cut off, each closed with one error result.
+        sealed: Vec<CallRecord>,
+        /// What is different from before, such as another model; one line each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<String>,
+    },
+    /// The todos are others now.
+    TodoChanged {
+        /// What they were.
+        previous: Vec<Todo>,
+        /// What they are.
+        current: Vec<Todo>,
+    },
+    /// The model is reminded of the todos.
+    TodoReminder {
+        /// What they are.
+        todos: Vec<Todo>,
+        /// Why now.
+        reason: TodoReminderReason,
+    },
+    /// A file that the session knows was changed by somebody else.
+    FileChanged {
+        /// The change.
+        change: FileChange,
+    },
+    /// The model is reminded of something.
+    ReminderSent {
+        /// What it is about.
+        category: ReminderCategory,
+        /// The words.
+        content: String,
+    },
+    /// The transcript is made shorter; the whole of it stays in the log.
+    ContextCompression {
+        /// Whether it begins or ends.
+        phase: CompressionPhase,
+        /// What stands for what was left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// Tokens kept, of those there were.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ratio: Option<f64>,
+    },
+    /// A scheduled task is due.
+    SchedulerTriggered {
+        /// Its name.
+        task: String,
+        /// When it runs, such as `every 5 steps`.
+        spec: String,
+        /// What set it off.
+        kind: ScheduleKind,
+    },
+    /// A verified change is in the user's tree.
+    Landed {
+        /// What changed.
+        changes: Vec<FileChange>,
+    },
+    /// The log refuses entries; they are kept and written when it takes them again. Live only, for want of a log.
+    StorageFailure {
+        /// What the store says.
+        message: String,
+        /// Entries that wait.
+        waiting: u64,
+    },
+    /// This subscriber fell behind: streamed pieces are lost to it, entries after the bookmark follow from the log.
+    /// Live only.
+    Lagged {
+        /// The last entry it was given.
+        after: Seq,
     },
     /// The run ended.
     Done {
@@ -355,25 +578,45 @@ impl Event {
             Self::ContextPacked { .. }
             | Self::Retry { .. }
             | Self::Cost { .. }
-            | Self::CallChanged { .. }
+            | Self::ToolExecuted { .. }
+            | Self::ToolCustomEvent { .. }
+            | Self::ToolManualUpdated { .. }
             | Self::Checkpoint { .. }
             | Self::Warning { .. }
             | Self::Error { .. }
-            | Self::StateChanged { .. } => Channel::Monitor,
+            | Self::StateChanged { .. }
+            | Self::BreakpointChanged { .. }
+            | Self::StepComplete { .. }
+            | Self::TokenUsage { .. }
+            | Self::AgentResumed { .. }
+            | Self::TodoChanged { .. }
+            | Self::TodoReminder { .. }
+            | Self::FileChanged { .. }
+            | Self::ReminderSent { .. }
+            | Self::ContextCompression { .. }
+            | Self::SchedulerTriggered { .. }
+            | Self::StorageFailure { .. }
+            | Self::Lagged { .. } => Channel::Monitor,
             Self::RunStarted { .. }
             | Self::TurnStarted { .. }
+            | Self::TextStart { .. }
             | Self::TextDelta { .. }
+            | Self::TextEnd { .. }
+            | Self::ThinkingStart { .. }
             | Self::ThinkingDelta { .. }
+            | Self::ThinkingEnd { .. }
             | Self::CallDelta { .. }
             | Self::TurnFinished { .. }
             | Self::ToolStart { .. }
             | Self::ToolOutput { .. }
+            | Self::ToolError { .. }
             | Self::ToolEnd { .. }
             | Self::FileEdited { .. }
             | Self::VerifyStarted { .. }
             | Self::CheckStarted { .. }
             | Self::CheckResult { .. }
             | Self::VerifyFinished { .. }
+            | Self::Landed { .. }
             | Self::Done { .. } => Channel::Progress,
         }
     }
@@ -383,10 +626,16 @@ impl Event {
     pub fn is_live_only(&self) -> bool {
         matches!(
             self,
-            Self::TextDelta { .. }
+            Self::TextStart { .. }
+                | Self::TextDelta { .. }
+                | Self::TextEnd { .. }
+                | Self::ThinkingStart { .. }
                 | Self::ThinkingDelta { .. }
+                | Self::ThinkingEnd { .. }
                 | Self::CallDelta { .. }
                 | Self::ToolOutput { .. }
+                | Self::StorageFailure { .. }
+                | Self::Lagged { .. }
         )
     }
 
@@ -397,16 +646,23 @@ impl Event {
             Self::RunStarted { .. } => "run_started",
             Self::ContextPacked { .. } => "context_packed",
             Self::TurnStarted { .. } => "turn_started",
+            Self::TextStart { .. } => "text_start",
             Self::TextDelta { .. } => "text_delta",
+            Self::TextEnd { .. } => "text_end",
+            Self::ThinkingStart { .. } => "thinking_start",
             Self::ThinkingDelta { .. } => "thinking_delta",
+            Self::ThinkingEnd { .. } => "thinking_end",
             Self::CallDelta { .. } => "call_delta",
             Self::Retry { .. } => "retry",
             Self::TurnFinished { .. } => "turn_finished",
             Self::Cost { .. } => "cost",
             Self::ToolStart { .. } => "tool_start",
             Self::ToolOutput { .. } => "tool_output",
+            Self::ToolError { .. } => "tool_error",
             Self::ToolEnd { .. } => "tool_end",
-            Self::CallChanged { .. } => "call_changed",
+            Self::ToolExecuted { .. } => "tool_executed",
+            Self::ToolCustomEvent { .. } => "tool_custom_event",
+            Self::ToolManualUpdated { .. } => "tool_manual_updated",
             Self::FileEdited { .. } => "file_edited",
             Self::PermissionRequired { .. } => "permission_required",
             Self::PermissionDecided { .. } => "permission_decided",
@@ -418,6 +674,19 @@ impl Event {
             Self::Warning { .. } => "warning",
             Self::Error { .. } => "error",
             Self::StateChanged { .. } => "state_changed",
+            Self::BreakpointChanged { .. } => "breakpoint_changed",
+            Self::StepComplete { .. } => "step_complete",
+            Self::TokenUsage { .. } => "token_usage",
+            Self::AgentResumed { .. } => "agent_resumed",
+            Self::TodoChanged { .. } => "todo_changed",
+            Self::TodoReminder { .. } => "todo_reminder",
+            Self::FileChanged { .. } => "file_changed",
+            Self::ReminderSent { .. } => "reminder_sent",
+            Self::ContextCompression { .. } => "context_compression",
+            Self::SchedulerTriggered { .. } => "scheduler_triggered",
+            Self::Landed { .. } => "landed",
+            Self::StorageFailure { .. } => "storage_failure",
+            Self::Lagged { .. } => "lagged",
             Self::Done { .. } => "done",
         }
     }

@@ -28,15 +28,20 @@ mod ids;
 mod message;
 mod path;
 mod permission;
+mod session;
 mod usage;
 
-pub use call::{CallRecord, CallState, Transition};
+pub use call::{Approval, CallRecord, CallState, CallStep, Transition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
 pub use enforcement::{Enforcement, Needs, Tier};
-pub use event::{Channel, Envelope, Event, FileChange, FileChangeKind, Outcome, RunReport};
+pub use event::{
+    Channel, CompressionPhase, Envelope, ErrorPhase, ErrorSeverity, Event, FileChange, FileChangeKind,
+    Outcome, ResumeStrategy, RunReport, ScheduleKind, TodoReminderReason,
+};
 pub use hash::{ContentHash, InvalidHash};
 pub use ids::{CallId, InvalidId, Seq, SessionId, UnixMillis};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};
 pub use path::{InvalidPath, RelPath};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
+pub use session::{AgentState, Breakpoint, MessageKind, ReminderCategory, Todo, TodoStatus};
 pub use usage::{StopReason, TokenCounter, Tokens, Usage};
