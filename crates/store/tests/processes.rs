@@ -84,11 +84,9 @@ fn what_a_killed_holder_started_does_not_hold_its_lease() {
         let store = SqliteStore::open(&path).unwrap();
         lease(&store, "child", 5_000).unwrap();
         // It lives as long as the test keeps the pipe open.
-        let orphan = Command::new("cat").stdout(Stdio::null()).spawn().unwrap();
+        let mut orphan = Command::new("cat").stdout(Stdio::null()).spawn().unwrap();
         println!("started {}", orphan.id());
-        loop {
-            std::thread::park();
-        }
+        return assert!(orphan.wait().unwrap().success());
     }
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("sessions.db");
