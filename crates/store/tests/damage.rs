@@ -12,7 +12,7 @@ use journeyman_store::{
     Entry, NewEntry, Salvage, SavedSession, SqliteStore, Store, StoreError, repair, salvage,
 };
 use proptest::prelude::*;
-use support::{beside, block_on, content, entry, filled, session};
+use support::{beside, block_on, content, entry, filled, quick_dir, session};
 
 #[path = "support/child.rs"]
 mod child;
@@ -66,7 +66,7 @@ fn right(into: &Path, salvaged: &Salvage) {
 
 #[test]
 fn cut_off_anywhere_a_log_is_whole_or_damaged_and_what_is_there_is_saved() {
-    let home = tempfile::tempdir().unwrap();
+    let home = quick_dir();
     let path = home.path().join("sessions.db");
     filled(&path, 120);
     let whole = fs::read(&path).unwrap();
@@ -98,7 +98,7 @@ fn cut_off_anywhere_a_log_is_whole_or_damaged_and_what_is_there_is_saved() {
 
 #[test]
 fn a_page_that_was_overwritten_costs_no_more_than_its_entries() {
-    let home = tempfile::tempdir().unwrap();
+    let home = quick_dir();
     let path = home.path().join("sessions.db");
     filled(&path, 120);
     let whole = fs::read(&path).unwrap();
@@ -172,7 +172,7 @@ fn busy(home: &Path) -> (PathBuf, Vec<(SessionId, Vec<Entry>)>) {
 
 #[test]
 fn the_write_ahead_log_is_saved_too_even_without_its_main_file() {
-    let home = tempfile::tempdir().unwrap();
+    let home = quick_dir();
     let (path, all) = busy(home.path());
     let main = fs::read(&path).unwrap();
     for main in [Some(main.clone()), Some(Vec::new()), Some(main[..700].to_vec()), None] {
@@ -196,7 +196,7 @@ fn the_write_ahead_log_is_saved_too_even_without_its_main_file() {
 
 #[test]
 fn a_long_entry_that_lost_a_part_is_lost_whole() {
-    let home = tempfile::tempdir().unwrap();
+    let home = quick_dir();
     let path = home.path().join("sessions.db");
     let store = SqliteStore::open(&path).unwrap();
     block_on(async {
@@ -218,7 +218,7 @@ fn a_long_entry_that_lost_a_part_is_lost_whole() {
 
 #[test]
 fn what_is_no_log_gives_nothing_and_is_said() {
-    let home = tempfile::tempdir().unwrap();
+    let home = quick_dir();
     let path = home.path().join("sessions.db");
     assert!(matches!(saved(&path), Err(StoreError::Damaged { .. })), "there is none");
     for other in [Vec::new(), vec![0; 8192], b"# Notes\n".repeat(2_000), vec![0x0D; 40_960]] {
@@ -242,7 +242,7 @@ fn a_log_that_another_process_has_open_is_left_to_it() {
         std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
         return;
     }
-    let home = tempfile::tempdir().unwrap();
+    let home = quick_dir();
     let path = home.path().join("sessions.db");
     filled(&path, 3);
     let mut child = Running::start(again(test, &path));
@@ -255,7 +255,7 @@ fn a_log_that_another_process_has_open_is_left_to_it() {
 
 #[test]
 fn a_repaired_log_is_gone_on_with_and_the_damaged_one_is_beside_it() {
-    let home = tempfile::tempdir().unwrap();
+    let home = quick_dir();
     let (path, all) = busy(home.path());
     fs::remove_file(home.path().join("live.db")).unwrap();
     let mut bad = fs::read(&path).unwrap();
@@ -294,7 +294,7 @@ proptest! {
         cut in prop::option::weighted(0.3, any::<prop::sample::Index>()),
         in_wal in any::<bool>(),
     ) {
-        let home = tempfile::tempdir().unwrap();
+        let home = quick_dir();
         let (path, all) = busy(home.path());
         let victim = if in_wal { beside(&path, "-wal") } else { path.clone() };
         let mut bytes = fs::read(&victim).unwrap();
