@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use journeyman_context::ContextError;
 use journeyman_model::ModelError;
-use journeyman_protocol::ErrorPhase;
+use journeyman_protocol::{ErrorPhase, Seq, SessionId};
 use journeyman_store::StoreError;
 use journeyman_verify::VerifyError;
 use journeyman_workspace::WorkspaceError;
@@ -27,6 +27,47 @@ pub enum AgentError {
     /// The checks could not be run.
     #[error(transparent)]
     Verify(#[from] VerifyError),
+    /// The log holds a record that this version doesn't know.
+    #[error(
+        "entry {seq} of session {session} is of a kind («{kind}») that this version doesn't know; use the newer \
+         version that wrote it"
+    )]
+    NewerRecord {
+        /// The session.
+        session: SessionId,
+        /// The entry.
+        seq: Seq,
+        /// Its kind.
+        kind: String,
+    },
+    /// A message is larger than any model's window.
+    #[error("a message of {bytes} bytes is too long; at most {limit} are taken. Put it in a file and name that")]
+    MessageTooLong {
+        /// Its size in bytes.
+        bytes: usize,
+        /// The most that is taken.
+        limit: usize,
+    },
+    /// A snapshot's name is blank, too long, or has control characters.
+    #[error("«{name}» can't name a snapshot: up to 100 bytes without control characters")]
+    SnapshotName {
+        /// The name as given, cut.
+        name: String,
+    },
+    /// No snapshot has this name.
+    #[error("there is no snapshot «{name}»{}", listed(known))]
+    UnknownSnapshot {
+        /// The name as given.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The session has said nothing yet, at least not up to the place that was given.
+    #[error("session {session} has nothing to fork there yet; give a later place")]
+    NothingToFork {
+        /// The session.
+        session: SessionId,
+    },
     /// The session has ended and takes no more messages.
     #[error("the session has ended; start a new one")]
     Ended,
@@ -46,7 +87,12 @@ impl AgentError {
     pub fn phase(&self) -> ErrorPhase {
         match self {
             Self::Model(_) => ErrorPhase::Model,
-            Self::Ended => ErrorPhase::Lifecycle,
+            Self::Ended
+            | Self::NewerRecord { .. }
+            | Self::MessageTooLong { .. }
+            | Self::SnapshotName { .. }
+            | Self::UnknownSnapshot { .. }
+            | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,
             Self::Store(_)
             | Self::Workspace(_)
             | Self::Context(_)
@@ -54,6 +100,10 @@ impl AgentError {
             | Self::Background { .. } => ErrorPhase::System,
         }
     }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "; it has none".to_owned() } else { format!("; there are: {}", names.join(", ")) }
 }
 
 /// Why a configuration was refused.

@@ -12,7 +12,9 @@ use journeyman_store::Entry;
 use serde::{Deserialize, Serialize};
 
 /// Names a message that waits for a session, unique in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct MessageId(pub u64);
 
@@ -78,10 +80,7 @@ pub enum Record {
     /// A message waits. It is durable before whoever sent it hears so.
     Queued(Queued),
     /// A task begins.
-    Began {
-        /// What `finished` counts: the newest message that it answers.
-        upto: MessageId,
-    },
+    Began,
     /// A message of the transcript.
     Message {
         /// The message. Neighbours of the user's role are one message to the model.
@@ -159,7 +158,7 @@ impl Record {
             Self::Setting(_) => "setting",
             Self::Context { .. } => "context",
             Self::Queued(_) => "queued",
-            Self::Began { .. } => "began",
+            Self::Began => "began",
             Self::Message { .. } => "message",
             Self::Cleared => "cleared",
             Self::Call(_) => "call",
