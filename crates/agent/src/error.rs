@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use journeyman_context::ContextError;
 use journeyman_model::ModelError;
-use journeyman_protocol::ErrorPhase;
+use journeyman_protocol::{ErrorPhase, Seq, SessionId};
 use journeyman_store::StoreError;
 use journeyman_verify::VerifyError;
 use journeyman_workspace::WorkspaceError;
@@ -15,6 +15,17 @@ pub enum AgentError {
     /// The log refused an entry; the turn stopped before its effect.
     #[error("the session log could not be written, so nothing further was done: {0}")]
     Store(#[from] StoreError),
+    /// Somebody else has written the session's log.
+    #[error(
+        "another process writes session {session}: nothing further was written here after entry {last}. Go on there, \
+         or end it and `jm resume {session}`"
+    )]
+    LostSession {
+        /// The session.
+        session: SessionId,
+        /// The last entry that was written here.
+        last: Seq,
+    },
     /// The model could not be reached or refused.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -48,6 +59,7 @@ impl AgentError {
             Self::Model(_) => ErrorPhase::Model,
             Self::Ended => ErrorPhase::Lifecycle,
             Self::Store(_)
+            | Self::LostSession { .. }
             | Self::Workspace(_)
             | Self::Context(_)
             | Self::Verify(_)

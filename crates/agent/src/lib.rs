@@ -32,6 +32,7 @@ pub mod config;
 mod connect;
 mod error;
 mod holdback;
+#[allow(dead_code)]
 mod log;
 mod record;
 mod report;
@@ -54,9 +55,9 @@ pub use approvals::Answer;
 pub use clock::Clock;
 pub use connect::{Cassette, Connected, connect, providers, thinking};
 pub use error::{AgentError, ConfigError};
-pub use log::{envelope_of, message_of};
+pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
 pub use record::{Books, MessageId, Queued, Record, Setting, record_of};
-pub use session::{Parts, Programs, SessionHandle, Subscription, start};
+pub use session::{Parts, Programs, SessionHandle, start};
 pub use settings::{
     Approver, Checks, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT,
     RunSettings,

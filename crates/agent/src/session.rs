@@ -1,28 +1,25 @@
 //! The actor and its handle.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{CallId, Envelope, RunReport, Seq, SessionId};
+use journeyman_protocol::{CallId, RunReport, Seq, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
 use journeyman_tools::Registry;
 use journeyman_workspace::Workspace;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::approvals::{Answer, Shared};
-use crate::log::{Log, Position, Shown, envelope_of};
+use crate::log::{Filter, Log, LogBounds, Since, Subscription};
 use crate::turn::Worker;
 use crate::{AgentError, Clock, RunSettings};
 
 /// Messages that may wait for a session before `send` waits too.
 const INBOX: usize = 64;
-/// Entries a lagging subscriber re-reads at once.
-const REREAD: usize = 256;
 
 /// Says whether a program is installed, by name.
 pub type Programs = dyn Fn(&str) -> bool + Send + Sync;
@@ -57,11 +54,8 @@ pub struct SessionHandle {
     id: SessionId,
     inbox: mpsc::Sender<String>,
     shared: Arc<Shared>,
-    store: Arc<dyn Store>,
-    /// Weak, so that subscribers hear the end also when the actor dies before the handle is dropped.
-    live: broadcast::WeakSender<Shown>,
+    log: Log,
     reports: watch::Receiver<Option<Answered>>,
-    position: Arc<Position>,
     actor: JoinHandle<()>,
 }
 
@@ -81,12 +75,11 @@ pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandl
         Seq::START,
         Arc::clone(&parts.clock),
         Arc::clone(&parts.redactor),
+        LogBounds::default(),
     );
-    let (live, position) = (log.live().downgrade(), log.position());
-    let store = Arc::clone(&parts.store);
-    let worker = Worker::new(parts, settings, id.clone(), log, Arc::clone(&shared));
+    let worker = Worker::new(parts, settings, id.clone(), log.clone(), Arc::clone(&shared));
     let actor = tokio::spawn(act(worker, messages, report, Arc::clone(&shared)));
-    SessionHandle { id, inbox, shared, store, live, reports, position, actor }
+    SessionHandle { id, inbox, shared, log, reports, actor }
 }
 
 /// Takes tasks until the handle is gone.
@@ -96,9 +89,19 @@ async fn act(
     reports: watch::Sender<Option<Answered>>,
     shared: Arc<Shared>,
 ) {
+    let _ended = Ended(worker.log.clone());
     while let Some(task) = messages.recv().await {
         let report = worker.task(task, &mut messages).await;
         reports.send_replace(Some((shared.taken(), Arc::new(report))));
+    }
+}
+
+/// Lets subscribers hear the end, however the actor ends.
+struct Ended(Log);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -134,16 +137,7 @@ impl SessionHandle {
     /// Events from now on, in order and without a gap.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        // The place comes first: what is written between the two is then heard, not missed.
-        let last = self.position.get();
-        Subscription {
-            session: self.id.clone(),
-            store: Arc::clone(&self.store),
-            live: self.live.upgrade().map_or_else(|| broadcast::channel(1).1, |live| live.subscribe()),
-            last,
-            missed: VecDeque::new(),
-            catching_up: false,
-        }
+        self.log.subscribe(Filter::all(), Since::Now)
     }
 
     /// Waits until everything that was sent before this call is answered, and gives the last report: one a
@@ -165,63 +159,6 @@ impl Drop for SessionHandle {
     fn drop(&mut self) {
         self.shared.interrupt();
         self.actor.abort();
-    }
-}
-
-/// A view of a session's events. One that falls behind re-reads what it missed from the log; only live
-/// deltas are lost to it, and their finished blocks are entries.
-pub struct Subscription {
-    session: SessionId,
-    store: Arc<dyn Store>,
-    live: broadcast::Receiver<Shown>,
-    last: Seq,
-    missed: VecDeque<Arc<Envelope>>,
-    catching_up: bool,
-}
-
-impl Subscription {
-    /// The next event, or `None` when the session is over.
-    ///
-    /// # Errors
-    /// The store's, when missed entries can't be read again.
-    pub async fn next(&mut self) -> Result<Option<Arc<Envelope>>, AgentError> {
-        loop {
-            if let Some(missed) = self.missed.pop_front() {
-                return Ok(Some(missed));
-            }
-            if self.catching_up {
-                self.read_page().await?;
-                continue;
-            }
-            match self.live.recv().await {
-                Ok(Shown { after, envelope }) => match envelope.seq {
-                    Some(seq) if seq <= self.last => {}
-                    Some(seq) => {
-                        self.last = seq;
-                        return Ok(Some(envelope));
-                    }
-                    // A delta from before an entry that was re-read: the entry has its text, whole.
-                    None if after < self.last => {}
-                    None => return Ok(Some(envelope)),
-                },
-                Err(broadcast::error::RecvError::Closed) => return Ok(None),
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    // Listening starts anew before the log is read, so nothing falls between the two;
-                    // what comes by both ways is dropped by its seq.
-                    self.live = self.live.resubscribe();
-                    self.catching_up = true;
-                }
-            }
-        }
-    }
-
-    /// Reads one page of what was missed; an empty page means that the live view has caught up.
-    async fn read_page(&mut self) -> Result<(), AgentError> {
-        let entries = self.store.read(&self.session, self.last, REREAD).await?;
-        self.catching_up = !entries.is_empty();
-        self.last = entries.last().map_or(self.last, |entry| entry.seq);
-        self.missed =
-            entries.iter().filter_map(|entry| envelope_of(&self.session, entry)).map(Arc::new).collect();
-        Ok(())
+        self.log.close();
     }
 }

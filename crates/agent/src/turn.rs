@@ -9,8 +9,8 @@ use journeyman_context::{Inputs, first};
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply, SystemPart};
 use journeyman_policy::Policy;
 use journeyman_protocol::{
-    Block, CallId, ErrorSeverity, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason, ToolSpec, ToolUse,
-    Usage,
+    Block, CallId, ErrorSeverity, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason,
+    ToolSpec, ToolUse, Usage,
 };
 use journeyman_tools::{Outputs, Registry, Seen};
 use journeyman_verify::Check;
