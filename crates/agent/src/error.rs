@@ -15,6 +15,17 @@ pub enum AgentError {
     /// The log refused an entry; the turn stopped before its effect.
     #[error("the session log could not be written, so nothing further was done: {0}")]
     Store(#[from] StoreError),
+    /// Somebody else has written the session's log.
+    #[error(
+        "another process writes session {session}: nothing further was written here after entry {last}. Go on there, \
+         or end it and `jm resume {session}`"
+    )]
+    LostSession {
+        /// The session.
+        session: SessionId,
+        /// The last entry that was written here.
+        last: Seq,
+    },
     /// The model could not be reached or refused.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -94,6 +105,7 @@ impl AgentError {
             | Self::UnknownSnapshot { .. }
             | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,
             Self::Store(_)
+            | Self::LostSession { .. }
             | Self::Workspace(_)
             | Self::Context(_)
             | Self::Verify(_)
