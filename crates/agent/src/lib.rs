@@ -37,7 +37,10 @@ mod finished;
 mod fork;
 mod freshness;
 mod holdback;
-#[allow(dead_code)]
+pub mod hooks;
+mod hooking;
+mod inbox;
+mod lease;
 mod log;
 mod opening;
 pub mod pool;
@@ -69,9 +72,10 @@ pub use journeyman_workspace as workspace;
 pub use clock::Clock;
 pub use connect::{Cassette, Connected, connect, providers, thinking};
 pub use error::{AgentError, ConfigError};
+pub use fork::{ForkPoint, fork};
 pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
 pub use record::{Books, MessageId, Queued, Record, Setting, record_of};
-pub use session::{Parts, Programs, SessionHandle, start};
+pub use session::{CutOff, Parts, Programs, SessionHandle, resume, start};
 pub use settings::{
     Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS,
     DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, RunSettings, TodoSettings,

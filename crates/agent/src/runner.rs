@@ -8,8 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
 use journeyman_protocol::{
-    AgentState, Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath,
-    ResultPart, Role, ToolUse, Transition, Verdict,
+    Block, Breakpoint, CallId, CallState, Effects, Event, RelPath, ToolUse,
 };
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use tokio::sync::Semaphore;

@@ -5,21 +5,30 @@ use std::sync::Arc;
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{CallId, RunReport, Seq, SessionId};
+use journeyman_protocol::{
+    CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId, Todo,
+};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
 use journeyman_tools::Registry;
 use journeyman_workspace::Workspace;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::approvals::{Answer, Shared};
-use crate::log::{Filter, Log, LogBounds, Since, Subscription};
+use crate::actor::{self, Answered};
+use crate::hooks::Hooks;
+use crate::inbox::Inbox;
+use crate::lease::Lease;
+use crate::log::{Filter, Item, Log, LogBounds, Since, Subscription};
+use crate::record::{MessageId, Record};
+use crate::shared::{Answer, Decided, Shared, Status};
+use crate::state::State;
+use crate::todos::Todos;
 use crate::turn::Worker;
 use crate::{AgentError, Clock, RunSettings};
 
-/// Messages that may wait for a session before `send` waits too.
-const INBOX: usize = 64;
+/// Bytes of a snapshot's name: a line of a list.
+const MAX_NAME: usize = 100;
 
 /// Says whether a program is installed, by name.
 pub type Programs = dyn Fn(&str) -> bool + Send + Sync;
@@ -61,6 +70,10 @@ struct Inner {
     id: SessionId,
     shared: Arc<Shared>,
     log: Log,
+    lease: Arc<Lease>,
+    inbox: Arc<Inbox>,
+    todos: Arc<Todos>,
+    safe: Arc<actor::SafePlace>,
     reports: watch::Receiver<Option<Answered>>,
     actor: JoinHandle<()>,
 }
@@ -120,32 +133,40 @@ fn open(
         Arc::clone(&parts.redactor),
         LogBounds::default(),
     );
-    let worker = Worker::new(parts, settings, id.clone(), log.clone(), Arc::clone(&shared));
-    let actor = tokio::spawn(act(worker, messages, report, Arc::clone(&shared)));
-    SessionHandle { id, inbox, shared, log, reports, actor }
-}
-
-/// Takes tasks until the handle is gone.
-async fn act(
-    mut worker: Worker,
-    mut messages: mpsc::Receiver<String>,
-    reports: watch::Sender<Option<Answered>>,
-    shared: Arc<Shared>,
-) {
-    let _ended = Ended(worker.log.clone());
-    while let Some(task) = messages.recv().await {
-        let report = worker.task(task, &mut messages).await;
-        reports.send_replace(Some((shared.taken(), Arc::new(report))));
-    }
-}
-
-/// Lets subscribers hear the end, however the actor ends.
-struct Ended(Log);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.close();
-    }
+    let lease = Arc::new(lease);
+    let inbox = Arc::new(Inbox::new(
+        log.clone(),
+        Arc::clone(&shared),
+        Arc::clone(&lease),
+        Arc::clone(&parts.redactor),
+        parts.workspace.root().display().to_string(),
+    ));
+    let todos = Arc::new(Todos::new(state.todos.clone(), Arc::clone(&parts.clock)));
+    let safe = Arc::new(actor::SafePlace::new(state.safe));
+    let worker = Worker::new(
+        parts,
+        settings,
+        id.clone(),
+        state,
+        log.clone(),
+        Arc::clone(&shared),
+        Arc::clone(&inbox),
+        Arc::clone(&todos),
+        Arc::clone(&safe),
+    );
+    let acting = actor::act(worker, opening, report, Arc::clone(&lease));
+    let actor = tokio::spawn(acting);
+    SessionHandle(Arc::new(Inner {
+        id,
+        shared,
+        log,
+        lease,
+        inbox,
+        todos,
+        safe,
+        reports,
+        actor,
+    }))
 }
 
 impl SessionHandle {
@@ -219,8 +240,64 @@ impl SessionHandle {
 
     /// Events that pass a filter: from now on, or all after a bookmark and then from now on; in order, each once.
     #[must_use]
-    pub fn subscribe(&self) -> Subscription {
-        self.log.subscribe(Filter::all(), Since::Now)
+    pub fn subscribe(&self, filter: Filter, since: Since) -> Subscription {
+        self.0.log.subscribe(filter, since)
+    }
+
+    /// Calls back with every event that passes a filter, until the session is over or the returned task is aborted.
+    pub fn on(
+        &self,
+        filter: Filter,
+        since: Since,
+        mut heard: impl FnMut(&journeyman_protocol::Envelope) + Send + 'static,
+    ) -> JoinHandle<Result<(), AgentError>> {
+        let mut events = self.subscribe(filter, since);
+        tokio::spawn(async move {
+            while let Some(envelope) = events.next().await? {
+                heard(&envelope);
+            }
+            Ok(())
+        })
+    }
+
+    /// Where the session is.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let mut status = self.0.shared.status.borrow().clone();
+        status.unwritten = self.0.log.waiting();
+        status
+    }
+
+    /// The status whenever it changes.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Status> {
+        self.0.shared.status.subscribe()
+    }
+
+    /// The last entry of the log: a bookmark.
+    #[must_use]
+    pub fn bookmark(&self) -> Seq {
+        self.0.log.position()
+    }
+
+    /// What is to be done.
+    #[must_use]
+    pub fn todos(&self) -> Vec<Todo> {
+        self.0.todos.list()
+    }
+
+    /// Gives the newest place at which every call was answered a name, for [`fork`](crate::fork).
+    ///
+    /// # Errors
+    /// [`AgentError::SnapshotName`]; the store's.
+    pub async fn snapshot(&self, name: &str) -> Result<Seq, AgentError> {
+        let fits = !name.trim().is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control);
+        if !fits {
+            return Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() });
+        }
+        let at = self.0.safe.get();
+        self.0.log.offer(vec![Item::from(Record::Snapshot { name: name.to_owned(), at })]).await?;
+        Ok(at)
     }
 
     /// Waits until everything that was sent before this call is answered, and gives the last report: one a
@@ -252,6 +329,9 @@ impl Drop for Inner {
         self.shared.closing.cancel();
         self.shared.interrupt();
         self.actor.abort();
-        self.log.close();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let lease = Arc::clone(&self.lease);
+            runtime.spawn(async move { lease.give_back().await });
+        }
     }
 }

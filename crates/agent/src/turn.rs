@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{
-    Block, CallId, ErrorSeverity, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason,
-    ToolSpec, ToolUse, Usage,
+    AgentState, Block, Breakpoint, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, Outcome, Role,
+    RunReport, SessionId, StopReason, ToolUse,
 };
 use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
