@@ -28,9 +28,12 @@
 mod blobs;
 mod entry;
 mod error;
+mod lease;
 mod memory;
 mod place;
 mod sqlite;
+mod tail;
+mod watch;
 
 pub use blobs::{Blobs, Durability, MAX_BLOB_BYTES};
 pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store};

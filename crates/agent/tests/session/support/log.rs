@@ -114,6 +114,17 @@ impl Store for Watched {
         self.inner.create(id, root, title, now)
     }
 
+    fn fork(
+        &self,
+        parent: &SessionId,
+        at: Seq,
+        child: &SessionId,
+        title: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.inner.fork(parent, at, child, title, now)
+    }
+
     fn append(
         &self,
         session: &SessionId,
@@ -142,6 +153,28 @@ impl Store for Watched {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         self.inner.read(session, after, limit)
+    }
+
+    fn read_records(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        self.inner.read_records(session, after, limit)
+    }
+
+    fn read_chunk(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        bytes: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        self.inner.read_chunk(session, after, bytes)
+    }
+
+    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        self.inner.changed(session, after)
     }
 
     fn sessions(
