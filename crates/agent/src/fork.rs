@@ -48,7 +48,7 @@ pub async fn fork(
     let summary = store.find(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
     let title = summary.map(|summary| summary.title).unwrap_or_default();
     let now = clock.now();
-    let last = store.fork(parent, state.safe, child, &title, now).await?;
+    store.fork(parent, state.safe, child, &title, now).await?;
     let mut records = vec![Record::Forked { parent: parent.clone(), at: state.safe }];
     if state.task.is_some() {
         records.push(Record::Ended { outcome: Outcome::Interrupted });
@@ -59,6 +59,6 @@ pub async fn fork(
         at: now,
         payload: serde_json::to_vec(record).unwrap_or_default(),
     };
-    store.append(child, last, records.iter().map(entry).collect()).await?;
+    store.append(child, state.safe, records.iter().map(entry).collect()).await?;
     Ok(state.safe)
 }

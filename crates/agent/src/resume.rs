@@ -124,7 +124,7 @@ impl Worker {
     async fn claim_checks(&mut self, checkpoint: CheckpointId) {
         let workspace = Arc::clone(&self.parts.workspace);
         let session = self.session.clone();
-        let claim = move || workspace.seal_checks(&checkpoint, &session);
+        let claim = move || workspace.seal_checks(&session);
         let claimed = blocking("looking at what checks left", claim).await;
         if let Err(error) = claimed.and_then(|done| done.map_err(AgentError::from)) {
             self.warn(ErrorPhase::Lifecycle, error.to_string());

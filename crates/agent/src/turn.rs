@@ -325,9 +325,9 @@ impl Worker {
                     self.log.emit(Event::Retry { attempt, of, wait_ms, reason });
                     self.flush().await?;
                 }
-                Delta::Text { block, text } => self.show(pieces.push(block, PieceKind::Text, &text)),
-                Delta::Thinking { block, text } => self.show(pieces.push(block, PieceKind::Thinking, &text)),
-                Delta::BlockEnd { block } => self.show(pieces.end(block)),
+                Delta::Text { block, text } => self.show_all(pieces.push(block, PieceKind::Text, &text)),
+                Delta::Thinking { block, text } => self.show_all(pieces.push(block, PieceKind::Thinking, &text)),
+                Delta::BlockEnd { block } => self.show_all(pieces.end(block)),
                 Delta::CallStart { block, name, .. } => self.log.emit(Event::CallDelta { block, tool: name }),
                 Delta::MessageStart | Delta::CallArguments { .. } => {}
             }
@@ -335,7 +335,7 @@ impl Worker {
         Err(ModelError::Protocol("the stream ended without a reply".to_owned()).into())
     }
 
-    fn show(&self, events: impl IntoIterator<Item = Event>) {
+    fn show_all(&self, events: impl IntoIterator<Item = Event>) {
         for event in events {
             self.log.emit(event);
         }

@@ -1,2 +1,0 @@
-pub struct Freshness;
-impl Freshness { pub fn new(_: &std::sync::Arc<journeyman_tools::Seen>) -> Self { Self } }

@@ -1,1 +1,0 @@
-#[derive(Default)] pub struct Guard;
