@@ -31,14 +31,18 @@ mod clock;
 pub mod config;
 mod connect;
 mod error;
+pub mod freshness;
 mod holdback;
 mod log;
+pub mod progress;
 mod record;
 mod report;
 mod runner;
+pub mod schedule;
 mod session;
 mod settings;
 mod text_calls;
+pub mod todos;
 mod turn;
 mod verification;
 
