@@ -58,7 +58,8 @@ impl Worker {
 
     /// What a call would do, and what policy says of it.
     async fn judged(&self, call: &ToolUse) -> Result<(Ready, Verdict), Finished> {
-        let failed = |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
+        let failed =
+            |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
@@ -250,11 +251,7 @@ impl Worker {
     }
 
     /// Opens one question.
-    fn put(
-        &mut self,
-        ready: &Ready,
-        question: &Question,
-    ) -> tokio::sync::oneshot::Receiver<Decided> {
+    fn put(&mut self, ready: &Ready, question: &Question) -> tokio::sync::oneshot::Receiver<Decided> {
         let verdict = question.verdict.clone();
         self.change(&ready.call, CallState::ApprovalRequired, None, None, Some(verdict.clone()));
         let answer = self.shared.ask(&ready.call.id);

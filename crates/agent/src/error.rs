@@ -52,7 +52,9 @@ pub enum AgentError {
         kind: String,
     },
     /// A message is larger than any model's window.
-    #[error("a message of {bytes} bytes is too long; at most {limit} are taken. Put it in a file and name that")]
+    #[error(
+        "a message of {bytes} bytes is too long; at most {limit} are taken. Put it in a file and name that"
+    )]
     MessageTooLong {
         /// Its size in bytes.
         bytes: usize,

@@ -75,7 +75,7 @@ impl Worker {
 
     /// What the worker keeps beside the state comes from the state.
     fn restore(&mut self) {
-        self.seen.restore(self.state.seen.iter().map(|(path, hash)| (path.clone(), *hash)));
+        self.seen.restore(self.state.seen.values().cloned());
         if let Some(task) = &self.state.task {
             self.before = task.checkpoint.map_or(Before::Unrecorded, |id| Before::Recorded(CheckpointId(id)));
         }
@@ -85,8 +85,8 @@ impl Worker {
     async fn seal_cut_off(&mut self) -> Vec<CallRecord> {
         let checkpoint = self.state.task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
         let checking = self.state.task.as_ref().is_some_and(|task| task.checking);
-        if checking && let Some(checkpoint) = checkpoint {
-            self.claim_checks(checkpoint).await;
+        if checking {
+            self.claim_checks().await;
         }
         let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
         let begun: Vec<OpenCall> = self.state.calls.iter().filter(begun).cloned().collect();
@@ -95,7 +95,8 @@ impl Worker {
             let text = match self.fate(checkpoint, &open).await {
                 Ok(fate) => {
                     for change in &fate.applied {
-                        self.log.emit(Event::FileEdited { call: open.call.id.clone(), change: change.clone() });
+                        self.log
+                            .emit(Event::FileEdited { call: open.call.id.clone(), change: change.clone() });
                     }
                     seal_text(&fate)
                 }
@@ -121,7 +122,7 @@ impl Worker {
     }
 
     /// What checks left behind when they were cut off is theirs, and undone with the session.
-    async fn claim_checks(&mut self, checkpoint: CheckpointId) {
+    async fn claim_checks(&mut self) {
         let workspace = Arc::clone(&self.parts.workspace);
         let session = self.session.clone();
         let claim = move || workspace.seal_checks(&session);
@@ -144,7 +145,8 @@ impl Worker {
             by: None,
             verdict: None,
         }));
-        let record = self.state.calls.iter().find(|open| open.call.id == *call).map(|open| open.record.clone());
+        let record =
+            self.state.calls.iter().find(|open| open.call.id == *call).map(|open| open.record.clone());
         let block = self.result_block(call, &tool, text);
         self.note(Record::Result { call: call.clone(), block });
         self.log.emit(Event::ToolEnd {
@@ -187,7 +189,11 @@ impl Worker {
     /// Goes on where the task was cut off. `Some` is its end.
     pub(crate) async fn pick_up(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
         self.at(Breakpoint::PreModel);
-        let answered = self.state.messages.last().is_none_or(|last| last.role == journeyman_protocol::Role::User);
+        let answered =
+            self.state.messages.last().is_none_or(|last| last.role == journeyman_protocol::Role::User);
+        let last =
+            self.state.messages.iter().rev().find(|it| it.role == journeyman_protocol::Role::Assistant);
+        self.tally.last_text = last.map(journeyman_protocol::Message::text).unwrap_or_default();
         if self.state.is_settled() && answered {
             // The model was about to be asked, or being asked: what came of that reply is void.
             if self.state.messages.is_empty() && self.shared.has_work() {

@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
-use journeyman_protocol::{
-    Block, Breakpoint, CallId, CallState, Effects, Event, RelPath, ToolUse,
-};
+use journeyman_protocol::{Block, Breakpoint, CallId, CallState, Effects, Event, RelPath, ToolUse};
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -52,7 +50,8 @@ impl Ready {
             return false;
         }
         let anywhere = |ready: &Self| {
-            ready.effects.command.is_some() || (ready.effects.writes.is_empty() && ready.effects.reads.is_empty())
+            ready.effects.command.is_some()
+                || (ready.effects.writes.is_empty() && ready.effects.reads.is_empty())
         };
         if anywhere(self) || anywhere(other) {
             return true;
@@ -84,7 +83,8 @@ impl Worker {
         let (mut ready, mut asked) = (Vec::new(), Vec::new());
         for (place, call) in open {
             if place >= MAX_CALLS {
-                let text = format!("not run: one reply may make at most {MAX_CALLS} calls; make fewer at a time");
+                let text =
+                    format!("not run: one reply may make at most {MAX_CALLS} calls; make fewer at a time");
                 self.settle(&call, Finished::refused(CallState::Failed, text));
                 continue;
             }
@@ -146,7 +146,8 @@ impl Worker {
                 for one in next {
                     let (context, live) = self.context(&one.call.id, &cancel);
                     let registry = Arc::clone(&self.registry);
-                    let task = Execution { registry, call: one.call.clone(), limit: one.limit, context, live };
+                    let task =
+                        Execution { registry, call: one.call.clone(), limit: one.limit, context, live };
                     ends.push(task.run(Arc::clone(&permits)));
                     running.push(one);
                 }

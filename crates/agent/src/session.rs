@@ -5,9 +5,7 @@ use std::sync::Arc;
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{
-    CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId, Todo,
-};
+use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
 use journeyman_tools::Registry;
@@ -21,6 +19,7 @@ use crate::inbox::Inbox;
 use crate::lease::Lease;
 use crate::log::{Filter, Item, Log, LogBounds, Since, Subscription};
 use crate::record::{MessageId, Record};
+use crate::schedule::Schedule;
 use crate::shared::{Answer, Decided, Shared, Status};
 use crate::state::State;
 use crate::todos::Todos;
@@ -73,6 +72,7 @@ struct Inner {
     lease: Arc<Lease>,
     inbox: Arc<Inbox>,
     todos: Arc<Todos>,
+    schedule: Arc<Schedule>,
     safe: Arc<actor::SafePlace>,
     reports: watch::Receiver<Option<Answered>>,
     actor: JoinHandle<()>,
@@ -92,7 +92,8 @@ pub enum CutOff {
 /// Has to be called within a Tokio runtime.
 #[must_use]
 pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandle {
-    let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+    let lease =
+        Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
     open(parts, settings, id, State::default(), lease, actor::Opening::Fresh)
 }
 
@@ -109,7 +110,8 @@ pub async fn resume(
     id: SessionId,
     cut_off: CutOff,
 ) -> Result<SessionHandle, AgentError> {
-    let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+    let lease =
+        Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
     lease.take().await?;
     let state = State::load(&*parts.store, &id).await?;
     Ok(open(parts, settings, id, state, lease, actor::Opening::Again(cut_off)))
@@ -141,7 +143,8 @@ fn open(
         Arc::clone(&parts.redactor),
         parts.workspace.root().display().to_string(),
     ));
-    let todos = Arc::new(Todos::new(state.todos.clone(), Arc::clone(&parts.clock)));
+    let todos = todo_list(&settings, &parts.clock, &state);
+    let schedule = Arc::new(Schedule::new(state.books.step));
     let safe = Arc::new(actor::SafePlace::new(state.safe));
     let worker = Worker::new(
         parts,
@@ -152,21 +155,19 @@ fn open(
         Arc::clone(&shared),
         Arc::clone(&inbox),
         Arc::clone(&todos),
+        Arc::clone(&schedule),
         Arc::clone(&safe),
     );
     let acting = actor::act(worker, opening, report, Arc::clone(&lease));
     let actor = tokio::spawn(acting);
-    SessionHandle(Arc::new(Inner {
-        id,
-        shared,
-        log,
-        lease,
-        inbox,
-        todos,
-        safe,
-        reports,
-        actor,
-    }))
+    SessionHandle(Arc::new(Inner { id, shared, log, lease, inbox, todos, schedule, safe, reports, actor }))
+}
+
+fn todo_list(settings: &RunSettings, clock: &Arc<dyn Clock>, state: &State) -> Arc<Todos> {
+    let clock = Arc::clone(clock);
+    let todos = if settings.todos.is_some() { Todos::new(clock) } else { Todos::disabled(clock) };
+    todos.restore(state.todos.clone());
+    Arc::new(todos)
 }
 
 impl SessionHandle {
@@ -280,10 +281,17 @@ impl SessionHandle {
         self.0.log.position()
     }
 
-    /// What is to be done.
+    /// What is to be done: the list that the model keeps. A change that is made here is logged with the next step, or
+    /// when the session is next idle.
     #[must_use]
-    pub fn todos(&self) -> Vec<Todo> {
-        self.0.todos.list()
+    pub fn todos(&self) -> &Todos {
+        &self.0.todos
+    }
+
+    /// Tasks that run every so many steps, or when somebody triggers them.
+    #[must_use]
+    pub fn schedule(&self) -> &Schedule {
+        &self.0.schedule
     }
 
     /// Gives the newest place at which every call was answered a name, for [`fork`](crate::fork).

@@ -16,7 +16,7 @@ pub const DEFAULT_CONCURRENCY: usize = 3;
 /// How long a call may take whose tool doesn't say. A search of a large tree takes seconds.
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Steps with open todos and no look at them before the model is reminded.
-pub const DEFAULT_TODO_INTERVAL: u64 = 15;
+pub const DEFAULT_TODO_INTERVAL: u32 = 10;
 /// Tokens that the first context may cost, of windows that start at 32,000.
 pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
@@ -46,7 +46,7 @@ pub enum Approver {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TodoSettings {
     /// Steps without a change of the list before the model is reminded of what is open; 0 for never.
-    pub remind_every: u64,
+    pub remind_every: u32,
     /// Whether it is reminded when the session begins or is opened again.
     pub remind_at_start: bool,
 }

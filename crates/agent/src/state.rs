@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Approval, Block, CallId, CallRecord, CallState, CallStep, ContentHash, Message, Outcome, RelPath, Role, Seq,
+    Approval, Block, CallId, CallRecord, CallState, CallStep, Message, Outcome, RelPath, Role, Seq,
     SessionId, StopReason, Todo, ToolUse, Transition, UnixMillis,
 };
 use journeyman_store::{Entry, Store};
+use journeyman_tools::SeenFile;
 
 use crate::AgentError;
 use crate::record::{Books, MessageId, Queued, Record, Setting, record_of};
@@ -52,8 +53,8 @@ pub struct State {
     pub todos: Vec<Todo>,
     /// What a person allowed from then on.
     pub allowed: Vec<String>,
-    /// What is known of files; `None` for one that is gone.
-    pub seen: HashMap<RelPath, Option<ContentHash>>,
+    /// What is known of files.
+    pub seen: HashMap<RelPath, SeenFile>,
     /// Places with a name.
     pub snapshots: BTreeMap<String, Seq>,
     /// The last place at which nothing was open: every call answered. A fork begins at such a place.
@@ -93,11 +94,7 @@ impl State {
     ///
     /// # Errors
     /// As [`State::load`].
-    pub async fn load_until(
-        store: &dyn Store,
-        session: &SessionId,
-        until: Seq,
-    ) -> Result<Self, AgentError> {
+    pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
         let mut state = Self::default();
         loop {
             let page = store.read_records(session, state.last, PAGE).await?;
@@ -164,8 +161,8 @@ impl State {
             }
             Record::Todos { todos } => self.todos = todos,
             Record::Allowed { rule } => self.allowed.push(rule),
-            Record::Seen { path, hash } => {
-                self.seen.insert(path, hash);
+            Record::Seen(file) => {
+                self.seen.insert(file.path.clone(), file);
             }
             Record::Snapshot { name, at } => {
                 self.snapshots.insert(name, at);
@@ -240,7 +237,8 @@ impl State {
             CallState::Approved | CallState::Denied => {
                 if let Some(by) = by {
                     let allowed = Some(state == CallState::Approved);
-                    record.approval = Some(Approval { allowed, by: Some(by), at: Some(at), note: note.clone() });
+                    record.approval =
+                        Some(Approval { allowed, by: Some(by), at: Some(at), note: note.clone() });
                 }
             }
             _ => {}

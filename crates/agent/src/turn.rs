@@ -1,13 +1,14 @@
 //! The loop: ask, run what was called, verify when the model stops.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{
-    AgentState, Block, Breakpoint, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, Outcome, Role,
-    RunReport, SessionId, StopReason, ToolUse,
+    AgentState, Block, Breakpoint, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, Outcome,
+    Role, RunReport, SessionId, StopReason, ToolUse,
 };
 use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
@@ -17,17 +18,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actor::SafePlace;
 use crate::apply_edit::ApplyEdit;
-use crate::freshness::Freshness;
 use crate::holdback::{PieceKind, Pieces};
 use crate::inbox::Inbox;
 use crate::log::Log;
-use crate::progress::Guard;
+use crate::progress::{Guard, StepFacts};
 use crate::record::{Books, MessageId, Record};
+use crate::schedule::Schedule;
 use crate::session::Parts;
 use crate::settings::Approver;
 use crate::shared::Shared;
 use crate::state::State;
-use crate::todos::Todos;
+use crate::todos::{Reminders, TodoRead, TodoReminder, TodoWrite, Todos};
 use crate::{AgentError, RunSettings, report, text_calls};
 
 /// Questions that may be refused for want of anybody to ask before the run ends: a model that hears no
@@ -55,8 +56,12 @@ pub(crate) struct Worker {
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) background: Option<Arc<Background>>,
     pub(crate) todos: Arc<Todos>,
-    pub(crate) freshness: Freshness,
+    pub(crate) schedule: Arc<Schedule>,
+    pub(crate) reminders: Reminders,
     pub(crate) guard: Guard,
+    pub(crate) facts: StepFacts,
+    /// A reminder that waits for the end of the step.
+    pub(crate) emptied: Option<TodoReminder>,
     pub(crate) checks: Vec<Check>,
 }
 
@@ -116,15 +121,16 @@ impl Worker {
         shared: Arc<Shared>,
         inbox: Arc<Inbox>,
         todos: Arc<Todos>,
+        schedule: Arc<Schedule>,
         safe: Arc<SafePlace>,
     ) -> Self {
         let mut registry = std::mem::take(&mut parts.registry);
         registry.add(Box::new(ApplyEdit));
-        if settings.todos.is_some() {
-            todos.add_tools(&mut registry);
+        if todos.is_enabled() {
+            registry.add(Box::new(TodoRead::new(Arc::clone(&todos))));
+            registry.add(Box::new(TodoWrite::new(Arc::clone(&todos))));
         }
-        let seen = Arc::new(Seen::default());
-        let freshness = Freshness::new(&seen);
+        let every = settings.todos.and_then(|todos| NonZeroU32::new(todos.remind_every));
         Self {
             parts,
             registry: Arc::new(registry),
@@ -137,12 +143,15 @@ impl Worker {
             safe,
             tally: Tally::default(),
             before: Before::Unrecorded,
-            seen,
+            seen: Arc::default(),
             outputs: Arc::default(),
             background: None,
             todos,
-            freshness,
+            schedule,
+            reminders: Reminders::new(every),
             guard: Guard::default(),
+            facts: StepFacts::default(),
+            emptied: None,
             checks: Vec::new(),
         }
     }
@@ -158,6 +167,7 @@ impl Worker {
         let started = Instant::now();
         self.tally = Tally::default();
         self.guard = Guard::default();
+        self.facts = StepFacts::default();
         let stop = self.shared.arm();
         let deadline = tokio::time::sleep(self.settings.timeout);
         tokio::pin!(deadline);
@@ -252,6 +262,7 @@ impl Worker {
         }
         match self.verify(stop).await? {
             None if stop.is_cancelled() => Ok(Some(interrupted())),
+            None => Ok(self.mind_progress()),
             end => Ok(end),
         }
     }
@@ -326,7 +337,9 @@ impl Worker {
                     self.flush().await?;
                 }
                 Delta::Text { block, text } => self.show_all(pieces.push(block, PieceKind::Text, &text)),
-                Delta::Thinking { block, text } => self.show_all(pieces.push(block, PieceKind::Thinking, &text)),
+                Delta::Thinking { block, text } => {
+                    self.show_all(pieces.push(block, PieceKind::Thinking, &text))
+                }
                 Delta::BlockEnd { block } => self.show_all(pieces.end(block)),
                 Delta::CallStart { block, name, .. } => self.log.emit(Event::CallDelta { block, tool: name }),
                 Delta::MessageStart | Delta::CallArguments { .. } => {}
@@ -358,7 +371,13 @@ impl Worker {
         // Also an empty one: it says why the model stopped. No provider takes it back, so it is no message then.
         self.note(Record::Message { message, taken: Vec::new(), stop: Some(reply.stop.clone()), calls });
         let turn = books.turns;
-        self.log.emit(Event::TurnFinished { turn, stop: reply.stop.clone(), usage: reply.usage, text, thinking });
+        self.log.emit(Event::TurnFinished {
+            turn,
+            stop: reply.stop.clone(),
+            usage: reply.usage,
+            text,
+            thinking,
+        });
         self.log.emit(Event::TokenUsage { turn, usage: reply.usage });
         let usd = self.settings.price.as_ref().map(|price| price.cost(&books.usage));
         self.log.emit(Event::Cost { usage: books.usage, usd });
@@ -428,6 +447,9 @@ impl Worker {
             return false;
         }
         let taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
+        for queued in &waiting {
+            self.observe_message(queued.kind, &queued.text);
+        }
         let content = waiting.into_iter().map(|queued| Block::text(queued.text)).collect();
         self.note(Record::Message {
             message: Message { role: Role::User, content },
@@ -461,7 +483,8 @@ impl Worker {
 
     /// Starts recording the tree in the background, once.
     pub(crate) fn record_before(&mut self) {
-        if matches!(self.before, Before::Unrecorded) && self.settings.mode != journeyman_protocol::Mode::Plan {
+        if matches!(self.before, Before::Unrecorded) && self.settings.mode != journeyman_protocol::Mode::Plan
+        {
             let workspace = Arc::clone(&self.parts.workspace);
             let session = self.session.clone();
             self.before = Before::Recording(tokio::task::spawn_blocking(move || {
@@ -478,7 +501,9 @@ impl Worker {
         self.record_before();
         let id = match std::mem::replace(&mut self.before, Before::Unrecorded) {
             Before::Recorded(id) => id,
-            Before::Recording(task) => task.await.map_err(|died| background("recording the tree", &died))??,
+            Before::Recording(task) => {
+                task.await.map_err(|died| background("recording the tree", &died))??
+            }
             Before::Unrecorded => {
                 let workspace = Arc::clone(&self.parts.workspace);
                 let session = self.session.clone();

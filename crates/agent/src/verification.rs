@@ -5,8 +5,7 @@ use std::sync::Arc;
 use journeyman_context::Feedback;
 use journeyman_policy::Policy;
 use journeyman_protocol::{
-    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Mode, Needs, Outcome,
-    ToolUse,
+    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Mode, Needs, Outcome, ToolUse,
 };
 use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict, verdict};
 use journeyman_workspace::ListOptions;
@@ -49,6 +48,7 @@ impl Worker {
             return Ok(None);
         }
         let previous = std::mem::replace(&mut self.tally.evidence, evidence.clone());
+        self.observe_checks(&evidence);
         let verdict = verdict(&evidence);
         let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
         let feeds_back = failed && self.state.books.iterations < self.settings.max_iterations;
@@ -128,12 +128,12 @@ impl Worker {
         let ran = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => self.show(step).await?,
+                Some(step) = progress.recv() => self.show_step(step).await?,
                 ran = &mut running => break ran?,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            self.show(step).await?;
+            self.show_step(step).await?;
         }
         self.note(Record::Checking { running: false });
         evidence.extend(ran);
@@ -183,7 +183,7 @@ impl Worker {
         Ok((permitted, refused))
     }
 
-    async fn show(&mut self, step: Progress) -> Result<(), AgentError> {
+    async fn show_step(&mut self, step: Progress) -> Result<(), AgentError> {
         match step {
             Progress::Started { check, .. } => {
                 self.log.emit(Event::CheckStarted { kind: check.kind, command: check.command });
