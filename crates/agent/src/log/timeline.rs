@@ -210,6 +210,19 @@ impl Timeline {
     }
 }
 
+#[cfg(test)]
+impl Timeline {
+    /// About how many bytes are kept.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// For how many envelopes there is room without taking more memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.shown.capacity()
+    }
+}
+
 /// What a streamed block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum BlockKind {
