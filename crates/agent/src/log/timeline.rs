@@ -112,7 +112,9 @@ impl Timeline {
     }
 
     fn add(&mut self, mut showing: Showing) {
-        self.open.follow(&showing.envelope.event);
+        if !self.closed {
+            self.open.follow(&showing.envelope.event);
+        }
         if self.readers.is_empty() {
             return;
         }
@@ -207,6 +209,7 @@ impl Timeline {
 
     pub(super) fn close(&mut self) {
         self.closed = true;
+        self.open = OpenBlocks::default();
     }
 }
 

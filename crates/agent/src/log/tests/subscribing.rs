@@ -12,12 +12,8 @@ fn seqs(shown: &[Arc<Envelope>]) -> Vec<u64> {
     shown.iter().filter_map(|envelope| envelope.seq).map(|seq| seq.0).collect()
 }
 
-async fn block_on<T>(future: impl Future<Output = T>) -> T {
-    future.await
-}
-
 fn on_a_thread_of_its_own<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(block_on(future))
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 /// One event of each channel, by number.
@@ -72,7 +68,7 @@ fn no_gap_and_no_duplicate_while_everybody_writes() {
                     while log.position() < Seq(number as u64 * 20) {
                         thread::yield_now();
                     }
-                    let since = (number % 2 == 0).then_some(Seq(number as u64 * 5));
+                    let since = number.is_multiple_of(2).then_some(Seq(number as u64 * 5));
                     let mut events = log.subscribe(filter.clone(), since.map_or(Since::Now, Since::Seq));
                     let after = log.position();
                     let mut shown = Vec::new();
