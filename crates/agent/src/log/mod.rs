@@ -210,15 +210,17 @@ impl Log {
         if lock(&self.shared.queue).is_settled() {
             return Ok(());
         }
-        // It holds a writing end: subscribers hear of what it writes before they hear the end.
-        let log = self.clone();
-        let task = tokio::spawn(async move { log.shared.write(ticket).await });
-        match task.await {
+        match tokio::spawn(self.clone().write(ticket)).await {
             Ok(written) => written,
             Err(error) => {
                 Err(AgentError::Background { what: "writing the session log", reason: error.to_string() })
             }
         }
+    }
+
+    /// Takes a writing end whole: subscribers hear of what is written before they hear the end.
+    async fn write(self, ticket: Option<Ticket>) -> Result<(), AgentError> {
+        self.shared.write(ticket).await
     }
 }
 

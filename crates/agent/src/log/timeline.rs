@@ -112,7 +112,9 @@ impl Timeline {
     }
 
     fn add(&mut self, mut showing: Showing) {
-        self.open.follow(&showing.envelope.event);
+        if !self.closed {
+            self.open.follow(&showing.envelope.event);
+        }
         if self.readers.is_empty() {
             return;
         }
@@ -207,6 +209,20 @@ impl Timeline {
 
     pub(super) fn close(&mut self) {
         self.closed = true;
+        self.open = OpenBlocks::default();
+    }
+}
+
+#[cfg(test)]
+impl Timeline {
+    /// About how many bytes are kept.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// For how many envelopes there is room without taking more memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.shown.capacity()
     }
 }
 
