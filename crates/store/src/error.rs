@@ -92,6 +92,14 @@ pub enum StoreError {
         /// The newest that is known here.
         known: i64,
     },
+    /// What was given as an exported session isn't one.
+    #[error("line {line} of the exported session is not as it should be: {detail}. Nothing was imported")]
+    BadExport {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// Another process held the log for longer than the time-out.
     #[error("the session log {} is locked by another process; try again when it is done", .path.display())]
     Busy {

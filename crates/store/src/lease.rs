@@ -1,5 +1,8 @@
 //! When a lease is over, the same for every store.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
 use journeyman_protocol::UnixMillis;
 
 /// A right to write, as it is kept.
@@ -38,4 +41,9 @@ impl Lease {
         }
         too_long
     }
+}
+
+/// A number for names that shall not repeat. The standard library seeds its maps by chance.
+pub(crate) fn unique() -> u64 {
+    RandomState::new().build_hasher().finish()
 }

@@ -1,16 +1,15 @@
 //! The database file: made whole or not at all, and opened only if it is what it should be.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::fs::Access;
 
-use crate::place::{create_private, sync_dir};
+use crate::place::{beside, create_private, sync_dir};
 use crate::{Durability, StoreError};
 
 /// Marks the file as ours (`PRAGMA application_id`): "jmlg".
@@ -237,11 +236,4 @@ fn fill(temporary: &Path) -> Result<(), StoreError> {
     };
     filled().map_err(|error| failure("create the session log", temporary, &error))?;
     File::sync_all(&file).map_err(failed)
-}
-
-/// The path with `suffix` after its last character.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }

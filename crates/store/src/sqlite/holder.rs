@@ -4,9 +4,7 @@
 //! lives; leases name the file. The kernel lets go of the lock when the process ends, however it does, so
 //! whoever can lock the file knows that its owner is gone.
 
-use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -14,8 +12,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::file::beside;
 use crate::StoreError;
+use crate::lease::unique;
+use crate::place::beside;
 
 /// Between the database's name and the holder's.
 const SUFFIX: &str = "-holder-";
@@ -46,7 +45,7 @@ impl Holder {
         sweep(database);
         loop {
             // A random name, never used again: a lease of long ago can't be taken for this store's.
-            let name = format!("{}-{:016x}", std::process::id(), RandomState::new().build_hasher().finish());
+            let name = format!("{}-{:016x}", std::process::id(), unique());
             let path = file_of(database, &name);
             let failed = |source| StoreError::io("create the lease file", &path, source);
             let file =
