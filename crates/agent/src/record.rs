@@ -5,8 +5,8 @@
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Block, CallId, ContentHash, Message, MessageKind, Mode, Outcome, RelPath, ReminderCategory, Seq, SessionId,
-    StopReason, Todo, ToolUse, Transition, Usage,
+    Block, CallId, ContentHash, Message, MessageKind, Mode, Outcome, RelPath, ReminderCategory, Seq,
+    SessionId, StopReason, Todo, ToolUse, Transition, Usage,
 };
 use journeyman_store::Entry;
 use serde::{Deserialize, Serialize};

@@ -8,8 +8,8 @@ use futures_util::stream;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
 use journeyman_protocol::{
-    AgentState, Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath, ResultPart,
-    Role, ToolUse, Transition, Verdict,
+    AgentState, Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath,
+    ResultPart, Role, ToolUse, Transition, Verdict,
 };
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use tokio_util::sync::CancellationToken;
@@ -374,9 +374,11 @@ impl Worker {
             call: call.clone(),
             cancel: stop.clone(),
             output: Arc::new(move |text| output.push(&text)),
+            emit: Arc::new(|_, _| {}),
             limits: ToolLimits::default(),
             seen: Arc::clone(&self.seen),
             outputs: Arc::clone(&self.outputs),
+            background: Arc::clone(&self.background),
             needs: self.settings.needs,
         };
         (context, live)

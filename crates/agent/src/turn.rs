@@ -9,10 +9,10 @@ use journeyman_context::{Inputs, first};
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply, SystemPart};
 use journeyman_policy::Policy;
 use journeyman_protocol::{
-    Block, CallId, ErrorSeverity, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason, ToolSpec, ToolUse,
-    Usage,
+    Block, CallId, ErrorSeverity, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason,
+    ToolSpec, ToolUse, Usage,
 };
-use journeyman_tools::{Outputs, Registry, Seen};
+use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
 use journeyman_workspace::{CheckpointId, ListOptions, Listing};
 use tokio::sync::mpsc;
@@ -51,6 +51,7 @@ pub(crate) struct Worker {
     pub(crate) before: Before,
     pub(crate) seen: Arc<Seen>,
     pub(crate) outputs: Arc<Outputs>,
+    pub(crate) background: Arc<Background>,
     pub(crate) allowed: Vec<String>,
     pub(crate) checks: Vec<Check>,
     call_ids: HashSet<CallId>,
@@ -117,6 +118,7 @@ impl Worker {
             before: Before::Unrecorded,
             seen: Arc::default(),
             outputs: Arc::default(),
+            background: Arc::default(),
             allowed: Vec::new(),
             checks: Vec::new(),
             call_ids: HashSet::new(),

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use crate::Workspace;
 use crate::door::{Last, Links, Seen, hash_pieces};
 use crate::limits::MAX_PRINTS;
 use crate::snapshot::{Content, file_clock, is_settled};
 use crate::workspace::lock;
+use crate::{Workspace, WorkspaceError};
 
 /// Files that were hashed outside of a snapshot.
 pub(crate) type Prints = HashMap<RelPath, (Seen, ContentHash)>;
@@ -20,6 +20,15 @@ impl Workspace {
     #[must_use]
     pub fn fingerprints(&self, paths: &[RelPath]) -> Vec<Option<ContentHash>> {
         paths.iter().map(|path| self.fingerprint(path)).collect()
+    }
+
+    /// The content with this hash, if an undo would have it; files as they were before commands, and what edits
+    /// replaced.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Store`] when the blobs can't be read.
+    pub fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        self.vault.get(hash)
     }
 
     fn fingerprint(&self, path: &RelPath) -> Option<ContentHash> {
