@@ -193,7 +193,9 @@ impl State {
             self.queue.retain(|queued| !taken.contains(&queued.id));
         }
         if message.role == Role::User {
-            self.say(message.content);
+            if !message.content.is_empty() {
+                self.say(message.content);
+            }
             return;
         }
         self.stop = stop;
