@@ -32,6 +32,7 @@ pub mod config;
 mod connect;
 mod error;
 mod holdback;
+pub mod hooks;
 mod log;
 mod record;
 mod report;
