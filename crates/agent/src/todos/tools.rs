@@ -74,7 +74,7 @@ impl TodoWrite {
         Self { todos }
     }
 
-    fn write(&self, input: &Value) -> Result<ToolOutput, ToolError> {
+    pub(super) fn write(&self, input: &Value) -> Result<ToolOutput, ToolError> {
         let (drafts, merge) = read(input).map_err(refuse)?;
         let unnamed = drafts.iter().any(|draft| draft.id.is_none());
         let saved = if merge { self.todos.merge(drafts) } else { self.todos.set(drafts) };
@@ -145,7 +145,7 @@ fn said(todos: &[Todo], with_ids: bool) -> String {
 }
 
 /// The whole list with its ids.
-fn shown(todos: &[Todo]) -> String {
+pub(super) fn shown(todos: &[Todo]) -> String {
     if todos.is_empty() {
         return "The list is empty.".to_owned();
     }

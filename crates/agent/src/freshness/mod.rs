@@ -4,6 +4,9 @@
 //! fingerprints, which look at a file's stat first and read it only where that differs). Contents are compared by
 //! hash, so a touched file is no change. One change is told once; the session's own writes are never told.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{ContentHash, FileChange, FileChangeKind, RelPath};
