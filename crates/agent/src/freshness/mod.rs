@@ -22,26 +22,21 @@ pub struct Freshness {
 }
 
 impl Freshness {
-    /// Compares what the session has `seen` with the files as they are now, and gives what somebody else changed
-    /// since the last look, in order of paths.
+    /// Compares what the session has `seen` with the files as they are `now` (the same files in the same order, none
+    /// for one that is gone), and gives what somebody else changed since the last look, in order of paths.
     ///
     /// `own` are the files that the session's own calls changed since the last look, by commands too: they are
     /// taken as they are. To keep that from hiding what somebody did in the meantime, look also before calls run:
-    /// with `own` empty, when the model's reply is whole. `now` gives the hash of each path, in order; none where
-    /// the file is gone.
-    pub fn look<E>(
+    /// with `own` empty, when the model's reply is whole.
+    pub fn look(
         &mut self,
         seen: &[(RelPath, ContentHash)],
+        now: &[Option<ContentHash>],
         own: &[RelPath],
-        now: impl FnOnce(&[RelPath]) -> Result<Vec<Option<ContentHash>>, E>,
-    ) -> Result<Vec<FileChange>, E> {
-        let paths: Vec<RelPath> = seen.iter().map(|(path, _)| path.clone()).collect();
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
+    ) -> Vec<FileChange> {
         let own: HashSet<&RelPath> = own.iter().collect();
         let mut changes = Vec::new();
-        for ((path, seen), now) in seen.iter().zip(now(&paths)?) {
+        for ((path, seen), now) in seen.iter().zip(now.iter().copied()) {
             if now == Some(*seen) {
                 // As it was seen, or as it was read again or written: a later change is another one.
                 self.told.remove(path);
@@ -58,7 +53,7 @@ impl Freshness {
             }
         }
         changes.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(changes)
+        changes
     }
 
     /// What was accounted for, to be kept beside the log's other records.

@@ -1,6 +1,6 @@
 //! Whose changes are told, and how often.
 
-use std::convert::Infallible;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -49,10 +49,8 @@ impl Bench {
     fn look(&mut self, own: &[&str]) -> Vec<(String, FileChangeKind)> {
         let seen: Vec<_> = self.seen.iter().map(|(path, hash)| (path.clone(), *hash)).collect();
         let own: Vec<_> = own.iter().map(|file| path(file)).collect();
-        let now = |paths: &[RelPath]| {
-            Ok::<_, Infallible>(paths.iter().map(|path| self.disk.get(path).copied()).collect())
-        };
-        let changes = self.fresh.look(&seen, &own, now).unwrap();
+        let now: Vec<_> = seen.iter().map(|(path, _)| self.disk.get(path).copied()).collect();
+        let changes = self.fresh.look(&seen, &now, &own);
         changes.into_iter().map(|change| (change.path.to_string(), change.kind)).collect()
     }
 }
@@ -146,17 +144,6 @@ fn nothing_is_told_twice_over_a_restart() {
 }
 
 #[test]
-fn files_that_cannot_be_compared_are_an_error_and_lose_nothing() {
-    let mut bench = Bench::new(&["a"]);
-    bench.write("a", "outside");
-    let seen: Vec<_> = bench.seen.iter().map(|(path, hash)| (path.clone(), *hash)).collect();
-    assert_eq!(bench.fresh.look(&seen, &[], |_| Err("disk")), Err("disk"));
-    assert_eq!(bench.look(&[]), modified("a"));
-    // With nothing seen nobody is asked.
-    assert_eq!(bench.fresh.look(&[], &[], |_| Err("disk")), Ok(vec![]));
-}
-
-#[test]
 fn words() {
     let change = |name: &str, kind| FileChange { path: path(name), kind };
     let changes = [change("a.rs", FileChangeKind::Modified), change("b.rs", FileChangeKind::Deleted)];
@@ -171,4 +158,67 @@ fn words() {
     );
     let many: Vec<_> = (0..25).map(|nth| change(&format!("f{nth}"), FileChangeKind::Modified)).collect();
     assert!(notice(&many, false).unwrap().contains("f9, 15 more."));
+}
+
+/// What may happen to one of two files.
+#[derive(Debug, Clone)]
+enum Happens {
+    Outside(bool, u8),
+    Gone(bool),
+    Edit(bool, u8),
+    Command(bool, u8),
+    Read(bool),
+    Look,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        (any::<bool>(), 0_u8..3).prop_map(|(file, text)| Happens::Outside(file, text)),
+        any::<bool>().prop_map(Happens::Gone),
+        (any::<bool>(), 0_u8..3).prop_map(|(file, text)| Happens::Edit(file, text)),
+        (any::<bool>(), 0_u8..3).prop_map(|(file, text)| Happens::Command(file, text)),
+        any::<bool>().prop_map(Happens::Read),
+        Just(Happens::Look),
+    ]
+}
+
+proptest! {
+    /// With a look before and after everything the session does, a notice comes exactly where somebody else has just
+    /// given a file a content that the session neither saw nor was told of.
+    #[test]
+    fn notices_are_exactly_the_outside_changes(all in prop::collection::vec(happens(), 0..40)) {
+        let mut bench = Bench::new(&["a", "b"]);
+        let name = |file: bool| if file { "a" } else { "b" };
+        let text = |text: u8| ["one", "two", "three"][usize::from(text)];
+        // The content that is accounted for.
+        let mut known: HashMap<&str, Option<ContentHash>> =
+            ["a", "b"].into_iter().map(|file| (file, bench.disk.get(&path(file)).copied())).collect();
+        for one in all {
+            let at = |bench: &Bench, file: &str| bench.disk.get(&path(file)).copied();
+            let (own, outside): (Vec<&str>, bool) = match one {
+                Happens::Outside(file, new) => { bench.write(name(file), text(new)); (vec![], true) }
+                Happens::Gone(file) => { bench.remove(name(file)); (vec![], true) }
+                Happens::Edit(file, new) => { bench.edit(name(file), text(new)); (vec![name(file)], false) }
+                Happens::Command(file, new) => { bench.write(name(file), text(new)); (vec![name(file)], false) }
+                Happens::Read(file) => {
+                    if at(&bench, name(file)).is_some() { bench.read(name(file)); }
+                    (vec![], false)
+                }
+                Happens::Look => (vec![], false),
+            };
+            let told: Vec<String> = bench.look(&own).into_iter().map(|(file, _)| file).collect();
+            let expected: Vec<String> = ["a", "b"]
+                .into_iter()
+                .filter(|file| {
+                    let (seen, now) = (bench.seen.get(&path(file)).copied(), at(&bench, file));
+                    outside && now != known[file] && now != seen
+                })
+                .map(str::to_owned)
+                .collect();
+            prop_assert_eq!(told, expected);
+            for file in ["a", "b"] {
+                known.insert(file, at(&bench, file));
+            }
+        }
+    }
 }

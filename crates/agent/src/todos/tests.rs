@@ -50,7 +50,7 @@ fn case_22_what_breaks_a_rule_is_refused_and_changes_nothing() {
     ];
     for (drafts, refused) in cases {
         assert_eq!(list.set(drafts.clone()), Err(refused.clone()), "set {drafts:?}");
-        assert_eq!(list.merge(drafts).map(|_| ()).is_err(), true);
+        assert!(list.merge(drafts).is_err());
         assert_eq!(list.get(), before, "{refused}");
     }
     assert_eq!(
@@ -242,14 +242,14 @@ fn the_whole_list_is_read_with_its_ids() {
     );
 }
 
-/// Each costs every request: 120 tokens at most, at four bytes a token as the tools' own test counts.
+/// Each costs every request: 120 tokens at most, at 3.5 bytes a token as the tools' own test counts.
 #[test]
 fn the_tools_cost_few_tokens() {
     let list = todos();
     for spec in [TodoRead::new(Arc::clone(&list)).spec(), TodoWrite::new(list).spec()] {
         let bytes = serde_json::to_string(&spec).unwrap().len();
         println!("{}: {bytes} bytes", spec.name);
-        assert!(bytes <= 480, "{}: {bytes}", spec.name);
+        assert!(bytes <= 420, "{}: {bytes}", spec.name);
     }
 }
 
