@@ -30,6 +30,9 @@ pub enum Stream {
 pub struct OutputChunk {
     /// Where it was written.
     pub stream: Stream,
+    /// How many bytes of output, of both streams together, came before it: more than were seen where pieces were
+    /// missed.
+    pub at: u64,
     /// The raw bytes.
     pub bytes: Vec<u8>,
 }
@@ -127,7 +130,8 @@ impl Collector {
     pub(crate) fn new(limits: &Limits) -> (Self, mpsc::Receiver<OutputChunk>) {
         let (live, receiver) = mpsc::channel(LIVE_CHUNKS);
         let ring = || Ring::new(limits.output_bytes);
-        let flood = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
+        let usual = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
+        let flood = limits.flood_bytes.unwrap_or(usual);
         (Self { stdout: ring(), stderr: ring(), combined: ring(), flood, live }, receiver)
     }
 
@@ -137,9 +141,10 @@ impl Collector {
             Stream::Stdout => self.stdout.push(bytes),
             Stream::Stderr => self.stderr.push(bytes),
         }
+        let at = self.combined.total;
         self.combined.push(bytes);
         if let Ok(place) = self.live.try_reserve() {
-            place.send(OutputChunk { stream, bytes: bytes.to_vec() });
+            place.send(OutputChunk { stream, at, bytes: bytes.to_vec() });
         }
     }
 

@@ -66,9 +66,10 @@ pub enum Network {
 pub struct Limits {
     /// Wall time; then the whole tree is killed.
     pub wall: Duration,
-    /// Bytes of output kept of each stream, half from its beginning and half from its end. A command that
-    /// writes 64 times as much is killed.
+    /// Bytes of output kept of each stream, half from its beginning and half from its end.
     pub output_bytes: usize,
+    /// A command that writes more output than this is killed; by default 64 times what is kept.
+    pub flood_bytes: Option<u64>,
     /// Processes and threads at once.
     pub processes: u64,
     /// Bytes of the largest file it may write.
@@ -88,6 +89,7 @@ impl Default for Limits {
         Self {
             wall: DEFAULT_WALL,
             output_bytes: DEFAULT_OUTPUT_BYTES,
+            flood_bytes: None,
             processes: DEFAULT_PROCESSES,
             file_bytes: DEFAULT_FILE_BYTES,
             open_files: DEFAULT_OPEN_FILES,

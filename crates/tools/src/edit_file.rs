@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::{around, clip, shown};
+use crate::seen::stale;
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
@@ -110,6 +111,11 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
         Err(error) => return Err(error.into()),
     };
     let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };
+    let sight = context.seen.sight(&path, &content.hash);
+    // What a command of the session changed is no surprise, and the quoted text has to be there anyway.
+    if sight == Sight::Changed {
+        return Err(stale(context, path, &content));
+    }
     let mut work = Work { text: text.to_owned(), changed: Vec::new(), notes: Vec::new() };
     let several = wish.pairs.len() > 1;
     for (nth, pair) in (1..).zip(&wish.pairs) {
@@ -125,15 +131,15 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     let bytes =
         content.encode(&work.text).map_err(|source| ToolError::Encode { path: path.clone(), source })?;
     let hash = ContentHash::of(&bytes);
-    let known = context.seen.sight(&path, &content.hash) == Sight::Current;
     let expected = Expected::Hash(content.hash);
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
         changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
     })?;
-    if known {
-        context.seen.record(path.clone(), hash);
+    context.seen.left_by(&context.workspace, &applied.changes);
+    if sight == Sight::Current {
+        context.seen.record_text(path.clone(), hash, &work.text);
     }
     Ok(ToolOutput::text(work.report(&path)).changing(applied.changes))
 }

@@ -73,9 +73,24 @@ pub enum ToolError {
         /// The file.
         path: RelPath,
     },
-    /// A whole file would be replaced that changed since this session read it.
-    #[error("«{path}» has changed since you read it, so it was not replaced. Read it again with read_file")]
+    /// A file would be changed that is not what this session saw of it.
+    #[error("{}", changed_since(path, *by_us, difference.as_deref(), *whole))]
     ChangedSince {
+        /// The file.
+        path: RelPath,
+        /// Whether a command of the session changed it.
+        by_us: bool,
+        /// What changed, as hunks of a diff, if that is known.
+        difference: Option<String>,
+        /// Whether the difference is all that changed.
+        whole: bool,
+    },
+    /// A file would be made that this session saw and that somebody took away since.
+    #[error(
+        "somebody else has removed «{path}» since you read it, so it was not written. Send the call again if it is \
+         to be there again"
+    )]
+    GoneSince {
         /// The file.
         path: RelPath,
     },
@@ -115,6 +130,24 @@ pub enum ToolError {
         /// The calls whose output is held, in words.
         held: String,
     },
+    /// Enough commands run in the background.
+    #[error(
+        "{most} commands run in the background already ({running}), and more are not started; stop one with \
+         stop_command",
+        most = crate::MOST_IN_BACKGROUND
+    )]
+    TooManyCommands {
+        /// Their names.
+        running: String,
+    },
+    /// No command in the background has this name.
+    #[error("there is no background command «{id}»{known}; they end with the session")]
+    NoCommand {
+        /// The name as given, cut if it was long.
+        id: String,
+        /// The names there are, in words.
+        known: String,
+    },
     /// A pattern can't be searched for.
     #[error("the pattern can't be used: {0}. Make it simpler")]
     Pattern(String),
@@ -131,6 +164,22 @@ pub enum ToolError {
 
 fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or(String::new(), |nearest| format!("; did you mean «{nearest}»?"))
+}
+
+fn changed_since(path: &RelPath, by_us: bool, difference: Option<&str>, whole: bool) -> String {
+    let by = if by_us { "a command of yours has changed" } else { "somebody else has changed" };
+    let text = format!("{by} «{path}» since you read it, so your change was not made. ");
+    match difference {
+        Some(difference) if whole => {
+            format!("{text}This is what changed; send the call again if it is still right:\n{difference}")
+        }
+        Some(difference) => {
+            format!(
+                "{text}Read it again with read_file. This is the beginning of what changed:\n{difference}"
+            )
+        }
+        None => format!("{text}Read it again with read_file"),
+    }
 }
 
 fn nth(edit: Option<usize>) -> String {

@@ -3,7 +3,8 @@
 //! A [`Tool`] says what it is ([`Tool::spec`]), what a call of it would do ([`Tool::effects`], which `policy`
 //! judges), and does it ([`Tool::call`]) in a [`ToolContext`]: the workspace for files, the sandbox for
 //! commands, and what the session has [`Seen`] so far. The [`Registry`] holds the tools by name; the built-in
-//! six are `read_file`, `list_files`, `search_text`, `edit_file`, `write_file` and `run_command`.
+//! eight are `read_file`, `list_files`, `search_text`, `edit_file`, `write_file`, `run_command`, and for commands
+//! in the [`Background`] `command_output` and `stop_command`.
 //!
 //! Schemas come from the Rust types that arguments are read into. Arguments are checked against them with
 //! errors that say what was wrong and what is right; harmless slips (`"5"` for 5, a null for an absent
@@ -28,6 +29,8 @@
 //! results (`agent`, before they are written down), or speak to other tool servers.
 
 mod arguments;
+mod background;
+mod command_output;
 mod edit_file;
 mod error;
 mod excerpt;
@@ -43,10 +46,12 @@ mod search_text;
 mod seen;
 mod shape;
 mod tool;
+mod unread;
 mod write_file;
 
+pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};
 pub use error::ToolError;
 pub use outputs::Outputs;
 pub use registry::Registry;
-pub use seen::{Seen, Sight};
-pub use tool::{Tool, ToolContext, ToolLimits, ToolOutput};
+pub use seen::{Seen, SeenFile, Sight};
+pub use tool::{CALL_TIME, Emit, Tool, ToolContext, ToolLimits, ToolOutput};

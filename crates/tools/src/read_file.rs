@@ -91,7 +91,7 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
     } else {
         part(text, "the file", lines, context)
     };
-    context.seen.record(path, content.hash);
+    context.seen.record_text(path, content.hash, text);
     Ok(ToolOutput::text(shown))
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use journeyman_protocol::ToolSpec;
 
+use crate::command_output::{CommandOutput, StopCommand};
 use crate::edit_file::EditFile;
 use crate::excerpt::clip;
 use crate::list_files::ListFiles;
@@ -18,12 +19,16 @@ const LIKELY: f64 = 0.75;
 /// A longer name is noise, and is cut in the error.
 const NAME_BYTES: usize = 80;
 /// What other agents call the same tools; only for suggestions.
-const SYNONYMS: [(&str, &str); 16] = [
+const SYNONYMS: [(&str, &str); 20] = [
     ("bash", "run_command"),
     ("shell", "run_command"),
     ("execute", "run_command"),
     ("terminal", "run_command"),
     ("exec_command", "run_command"),
+    ("bashoutput", "command_output"),
+    ("bash_output", "command_output"),
+    ("killshell", "stop_command"),
+    ("kill", "stop_command"),
     ("grep", "search_text"),
     ("search_code", "search_text"),
     ("rg", "search_text"),
@@ -65,6 +70,8 @@ impl Registry {
         registry.add(Box::new(EditFile::new(root)));
         registry.add(Box::new(WriteFile::new(root)));
         registry.add(Box::new(RunCommand::new(root)));
+        registry.add(Box::new(CommandOutput::new()));
+        registry.add(Box::new(StopCommand::new()));
         registry
     }
 

@@ -7,19 +7,22 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::{analyse, in_directory};
-use journeyman_protocol::{Effects, FileChange, FileChangeKind, Level, RelPath, ResultPart, ToolSpec};
-use journeyman_sandbox::{Completed, Limits, Outcome, Request, Streams, WriteMode, clean};
-use journeyman_workspace::StatKind;
+use journeyman_protocol::{
+    CallId, Effects, FileChange, FileChangeKind, Level, RelPath, ResultPart, SessionId, ToolSpec,
+};
+use journeyman_sandbox::{Completed, Limits, Outcome, Request, Running, Streams, WriteMode, clean};
+use journeyman_workspace::{StatKind, TreeSnapshot, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::background::{End, Job};
 use crate::excerpt::{middle, shown};
 use crate::guard::{Guard, Trespass};
 use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
-use crate::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// A longer command is a program; it belongs into a file. The system refuses single arguments over 128 KiB.
 const COMMAND_BYTES: usize = 64 * 1024;
@@ -29,6 +32,12 @@ const LIVE_BYTES: usize = 256 * 1024;
 const MOST_NAMED: usize = 20;
 /// A command is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 200;
+/// As long as a command may run in the background: a working day and the night after it.
+const BACKGROUND_TIME: Duration = Duration::from_secs(24 * 3_600);
+/// Output of a command in the background that the sandbox itself keeps: none of it is read.
+const BACKGROUND_OUTPUT: usize = 4 * 1024;
+/// A server that logs a request in 100 bytes writes this much after ten million of them.
+const BACKGROUND_FLOOD: u64 = 1024 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -36,6 +45,8 @@ struct Arguments {
     /// Default 120, at most 600
     timeout_s: Option<u64>,
     directory: Option<String>,
+    /// Returns an id at once: for servers, watchers
+    background: Option<bool>,
 }
 
 /// Runs commands.
@@ -48,6 +59,7 @@ struct Wish {
     command: String,
     directory: Option<RelPath>,
     seconds: Option<u64>,
+    background: bool,
 }
 
 impl Wish {
@@ -89,7 +101,8 @@ impl RunCommand {
             );
             return Err(self.shape.refuse(problem));
         }
-        Ok(Wish { command, directory, seconds: arguments.timeout_s.filter(|seconds| *seconds > 0) })
+        let seconds = arguments.timeout_s.filter(|seconds| *seconds > 0);
+        Ok(Wish { command, directory, seconds, background: arguments.background.unwrap_or(false) })
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
@@ -97,41 +110,134 @@ impl RunCommand {
         if context.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let (workspace, directory) = (Arc::clone(&context.workspace), wish.directory.clone());
-        let (before, guard) = in_background(move || {
-            if let Some(directory) = directory
-                && !workspace.stat(&directory)?.is_some_and(|stat| stat.kind == StatKind::Directory)
-            {
-                return Err(not_found(&workspace, directory));
-            }
-            let before = workspace.command_begin()?;
-            let guard = Guard::before(workspace.root(), &before);
-            Ok((before, guard))
-        })
-        .await?;
+        if wish.background {
+            return start(context, wish).await;
+        }
         let limits = &context.limits;
         let seconds = wish.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
-        let only_reads = wish.only_reads();
-        let mut request = request(context, &wish, Duration::from_secs(seconds));
-        request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
-        request.protected.extend(guard.protected.iter().cloned());
+        let (request, books) = prepare(context, &wish, Duration::from_secs(seconds)).await?;
         let ended = confined(context, request).await;
-        let (workspace, session, call) =
-            (Arc::clone(&context.workspace), context.session.clone(), context.call.clone());
-        let (changes, trespass) = in_background(move || {
-            // First what changed: that opens directories again which the command closed. What was planted goes
-            // away even if that fails.
-            let changes = workspace.command_end(before, &session, Some(&call));
-            let trespass = if only_reads { Trespass::default() } else { guard.after(&workspace)? };
-            Ok((changes?, trespass))
-        })
-        .await?;
+        let (changes, trespass) = books.close().await?;
         let completed = ended?;
         let refusal = trespass.refusal(&changes);
         let is_error = completed.outcome != Outcome::Exited(0) || refusal.is_some();
         let mut text = report(context, completed, seconds, &changes);
         text.extend(refusal);
         Ok(ToolOutput { parts: vec![ResultPart::Text { text }], changes, is_error })
+    }
+}
+
+/// What is known from before a command, to tell and journal afterwards what it did.
+struct Books {
+    workspace: Arc<Workspace>,
+    session: SessionId,
+    call: CallId,
+    seen: Arc<Seen>,
+    before: TreeSnapshot,
+    guard: Guard,
+    only_reads: bool,
+}
+
+impl Books {
+    /// Journals what the command changed, and takes away what it may not leave behind.
+    async fn close(self) -> Result<(Vec<FileChange>, Trespass), ToolError> {
+        in_background(move || {
+            let Self { workspace, session, call, seen, before, guard, only_reads } = self;
+            // First what changed: that opens directories again which the command closed. What was planted goes
+            // away even if that fails.
+            let changes = workspace.command_end(before, &session, Some(&call));
+            let trespass = if only_reads { Trespass::default() } else { guard.after(&workspace)? };
+            let changes = changes?;
+            seen.left_by(&workspace, &changes);
+            Ok((changes, trespass))
+        })
+        .await
+    }
+}
+
+/// Looks at the tree, and says what the sandbox is to run.
+async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(Request, Books), ToolError> {
+    let (workspace, directory) = (Arc::clone(&context.workspace), wish.directory.clone());
+    let (session, call) = (context.session.clone(), context.call.clone());
+    let (seen, only_reads) = (Arc::clone(&context.seen), wish.only_reads());
+    let books = in_background(move || {
+        if let Some(directory) = directory
+            && !workspace.stat(&directory)?.is_some_and(|stat| stat.kind == StatKind::Directory)
+        {
+            return Err(not_found(&workspace, directory));
+        }
+        let before = workspace.call_begin(&session, &call)?;
+        let guard = Guard::before(workspace.root(), &before);
+        Ok(Books { workspace, session, call, seen, before, guard, only_reads })
+    })
+    .await?;
+    let mut request = request(context, wish, wall);
+    request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
+    request.protected.extend(books.guard.protected.iter().cloned());
+    Ok((request, books))
+}
+
+/// Starts a command that goes on after its call.
+async fn start(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
+    let job = context.background.admit(&context.call, &wish.command)?;
+    let begun = begin(context, &wish, &job).await;
+    let (running, books) = begun.inspect_err(|_| context.background.withdraw(&job))?;
+    let text = format!("{} started\n", job.id);
+    tokio::spawn(watch(job, running, books));
+    Ok(ToolOutput::text(text))
+}
+
+async fn begin(context: &ToolContext, wish: &Wish, job: &Job) -> Result<(Running, Books), ToolError> {
+    let wall =
+        wish.seconds.map_or(BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(BACKGROUND_TIME));
+    let (mut request, books) = prepare(context, wish, wall).await?;
+    // The job holds what nobody has read; what the sandbox holds beside it is thrown away.
+    request.limits.output_bytes = BACKGROUND_OUTPUT;
+    request.limits.flood_bytes = Some(BACKGROUND_FLOOD);
+    match context.sandbox.spawn(request, job.cancel.clone()).await {
+        Ok(running) => Ok((running, books)),
+        Err(error) => {
+            books.close().await?;
+            Err(error.into())
+        }
+    }
+}
+
+/// Sees a command in the background to its end.
+async fn watch(job: Arc<Job>, mut running: Running, books: Books) {
+    let watched = Watched(job);
+    let job = &watched.0;
+    while let Some(chunk) = running.next().await {
+        job.push(chunk.at, &chunk.bytes);
+    }
+    let completed = running.wait().await;
+    let journaled = books.close().await;
+    let (changes, problem) = match journaled {
+        Ok((changes, trespass)) => {
+            let refusal = trespass.refusal(&changes);
+            (changes, refusal)
+        }
+        Err(error) => (Vec::new(), Some(format!("error: what it changed could not be recorded: {error}\n"))),
+    };
+    let (outcome, failed) = match completed {
+        Ok(completed) => {
+            job.push(completed.combined.total_bytes, &[]);
+            (completed.outcome, None)
+        }
+        Err(error) => (Outcome::Cancelled, Some(format!("error: {error}\n"))),
+    };
+    let problems: Vec<String> = failed.into_iter().chain(problem).collect();
+    let problem = (!problems.is_empty()).then(|| problems.concat());
+    job.finish(End { outcome, changes, problem });
+}
+
+/// Whoever waits for a command's end gets one, also when the watch over it is torn down.
+struct Watched(Arc<Job>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let problem = Some("error: the watch over it was lost\n".to_owned());
+        self.0.finish(End { outcome: Outcome::Cancelled, changes: Vec::new(), problem });
     }
 }
 
@@ -160,19 +266,28 @@ async fn confined(context: &ToolContext, request: Request) -> Result<Completed, 
     Ok(running.wait().await?)
 }
 
+/// How a command ended, in words.
+pub(crate) fn ending(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Exited(code) => format!("exit code {code}"),
+        Outcome::Signaled(signal) => format!("killed by signal {signal}"),
+        Outcome::TimedOut => "killed at its time limit".to_owned(),
+        Outcome::Cancelled => "stopped".to_owned(),
+        Outcome::OutputLimit => "killed for flooding its output".to_owned(),
+        Outcome::SetupFailed(reason) => format!("the command did not run: {reason}"),
+    }
+}
+
 /// The result's text: how it ended, its output, what it changed. No times, so that a recorded session plays
 /// back the same.
 fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[FileChange]) -> String {
     let mut report = match &completed.outcome {
-        Outcome::Exited(code) => format!("exit code {code}"),
-        Outcome::Signaled(signal) => format!("killed by signal {signal}"),
         Outcome::TimedOut => format!(
             "killed at its time limit of {seconds} s (timeout_s may be up to {})",
             context.limits.command_most_seconds
         ),
         Outcome::Cancelled => "interrupted".to_owned(),
-        Outcome::OutputLimit => "killed for flooding its output".to_owned(),
-        Outcome::SetupFailed(reason) => format!("the command did not run: {reason}"),
+        other => ending(other),
     };
     let output = completed.combined.text;
     if output.trim().is_empty() {
@@ -213,7 +328,7 @@ fn push_output(report: &mut String, context: &ToolContext, output: String) {
     context.outputs.hold(&context.call, output);
 }
 
-fn push_changes(report: &mut String, changes: &[FileChange]) {
+pub(crate) fn push_changes(report: &mut String, changes: &[FileChange]) {
     if changes.is_empty() {
         return;
     }
@@ -243,17 +358,21 @@ impl Tool for RunCommand {
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.wish(input) {
-            Ok(Wish { command, directory: Some(directory), .. }) => {
-                format!("run {} (in {directory})", shown(command.trim(), SUMMARY_BYTES))
-            }
-            Ok(Wish { command, .. }) => format!("run {}", shown(command.trim(), SUMMARY_BYTES)),
-            Err(_) => "run a command".to_owned(),
-        }
+        let Ok(wish) = self.wish(input) else { return "run a command".to_owned() };
+        let place = wish.directory.map(|directory| format!("in {directory}"));
+        let how = wish.background.then(|| "in the background".to_owned());
+        let details: Vec<String> = place.into_iter().chain(how).collect();
+        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        format!("run {}{details}", shown(wish.command.trim(), SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        // The sandbox ends the command itself; then its changes have still to be journaled.
+        Some(Duration::from_secs(ToolLimits::default().command_most_seconds) + CALL_TIME)
     }
 
     fn call<'a>(

@@ -1,15 +1,44 @@
 //! What the session has seen of the project's files.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_protocol::{ContentHash, FileChange, RelPath};
+use journeyman_workspace::{FileContent, Workspace, unified_diff};
+use serde::{Deserialize, Serialize};
 
-/// The hash of each file as the session last read or wrote it, so that a whole file is never replaced by
-/// a model that doesn't know what is in it.
+use crate::{ToolContext, ToolError};
+
+/// Texts that are kept to tell what changed in a file: some thirty source files. What is beyond is looked for
+/// among the workspace's kept contents.
+const TEXT_BYTES: usize = 512 * 1024;
+/// A longer text is never kept here, or it would push out all others.
+const ONE_TEXT_BYTES: usize = 128 * 1024;
+/// Files that are remembered; a session that read more can't have them all in its context.
+const MOST_FILES: usize = 4_096;
+/// Bytes of a difference that is shown. What is longer is sooner read anew.
+const DIFF_BYTES: usize = 2_000;
+
+/// What the session knows of each file: the content that the model saw last, so that a file is never replaced by
+/// a model that doesn't know what is in it; and the content that was there last, so that what the session itself
+/// changed isn't taken for somebody else's doing. Bounded: the least recently used files are forgotten.
 #[derive(Debug, Default)]
 pub struct Seen {
-    hashes: Mutex<HashMap<RelPath, ContentHash>>,
+    books: Mutex<Books>,
+}
+
+/// What is known of one file. This is what a log needs to [restore](Seen::restore) it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenFile {
+    /// The file, as the model named it.
+    pub path: RelPath,
+    /// The hash of the content that the model saw or wrote last.
+    pub seen: ContentHash,
+    /// The hash of the content that was last known to be there; absent when the file was gone.
+    pub known: Option<ContentHash>,
+    /// Whether `known` came to be outside of the session, and was [noticed](Seen::noticed).
+    #[serde(default)]
+    pub outside: bool,
 }
 
 /// How a file stands to what was seen of it.
@@ -17,25 +46,245 @@ pub struct Seen {
 pub enum Sight {
     /// It was never read.
     Never,
-    /// It is not what was read.
+    /// It is not what was read: somebody else changed it.
     Changed,
+    /// It is not what was read: a command of the session changed it.
+    ChangedByUs,
     /// It is what was read.
     Current,
 }
 
+/// What changed in a file since the model saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// The hunks of a unified diff.
+    pub(crate) text: String,
+    /// Whether that is all of it.
+    pub(crate) whole: bool,
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    files: HashMap<RelPath, Known>,
+    /// Files of which something changed since it was last taken.
+    changed: HashSet<RelPath>,
+    text_bytes: usize,
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    seen: ContentHash,
+    known: Option<ContentHash>,
+    outside: bool,
+    /// The text with the hash `seen`.
+    text: Option<Arc<str>>,
+    used: u64,
+}
+
 impl Seen {
-    /// Remembers that `path` had the content with this hash.
+    /// Remembers that the model saw or wrote `path` with this content.
     pub fn record(&self, path: RelPath, hash: ContentHash) {
-        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).insert(path, hash);
+        self.books().put(path, hash, None);
+    }
+
+    /// The same with the text, so that it can be told later what changed in it.
+    pub fn record_text(&self, path: RelPath, hash: ContentHash, text: &str) {
+        let text = (text.len() <= ONE_TEXT_BYTES).then(|| Arc::from(text));
+        self.books().put(path, hash, text);
+    }
+
+    /// Remembers that the session itself left `path` like this, or took it away, without the model seeing it. Of a
+    /// file that wasn't seen nothing is remembered.
+    pub fn left(&self, path: &RelPath, hash: Option<ContentHash>) {
+        self.books().know(path, hash, false);
+    }
+
+    /// Remembers that the model was told of somebody else's change, which left `path` like this or gone.
+    pub fn noticed(&self, path: &RelPath, hash: Option<ContentHash>) {
+        self.books().know(path, hash, true);
+    }
+
+    /// Remembers how the session itself left these files, by whatever names they were seen.
+    pub fn left_by(&self, workspace: &Workspace, changes: &[FileChange]) {
+        if changes.is_empty() {
+            return;
+        }
+        let changed: HashSet<&RelPath> = changes.iter().map(|change| &change.path).collect();
+        let mut paths: Vec<RelPath> = self.books().files.keys().cloned().collect();
+        paths.retain(|path| {
+            changed.contains(path)
+                || workspace.canonical(path).is_ok_and(|real| real != *path && changed.contains(&real))
+        });
+        let hashes = workspace.fingerprints(&paths);
+        for (path, hash) in paths.iter().zip(hashes) {
+            self.left(path, hash);
+        }
     }
 
     /// How `path`, whose content has this hash now, stands to what was seen.
     #[must_use]
     pub fn sight(&self, path: &RelPath, hash: &ContentHash) -> Sight {
-        match self.hashes.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+        let mut books = self.books();
+        let used = books.tick();
+        match books.files.get_mut(path) {
             None => Sight::Never,
-            Some(seen) if seen == hash => Sight::Current,
-            Some(_) => Sight::Changed,
+            Some(file) => {
+                file.used = used;
+                if file.seen == *hash {
+                    Sight::Current
+                } else if file.known == Some(*hash) && !file.outside {
+                    Sight::ChangedByUs
+                } else {
+                    Sight::Changed
+                }
+            }
         }
     }
+
+    /// Whether `path` was there when it was last heard of, which is to be asked when it isn't. From then on its
+    /// being gone is known.
+    pub(crate) fn misses(&self, path: &RelPath) -> bool {
+        let mut books = self.books();
+        let was_there = books.files.get(path).is_some_and(|file| file.known.is_some());
+        if was_there {
+            books.know(path, None, true);
+        }
+        was_there
+    }
+
+    /// Everything that is remembered, sorted by path.
+    #[must_use]
+    pub fn entries(&self) -> Vec<SeenFile> {
+        let books = self.books();
+        let mut entries: Vec<SeenFile> = books.files.keys().filter_map(|path| books.entry(path)).collect();
+        entries.sort_by(|one, other| one.path.cmp(&other.path));
+        entries
+    }
+
+    /// Remembers what a log has: of each file its newest entry comes last. It isn't a change to be logged again.
+    pub fn restore(&self, entries: impl IntoIterator<Item = SeenFile>) {
+        let mut books = self.books();
+        for SeenFile { path, seen, known, outside } in entries {
+            books.put(path.clone(), seen, None);
+            books.know(&path, known, outside);
+            books.changed.remove(&path);
+        }
+    }
+
+    /// What changed since this was last asked, sorted by path: what to log.
+    #[must_use]
+    pub fn take_changes(&self) -> Vec<SeenFile> {
+        let mut books = self.books();
+        let changed = std::mem::take(&mut books.changed);
+        let mut entries: Vec<SeenFile> = changed.iter().filter_map(|path| books.entry(path)).collect();
+        entries.sort_by(|one, other| one.path.cmp(&other.path));
+        entries
+    }
+
+    /// What changed in `path` since the model saw it; `None` when what it saw is known no more.
+    pub(crate) fn difference(
+        &self,
+        workspace: &Workspace,
+        path: &RelPath,
+        now: &FileContent,
+    ) -> Option<Difference> {
+        let (seen, text) = {
+            let books = self.books();
+            let file = books.files.get(path)?;
+            (file.seen, file.text.clone())
+        };
+        let before = match text {
+            Some(text) => text,
+            None => {
+                let kept = FileContent::from_bytes(workspace.kept(&seen).ok()??, false);
+                Arc::from(kept.text()?)
+            }
+        };
+        let diff = unified_diff(path, Some(before.as_bytes()), Some(now.text()?.as_bytes()));
+        let hunks = diff.find("\n@@").and_then(|at| diff.get(at + 1..))?;
+        Some(shortened(hunks))
+    }
+
+    /// What is remembered is put in whole, so that it is valid after a panic too.
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Books {
+    fn tick(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+
+    fn put(&mut self, path: RelPath, seen: ContentHash, text: Option<Arc<str>>) {
+        let used = self.tick();
+        let new = Known { seen, known: Some(seen), outside: false, text, used };
+        self.text_bytes += new.text_bytes();
+        let same = self
+            .files
+            .get(&path)
+            .is_some_and(|old| (old.seen, old.known, old.outside) == (new.seen, new.known, new.outside));
+        if let Some(old) = self.files.insert(path.clone(), new) {
+            self.text_bytes -= old.text_bytes();
+        }
+        if !same {
+            self.changed.insert(path);
+        }
+        while self.text_bytes > TEXT_BYTES {
+            let with_text = self.files.values_mut().filter(|file| file.text.is_some());
+            let Some(oldest) = with_text.min_by_key(|file| file.used) else { break };
+            self.text_bytes -= oldest.text_bytes();
+            oldest.text = None;
+        }
+        if self.files.len() > MOST_FILES {
+            let oldest = self.files.iter().min_by_key(|(_, file)| file.used).map(|(path, _)| path.clone());
+            if let Some(gone) = oldest.and_then(|path| self.files.remove(&path)) {
+                self.text_bytes -= gone.text_bytes();
+            }
+        }
+    }
+
+    fn know(&mut self, path: &RelPath, known: Option<ContentHash>, outside: bool) {
+        let Some(file) = self.files.get_mut(path) else { return };
+        if (file.known, file.outside) != (known, outside) {
+            (file.known, file.outside) = (known, outside);
+            self.changed.insert(path.clone());
+        }
+    }
+
+    fn entry(&self, path: &RelPath) -> Option<SeenFile> {
+        let file = self.files.get(path)?;
+        Some(SeenFile { path: path.clone(), seen: file.seen, known: file.known, outside: file.outside })
+    }
+}
+
+impl Known {
+    fn text_bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, |text| text.len())
+    }
+}
+
+/// The refusal of a change to a file that isn't what the model saw. Where that shows all of the difference, the
+/// model knows the file again.
+pub(crate) fn stale(context: &ToolContext, path: RelPath, now: &FileContent) -> ToolError {
+    let by_us = context.seen.sight(&path, &now.hash) == Sight::ChangedByUs;
+    let difference = context.seen.difference(&context.workspace, &path, now);
+    let whole = difference.as_ref().is_some_and(|difference| difference.whole);
+    if whole && let Some(text) = now.text() {
+        context.seen.record_text(path.clone(), now.hash, text);
+    }
+    ToolError::ChangedSince { path, by_us, difference: difference.map(|difference| difference.text), whole }
+}
+
+/// As many lines as fit.
+fn shortened(hunks: &str) -> Difference {
+    if hunks.len() <= DIFF_BYTES {
+        return Difference { text: hunks.to_owned(), whole: true };
+    }
+    let fits = hunks.get(..hunks.floor_char_boundary(DIFF_BYTES)).unwrap_or_default();
+    let fits = fits.rfind('\n').and_then(|end| fits.get(..=end)).unwrap_or_default();
+    let more = hunks.lines().count() - fits.lines().count();
+    Difference { text: format!("{fits}[and {more} more lines]\n"), whole: false }
 }

@@ -1,6 +1,7 @@
 //! What a tool is, what it gets and what it gives.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{CallId, Effects, FileChange, Needs, ResultPart, SessionId, ToolSpec};
@@ -9,7 +10,10 @@ use journeyman_workspace::Workspace;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Outputs, Seen, ToolError};
+use crate::{Background, Outputs, Seen, ToolError};
+
+/// How long a call may take unless its tool says otherwise: the slowest built-in ones read a large tree once.
+pub const CALL_TIME: Duration = Duration::from_secs(120);
 
 /// Something a model may call.
 pub trait Tool: Send + Sync {
@@ -28,6 +32,12 @@ pub trait Tool: Send + Sync {
     /// Whether no call of it changes anything, so that calls may run together.
     fn is_read_only(&self) -> bool;
 
+    /// How long a call may take before it is ended from outside; `None` for as long as it wants. A tool that ends
+    /// its work itself, as `run_command` does, has a longer one than that.
+    fn limit(&self) -> Option<Duration> {
+        Some(CALL_TIME)
+    }
+
     /// Makes the call.
     ///
     /// # Errors
@@ -38,6 +48,9 @@ pub trait Tool: Send + Sync {
         input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
+
+/// Takes an event: its kind and its data.
+pub type Emit = Arc<dyn Fn(&str, Value) + Send + Sync>;
 
 /// What a call works with.
 #[derive(Clone)]
@@ -56,12 +69,16 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Takes live output as it comes, cleaned; for people.
     pub output: Arc<dyn Fn(String) + Send + Sync>,
+    /// Takes events of the tool's own: a kind, and data of whatever form.
+    pub emit: Emit,
     /// Bounds.
     pub limits: ToolLimits,
     /// What the session has read and written.
     pub seen: Arc<Seen>,
     /// Long outputs of the session's commands.
     pub outputs: Arc<Outputs>,
+    /// The session's commands in the background.
+    pub background: Arc<Background>,
     /// What must be enforced for a command to run.
     pub needs: Needs,
 }

@@ -5,13 +5,14 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::secrets::MASK;
-use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, FileContent, LineEnding, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::shown;
+use crate::seen::stale;
 use crate::shape::Shape;
 use crate::tool::in_background;
 use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
@@ -53,13 +54,16 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
         Err(WorkspaceError::TooLarge { .. }) => return Err(ToolError::NotSeen { path }),
         Err(error) => return Err(error.into()),
     };
+    if old.is_none() && context.seen.misses(&path) {
+        return Err(ToolError::GoneSince { path });
+    }
     if let Some(old) = &old {
         match context.seen.sight(&path, &old.hash) {
             Sight::Current => {}
             // An empty file has nothing in it to know.
             Sight::Never if old.size == 0 => {}
             Sight::Never => return Err(ToolError::NotSeen { path }),
-            Sight::Changed => return Err(ToolError::ChangedSince { path }),
+            Sight::Changed | Sight::ChangedByUs => return Err(stale(context, path, old)),
         }
     }
     let had_mask = old.as_ref().and_then(FileContent::text).is_some_and(|old| old.contains(MASK));
@@ -68,14 +72,19 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
     }
     let lines = text.lines().count();
     let (bytes, kept) = bytes_like(old.as_ref(), text, &path)?;
-    let hash = ContentHash::of(&bytes);
+    let written = FileContent::from_bytes(bytes.clone(), false);
+    let hash = written.hash;
     let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
         changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
     })?;
-    context.seen.record(path.clone(), hash);
+    context.seen.left_by(&context.workspace, &applied.changes);
+    match written.text() {
+        Some(text) => context.seen.record_text(path.clone(), hash, text),
+        None => context.seen.record(path.clone(), hash),
+    }
     let did = match old {
         Some(old) if old.hash == hash => format!("{path} already had this content; nothing changed"),
         Some(_) => format!("Replaced {path} ({lines} lines{kept})"),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
+use crate::beat::{Beat, Begin};
 use crate::compare::{dir_records, filtered, without_others};
-use crate::journal::{Cause, End, FileRecord, Journal, Line, Record, Sync};
+use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, Record, Sync};
 use crate::limits::MAX_DEPTH;
 use crate::snapshot::{Difference, Keep, Tree, TreeSnapshot, differences, directories_only_in};
-use crate::workspace::{Since, lock};
+use crate::workspace::{Since, Writer, lock};
 use crate::{ChangeId, CheckpointId, Workspace, WorkspaceError};
 
 /// From so many files read on, the stat cache is saved before a command: reading them again would cost more.
@@ -22,10 +23,10 @@ const OWNER: u32 = 0o700;
 
 /// Whose doing a difference is.
 #[derive(Debug, Clone, Copy)]
-struct Doing<'a> {
-    session: &'a SessionId,
-    call: Option<&'a CallId>,
-    cause: Cause,
+pub(crate) struct Doing<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) call: Option<&'a CallId>,
+    pub(crate) cause: Cause,
 }
 
 impl Workspace {
@@ -38,7 +39,37 @@ impl Workspace {
         let tree = self.snapshot(Keep::Contents, None)?;
         self.save_cache(SAVE_FROM)?;
         let journal_end = lock(&self.writer).journal.end();
-        Ok(TreeSnapshot { tree, journal_end })
+        Ok(TreeSnapshot { tree, beat: None, journal_end })
+    }
+
+    /// The same for a command of this call, which gives a sign of life from here on until [`Workspace::command_end`]:
+    /// where a crash comes first, [`Workspace::seal_call`] puts back what it did. So it does for a snapshot that
+    /// is dropped.
+    ///
+    /// # Errors
+    /// As [`Workspace::command_begin`], and failures of the state directory.
+    pub fn call_begin(&self, session: &SessionId, call: &CallId) -> Result<TreeSnapshot, WorkspaceError> {
+        self.begin(session, Some(call))
+    }
+
+    /// The same for checks, up to [`Workspace::check_end`]: after a crash, [`Workspace::seal_checks`] journals what
+    /// they did.
+    ///
+    /// # Errors
+    /// As [`Workspace::call_begin`].
+    pub fn check_begin(&self, session: &SessionId) -> Result<TreeSnapshot, WorkspaceError> {
+        self.begin(session, None)
+    }
+
+    fn begin(&self, session: &SessionId, call: Option<&CallId>) -> Result<TreeSnapshot, WorkspaceError> {
+        let mut snapshot = self.command_begin()?;
+        let begin = {
+            let base = &mut lock(&self.writer).base;
+            let means = (&self.vault, self.limits().beat);
+            Begin::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
+        };
+        snapshot.beat = Some(Arc::new(Beat::start(&self.options.state_dir, &begin)?));
+        Ok(snapshot)
     }
 
     /// Looks at the tree after a command, journals what differs as one change, and gives it, sorted.
@@ -59,7 +90,10 @@ impl Workspace {
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
-        self.journal_difference(&before.tree, &after, since, Doing { session, call, cause: Cause::Command })
+        let doing = Doing { session, call, cause: Cause::Command };
+        let changes = self.journal_difference(&before.tree, &after, since, doing)?;
+        before.beat.iter().for_each(|beat| beat.bury());
+        Ok(changes)
     }
 
     /// As [`Workspace::command_end`], for checks: commands during which a person may well be working. What differs
@@ -77,12 +111,10 @@ impl Workspace {
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
-        self.journal_difference(
-            &before.tree,
-            &after,
-            since,
-            Doing { session, call: None, cause: Cause::Check },
-        )
+        let doing = Doing { session, call: None, cause: Cause::Check };
+        let changes = self.journal_difference(&before.tree, &after, since, doing)?;
+        before.beat.iter().for_each(|beat| beat.bury());
+        Ok(changes)
     }
 
     /// Journals everything that differs from a checkpoint, and isn't journaled yet, as one change of the session:
@@ -104,7 +136,7 @@ impl Workspace {
 
     /// Looks at the tree again, and into directories that can't be read any more. `made` says that `before` knows
     /// which ones couldn't be read then, so that others are new and may be opened too.
-    fn snapshot_after(&self, before: &Tree, made: bool) -> Result<Arc<Tree>, WorkspaceError> {
+    pub(crate) fn snapshot_after(&self, before: &Tree, made: bool) -> Result<Arc<Tree>, WorkspaceError> {
         for _ in 0..MAX_DEPTH {
             let after = self.snapshot(Keep::Contents, Some(before))?;
             let was_hidden = |path: &[u8]| {
@@ -189,31 +221,44 @@ impl Workspace {
             let found = without_others(found, lines);
             let made = dir_records(&self.door, &made, true);
             let removed = dir_records(&self.door, &removed, false);
-            if found.is_empty() && made.is_empty() && removed.is_empty() {
-                return Ok(Vec::new());
-            }
-            let id = ChangeId(writer.journal.next_id());
-            let files = found.iter().map(|difference| FileRecord {
-                path: difference.path.clone(),
-                before: difference.before,
-                after: difference.after,
-                sibling: None,
-            });
-            let record = Record {
-                id,
-                session: doing.session.clone(),
-                call: doing.call.cloned(),
-                cause: doing.cause,
-                files: files.collect(),
-                made,
-                removed,
-                cleared: Vec::new(),
-                undoes: Vec::new(),
-                left: Vec::new(),
-            };
-            writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
-            Ok(found.iter().map(Difference::file_change).collect())
+            doing.journal(writer, found, made, removed)
         })
+    }
+}
+
+impl Doing<'_> {
+    /// Journals differences as one change that has happened; nothing where there are none.
+    pub(crate) fn journal(
+        self,
+        writer: &mut Writer,
+        found: Vec<Difference>,
+        made: Vec<DirRecord>,
+        removed: Vec<DirRecord>,
+    ) -> Result<Vec<FileChange>, WorkspaceError> {
+        if found.is_empty() && made.is_empty() && removed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let id = ChangeId(writer.journal.next_id());
+        let files = found.iter().map(|difference| FileRecord {
+            path: difference.path.clone(),
+            before: difference.before,
+            after: difference.after,
+            sibling: None,
+        });
+        let record = Record {
+            id,
+            session: self.session.clone(),
+            call: self.call.cloned(),
+            cause: self.cause,
+            files: files.collect(),
+            made,
+            removed,
+            cleared: Vec::new(),
+            undoes: Vec::new(),
+            left: Vec::new(),
+        };
+        writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
+        Ok(found.iter().map(Difference::file_change).collect())
     }
 }
 

@@ -12,6 +12,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::lock::{make_private_dir, state_error};
@@ -35,6 +36,8 @@ pub(crate) enum Cause {
     Command,
     /// Found by comparing the tree after checks, while a person may have been working.
     Check,
+    /// A command that was cut off, found by comparing the tree afterwards. It is taken back at once.
+    CutOff,
     /// Taking other changes back.
     Undo,
 }
@@ -133,7 +136,7 @@ pub(crate) struct Unfinished {
 }
 
 /// Where the journal ended at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct End {
     ino: u64,
     len: u64,
@@ -226,11 +229,7 @@ impl Journal {
         let failed = |source| state_error("write the journal", &self.path, source);
         let mut text = Vec::new();
         for line in lines {
-            let json = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
-            text.extend_from_slice(&checksum(&json));
-            text.push(b' ');
-            text.extend_from_slice(&json);
-            text.push(b'\n');
+            push_line(&mut text, &serde_json::to_vec(line).map_err(|error| failed(error.into()))?);
         }
         if self.file.is_none() {
             self.file = Some(self.open()?);
@@ -371,10 +370,7 @@ impl Journal {
         }
         let mut text = Vec::new();
         for json in texts.iter().rev() {
-            text.extend_from_slice(&checksum(json));
-            text.push(b' ');
-            text.extend_from_slice(json);
-            text.push(b'\n');
+            push_line(&mut text, json);
         }
         let new = self.path.with_extension("new");
         let replaced = OpenOptions::new()
@@ -401,7 +397,16 @@ fn checksum(json: &[u8]) -> [u8; SUM_DIGITS] {
     digits
 }
 
-fn parse(line: &[u8]) -> Option<Line> {
+/// Appends a value with its checksum.
+pub(crate) fn push_line(text: &mut Vec<u8>, json: &[u8]) {
+    text.extend_from_slice(&checksum(json));
+    text.push(b' ');
+    text.extend_from_slice(json);
+    text.push(b'\n');
+}
+
+/// Reads back what [`push_line`] wrote, without the line's end; `None` where the checksum is wrong.
+pub(crate) fn parse<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let (sum, rest) = line.split_at_checked(SUM_DIGITS)?;
     let json = rest.strip_prefix(b" ")?;
     if checksum(json) != sum {

@@ -49,6 +49,7 @@
 //! command made unreadable is named as changed and can't be restored.
 
 mod apply;
+mod beat;
 mod change;
 mod command;
 mod compare;
@@ -56,6 +57,7 @@ mod content;
 mod diff;
 mod door;
 mod error;
+mod fingerprints;
 mod journal;
 pub mod limits;
 mod listing;
@@ -65,6 +67,7 @@ mod recovery;
 mod rename;
 mod repository;
 mod rules;
+mod seal;
 mod snapshot;
 mod transaction;
 mod undo;
@@ -78,5 +81,6 @@ pub use diff::{Diff, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
 pub use limits::{Limits, Options};
 pub use listing::{ListOptions, Listing, Stat, StatKind};
+pub use seal::Sealed;
 pub use snapshot::TreeSnapshot;
 pub use workspace::Workspace;

@@ -22,6 +22,19 @@ pub const MAX_FILES: usize = 400_000;
 pub const MAX_DEPTH: usize = 128;
 /// The most changes of one set. A model's edit has a few; an undo may have as many as a command changed.
 pub const MAX_CHANGES: usize = 10_000;
+/// How often a running command's sign of life is renewed. What changed later than that after the last sign was
+/// changed by somebody else: short enough for a person at the keyboard, and a touch costs microseconds.
+pub const BEAT: Duration = Duration::from_millis(250);
+/// A sign of life may be late by so many periods on a busy machine.
+pub(crate) const LATE_BEATS: u32 = 4;
+/// Signs of life of commands that were cut off and never sealed; beyond this the oldest give way.
+pub(crate) const MAX_BEATS: usize = 256;
+/// A sign of life that names more files which differ from its checkpoint gets a tree of its own.
+pub(crate) const BEAT_FILES: usize = 512;
+/// A file of signs of life is longer only if somebody else wrote it: so many paths of the longest kind.
+pub(crate) const BEAT_BYTES: u64 = 8 * 1024 * 1024;
+/// So many fingerprints are remembered beside the newest snapshot; as many files as a session may have seen.
+pub(crate) const MAX_PRINTS: usize = 4_096;
 /// The journal is cut to its newer half when it passes this.
 pub const JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
 /// An ignore file larger than this is not read: the largest published collections have 20 KiB.
@@ -53,6 +66,8 @@ pub struct Limits {
     pub max_files: usize,
     /// Size of the journal, in bytes, beyond which its older half is dropped.
     pub journal_bytes: u64,
+    /// How often a running command's sign of life is renewed.
+    pub beat: Duration,
 }
 
 impl Default for Limits {
@@ -63,6 +78,7 @@ impl Default for Limits {
             lock_wait: LOCK_WAIT,
             max_files: MAX_FILES,
             journal_bytes: JOURNAL_BYTES,
+            beat: BEAT,
         }
     }
 }
@@ -106,6 +122,10 @@ pub enum Step {
     Clean,
     /// That is done; the journal's last word on it is about to be written.
     Settle,
+    /// What a command did that was cut off is about to be written to the journal.
+    Seal,
+    /// It is taken back, and the command's sign of life is about to go.
+    Bury,
 }
 
 /// What a failpoint wants at a step.

@@ -12,6 +12,7 @@ use journeyman_protocol::{ContentHash, FileChange, FileChangeKind, RelPath};
 use journeyman_store::Durability;
 use serde::{Deserialize, Serialize};
 
+use crate::beat::Beat;
 use crate::door::{Door, Links, Seen, hash_pieces, read_up_to};
 use crate::journal::End;
 use crate::limits::Limits;
@@ -134,10 +135,12 @@ impl Tree {
 
 /// The tree before a command: give it back to [`Workspace::command_end`](crate::Workspace::command_end).
 ///
-/// It is cheap to clone and holds no descriptor.
+/// It is cheap to clone. While one that was made for a call or for checks lives, so does their sign of life (see
+/// [`Workspace::seal_call`](crate::Workspace::seal_call)), which takes a descriptor and a sleeping thread.
 #[derive(Debug, Clone)]
 pub struct TreeSnapshot {
     pub(crate) tree: Arc<Tree>,
+    pub(crate) beat: Option<Arc<Beat>>,
     /// Where the journal ended, so that what others journal meanwhile isn't taken for the command's doing.
     pub(crate) journal_end: End,
 }
@@ -361,7 +364,7 @@ impl Capture<'_> {
 }
 
 /// Whether the file's last change is long enough before `now` that a later one must show in its signature.
-fn is_settled(seen: &Seen, now: i64) -> bool {
+pub(crate) fn is_settled(seen: &Seen, now: i64) -> bool {
     let newest = seen.mtime.max(seen.ctime);
     let coarse = seen.mtime % 1_000_000_000 == 0 && seen.ctime % 1_000_000_000 == 0;
     let tick = if coarse { COARSE_TICK_NS } else { TICK_NS };

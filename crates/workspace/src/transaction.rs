@@ -100,7 +100,7 @@ pub(crate) struct Hands<'a> {
 
 impl Hands<'_> {
     /// Lets a test's failpoint speak.
-    fn step(&self, step: Step, path: Option<&RelPath>) -> Result<(), WorkspaceError> {
+    pub(crate) fn step(&self, step: Step, path: Option<&RelPath>) -> Result<(), WorkspaceError> {
         match self.failpoint.map(|hook| (hook.0)(step)) {
             None | Some(Fault::Go) => Ok(()),
             Some(Fault::Cut) => Err(WorkspaceError::CutOff(step)),

@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use journeyman_protocol::{RelPath, SessionId};
+use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 use rustix::io::Errno;
 
 use crate::door::{Door, Seen};
 use crate::journal::{Cause, DirRecord, FileRecord, Line, Record};
-use crate::snapshot::{FileState, Kind, observe};
+use crate::snapshot::{FileState, Kind, kind_of, observe};
 use crate::transaction::{After, Intent, Operation, Source, is_beneath};
 use crate::vault::Vault;
 use crate::{ChangeId, NotAFile, UndoTarget, WorkspaceError};
@@ -22,6 +22,17 @@ pub(crate) struct UndoPlan {
     pub(crate) intent: Intent,
     pub(crate) operations: Vec<Operation>,
     pub(crate) conflicts: Vec<(RelPath, String)>,
+}
+
+impl UndoPlan {
+    /// What it does to files.
+    pub(crate) fn restored(&self) -> Vec<FileChange> {
+        let restored = self.operations.iter().map(|operation| FileChange {
+            path: operation.path.clone(),
+            kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+        });
+        restored.collect()
+    }
 }
 
 /// The changes that happened, as far as the journal remembers.
@@ -57,7 +68,19 @@ impl History {
             .any(|record| record.undoes.contains(&id) && path.is_none_or(|path| !record.left.contains(path)))
     }
 
-    fn is_undoable(&self, record: &Record) -> bool {
+    /// The changes of one call, oldest first.
+    pub(crate) fn of_call<'a>(
+        &'a self,
+        session: &'a SessionId,
+        call: &'a CallId,
+    ) -> impl Iterator<Item = &'a Record> + 'a {
+        self.done
+            .iter()
+            .filter(move |record| record.session == *session && record.call.as_ref() == Some(call))
+    }
+
+    /// Whether something of the change is there to be taken back.
+    pub(crate) fn is_undoable(&self, record: &Record) -> bool {
         record.cause != Cause::Undo
             && if record.files.is_empty() {
                 !self.is_undone(record.id, None)
@@ -115,8 +138,19 @@ pub(crate) fn plan(
     target: &UndoTarget,
 ) -> Result<UndoPlan, WorkspaceError> {
     let (session, records) = history.select(target)?;
+    plan_for(door, vault, history, session, &records)
+}
+
+/// Plans to take back these changes of a session, newest first.
+pub(crate) fn plan_for(
+    door: &Door,
+    vault: &Vault,
+    history: &History,
+    session: SessionId,
+    records: &[&Record],
+) -> Result<UndoPlan, WorkspaceError> {
     let mut files: BTreeMap<&RelPath, Steps<'_>> = BTreeMap::new();
-    for record in &records {
+    for record in records {
         for file in record.files.iter().filter(|file| !history.is_undone(record.id, Some(&file.path))) {
             let steps = files.entry(&file.path).or_default();
             steps.files.push(file);
@@ -154,7 +188,7 @@ pub(crate) fn plan(
         blocked.insert(path);
     }
     operations.retain(|operation| !blocked.contains(&operation.path));
-    let (make, remove) = directories(door, &records, &operations)?;
+    let (make, remove) = directories(door, records, &operations)?;
     let intent = Intent {
         session,
         call: None,

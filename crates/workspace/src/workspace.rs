@@ -5,11 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use journeyman_protocol::{FileChange, RelPath, SessionId};
+use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
 
 use crate::compare::filtered;
 use crate::diff::{Side, file_diff};
 use crate::door::{Door, Last, Links, Seen, read_up_to};
+use crate::fingerprints::Prints;
 use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Sync};
 use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options};
 use crate::lock::{Lock, make_private_dir};
@@ -47,6 +48,8 @@ pub(crate) struct Writer {
     pub(crate) journal: Journal,
     lock: Option<Lock>,
     last_checkpoint: Option<LastCheckpoint>,
+    /// The newest tree among the blobs, that signs of life differ little from.
+    pub(crate) base: Option<(ContentHash, Arc<Tree>)>,
 }
 
 struct LastCheckpoint {
@@ -68,6 +71,7 @@ pub struct Workspace {
     /// What at the root was named `.git` when the workspace was opened.
     pub(crate) own_repositories: Vec<Vec<u8>>,
     newest: Mutex<Newest>,
+    pub(crate) prints: Mutex<Prints>,
     pub(crate) writer: Mutex<Writer>,
     pub(crate) vault: Vault,
 }
@@ -116,7 +120,8 @@ impl Workspace {
             rules: RuleCache::default(),
             own_repositories,
             newest: Mutex::default(),
-            writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None }),
+            prints: Mutex::default(),
+            writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None, base: None }),
             vault,
         };
         workspace.recover_if_idle()?;
@@ -274,6 +279,7 @@ impl Workspace {
             let record = CheckpointRecord { id, session: session.clone(), label, tree: hash };
             writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Now)?;
             let end = writer.journal.end();
+            writer.base = Some((hash, tree.clone()));
             writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
             Ok(id)
         })
@@ -326,11 +332,7 @@ impl Workspace {
             let history = History::new(writer.journal.lines()?);
             let plan = crate::undo::plan(&self.door, &self.vault, &history, &target)?;
             let session = plan.intent.session.clone();
-            let restored = plan.operations.iter().map(|operation| FileChange {
-                path: operation.path.clone(),
-                kind: kind_of(operation.before.is_some(), operation.after.is_some()),
-            });
-            let restored: Vec<FileChange> = restored.collect();
+            let restored = plan.restored();
             // With nothing but conflicts there is nothing to journal, and the same can be tried again.
             if plan.intent.left.is_empty() || !restored.is_empty() {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
@@ -364,7 +366,7 @@ impl Workspace {
         result
     }
 
-    fn hands(&self) -> Hands<'_> {
+    pub(crate) fn hands(&self) -> Hands<'_> {
         Hands {
             door: &self.door,
             vault: &self.vault,
@@ -429,6 +431,11 @@ impl Workspace {
         }
         newest.tree = Some(captured.tree.clone());
         Ok(captured.tree)
+    }
+
+    /// The newest snapshot of this process.
+    pub(crate) fn newest_tree(&self) -> Option<Arc<Tree>> {
+        lock(&self.newest).tree.clone()
     }
 
     /// The directories that snapshots of this process had, without those of `walked`.

@@ -1,0 +1,291 @@
+//! Commands that run beside the session's turns.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+use journeyman_protocol::{CallId, FileChange};
+use journeyman_sandbox::Outcome;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::ToolError;
+use crate::excerpt::clip;
+use crate::unread::Unread;
+
+/// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each other's way.
+pub const MOST_IN_BACKGROUND: usize = 8;
+/// Commands that have ended and whose last output can still be read.
+const MOST_ENDED: usize = 32;
+
+/// Bytes of output that a notice of an exit has: an error and its trace.
+const TAIL_BYTES: usize = 2_000;
+/// A longer name is noise, and is cut in the error.
+const ID_BYTES: usize = 80;
+
+/// What takes the notice of an exit.
+type Notice = Arc<dyn Fn(BackgroundExit) + Send + Sync>;
+
+/// A session's commands in the background. Dropping it kills them all with their children; what they changed is
+/// journaled then by tasks of their own, which [`Background::close`] waits for.
+pub struct Background {
+    notice: Notice,
+    closed: CancellationToken,
+    jobs: Mutex<Jobs>,
+}
+
+/// The end of a command that nobody stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackgroundExit {
+    /// Its name.
+    pub id: String,
+    /// The call that started it; what it changed is journaled for that call.
+    pub call: CallId,
+    /// The command.
+    pub command: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The end of its output that wasn't read yet, cleaned.
+    pub tail: String,
+    /// The files that it changed.
+    pub changes: Vec<FileChange>,
+    /// What else the model has to know: what it may not have done, or why its changes aren't journaled.
+    pub problem: Option<String>,
+}
+
+/// One of the commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackgroundCommand {
+    /// Its name.
+    pub id: String,
+    /// The call that started it.
+    pub call: CallId,
+    /// The command.
+    pub command: String,
+    /// Whether it still runs.
+    pub running: bool,
+}
+
+#[derive(Default)]
+struct Jobs {
+    /// How many there were.
+    count: u64,
+    jobs: Vec<Arc<Job>>,
+}
+
+/// A command, running or ended.
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) call: CallId,
+    pub(crate) command: String,
+    pub(crate) cancel: CancellationToken,
+    closed: CancellationToken,
+    notice: Notice,
+    state: Mutex<State>,
+    /// Counts what happens to the state.
+    news: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    unread: Unread,
+    end: Option<End>,
+    /// Whether somebody asked for the end, and so needs no notice of it.
+    stopped: bool,
+}
+
+/// How a command ended, and what it did.
+#[derive(Debug, Clone)]
+pub(crate) struct End {
+    pub(crate) outcome: Outcome,
+    pub(crate) changes: Vec<FileChange>,
+    pub(crate) problem: Option<String>,
+}
+
+/// What is new of a command.
+pub(crate) struct News {
+    pub(crate) output: String,
+    pub(crate) end: Option<End>,
+}
+
+impl std::fmt::Debug for Background {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Background").field("commands", &self.list()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Background {
+    /// One whose exits nobody wants to hear of.
+    fn default() -> Self {
+        Self::new(|_| {})
+    }
+}
+
+impl Background {
+    /// Nothing runs yet. `notice` is told of each exit, but for those that somebody asked for; it must not block.
+    pub fn new(notice: impl Fn(BackgroundExit) + Send + Sync + 'static) -> Self {
+        Self { notice: Arc::new(notice), closed: CancellationToken::new(), jobs: Mutex::default() }
+    }
+
+    /// Names go on after those of so many commands: a session that is resumed gives none twice.
+    #[must_use]
+    pub fn after(self, count: u64) -> Self {
+        self.lock().count = count;
+        self
+    }
+
+    /// The commands that run, and the newest of those that have ended; oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<BackgroundCommand> {
+        let jobs = self.lock();
+        let list = jobs.jobs.iter().map(|job| BackgroundCommand {
+            id: job.id.clone(),
+            call: job.call.clone(),
+            command: job.command.clone(),
+            running: job.is_running(),
+        });
+        list.collect()
+    }
+
+    /// Kills all commands with their children, waits until what they changed is journaled, and takes no more.
+    /// Nobody gets a notice.
+    pub async fn close(&self) {
+        self.closed.cancel();
+        let jobs = self.lock().jobs.clone();
+        join_all(jobs.iter().map(|job| job.ended())).await;
+    }
+
+    /// Makes room for one more command.
+    pub(crate) fn admit(&self, call: &CallId, command: &str) -> Result<Arc<Job>, ToolError> {
+        if self.closed.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        let mut jobs = self.lock();
+        let running: Vec<&str> =
+            jobs.jobs.iter().filter(|job| job.is_running()).map(|job| job.id.as_str()).collect();
+        if running.len() >= MOST_IN_BACKGROUND {
+            return Err(ToolError::TooManyCommands { running: running.join(", ") });
+        }
+        jobs.count += 1;
+        let job = Arc::new(Job {
+            id: format!("b{}", jobs.count),
+            call: call.clone(),
+            command: command.to_owned(),
+            cancel: self.closed.child_token(),
+            closed: self.closed.clone(),
+            notice: Arc::clone(&self.notice),
+            state: Mutex::default(),
+            news: watch::Sender::new(0),
+        });
+        jobs.jobs.push(Arc::clone(&job));
+        let ended = jobs.jobs.iter().filter(|job| !job.is_running()).count();
+        if ended > MOST_ENDED
+            && let Some(oldest) = jobs.jobs.iter().position(|job| !job.is_running())
+        {
+            jobs.jobs.remove(oldest);
+        }
+        Ok(job)
+    }
+
+    /// Forgets a command that never began.
+    pub(crate) fn withdraw(&self, job: &Arc<Job>) {
+        self.lock().jobs.retain(|other| !Arc::ptr_eq(other, job));
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Result<Arc<Job>, ToolError> {
+        let jobs = self.lock();
+        if let Some(job) = jobs.jobs.iter().find(|job| job.id == id.trim()) {
+            return Ok(Arc::clone(job));
+        }
+        let names: Vec<&str> = jobs.jobs.iter().map(|job| job.id.as_str()).collect();
+        let known = if names.is_empty() { String::new() } else { format!(" (only {})", names.join(", ")) };
+        Err(ToolError::NoCommand { id: clip(id, ID_BYTES).to_owned(), known })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.closed.cancel();
+    }
+}
+
+impl Job {
+    /// Takes a piece of output.
+    pub(crate) fn push(&self, at: u64, bytes: &[u8]) {
+        self.lock().unread.push(at, bytes);
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    /// The command is over and what it did is journaled.
+    pub(crate) fn finish(&self, end: End) {
+        let exit = {
+            let mut state = self.lock();
+            if state.end.is_some() {
+                return;
+            }
+            state.end = Some(end.clone());
+            let tail = state.unread.tail(TAIL_BYTES);
+            (!state.stopped && !self.closed.is_cancelled()).then_some(tail)
+        };
+        if let Some(tail) = exit {
+            (self.notice)(BackgroundExit {
+                id: self.id.clone(),
+                call: self.call.clone(),
+                command: self.command.clone(),
+                outcome: end.outcome,
+                tail,
+                changes: end.changes,
+                problem: end.problem,
+            });
+        }
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    /// Takes what is new.
+    pub(crate) fn take(&self) -> News {
+        let mut state = self.lock();
+        let end = state.end.clone();
+        News { output: state.unread.take(end.is_none()), end }
+    }
+
+    /// Waits until there is something new.
+    pub(crate) async fn news(&self) {
+        self.until(|state| state.end.is_some() || !state.unread.is_empty()).await;
+    }
+
+    /// Waits until the command is over and what it did is journaled.
+    pub(crate) async fn ended(&self) {
+        self.until(|state| state.end.is_some()).await;
+    }
+
+    /// Kills the command with its children. Whether it still ran.
+    pub(crate) fn stop(&self) -> bool {
+        let mut state = self.lock();
+        let ran = state.end.is_none();
+        state.stopped |= ran;
+        drop(state);
+        self.cancel.cancel();
+        ran
+    }
+
+    async fn until(&self, ready: impl Fn(&State) -> bool) {
+        let mut news = self.news.subscribe();
+        while !ready(&self.lock()) {
+            // The sender is our own: it can't be gone.
+            if news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.lock().end.is_none()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,172 @@
+//! `command_output` and `stop_command`: what to do with a command in the background.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{Effects, ToolSpec};
+use journeyman_sandbox::Outcome;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::background::{End, News};
+use crate::excerpt::shown;
+use crate::run_command::{ending, push_changes};
+use crate::shape::Shape;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// As long as a call may wait for news: well below any limit of a call, and long enough that waiting for a build
+/// takes few calls.
+const MOST_SECONDS: u64 = 60;
+/// A name is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 40;
+
+#[derive(Deserialize, JsonSchema)]
+struct Reading {
+    id: String,
+    /// Wait so long for any, at most 60
+    wait_s: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Stopping {
+    id: String,
+}
+
+/// Reads what a command in the background wrote.
+pub(crate) struct CommandOutput {
+    shape: Shape,
+}
+
+/// Ends a command in the background.
+pub(crate) struct StopCommand {
+    shape: Shape,
+}
+
+impl CommandOutput {
+    pub(crate) fn new() -> Self {
+        let description = "New output of a background command, and whether it runs.";
+        Self { shape: Shape::of::<Reading>("command_output", description, None) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let Reading { id, wait_s } = self.shape.read(&input)?;
+        let job = context.background.get(&id)?;
+        let seconds = wait_s.unwrap_or_default().min(MOST_SECONDS);
+        if seconds > 0 {
+            tokio::select! {
+                biased;
+                () = job.news() => {}
+                () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
+                () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
+            }
+        }
+        let News { output, end } = job.take();
+        Ok(told(&job.id, &output, end.as_ref()))
+    }
+}
+
+impl StopCommand {
+    pub(crate) fn new() -> Self {
+        let description = "Kills a background command.";
+        Self { shape: Shape::of::<Stopping>("stop_command", description, None) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let Stopping { id } = self.shape.read(&input)?;
+        let job = context.background.get(&id)?;
+        let ran = job.stop();
+        job.ended().await;
+        let News { output, end } = job.take();
+        let mut result = told(&job.id, &output, end.as_ref());
+        if let Some(end) = end.filter(|_| ran) {
+            // Being killed is what was asked for. Nobody else tells of the changes, as there is no notice.
+            result.is_error = end.problem.is_some();
+            result.changes = end.changes;
+        }
+        Ok(result)
+    }
+}
+
+/// What there is to say of a command.
+fn told(id: &str, output: &str, end: Option<&End>) -> ToolOutput {
+    let mut text = match end {
+        None => format!("{id} runs"),
+        Some(end) => format!("{id} ended: {}", ending(&end.outcome)),
+    };
+    if output.trim().is_empty() {
+        text.push_str(", no new output\n");
+    } else {
+        text.push('\n');
+        text.push_str(output);
+        if !output.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if let Some(end) = end {
+        push_changes(&mut text, &end.changes);
+        text.extend(end.problem.as_deref());
+    }
+    let is_error = end.is_some_and(|end| end.outcome != Outcome::Exited(0) || end.problem.is_some());
+    ToolOutput { is_error, ..ToolOutput::text(text) }
+}
+
+impl Tool for CommandOutput {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        self.shape.read::<Reading>(input).map(|_| Effects::default())
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self.shape.read::<Reading>(input) {
+            Ok(Reading { id, .. }) => format!("read the output of {}", shown(&id, SUMMARY_BYTES)),
+            Err(_) => "read a command's output".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}
+
+impl Tool for StopCommand {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        // It ends what the session itself started, and that was judged.
+        self.shape.read::<Stopping>(input).map(|_| Effects::default())
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self.shape.read::<Stopping>(input) {
+            Ok(Stopping { id }) => format!("stop {}", shown(&id, SUMMARY_BYTES)),
+            Err(_) => "stop a command".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

@@ -1,0 +1,333 @@
+//! Signs of life of running commands.
+//!
+//! Before a command begins, one small file in the state directory says for which call it runs and what the tree
+//! was: the newest checkpoint's, but for the files it names. While the command runs the file is locked, and
+//! touched again and again; after the end is journaled it goes. What a crash leaves of it says when the command
+//! was last seen alive, so that what it did can be told from what a person did afterwards.
+//!
+//! Nothing of it is flushed: it has to survive a killed process, not a power failure.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::WorkspaceError;
+use crate::journal::{DirRecord, End, parse, push_line};
+use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
+use crate::lock::{make_private_dir, state_error};
+use crate::manifest::{StoredTree, load_tree, store_tree};
+use crate::snapshot::{FileState, Tree, differences, file_clock};
+use crate::vault::Vault;
+use crate::walk::WalkedDir;
+
+/// So many names are tried for one file; each command of a process takes one.
+const NAMES: u32 = 1_000;
+
+/// Whose command runs, and what was there before.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Begin {
+    pub(crate) session: SessionId,
+    /// Absent for checks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<CallId>,
+    period_ms: u64,
+    /// Where the journal ended.
+    pub(crate) journal_end: End,
+    /// A tree among the blobs that is nearly the one before the command.
+    base: ContentHash,
+    /// Where that differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<(RelPath, Option<FileState>)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dirs: Vec<DirRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dirs_gone: Vec<RelPath>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<RelPath>,
+}
+
+impl Begin {
+    /// Describes `tree` by its difference to a base; a new base is stored where that would be long.
+    pub(crate) fn new(
+        (session, call): (&SessionId, Option<&CallId>),
+        tree: &Arc<Tree>,
+        journal_end: End,
+        base: &mut Option<(ContentHash, Arc<Tree>)>,
+        (vault, period): (&Vault, Duration),
+    ) -> Result<Self, WorkspaceError> {
+        let near = base.as_ref().filter(|(_, known)| Arc::ptr_eq(known, tree) || is_near(known, tree));
+        let (hash, known) = if let Some((hash, known)) = near {
+            (*hash, Arc::clone(known))
+        } else {
+            let hash = store_tree(tree, vault.blobs())?;
+            vault.note_unsynced();
+            *base = Some((hash, Arc::clone(tree)));
+            (hash, Arc::clone(tree))
+        };
+        let mut begin = Self {
+            session: session.clone(),
+            call: call.cloned(),
+            period_ms: u64::try_from(period.as_millis()).unwrap_or(u64::MAX),
+            journal_end,
+            base: hash,
+            files: Vec::new(),
+            dirs: Vec::new(),
+            dirs_gone: Vec::new(),
+            unreadable: tree.unreadable.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
+        };
+        if !Arc::ptr_eq(&known, tree) {
+            let found = differences(&known, tree);
+            begin.files = found.into_iter().map(|found| (found.path, found.after)).collect();
+            let (here, there) = (permissions(tree), permissions(&known));
+            let new = here.iter().filter(|(path, mode)| there.get(*path) != Some(mode));
+            begin.dirs = new
+                .filter_map(|(path, mode)| {
+                    Some(DirRecord { path: RelPath::parse(path).ok()?, mode: Some(*mode) })
+                })
+                .collect();
+            let gone = there.keys().filter(|path| !here.contains_key(*path));
+            begin.dirs_gone = gone.filter_map(|path| RelPath::parse(path).ok()).collect();
+        }
+        Ok(begin)
+    }
+
+    /// The tree before the command, without signatures.
+    pub(crate) fn tree(&self, vault: &Vault) -> Result<Tree, WorkspaceError> {
+        let StoredTree { files, dirs } = load_tree(&self.base, vault.blobs())?;
+        let mut files: BTreeMap<Vec<u8>, FileState> = files.into_iter().collect();
+        for (path, state) in &self.files {
+            match state {
+                Some(state) => files.insert(path.as_bytes().to_vec(), *state),
+                None => files.remove(path.as_bytes()),
+            };
+        }
+        let mut dirs: BTreeMap<Vec<u8>, u32> =
+            dirs.into_iter().map(|dir| (dir.path, dir.permissions)).collect();
+        for dir in &self.dirs {
+            dirs.insert(dir.path.as_bytes().to_vec(), dir.mode.unwrap_or_default());
+        }
+        for path in &self.dirs_gone {
+            dirs.remove(path.as_bytes());
+        }
+        let dirs = dirs.into_iter().map(|(path, permissions)| WalkedDir { path, permissions });
+        let stored = StoredTree { files: files.into_iter().collect(), dirs: dirs.collect() };
+        let mut tree = Arc::try_unwrap(stored.into_tree()).unwrap_or_default();
+        tree.unreadable = self.unreadable.iter().map(|path| path.as_bytes().to_vec()).collect();
+        Ok(tree)
+    }
+}
+
+fn permissions(tree: &Tree) -> HashMap<&[u8], u32> {
+    tree.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect()
+}
+
+fn is_near(known: &Tree, tree: &Tree) -> bool {
+    let entries = known.entries.len().abs_diff(tree.entries.len()) <= BEAT_FILES;
+    entries
+        && known.dirs.len().abs_diff(tree.dirs.len()) <= BEAT_FILES
+        && differences(known, tree).len() <= BEAT_FILES
+}
+
+/// A running command's sign of life. Dropped without [`Beat::bury`], it stays behind as a dead one.
+#[derive(Debug)]
+pub(crate) struct Beat {
+    path: PathBuf,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    file: File,
+    stopped: Mutex<bool>,
+    wake: Condvar,
+}
+
+impl Shared {
+    /// A touch that fails only makes the command look dead earlier: then more of what it did is left and listed.
+    fn touch(&self) {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        futimens(&self.file, &Timestamps { last_access: now, last_modification: now }).ok();
+    }
+
+    fn run(&self, period: Duration) {
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*stopped {
+            let (now, waited) =
+                self.wake.wait_timeout(stopped, period).unwrap_or_else(PoisonError::into_inner);
+            stopped = now;
+            if waited.timed_out() && !*stopped {
+                self.touch();
+            }
+        }
+    }
+}
+
+impl Beat {
+    /// Writes the file and begins to touch it.
+    pub(crate) fn start(state_dir: &Path, begin: &Begin) -> Result<Self, WorkspaceError> {
+        let dir = beats_dir(state_dir);
+        make_private_dir(&dir)?;
+        prune(&dir);
+        let failed = |source| state_error("write", &dir, source);
+        let json = serde_json::to_vec(begin).map_err(|error| failed(error.into()))?;
+        let mut text = Vec::with_capacity(json.len() + 32);
+        push_line(&mut text, &json);
+        let (path, mut file) = create(&dir).map_err(failed)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
+        file.write_all(&text).map_err(failed)?;
+        let shared = Arc::new(Shared { file, stopped: Mutex::new(false), wake: Condvar::new() });
+        let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
+        // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
+        drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
+        Ok(Self { path, shared })
+    }
+
+    /// The command's end is journaled: nothing is left to say.
+    pub(crate) fn bury(&self) {
+        // One that stays behind is found to be journaled when its call is sealed.
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        *self.shared.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.shared.touch();
+        // The thread still has the file open for a moment.
+        flock(&self.shared.file, FlockOperation::Unlock).ok();
+        self.shared.wake.notify_all();
+    }
+}
+
+/// What a command that was cut off left behind. It is locked, so that one process alone seals it.
+#[derive(Debug)]
+pub(crate) struct DeadBeat {
+    pub(crate) begin: Begin,
+    /// When it began, in nanoseconds of the file system's clock.
+    pub(crate) began: i64,
+    /// Until when changes may be its doing.
+    pub(crate) until: i64,
+    /// When it was last seen alive.
+    pub(crate) last: i64,
+    path: PathBuf,
+    _file: File,
+}
+
+impl DeadBeat {
+    pub(crate) fn bury(&self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// A sign of life as it is found.
+pub(crate) enum Found {
+    Dead(Box<DeadBeat>),
+    /// It is still touched, or being sealed, by somebody.
+    Alive(Begin),
+}
+
+/// All signs of life that `wanted` wants, oldest first.
+pub(crate) fn beats(state_dir: &Path, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<Found>, WorkspaceError> {
+    let dir = beats_dir(state_dir);
+    let mut found = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        match find(&path, &wanted) {
+            Ok(beat) => found.extend(beat),
+            // Buried by its command just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &path, source)),
+        }
+    }
+    Ok(found)
+}
+
+fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut text = Vec::new();
+    (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
+    // A torn one: its command never began.
+    let Some(begin) = text.strip_suffix(b"\n").and_then(parse::<Begin>).filter(wanted) else {
+        return Ok(None);
+    };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(begin))),
+        Err(errno) => return Err(errno.into()),
+    }
+    let seen = file.metadata()?;
+    if seen.nlink() == 0 {
+        return Ok(None);
+    }
+    let last = nanos(seen.mtime(), seen.mtime_nsec());
+    let late = begin.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
+    let until = last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
+    let began = name_clock(path).unwrap_or(last);
+    Ok(Some(Found::Dead(Box::new(DeadBeat {
+        begin,
+        began,
+        until,
+        last,
+        path: path.to_owned(),
+        _file: file,
+    }))))
+}
+
+fn nanos(seconds: i64, nanos: i64) -> i64 {
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
+}
+
+fn beats_dir(state_dir: &Path) -> PathBuf {
+    state_dir.join("running")
+}
+
+/// A file whose name says when it was made, so that names sort by age.
+fn create(dir: &Path) -> io::Result<(PathBuf, File)> {
+    let now = file_clock().max(0);
+    for attempt in 0..NAMES {
+        let path = dir.join(format!("{now:020}-{}-{attempt:03}", std::process::id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn name_clock(path: &Path) -> Option<i64> {
+    path.file_name()?.to_str()?.split('-').next()?.parse().ok()
+}
+
+/// The files' paths, oldest first.
+fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Removes the oldest dead ones beyond the bound.
+fn prune(dir: &Path) {
+    let names = names(dir).unwrap_or_default();
+    let excess = names.len().saturating_sub(MAX_BEATS);
+    for path in names.iter().take(excess) {
+        let is_dead =
+            File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
+        if is_dead {
+            fs::remove_file(path).ok();
+        }
+    }
+}

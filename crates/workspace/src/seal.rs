@@ -1,0 +1,352 @@
+//! What becomes of a call, or of checks, that a crash cut off.
+//!
+//! An edit is in the journal or it never happened. A command changed the tree as it went: what differs from the
+//! tree before it, and wasn't changed later than the command can have lived, is the command's. It is journaled as
+//! the doing of a command that was cut off, and then taken back by a transaction like any undo, so that either
+//! step may itself be cut off and be repeated. All else stays, and is named.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
+
+use crate::beat::{Begin, DeadBeat, Found, beats};
+use crate::command::Doing;
+use crate::compare::{dir_records, filtered, without_others};
+use crate::journal::{Cause, DirRecord};
+use crate::limits::Step;
+use crate::snapshot::{
+    Content, Difference, Keep, Tree, differences, directories_only_in, file_clock, kind_of,
+};
+use crate::undo::{History, plan_for};
+use crate::{CheckpointId, Workspace, WorkspaceError};
+
+const LATER: &str = "changed after the command was cut off; kept";
+const EARLIER: &str = "it was changed before the command began; kept";
+const REMOVED: &str = "gone, and it can't be told whether the command removed it; left so";
+const CLOCK: &str =
+    "the clock was set back since the command was cut off, so it can't be told whose change this is; kept";
+const REBOOTED: &str =
+    "the machine was restarted since the call began, so it can't be told whose change this is; kept";
+const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
+
+/// What became of a call that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sealed {
+    /// What the call did that is complete and in the journal. Where this isn't empty, the call happened.
+    pub applied: Vec<FileChange>,
+    /// What was put back as it was before the call; the kind says what was done, so that a file which the command
+    /// added is `Deleted` here.
+    pub restored: Vec<FileChange>,
+    /// What differs from the checkpoint beside that and is left as it is, each with the reason.
+    pub left: Vec<(FileChange, String)>,
+}
+
+/// Differences, and those of them that aren't the command's.
+#[derive(Default)]
+struct Told {
+    ours: Vec<Difference>,
+    made: Vec<DirRecord>,
+    removed: Vec<DirRecord>,
+    others: Vec<(FileChange, String)>,
+}
+
+impl Workspace {
+    /// The calls of a session whose commands were cut off, by a crash or by dropping what
+    /// [`Workspace::call_begin`] gave, and which weren't sealed yet. Oldest first, which is the order to seal them in.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::State`] when the state directory can't be read.
+    pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
+        let mut calls = Vec::new();
+        for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
+            if let Found::Dead(beat) = found
+                && let Some(call) = beat.begin.call
+                && !calls.contains(&call)
+            {
+                calls.push(call);
+            }
+        }
+        Ok(calls)
+    }
+
+    /// Brings a call that was cut off to an end, and says what is known of it. `checkpoint` is one from before the
+    /// call, `started` when it was begun.
+    ///
+    /// What the call has in the journal is applied. Otherwise what its command did goes back, as one change in the
+    /// journal; what somebody else changed before or after stays, and so does what nobody can tell. Cut off itself
+    /// or called again, it leaves the same tree.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Busy`] when the command still runs, in this process or another;
+    /// as [`Workspace::changes_since`] and [`Workspace::undo`].
+    pub fn seal_call(
+        &self,
+        checkpoint: &CheckpointId,
+        session: &SessionId,
+        call: &CallId,
+        started: UnixMillis,
+    ) -> Result<Sealed, WorkspaceError> {
+        self.door.check_alive()?;
+        let is_ours = |begin: &Begin| begin.session == *session && begin.call.as_ref() == Some(call);
+        let dead = self.dead_beats(is_ours)?;
+        let mut reasons = Reasons::default();
+        if let Some(oldest) = dead.first() {
+            self.journal_cut_off(oldest, &dead, session, call, &mut reasons)?;
+        }
+        self.take_back(session, call, &mut reasons)?;
+        self.hands().step(Step::Bury, None)?;
+        dead.iter().for_each(DeadBeat::bury);
+        let lines = self.writing(|writer, _| writer.journal.lines())?;
+        let history = History::new(lines);
+        let files_of = |causes: &[Cause]| {
+            let records = history.of_call(session, call).filter(|record| causes.contains(&record.cause));
+            let files = records.flat_map(|record| &record.files);
+            let mut changes: BTreeMap<&RelPath, (bool, bool)> = BTreeMap::new();
+            for file in files {
+                let there = changes.entry(&file.path).or_insert((file.before.is_some(), false));
+                there.1 = file.after.is_some();
+            }
+            let changes = changes.into_iter().filter(|(_, there)| *there != (false, false));
+            changes
+                .map(|(path, there)| FileChange { path: path.clone(), kind: kind_of(there.0, there.1) })
+                .collect::<Vec<_>>()
+        };
+        let applied = files_of(&[Cause::Edit, Cause::Command]);
+        let restored = files_of(&[Cause::Undo]);
+        let ran =
+            history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();
+        let lost = applied.is_empty() && !ran && was_restarted_since(started);
+        let left = if ran || lost {
+            self.left(checkpoint, reasons, if lost { REBOOTED } else { EARLIER })?
+        } else {
+            Vec::new()
+        };
+        Ok(Sealed { applied, restored, left })
+    }
+
+    /// Brings checks of a session that were cut off to an end: what they did is journaled as
+    /// [`Workspace::check_end`] does, and given as applied. What was changed after them isn't journaled, so that no
+    /// undo takes it back, and is given as left. Checks that still run, in another process, are passed over.
+    ///
+    /// # Errors
+    /// As [`Workspace::check_end`].
+    pub fn seal_checks(&self, session: &SessionId) -> Result<Sealed, WorkspaceError> {
+        self.door.check_alive()?;
+        let mut sealed = Sealed::default();
+        let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
+        for found in beats(&self.options.state_dir, is_ours)? {
+            let Found::Dead(beat) = found else { continue };
+            if let Some(told) = self.tell(&beat, beat.until)? {
+                sealed.left.extend(told.others);
+                self.vault.sync()?;
+                let doing = Doing { session, call: None, cause: Cause::Check };
+                let journaled =
+                    self.writing(|writer, _| doing.journal(writer, told.ours, told.made, told.removed))?;
+                sealed.applied.extend(journaled);
+            }
+            beat.bury();
+        }
+        Ok(sealed)
+    }
+
+    fn dead_beats(&self, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<DeadBeat>, WorkspaceError> {
+        let mut dead = Vec::new();
+        for found in beats(&self.options.state_dir, wanted)? {
+            match found {
+                Found::Dead(beat) => dead.push(*beat),
+                Found::Alive(begin) => {
+                    let call = begin.call.map_or_else(String::new, |call| format!(" of call {call}"));
+                    let holder = format!("the command{call} that still runs");
+                    return Err(WorkspaceError::Busy { holder, waited: std::time::Duration::ZERO });
+                }
+            }
+        }
+        Ok(dead)
+    }
+
+    /// Journals what a command did up to its end, unless that has happened.
+    fn journal_cut_off(
+        &self,
+        oldest: &DeadBeat,
+        dead: &[DeadBeat],
+        session: &SessionId,
+        call: &CallId,
+        reasons: &mut Reasons,
+    ) -> Result<(), WorkspaceError> {
+        let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
+        let lines = self.writing(|writer, _| writer.journal.lines_since(oldest.begin.journal_end))?;
+        let history = History::new(lines);
+        if history.of_call(session, call).any(|record| matches!(record.cause, Cause::Command | Cause::CutOff))
+        {
+            return Ok(());
+        }
+        let Some(told) = self.tell(oldest, until)? else { return Ok(()) };
+        reasons.others = told.others;
+        self.vault.sync()?;
+        self.hands().step(Step::Seal, None)?;
+        let doing = Doing { session, call: Some(call), cause: Cause::CutOff };
+        self.writing(|writer, _| doing.journal(writer, told.ours, told.made, told.removed))?;
+        Ok(())
+    }
+
+    /// Tells what a command did that ended at `until` at the latest; `None` when what was before it is lost.
+    fn tell(&self, beat: &DeadBeat, until: i64) -> Result<Option<Told>, WorkspaceError> {
+        let before = match beat.begin.tree(&self.vault) {
+            Ok(before) => before,
+            Err(WorkspaceError::Lost { .. }) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        let after = self.snapshot_after(&before, true)?;
+        let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
+        let found = filtered(self.inputs(), &before, differences(&before, &after))?;
+        let lines = self.writing(|writer, _| writer.journal.lines_since(beat.begin.journal_end))?;
+        let mut found = without_others(found, lines);
+        found.extend(large_ones(&before, &after, beat.began, &found));
+        // Files may be stamped by a finer clock than is asked here; both are ticks apart, not periods.
+        let set_back = file_clock() < beat.last.saturating_sub(beat.until.saturating_sub(beat.last));
+        let mut told = Told::default();
+        for difference in found {
+            let other = if set_back { Some(CLOCK) } else { self.whose(&difference, until) };
+            match other {
+                None => told.ours.push(difference),
+                Some(reason) => told.others.push((difference.file_change(), reason.to_owned())),
+            }
+        }
+        told.made = dir_records(&self.door, &made, true);
+        told.made.retain(|dir| !set_back && self.changed_by(&dir.path, until));
+        told.removed = dir_records(&self.door, &removed, false);
+        told.removed.retain(|dir| !set_back && self.emptied_by(&dir.path, until));
+        Ok(Some(told))
+    }
+
+    /// Why a difference isn't a command's that ended at `until`; `None` when it is.
+    fn whose(&self, difference: &Difference, until: i64) -> Option<&'static str> {
+        match (&difference.before, &difference.after) {
+            (Some(before), _) if before.hash.is_none() => Some(TOO_LARGE),
+            (_, Some(_)) if self.changed_by(&difference.path, until) => None,
+            (_, Some(_)) => Some(LATER),
+            (_, None) if self.emptied_by(&difference.path, until) => None,
+            (_, None) => Some(REMOVED),
+        }
+    }
+
+    /// Whether what is at the path was last changed, in whichever way, by then.
+    fn changed_by(&self, path: &RelPath, until: i64) -> bool {
+        matches!(self.door.look(path), Ok(Some(seen)) if seen.ctime <= until)
+    }
+
+    /// Whether the nearest directory above the path that is there lost and got its last name by then.
+    fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
+        let mut above = path.parent();
+        while let Some(dir) = above {
+            match self.door.look(&dir) {
+                Ok(Some(seen)) if seen.is_dir() => return seen.mtime <= until,
+                // What stands in its place took it.
+                Ok(Some(seen)) => return seen.ctime <= until,
+                Ok(None) => above = dir.parent(),
+                Err(_) => return false,
+            }
+        }
+        matches!(self.door.look_at_root(), Ok(Some(root)) if root.mtime <= until)
+    }
+
+    /// Takes back what is journaled as the doing of the call's command that was cut off.
+    fn take_back(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        reasons: &mut Reasons,
+    ) -> Result<(), WorkspaceError> {
+        self.writing(|writer, hands| {
+            let history = History::new(writer.journal.lines()?);
+            let records: Vec<_> = history
+                .of_call(session, call)
+                .filter(|record| record.cause == Cause::CutOff && history.is_undoable(record))
+                .collect();
+            if records.is_empty() {
+                return Ok(());
+            }
+            let records: Vec<_> = records.into_iter().rev().collect();
+            let mut plan = plan_for(&self.door, &self.vault, &history, session.clone(), &records)?;
+            plan.intent.call = Some(call.clone());
+            reasons.conflicts = plan.conflicts;
+            if plan.intent.left.is_empty() || !plan.operations.is_empty() {
+                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What differs from the checkpoint and is in no journal.
+    fn left(
+        &self,
+        checkpoint: &CheckpointId,
+        reasons: Reasons,
+        otherwise: &str,
+    ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
+        let Reasons { others, conflicts } = reasons;
+        let mut left: BTreeMap<RelPath, (FileChange, String)> =
+            others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
+        let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
+        let before = match self.checkpoint_tree(checkpoint) {
+            Ok(before) => before,
+            // Then there is nothing to compare with, and what was told is done all the same.
+            Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
+                return Ok(left.into_values().collect());
+            }
+            Err(other) => return Err(other),
+        };
+        let after: Arc<Tree> = self.snapshot(Keep::Hashes, Some(&before))?;
+        let found = filtered(self.inputs(), &before, differences(&before, &after))?;
+        let lines = self.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
+        for difference in without_others(found, lines) {
+            let reason = conflicts.get(&difference.path).map_or(otherwise, String::as_str);
+            let change = difference.file_change();
+            left.entry(difference.path).or_insert_with(|| (change, reason.to_owned()));
+        }
+        Ok(left.into_values().collect())
+    }
+}
+
+/// Why files are left as they are.
+#[derive(Default)]
+struct Reasons {
+    /// What isn't the command's.
+    others: Vec<(FileChange, String)>,
+    /// What is, and can't be taken back.
+    conflicts: Vec<(RelPath, String)>,
+}
+
+/// Files too large to be hashed, of the same size as before, that were touched since the command began.
+fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> Vec<Difference> {
+    let touched =
+        after.entries.iter().filter(|entry| entry.content == Content::Unkept && entry.seen.ctime >= began);
+    let large = touched.filter_map(|entry| {
+        let at = before.entries.binary_search_by(|old| old.path.cmp(&entry.path)).ok()?;
+        let path = RelPath::parse(&entry.path).ok()?;
+        let known = found.iter().any(|difference| difference.path == path);
+        let old = before.entries.get(at).filter(|_| !known)?;
+        Some(Difference { path, before: Some(old.state()), after: Some(entry.state()) })
+    });
+    large.collect()
+}
+
+/// Whether the machine was started after this moment: then signs of life may be lost.
+fn was_restarted_since(then: UnixMillis) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let millis = |time: rustix::time::Timespec| {
+            i128::from(time.tv_sec) * 1_000 + i128::from(time.tv_nsec) / 1_000_000
+        };
+        millis(now) - millis(up) > i128::from(then.0)
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        // Nobody can tell, so that differences are rather listed.
+        let _unknown = then;
+        true
+    }
+}
