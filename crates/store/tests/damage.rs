@@ -217,6 +217,32 @@ fn a_long_entry_that_lost_a_part_is_lost_whole() {
 }
 
 #[test]
+fn a_check_counts_entries_and_compares_the_index_of_records() {
+    let home = quick_dir();
+    let path = home.path().join("sessions.db");
+    let lose = "DELETE FROM entries WHERE place & 1023 = 7";
+    let hide = "PRAGMA writable_schema = ON; CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'records';
+                DELETE FROM sqlite_schema WHERE name = 'records'";
+    let show = "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM kept";
+    for (steps, said) in [
+        (vec![lose], "9 of its 10 entries"),
+        (vec![hide, lose, show], "9 records, of which its index has 10"),
+    ] {
+        drop(fs::remove_file(&path));
+        filled(&path, 10);
+        assert_eq!(block_on(SqliteStore::open(&path).unwrap().check()).unwrap(), Vec::<String>::new());
+        for step in steps {
+            rusqlite::Connection::open(&path).unwrap().execute_batch(step).unwrap();
+        }
+        let found = block_on(SqliteStore::open(&path).unwrap().check()).unwrap();
+        assert!(found.iter().any(|line| line.contains(said)), "{found:?}");
+        block_on(SqliteStore::open(&path).unwrap().read_records(&session(1), Seq::START, 99)).unwrap_err();
+        let (salvaged, _) = saved(&path).unwrap();
+        assert_eq!(salvaged.sessions[0].lost(), 1);
+    }
+}
+
+#[test]
 fn what_is_no_log_gives_nothing_and_is_said() {
     let home = quick_dir();
     let path = home.path().join("sessions.db");

@@ -122,12 +122,38 @@ impl Log {
         })
     }
 
+    /// Looks through the whole file, and counts every session's entries.
     pub(super) fn check(&mut self) -> Result<Vec<String>, StoreError> {
         self.run("check", |connection| {
-            let mut statement = connection.prepare(&format!("PRAGMA quick_check({CHECK_LINES})"))?;
+            let transaction = connection.transaction()?;
+            let mut statement = transaction.prepare(&format!("PRAGMA integrity_check({CHECK_LINES})"))?;
             let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
             let lines = lines.collect::<Result<Vec<_>, _>>()?;
-            Ok(if lines == ["ok"] { Vec::new() } else { lines })
+            if lines != ["ok"] {
+                return Ok(lines);
+            }
+            // SQLite doesn't know how many entries there should be, and passes over what an index of some rows
+            // has too many.
+            let mut statement = transaction.prepare(
+                "SELECT * FROM (
+                   SELECT id, last,
+                     (SELECT count(*) FROM entries NOT INDEXED
+                      WHERE place > number << 40 AND place <= (number << 40) + last) AS found,
+                     (SELECT count(*) FROM entries NOT INDEXED WHERE channel IS NULL
+                      AND place > number << 40 AND place <= (number << 40) + last) AS records,
+                     (SELECT count(*) FROM entries INDEXED BY records WHERE channel IS NULL
+                      AND place > number << 40 AND place <= (number << 40) + last) AS indexed
+                   FROM sessions)
+                 WHERE found <> last OR records <> indexed LIMIT ?1",
+            )?;
+            let lines = statement.query_map([CHECK_LINES], |row| {
+                let (id, last, found, records, indexed): (String, i64, i64, i64, i64) = row.try_into()?;
+                Ok(format!(
+                    "session {id} has {found} of its {last} entries, and {records} records, of which its index \
+                     has {indexed}"
+                ))
+            })?;
+            Ok(lines.collect::<Result<_, _>>()?)
         })
     }
 }
