@@ -41,3 +41,9 @@ pub(crate) fn filled(path: &Path, count: u64) {
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", path.display()))
 }
+
+/// A directory in memory where there is such a place, for tests that make many files and no point of when
+/// they reach a disk.
+pub(crate) fn quick_dir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
