@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, RunSettings, envelope_of};
+use journeyman_agent::{Checks, Filter, RunSettings, Since, events};
 use journeyman_model::Delta;
 use journeyman_protocol::{Envelope, Event, Mode, Seq};
 use serde_json::json;
@@ -49,9 +49,8 @@ async fn busy() -> (Bench, Session) {
 }
 
 /// The log's own view of a session's events.
-fn logged(bench: &Bench, session: &Session) -> Vec<Envelope> {
-    let id = session.handle.id();
-    bench.log.entries().iter().filter_map(|entry| envelope_of(id, entry)).collect()
+async fn logged(bench: &Bench, session: &Session) -> Vec<Envelope> {
+    events(&*bench.log, session.handle.id(), Seq::START, usize::MAX).await.unwrap()
 }
 
 fn numbered(shown: &[Arc<Envelope>]) -> Vec<Envelope> {
@@ -70,7 +69,7 @@ async fn entries_are_numbered_and_deltas_are_not() {
     assert!(session.shown.iter().any(|envelope| envelope.seq.is_none()));
     let seqs: Vec<u64> = session.shown.iter().filter_map(|envelope| envelope.seq).map(|seq| seq.0).collect();
     assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
-    assert_eq!(numbered(&session.shown), logged(&bench, &session));
+    assert_eq!(numbered(&session.shown), logged(&bench, &session).await);
     let all: Vec<u64> = bench.log.entries().iter().map(|entry| entry.seq.0).collect();
     assert_eq!(all, (1..=all.len() as u64).collect::<Vec<_>>());
 }
@@ -176,7 +175,7 @@ async fn one_that_lags_misses_no_entry_and_sees_none_twice() {
     // Nobody listens until all is over.
     session.handle.finished().await.unwrap();
     session.done().await;
-    assert_eq!(numbered(&session.shown), logged(&bench, &session));
+    assert_eq!(numbered(&session.shown), logged(&bench, &session).await);
 }
 
 /// A block that was re-read from the log is whole; its pieces, still on their way, would double it.
@@ -207,7 +206,7 @@ async fn one_that_lags_sees_no_delta_of_a_block_that_it_has() {
             _ => {}
         }
     }
-    assert_eq!(numbered(&session.shown), logged(&bench, &session));
+    assert_eq!(numbered(&session.shown), logged(&bench, &session).await);
 }
 
 async fn one_that_comes_late_sees_only_what_follows() {
@@ -217,11 +216,11 @@ async fn one_that_comes_late_sees_only_what_follows() {
     session.handle.send("do it").await.unwrap();
     session.done().await;
     let cut = session.shown.last().unwrap().seq.unwrap();
-    let mut late = Session { events: session.handle.subscribe(), shown: Vec::new(), ..session };
+    let mut late = Session { events: session.handle.subscribe(Filter::all(), Since::Now), shown: Vec::new(), ..session };
     late.handle.send("and this").await.unwrap();
     late.handle.finished().await.unwrap();
     late.done().await;
-    let all = logged(&bench, &late);
+    let all = logged(&bench, &late).await;
     let expected: Vec<Envelope> = all.into_iter().filter(|envelope| envelope.seq > Some(cut)).collect();
     assert_eq!(numbered(&late.shown), expected);
     assert!(cut > Seq::START);

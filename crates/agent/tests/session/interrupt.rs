@@ -137,9 +137,9 @@ async fn while_a_person_is_asked() {
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     session.handle.interrupt();
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow), "an answer after the interrupt");
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the interrupt");
     interrupted(&session).await;
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow), "an answer after the end");
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the end");
     assert_eq!(bench.log.states("c1").last(), Some(&CallState::Sealed));
     assert_eq!(bench.log.states("c2"), [CallState::Pending, CallState::Sealed]);
     goes_on(&bench, &mut session, &told).await;
