@@ -83,22 +83,34 @@ async fn the_way_of_a_run() {
     session.done().await;
     let kinds: Vec<&str> = session.shown.iter().map(|envelope| envelope.event.kind()).collect();
     let way = [
+        "state_changed",
         "run_started",
         "context_packed",
+        "breakpoint_changed",
         "turn_started",
+        "breakpoint_changed",
         "turn_finished",
+        "token_usage",
         "cost",
         "tool_start",
-        "call_changed",
-        "call_changed",
+        "breakpoint_changed",
+        "breakpoint_changed",
         "checkpoint",
-        "call_changed",
+        "breakpoint_changed",
         "file_edited",
         "tool_end",
-        "call_changed",
+        "tool_executed",
+        "breakpoint_changed",
+        "step_complete",
+        "breakpoint_changed",
         "turn_started",
+        "breakpoint_changed",
         "turn_finished",
+        "token_usage",
         "cost",
+        "step_complete",
+        "state_changed",
+        "breakpoint_changed",
         "done",
     ];
     assert_eq!(kinds, way);
@@ -142,7 +154,7 @@ async fn a_restart_voids_what_was_streamed() {
     let mut bench = Bench::new(&[]);
     let reason = "the connection broke".to_owned();
     let restart = Delta::Restart { attempt: 2, of: 4, wait_ms: 10, reason: reason.clone() };
-    let told = Told::new([says("right").after(vec![piece("wrong "), restart, piece("right")])]);
+    let told = Told::new([says("right").after(vec![piece("wrung "), restart, piece("right")])]);
     let mut session = bench.start(&told, auto());
     session.handle.send("do it").await.unwrap();
     let report = session.done().await;
@@ -156,9 +168,9 @@ async fn a_restart_voids_what_was_streamed() {
             _ => None,
         })
     };
-    assert_eq!(first_piece(&shown[..place]), Some((0, "wrong".to_owned())));
+    assert_eq!(first_piece(&shown[..place]), Some((0, "wrung".to_owned())));
     assert_eq!(first_piece(&shown[place..]), Some((0, "right".to_owned())));
-    assert!(!bench.log.text().contains("wrong"));
+    assert!(!bench.log.text().contains("wrung"));
 }
 
 /// More pieces than a subscriber may fall behind.
@@ -216,7 +228,8 @@ async fn one_that_comes_late_sees_only_what_follows() {
     session.handle.send("do it").await.unwrap();
     session.done().await;
     let cut = session.shown.last().unwrap().seq.unwrap();
-    let mut late = Session { events: session.handle.subscribe(Filter::all(), Since::Now), shown: Vec::new(), ..session };
+    let mut late =
+        Session { events: session.handle.subscribe(Filter::all(), Since::Now), shown: Vec::new(), ..session };
     late.handle.send("and this").await.unwrap();
     late.handle.finished().await.unwrap();
     late.done().await;

@@ -57,7 +57,8 @@ fn comparable(entries: &[Entry]) -> Vec<(Seq, String)> {
 
 async fn a_log_on_disk_holds_what_one_in_memory_does() {
     let in_memory = Bench::new(&[]);
-    let (remembered, _, in_memory) = two_tasks(in_memory, |bench| Arc::clone(&bench.log) as Arc<dyn Store>).await;
+    let (remembered, _, in_memory) =
+        two_tasks(in_memory, |bench| Arc::clone(&bench.log) as Arc<dyn Store>).await;
 
     let open = |directory: &std::path::Path| -> Arc<dyn Store> {
         Arc::new(SqliteStore::open(&directory.join(DATABASE)).unwrap())

@@ -218,6 +218,7 @@ impl Session {
         loop {
             let envelope = self.events.next().await.unwrap().expect("the session ended first");
             self.shown.push(Arc::clone(&envelope));
+            assert_eq!(schema::problems(&envelope), Vec::<String>::new());
             if wanted(&envelope.event) {
                 return envelope.event.clone();
             }

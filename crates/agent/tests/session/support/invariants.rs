@@ -56,7 +56,10 @@ impl Fold {
             Ok(event) => {
                 let (channel, kind) = (event.channel(), event.kind());
                 if entry.channel != Some(channel) || entry.kind != kind {
-                    self.problem(format!("{kind} of {channel:?} is kept as {} of {:?}", entry.kind, entry.channel));
+                    self.problem(format!(
+                        "{kind} of {channel:?} is kept as {} of {:?}",
+                        entry.kind, entry.channel
+                    ));
                 }
                 if event.is_live_only() {
                     self.problem(format!("{kind} is kept"));
