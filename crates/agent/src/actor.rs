@@ -9,6 +9,7 @@ use futures_util::FutureExt as _;
 use journeyman_protocol::{AgentState, Breakpoint, ErrorPhase, ErrorSeverity, Event, RunReport, Seq};
 use tokio::sync::watch;
 
+use crate::AgentError;
 use crate::lease::Lease;
 use crate::record::MessageId;
 use crate::session::CutOff;
@@ -105,7 +106,9 @@ async fn idle(worker: &mut Worker) {
             () = shared.wake.notified() => return,
             () = tokio::time::sleep(wait), if refused => {
                 // What the store says then is shown by the log itself.
-                worker.flush().await.ok();
+                if let Err(AgentError::LostSession { .. }) = worker.flush().await {
+                    shared.closing.cancel();
+                }
                 wait = wait.saturating_mul(2).min(RETRY_MOST);
             }
         }
@@ -140,7 +143,7 @@ impl Worker {
     }
 
     /// Writes what is queued, and notes how far the log is.
-    pub(crate) async fn flush(&mut self) -> Result<(), crate::AgentError> {
+    pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
         self.log.flush().await?;
         self.state.last = self.log.position();
         if self.state.is_settled() {

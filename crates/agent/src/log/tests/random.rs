@@ -85,13 +85,16 @@ impl Run {
             }
             9 => self.give_up_waiting().await,
             10 => {
-                let faults = [Fault::Before, Fault::After, Fault::Refused, Fault::Panic, Fault::None];
+                let faults =
+                    [Fault::Before, Fault::After, Fault::Failed, Fault::Refused, Fault::Panic, Fault::None];
                 let count = self.random.usize(1..4);
                 let faults: Vec<Fault> =
                     (0..count).map(|_| faults[self.random.usize(..faults.len())]).collect();
                 self.bench.store.fail(faults);
-                let reads = self.random.usize(..2) * self.random.usize(..3);
-                self.bench.store.failing_reads.store(reads, Ordering::SeqCst);
+                let mut fails = || self.random.usize(..2) * self.random.usize(..3);
+                self.bench.store.failing_reads.store(fails(), Ordering::SeqCst);
+                self.bench.store.failing_probes.store(fails(), Ordering::SeqCst);
+                self.bench.store.slowness.store(self.random.usize(..4), Ordering::SeqCst);
             }
             11 => {
                 for _ in 0..self.random.u8(..12) {

@@ -131,6 +131,7 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
     }
     bench.log.flush().await.unwrap();
     let entries = bench.entries().await;
+    let mut future: Vec<(Subscription, Seq)> = Vec::new();
     for since in (0..=entries.len() as u64 + 3).map(Seq) {
         for filter in filters() {
             let mut events = bench.log.subscribe(filter.clone(), Since::Seq(since));
@@ -144,6 +145,13 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
         let read: Vec<u64> = read.iter().map(|envelope| envelope.seq.unwrap().0).collect();
         let all = expected(&entries, &Filter::all(), since);
         assert_eq!(read, all[..all.len().min(7)]);
+    }
+    // Bookmarks of what has not come yet hold as well.
+    bench.log.commit((0..5).map(event).map(Item::from).collect()).await.unwrap();
+    let entries = bench.entries().await;
+    for (mut events, since) in future {
+        let filter = events.filter().clone();
+        assert_eq!(seqs(&drain(&mut events).await), expected(&entries, &filter, since), "{filter:?} {since}");
     }
 }
 
@@ -253,10 +261,12 @@ async fn one_that_falls_behind_in_the_middle_of_a_block_gets_its_text_so_far() {
 #[tokio::test]
 async fn one_that_reads_history_while_the_session_goes_on_is_never_told_that_it_is_behind() {
     let bench = Bench::small().await;
-    bench.log.commit((0..300).map(event).map(Item::from).collect()).await.unwrap();
+    // Several pages of it.
+    let long = |number: u64| says(format!("{number} {}", "x".repeat(2_000)));
+    bench.log.commit((0..300).map(long).collect()).await.unwrap();
     let mut events = bench.subscribe(Since::Seq(Seq::START));
     let mut shown = vec![events.next().await.unwrap().unwrap()];
-    bench.log.commit((300..600).map(event).map(Item::from).collect()).await.unwrap();
+    bench.log.commit((300..600).map(long).collect()).await.unwrap();
     shown.extend(drain(&mut events).await);
     assert_eq!(seqs(&shown), (1..=600).collect::<Vec<u64>>());
     assert_eq!(shown.len(), 600);
