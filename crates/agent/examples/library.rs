@@ -57,7 +57,7 @@ async fn session(
     let checks = Checks::Custom(vec!["grep -q morning greeting.txt".to_owned()]);
     let settings = RunSettings { mode: Mode::Edit, checks, ..RunSettings::default() };
     let session = start(parts, settings, SessionId::new(UnixMillis(1_700_000_000_000), 1));
-    let mut events = session.subscribe();
+    let mut events = session.subscribe(Filter::all(), Since::Now);
     session.send("write a greeting").await?;
     while let Some(envelope) = events.next().await? {
         match &envelope.event {
