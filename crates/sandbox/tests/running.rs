@@ -76,7 +76,7 @@ fn output_is_live() {
             Request::shell(project.path(), "echo ready; while ! test -e go; do sleep 0.01; done; echo gone");
         let mut running = box_.spawn(request, CancellationToken::new()).await.unwrap();
         let first = running.next().await.unwrap();
-        assert_eq!(first, OutputChunk { stream: Stream::Stdout, bytes: b"ready\n".to_vec() });
+        assert_eq!(first, OutputChunk { stream: Stream::Stdout, at: 0, bytes: b"ready\n".to_vec() });
         std::fs::write(project.path().join("go"), "").unwrap();
         assert_eq!(running.next().await.unwrap().bytes, b"gone\n");
         assert!(running.next().await.is_none());

@@ -32,6 +32,10 @@ mod reads;
 mod rows;
 mod writes;
 
+// For those who read a damaged file without SQLite.
+pub(crate) use file::PAGE_BYTES;
+pub(crate) use rows::{channel_of, place, place_of, seq_of, unsigned};
+
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
 /// Appends and deletions survive a power failure once they return. A new session without entries, a status

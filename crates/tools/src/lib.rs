@@ -54,4 +54,4 @@ pub use error::ToolError;
 pub use outputs::Outputs;
 pub use registry::Registry;
 pub use seen::{Seen, SeenFile, Sight};
-pub use tool::{CALL_TIME, Tool, ToolContext, ToolLimits, ToolOutput};
+pub use tool::{CALL_TIME, Emit, Tool, ToolContext, ToolLimits, ToolOutput};

@@ -49,6 +49,9 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
+/// Takes an event: its kind and its data.
+pub type Emit = Arc<dyn Fn(&str, Value) + Send + Sync>;
+
 /// What a call works with.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -67,7 +70,7 @@ pub struct ToolContext {
     /// Takes live output as it comes, cleaned; for people.
     pub output: Arc<dyn Fn(String) + Send + Sync>,
     /// Takes events of the tool's own: a kind, and data of whatever form.
-    pub emit: Arc<dyn Fn(&str, Value) + Send + Sync>,
+    pub emit: Emit,
     /// Bounds.
     pub limits: ToolLimits,
     /// What the session has read and written.

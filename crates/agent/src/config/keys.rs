@@ -19,6 +19,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A list of texts.
     List,
+    /// A list of tables, each with a `matcher` and `hooks`.
+    Hooks,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Self::Mode => "one of plan, ask, edit, auto".to_owned(),
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::List => "a list of texts".to_owned(),
+            Self::Hooks => "tables with `matcher` and `hooks`".to_owned(),
         }
     }
 }
@@ -119,6 +122,13 @@ pub const KEYS: &[Key] = &[
         ProjectMay::SetIfTrusted,
         None,
         "shell commands that verify a change, in place of those found",
+    ),
+    key(
+        "hooks.*",
+        Kind::Hooks,
+        ProjectMay::SetIfTrusted,
+        None,
+        "your own programs that are asked or told when something happens; see docs/hooks.md",
     ),
     key(
         "instructions",

@@ -8,6 +8,7 @@ use toml::Value;
 
 use super::layers::{Layer, duration, parts};
 use crate::ConfigError;
+use crate::hooks::HookCommand;
 
 /// The effective configuration. `None` and empty mean that nobody set it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,6 +54,8 @@ pub struct Config {
     pub secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
     pub sandbox_allow: Vec<String>,
+    /// Commands that run when something happens.
+    pub hooks: Vec<HookCommand>,
     /// Providers by name; over and besides the built-in ones.
     pub providers: BTreeMap<String, ProviderConfig>,
 }
@@ -131,6 +134,7 @@ impl Config {
             effort: text("effort"),
             secrets: get("secrets").map(list).unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
+            hooks: super::hooks::commands(settings).0,
             providers: BTreeMap::new(),
         };
         for (path, setting) in settings {

@@ -124,7 +124,7 @@ impl Log {
 
     /// Queues an event for the next append; a live-only one is shown at once and never written.
     pub(crate) fn emit(&self, event: Event) {
-        self.push(vec![event.into()]);
+        self.shared.emit(event);
     }
 
     /// Queues a record for the next append.
@@ -225,6 +225,15 @@ impl Log {
 }
 
 impl Shared {
+    fn emit(&self, event: Event) {
+        // The many pieces of a stream don't go through a list.
+        if event.is_live_only() {
+            self.show(event);
+        } else {
+            self.push(vec![event.into()]);
+        }
+    }
+
     fn push(&self, items: Vec<Item>) {
         let prepared = self.prepare(items);
         self.enqueue(prepared);
@@ -281,7 +290,7 @@ pub(crate) struct LiveSink {
 impl LiveSink {
     /// Shows one event now. One that belongs into the log is queued for the next append instead.
     pub(crate) fn send(&self, event: Event) {
-        self.shared.push(vec![event.into()]);
+        self.shared.emit(event);
     }
 }
 

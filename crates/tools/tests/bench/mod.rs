@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use journeyman_protocol::{CallId, Needs, ResultPart, SessionId, Tier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
-use journeyman_tools::{Outputs, Registry, Seen, ToolContext, ToolError, ToolLimits, ToolOutput};
+use journeyman_tools::{Background, Outputs, Registry, Seen, ToolContext, ToolError, ToolLimits, ToolOutput};
 use journeyman_workspace::{Limits, Options, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -54,9 +54,11 @@ impl Bench {
             call: CallId::new("call_1"),
             cancel: CancellationToken::new(),
             output: Arc::new(move |text| sink.lock().unwrap().push_str(&text)),
+            emit: Arc::new(|_, _| {}),
             limits: ToolLimits::default(),
             seen: Arc::new(Seen::default()),
             outputs: Arc::new(Outputs::default()),
+            background: Arc::new(Background::default()),
             needs: Needs::NONE,
         };
         Self { outside: base.clone(), tools: Registry::rooted(&root), root, context, live, _dir: dir }
