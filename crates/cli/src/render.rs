@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use journeyman_protocol::{
-    CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind, ReminderCategory,
-    ResumeStrategy, Todo, TodoStatus,
+    CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind,
+    ReminderCategory, ResumeStrategy, Todo, TodoStatus,
 };
 use journeyman_sandbox::clean;
 
@@ -127,7 +127,9 @@ impl Renderer {
     fn aside(&mut self, event: &Event) {
         let paint = self.paint;
         match event {
-            Event::AgentResumed { strategy, sealed, changed } => self.resumed(*strategy, sealed.len(), changed),
+            Event::AgentResumed { strategy, sealed, changed } => {
+                self.resumed(*strategy, sealed.len(), changed)
+            }
             // Where the question was asked, the person has just given the answer.
             Event::PermissionRequired { summary, .. } if self.stream == Stream::Stdout => {
                 self.line(&format!("  {} {}", paint.yellow("asked:"), cut(&clean(summary.as_bytes()))));

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
+use journeyman_agent::hooks::HooksBuilder;
 use journeyman_agent::{
-    Approver, Cassette, Checks, Connected, Filter, Parts, RunSettings, SessionHandle, Since, Subscription,
-    connect, providers, start,
+    Approver, Cassette, Checks, Connected, DEFAULT_TODO_INTERVAL, Filter, Parts, RunSettings, SessionHandle,
+    Since, Subscription, TodoSettings, connect, providers, start,
 };
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_agent::hooks::Hooks;
 use journeyman_protocol::{Event, Mode, Needs, RunReport, SessionId, Tokens};
 use journeyman_sandbox::{HostEnvironment, toolchains};
 use journeyman_tools::Registry;
@@ -20,10 +20,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::RunArgs;
 use crate::edge::{Failure, House, now, root};
-use crate::render::Renderer;
-use crate::summary::Seen;
 use crate::question::Questions;
+use crate::render::Renderer;
 use crate::sessions::holder;
+use crate::summary::Seen;
 use crate::{color, settings, summary};
 
 /// Largest task that is read, in bytes: more than any model's window.
@@ -152,7 +152,7 @@ pub(crate) fn wire(
         registry: Registry::rooted(root),
         policy: Policy::default(),
         redactor: Arc::new(Redactor::new(secrets)),
-        hooks: Hooks::default(),
+        hooks: HooksBuilder::new().configured(config, environment, root).build(),
         clock: Arc::new(now),
         programs: Arc::new(move |name: &str| programs.has_program(name)),
         holder: holder("run"),
@@ -179,11 +179,16 @@ fn run_settings(
     Ok(RunSettings {
         mode: config.mode_or(default_mode),
         approver,
-        approval_timeout: standard.approval_timeout,
-        concurrency: standard.concurrency,
-        tool_timeout: standard.tool_timeout,
-        todos: standard.todos,
-        loop_guard: standard.loop_guard,
+        approval_timeout: config.approval_timeout,
+        concurrency: config
+            .tools_concurrency
+            .map_or(standard.concurrency, |calls| usize::try_from(calls).unwrap_or(standard.concurrency)),
+        tool_timeout: config.tools_timeout.unwrap_or(standard.tool_timeout),
+        todos: (config.todos != Some(false)).then(|| TodoSettings {
+            remind_every: config.todos_remind_every.unwrap_or(DEFAULT_TODO_INTERVAL),
+            ..TodoSettings::default()
+        }),
+        loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
         max_turns: config.max_turns.unwrap_or(standard.max_turns),
         max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
         timeout: config.timeout.unwrap_or(standard.timeout),

@@ -69,7 +69,11 @@ async fn state(house: &House, session: &SessionSummary) -> Result<(String, Optio
 }
 
 /// Finds the one session that a word names.
-pub(crate) async fn find(house: &House, environment: &Environment, word: &str) -> Result<SessionSummary, Failure> {
+pub(crate) async fn find(
+    house: &House,
+    environment: &Environment,
+    word: &str,
+) -> Result<SessionSummary, Failure> {
     if word == "last" {
         let here = root(environment, None)?.display().to_string();
         let newest = house.store.sessions(Some(&here), 1).await.context("the session log")?;

@@ -153,7 +153,8 @@ fn arguments_that_are_no_json_reach_the_model_as_an_error_and_never_run() {
             let told = server.seen()[1].newest();
             assert!(told.contains("not valid JSON"), "{} {broken}: {told}", wire.name());
             let shown = house.jm(&["show", "--json"]).run().expect(0);
-            let executed = |event: &Event| matches!(event, Event::ToolExecuted { record } if record.started().is_some());
+            let executed =
+                |event: &Event| matches!(event, Event::ToolExecuted { record } if record.started().is_some());
             assert!(!shown.events().iter().any(|envelope| executed(&envelope.event)), "{broken}");
         }
     }

@@ -74,7 +74,18 @@ fn plan_mode_offers_no_writers_and_denies_those_called_anyway() {
     assert_eq!(report.text, "Here is the plan.");
     assert!(report.summary.contains("plan mode"), "{}", report.summary);
     let seen = server.seen();
-    assert_eq!(seen[0].tools(), ["read_file", "list_files", "search_text", "run_command"]);
+    assert_eq!(
+        seen[0].tools(),
+        [
+            "read_file",
+            "list_files",
+            "search_text",
+            "run_command",
+            "command_output",
+            "todo_read",
+            "todo_write",
+        ]
+    );
     for request in &seen[1..] {
         assert!(request.newest().contains("denied: plan mode only reads"), "{}", request.newest());
     }
