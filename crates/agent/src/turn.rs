@@ -213,10 +213,10 @@ impl Worker {
 
     /// The loop itself.
     async fn work(&mut self, begin: Begin, stop: &CancellationToken) -> Result<End, AgentError> {
-        self.become_(AgentState::Working);
         match begin {
             Begin::Message => self.open().await?,
             Begin::WhereItWas => {
+                self.become_(AgentState::Working);
                 if let Some(end) = self.pick_up(stop).await? {
                     return Ok(end);
                 }
