@@ -293,6 +293,15 @@ impl Store for SqliteStore {
         })
     }
 
+    fn holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.holder(&session, now))
+    }
+
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
         let about = About {

@@ -101,6 +101,35 @@ async fn an_offer_that_was_written_after_all_was_made() {
     assert_eq!(bench.written().await, ["offered"]);
 }
 
+/// What is written for somebody else, before or behind it, is nothing to whoever offers.
+#[tokio::test]
+async fn an_offer_that_went_along_with_another_append_was_made() {
+    let bench = Bench::new().await;
+    let gate = Arc::new(Semaphore::new(0));
+    *bench.store.gate.lock().unwrap() = Some(Arc::clone(&gate));
+    bench.store.fail([Fault::None, Fault::None, Fault::Refused]);
+    let mut first = Box::pin(bench.log.commit(vec![says("a")]));
+    assert!(first.as_mut().now_or_never().is_none());
+    tokio::task::yield_now().await;
+    // Both wait for the first; the second takes the offer along.
+    let mut second = Box::pin(bench.log.commit(vec![says("b")]));
+    assert!(second.as_mut().now_or_never().is_none());
+    let mut offer = Box::pin(bench.log.offer(vec![says("c")]));
+    assert!(offer.as_mut().now_or_never().is_none());
+    gate.add_permits(1);
+    first.await.unwrap();
+    while bench.store.appends.load(Ordering::SeqCst) < 2 {
+        tokio::task::yield_now().await;
+    }
+    bench.log.push(vec![says("d")]);
+    gate.add_permits(10);
+    second.await.unwrap();
+    offer.await.unwrap();
+    assert_eq!((bench.store.appends.load(Ordering::SeqCst), bench.log.waiting()), (3, 1), "what failed is d");
+    bench.log.flush().await.unwrap();
+    assert_eq!(bench.written().await, ["a", "b", "c", "d"]);
+}
+
 #[tokio::test]
 async fn an_offer_of_what_the_store_never_takes_stops_nobody_else() {
     let bench = Bench::new().await;
