@@ -144,7 +144,11 @@ fn busy(home: &Path) -> (PathBuf, Vec<(SessionId, Vec<Entry>)>) {
     let path = home.join("sessions.db");
     let store = SqliteStore::open(&live).unwrap();
     block_on(async {
-        for number in 1..=3 {
+        // What was deleted is not found again. It also moves what there is to the main file.
+        store.create(&session(2), "/p", "deleted", UnixMillis(1)).await.unwrap();
+        store.append(&session(2), Seq::START, vec![entry(&content(1)); 50]).await.unwrap();
+        store.delete(&session(2)).await.unwrap();
+        for number in [1, 3] {
             let id = session(number);
             store.create(&id, "/p «x»", &format!("title {number}"), UnixMillis(number)).await.unwrap();
             let mut last = Seq::START;
@@ -156,7 +160,6 @@ fn busy(home: &Path) -> (PathBuf, Vec<(SessionId, Vec<Entry>)>) {
                 last = store.append(&id, last, vec![entry]).await.unwrap();
             }
         }
-        store.delete(&session(2)).await.unwrap();
         store.set_status(&session(3), "done", UnixMillis(100_000)).await.unwrap();
     });
     for suffix in ["", "-wal"] {
