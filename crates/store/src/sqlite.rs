@@ -34,7 +34,7 @@ mod writes;
 
 // For those who read a damaged file without SQLite.
 pub(crate) use file::PAGE_BYTES;
-pub(crate) use rows::{channel_of, place, place_of, seq_of, unsigned};
+pub(crate) use rows::{channel_code, channel_of, checksum, place, place_of, seq_of, unsigned};
 
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
