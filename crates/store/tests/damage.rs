@@ -113,6 +113,14 @@ fn a_page_that_was_overwritten_costs_no_more_than_its_entries() {
             let mut bad = whole.clone();
             bad[page * 4096..(page + 1) * 4096].fill(fill);
             fs::write(&path, &bad).unwrap();
+            match block_on(SqliteStore::open(&path).unwrap().sessions(None, 9)) {
+                Ok(found) => assert_eq!(found.len(), 1, "page {page}, {fill:#x}"),
+                Err(error) => assert!(matches!(error, StoreError::Damaged { .. }), "page {page}: {error:?}"),
+            }
+            match read(&path, &session(1)) {
+                Ok(entries) => assert_eq!(entries.len(), 120, "page {page}, {fill:#x}"),
+                Err(error) => assert!(matches!(error, StoreError::Damaged { .. }), "page {page}: {error:?}"),
+            }
             let (salvaged, into) = saved(&path).unwrap();
             right(&into, &salvaged);
             let [one] = salvaged.sessions.as_slice() else { panic!("{salvaged:?}") };
