@@ -9,6 +9,8 @@ use journeyman_store::StoreError;
 use journeyman_verify::VerifyError;
 use journeyman_workspace::WorkspaceError;
 
+use crate::hooks::HookEvent;
+
 /// Why a session could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -50,6 +52,14 @@ pub enum AgentError {
         seq: Seq,
         /// Its kind.
         kind: String,
+    },
+    /// A hook forbids it.
+    #[error("a hook ({event}) forbids it: {reason}")]
+    HookDenied {
+        /// What was about to happen.
+        event: HookEvent,
+        /// Why it must not.
+        reason: String,
     },
     /// A message is larger than any model's window.
     #[error(
@@ -101,6 +111,7 @@ impl AgentError {
         match self {
             Self::Model(_) => ErrorPhase::Model,
             Self::Ended
+            | Self::HookDenied { .. }
             | Self::NewerRecord { .. }
             | Self::MessageTooLong { .. }
             | Self::SnapshotName { .. }

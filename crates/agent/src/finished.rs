@@ -58,6 +58,15 @@ impl Finished {
         texts.join("\n")
     }
 
+    /// A hook takes it for a failure, or for none. One that was cut off or refused stays that.
+    pub(crate) fn mark(&mut self, is_error: bool) {
+        match (self.state, is_error) {
+            (CallState::Completed, true) => self.state = CallState::Failed,
+            (CallState::Failed, false) => self.state = CallState::Completed,
+            _ => {}
+        }
+    }
+
     /// Whether the model is told of a failure.
     pub(crate) fn is_error(&self) -> bool {
         self.state != CallState::Completed

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use journeyman_context::{Inputs, first};
 use journeyman_model::SystemPart;
 use journeyman_policy::Policy;
-use journeyman_protocol::{Block, Event, Message, MessageKind, Mode, Role, ToolSpec};
+use journeyman_protocol::{AgentState, Block, Event, Message, MessageKind, Mode, ToolSpec};
+use journeyman_store::STATUS_NEW;
 use journeyman_verify::Check;
 use journeyman_workspace::{ListOptions, Listing};
 
@@ -20,13 +21,12 @@ const MAP_FILES: usize = 20_000;
 impl Worker {
     /// Takes what waits, and begins a task with it.
     pub(crate) async fn open(&mut self) -> Result<(), AgentError> {
-        // First of all, so that a task which can't begin is not begun again and again.
         let waiting = self.shared.waiting();
         let taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
-        self.shared.took(&taken);
         let task = words(&waiting);
         self.before = Before::Unrecorded;
         self.tally.task.clone_from(&task);
+        self.list_as_begun().await;
         self.note(Record::Began);
         let setting = self.setting();
         if self.state.setting.as_ref() != Some(&setting) {
@@ -35,34 +35,57 @@ impl Worker {
         // Asked early: it is remembered, and what can't be confined is known before anything is tried.
         let enforcement = self.parts.sandbox.enforcement().await.ok();
         self.log.emit(Event::RunStarted {
-            task: task.clone(),
+            task,
             root: self.parts.workspace.root().display().to_string(),
             model: self.parts.model.name(),
             mode: self.settings.mode,
             enforcement,
         });
-        let context = self.session_start_once(&task).await?;
-        let mut content: Vec<Block> = Vec::new();
-        if self.state.system.is_empty() {
-            // Also where the task can't be packed, the session exists and its messages are in the transcript.
-            let packed = self.pack(&task).await;
-            content.push(Block::text(packed.as_ref().unwrap_or(&task).clone()));
-            let others = waiting.iter().filter(|queued| queued.kind != MessageKind::User);
-            content.extend(others.map(|queued| Block::text(queued.text.clone())));
-            content.extend(context.into_iter().map(Block::text));
-            self.begin_with(content, taken);
-            packed?;
-        } else {
-            content.extend(waiting.iter().map(|queued| Block::text(queued.text.clone())));
-            content.extend(context.into_iter().map(Block::text));
-            self.begin_with(content, taken);
-        }
-        Ok(())
+        // After that: a task's first event says what it is.
+        self.become_(AgentState::Working);
+        let began = self.first_words(waiting).await;
+        // Whatever came of it: a task that can't begin must not be begun again and again.
+        let content = match &began {
+            Ok(content) => content.clone(),
+            Err(AgentError::HookDenied { .. }) => Vec::new(),
+            // The next message is answered with this one in mind.
+            Err(_) => vec![Block::text(self.tally.task.clone())],
+        };
+        self.take(content, taken);
+        began.map(|_| ())
     }
 
-    fn begin_with(&mut self, content: Vec<Block>, taken: Vec<MessageId>) {
-        let message = Message { role: Role::User, content };
-        self.note(Record::Message { message, taken, stop: None, calls: Vec::new() });
+    /// Lists say of a session with a task that it has no end, so that one which is cut off is told from the task
+    /// before it.
+    async fn list_as_begun(&mut self) {
+        if self.state.outcome.is_some() {
+            let now = self.parts.clock.now();
+            // Only lists show it. A store that fails is told of when the task is written down.
+            self.parts.store.set_status(&self.session, STATUS_NEW, now).await.ok();
+        }
+    }
+
+    /// What the model is told first: the packed context at the session's first task, and what waits.
+    async fn first_words(&mut self, waiting: Vec<Queued>) -> Result<Vec<Block>, AgentError> {
+        let mut context = self.session_start().await;
+        context.append(&mut self.hook_context_waiting);
+        let (kept, more, denied) = self.screen(waiting).await;
+        context.extend(more);
+        if let Some(denied) = denied
+            && !kept.iter().any(|queued| queued.kind == MessageKind::User)
+        {
+            return Err(denied);
+        }
+        let mut content = Vec::new();
+        if self.state.system.is_empty() {
+            content.push(Block::text(self.pack(&words(&kept)).await?));
+            let others = kept.into_iter().filter(|queued| queued.kind != MessageKind::User);
+            content.extend(others.map(|queued| Block::text(queued.text)));
+        } else {
+            content.extend(kept.into_iter().map(|queued| Block::text(queued.text)));
+        }
+        content.extend(context.into_iter().map(Block::text));
+        Ok(content)
     }
 
     /// How the session is set now.

@@ -13,6 +13,7 @@ use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::hooks::StartedBy;
 use crate::record::Record;
 use crate::session::CutOff;
 use crate::state::OpenCall;
@@ -31,6 +32,7 @@ impl Worker {
         let changed = self.take_over_setting();
         let sealed = self.seal_cut_off().await;
         self.restore();
+        self.starts(StartedBy::Resume);
         self.log.emit(Event::AgentResumed { strategy, sealed, changed });
         if let Err(error) = self.find_checks_again().await {
             self.warn(ErrorPhase::Lifecycle, error.to_string());

@@ -10,7 +10,7 @@ use journeyman_protocol::{
     Approval, Block, CallId, CallRecord, CallState, CallStep, Message, Outcome, RelPath, Role, Seq,
     SessionId, StopReason, Todo, ToolUse, Transition, UnixMillis,
 };
-use journeyman_store::{Entry, Store};
+use journeyman_store::{Entry, Store, StoreError};
 use journeyman_tools::SeenFile;
 
 use crate::AgentError;
@@ -95,19 +95,30 @@ impl State {
     /// # Errors
     /// As [`State::load`].
     pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
+        // Looked up first: what comes while the records are read is left out, records and events alike.
+        let end = Self::end(store, session).await?.min(until);
         let mut state = Self::default();
-        loop {
+        while state.last < end {
             let page = store.read_records(session, state.last, PAGE).await?;
             let Some(last) = page.last().map(|entry| entry.seq) else { break };
-            for entry in page.into_iter().take_while(|entry| entry.seq <= until) {
+            for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
                 state.fold(session, &entry)?;
-            }
-            if last >= until {
-                break;
             }
             state.last = last;
         }
+        // Events after the last record belong to the log as well: the next entry comes behind them.
+        state.last = end;
+        if state.is_settled() {
+            state.safe = end;
+        }
         Ok(state)
+    }
+
+    /// The place of a session's last entry.
+    async fn end(store: &dyn Store, session: &SessionId) -> Result<Seq, AgentError> {
+        let found = store.find(session.as_str()).await?.into_iter().find(|found| found.id == *session);
+        let unknown = || StoreError::UnknownSession { session: session.clone() };
+        Ok(found.ok_or_else(unknown)?.last)
     }
 
     fn fold(&mut self, session: &SessionId, entry: &Entry) -> Result<(), AgentError> {
@@ -193,7 +204,9 @@ impl State {
             self.queue.retain(|queued| !taken.contains(&queued.id));
         }
         if message.role == Role::User {
-            self.say(message.content);
+            if !message.content.is_empty() {
+                self.say(message.content);
+            }
             return;
         }
         self.stop = stop;

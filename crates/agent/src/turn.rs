@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::actor::SafePlace;
 use crate::apply_edit::ApplyEdit;
 use crate::holdback::{PieceKind, Pieces};
+use crate::hooks::StartedBy;
 use crate::inbox::Inbox;
 use crate::log::Log;
 use crate::progress::{Guard, StepFacts};
@@ -63,6 +64,12 @@ pub(crate) struct Worker {
     /// A reminder that waits for the end of the step.
     pub(crate) emptied: Option<TodoReminder>,
     pub(crate) checks: Vec<Check>,
+    /// How the session began, until its hooks have heard of it.
+    pub(crate) starting: Option<StartedBy>,
+    /// Why a hook wants the task to end.
+    pub(crate) stopped_by_hook: Option<String>,
+    /// What hooks have for the model, until it is asked next.
+    pub(crate) hook_context_waiting: Vec<String>,
 }
 
 /// What a task has come to so far, beside its books.
@@ -153,6 +160,9 @@ impl Worker {
             facts: StepFacts::default(),
             emptied: None,
             checks: Vec::new(),
+            starting: Some(StartedBy::Startup),
+            stopped_by_hook: None,
+            hook_context_waiting: Vec::new(),
         }
     }
 
@@ -166,6 +176,7 @@ impl Worker {
     pub(crate) async fn task(&mut self, begin: Begin) -> RunReport {
         let started = Instant::now();
         self.tally = Tally::default();
+        self.stopped_by_hook = None;
         self.guard = Guard::default();
         self.facts = StepFacts::default();
         let stop = self.shared.arm();
@@ -202,10 +213,10 @@ impl Worker {
 
     /// The loop itself.
     async fn work(&mut self, begin: Begin, stop: &CancellationToken) -> Result<End, AgentError> {
-        self.become_(AgentState::Working);
         match begin {
             Begin::Message => self.open().await?,
             Begin::WhereItWas => {
+                self.become_(AgentState::Working);
                 if let Some(end) = self.pick_up(stop).await? {
                     return Ok(end);
                 }
@@ -215,7 +226,7 @@ impl Worker {
             if stop.is_cancelled() {
                 return Ok(interrupted());
             }
-            if let Some(end) = self.limit() {
+            if let Some(end) = self.hooks_end().or_else(|| self.limit()) {
                 return Ok(end);
             }
             let step = Instant::now();
@@ -247,17 +258,17 @@ impl Worker {
                 return Ok(Some(permission_needed()));
             }
             let end = self.look_around().await?;
-            self.take_messages(Which::All);
+            self.take_messages(Which::All).await;
             return Ok(end);
         }
-        if self.goes_on() || self.take_messages(Which::IfAnybodySpoke) {
+        if self.goes_on() || self.take_messages(Which::IfAnybodySpoke).await {
             return Ok(None);
         }
         if self.tally.cut_off >= MAX_CUT_OFF {
             let why = "the model's replies were cut off by its output limit again and again";
             return Ok(Some(End::new(Outcome::Limit, why)));
         }
-        if self.sent_back(stop).await? {
+        if self.sent_back(stop).await {
             return Ok(None);
         }
         match self.verify(stop).await? {
@@ -293,10 +304,14 @@ impl Worker {
             session: Some(self.session.to_string()),
         };
         // A hook changes what the model is sent, not what was said.
-        let said = self.pre_model(&mut request, stop).await;
+        let (said, allowed) = match self.pre_model(&mut request, stop).await {
+            Ok(said) => (said, Ok(())),
+            Err(denied) => (None, Err(denied)),
+        };
         self.at(Breakpoint::StreamingModel);
         let model = Arc::clone(&self.parts.model);
-        let result = match self.flush().await {
+        let written = self.flush().await;
+        let result = match allowed.and(written) {
             Ok(()) => self.stream(&*model, &request, stop).await,
             Err(error) => Err(error),
         };
@@ -381,6 +396,12 @@ impl Worker {
         self.log.emit(Event::TokenUsage { turn, usage: reply.usage });
         let usd = self.settings.price.as_ref().map(|price| price.cost(&books.usage));
         self.log.emit(Event::Cost { usage: books.usage, usd });
+        let begun: Vec<ToolUse> = self.state.calls.iter().map(|open| open.call.clone()).collect();
+        for call in begun {
+            let summary = self.summary(&call);
+            let ToolUse { id, name: tool, input, .. } = call;
+            self.log.emit(Event::ToolStart { call: id, tool, input, summary });
+        }
         self.post_append().await;
         Ok(())
     }
@@ -439,26 +460,35 @@ impl Worker {
         }
     }
 
-    /// Takes what was said meanwhile into the transcript; true when there was anything.
-    pub(crate) fn take_messages(&mut self, which: Which) -> bool {
+    /// Takes what was said meanwhile into the transcript; true when the model has to be asked for it.
+    pub(crate) async fn take_messages(&mut self, which: Which) -> bool {
         let waiting = self.shared.waiting();
         let spoke = waiting.iter().any(|queued| queued.kind == MessageKind::User);
-        if waiting.is_empty() || (which == Which::IfAnybodySpoke && !spoke) {
+        let context = std::mem::take(&mut self.hook_context_waiting);
+        if which == Which::IfAnybodySpoke && !spoke {
+            self.hook_context_waiting = context;
             return false;
         }
         let taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
         for queued in &waiting {
             self.observe_message(queued.kind, &queued.text);
         }
-        let content = waiting.into_iter().map(|queued| Block::text(queued.text)).collect();
-        self.note(Record::Message {
-            message: Message { role: Role::User, content },
-            taken: taken.clone(),
-            stop: None,
-            calls: Vec::new(),
-        });
+        let (kept, more, _denied) = self.screen(waiting).await;
+        let words = kept.into_iter().map(|queued| queued.text).chain(context).chain(more);
+        let content: Vec<Block> = words.map(Block::text).collect();
+        let any = !content.is_empty();
+        self.take(content, taken);
+        any
+    }
+
+    /// Writes queued messages into the transcript; they wait no longer.
+    pub(crate) fn take(&mut self, content: Vec<Block>, taken: Vec<MessageId>) {
+        if content.is_empty() && taken.is_empty() {
+            return;
+        }
+        let message = Message { role: Role::User, content };
+        self.note(Record::Message { message, taken: taken.clone(), stop: None, calls: Vec::new() });
         self.shared.took(&taken);
-        true
     }
 
     /// Adds words of the session's own to the user's side.
