@@ -63,6 +63,7 @@ pub mod limits;
 mod listing;
 mod lock;
 mod manifest;
+mod meanwhile;
 mod recovery;
 mod rename;
 mod repository;

@@ -61,10 +61,10 @@ impl Workspace {
         let mut calls = Vec::new();
         for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
             if let Found::Dead(beat) = found
-                && let Some(call) = beat.begin.call
-                && !calls.contains(&call)
+                && let Some(call) = &beat.begin.call
+                && !calls.contains(call)
             {
-                calls.push(call);
+                calls.push(call.clone());
             }
         }
         Ok(calls)

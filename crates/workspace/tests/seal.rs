@@ -357,14 +357,17 @@ fn edits_made_while_a_command_ran_are_kept() {
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let snapshot = begin(&workspace);
     project.write("made", "by the command");
+    project.write("a", "by the command");
     apply(&workspace, vec![write("a", "an edit"), write("b", "an edit")]).unwrap();
     project.write("b", "by the command");
     drop(snapshot);
     let sealed = seal(&workspace, checkpoint);
     assert_eq!((shown(&sealed.restored), sealed.left), ("~b -made".to_owned(), vec![]));
     assert_eq!((project.text("a"), project.text("b")), ("an edit".to_owned(), "an edit".to_owned()));
+    // What the command had done to «a» before the edit is known too.
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((shown(&report.restored), report.conflicts), ("~a ~b".to_owned(), vec![]));
+    assert_eq!((project.text("a"), project.text("b")), ("1".to_owned(), "2".to_owned()));
 }
 
 #[test]
