@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, ContentHash, UnixMillis};
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::limits::{Failpoint, Fault, Step as FailStep};
 use journeyman_workspace::{
     CheckpointId, Limits, Options, Sealed, TreeSnapshot, UndoTarget, Workspace, WorkspaceError,
 };
@@ -303,6 +303,22 @@ fn sealing_that_is_itself_cut_off_is_gone_on_with() {
         let report = workspace.undo(UndoTarget::LastRun).unwrap();
         assert_eq!((shown(&report.restored), report.conflicts), ("~a -edited".to_owned(), vec![]));
     }
+}
+
+/// The command's processes die a moment after the agent.
+#[test]
+fn what_the_command_does_while_it_is_sealed_goes_back_too() {
+    let (project, checkpoint, before) = cut_off(|_, _| {});
+    let (root, looks) = (project.root(), AtomicUsize::new(0));
+    let hook = move |step| {
+        if step == FailStep::Seal && looks.fetch_add(1, Ordering::Relaxed) < 2 {
+            fs::write(root.join("late"), "x").unwrap();
+            fs::write(root.join(format!("late{}", looks.load(Ordering::Relaxed))), "x").unwrap();
+        }
+        Fault::Go
+    };
+    let sealed = seal(&project.open_failing(Failpoint::new(hook)), checkpoint);
+    assert_eq!((project.tree(), left(&sealed)), (before, vec![]));
 }
 
 #[test]
