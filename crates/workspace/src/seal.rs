@@ -30,8 +30,7 @@ const REBOOTED: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
 
-/// The processes of a command die a moment after the agent: what they still do while the tree is looked at is found
-/// at the next look, at most so many times.
+/// What a command still does while the tree is looked at is found at the next look, at most so many times.
 const ROUNDS: usize = 4;
 
 /// What became of a call that was cut off.
@@ -96,6 +95,7 @@ impl Workspace {
         let dead = self.dead_beats(is_ours)?;
         let mut reasons = Reasons::default();
         if let Some(oldest) = dead.first() {
+            self.await_rest(oldest.until)?;
             for _ in 0..ROUNDS {
                 // First what an earlier try left undone, so that it is told from what is new.
                 self.take_back(session, call, &mut reasons)?;
@@ -147,6 +147,7 @@ impl Workspace {
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
         for found in beats(&self.options.state_dir, is_ours)? {
             let Found::Dead(beat) = found else { continue };
+            self.await_rest(beat.until)?;
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
@@ -173,6 +174,23 @@ impl Workspace {
             }
         }
         Ok(dead)
+    }
+
+    /// Waits until the tree rests, or a command can't be at work in it any more: its processes die after the agent,
+    /// within milliseconds on a machine that isn't busy.
+    fn await_rest(&self, until: i64) -> Result<(), WorkspaceError> {
+        if file_clock() >= until {
+            return Ok(());
+        }
+        let mut last = self.snapshot(Keep::Hashes, None)?;
+        loop {
+            std::thread::sleep(self.limits().beat / 2);
+            let now = self.snapshot(Keep::Hashes, None)?;
+            if now.is_same(&last) || file_clock() >= until {
+                return Ok(());
+            }
+            last = now;
+        }
     }
 
     /// Journals what a command did up to its end and isn't journaled yet; whether there was anything.

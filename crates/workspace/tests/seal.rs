@@ -26,7 +26,7 @@ const VICTIM: &str = "JM_TEST_VICTIM";
 /// After how many lines it is to wait for its end, if it is.
 const STOP: &str = "JM_TEST_STOP";
 /// After so long without a sign of life a command isn't taken to have lived: five periods.
-const BEAT: Duration = Duration::from_millis(100);
+const BEAT: Duration = Duration::from_millis(80);
 
 fn call(name: &str) -> CallId {
     CallId::new(name)
