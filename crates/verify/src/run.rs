@@ -194,9 +194,9 @@ async fn one(
 }
 
 async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Guard), VerifyError> {
-    let workspace = Arc::clone(&context.workspace);
+    let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
-        let before = workspace.command_begin()?;
+        let before = workspace.check_begin(&session)?;
         let guard = Guard::before(&workspace, &before);
         Ok((before, guard))
     });

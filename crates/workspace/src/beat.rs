@@ -25,6 +25,7 @@ use crate::journal::{DirRecord, End, parse, push_line};
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
 use crate::lock::{make_private_dir, state_error};
 use crate::manifest::{StoredTree, load_tree, store_tree};
+use crate::meanwhile::Live;
 use crate::snapshot::{FileState, Tree, differences, file_clock};
 use crate::vault::Vault;
 use crate::walk::WalkedDir;
@@ -141,6 +142,8 @@ fn is_near(known: &Tree, tree: &Tree) -> bool {
 #[derive(Debug)]
 pub(crate) struct Beat {
     path: PathBuf,
+    /// The command, unless it is a check.
+    pub(crate) live: Option<Live>,
     shared: Arc<Shared>,
 }
 
@@ -173,7 +176,7 @@ impl Shared {
 
 impl Beat {
     /// Writes the file and begins to touch it.
-    pub(crate) fn start(state_dir: &Path, begin: &Begin) -> Result<Self, WorkspaceError> {
+    pub(crate) fn start(state_dir: &Path, begin: &Begin, live: Option<Live>) -> Result<Self, WorkspaceError> {
         let dir = beats_dir(state_dir);
         make_private_dir(&dir)?;
         prune(&dir);
@@ -188,7 +191,7 @@ impl Beat {
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
         drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
-        Ok(Self { path, shared })
+        Ok(Self { path, live, shared })
     }
 
     /// The command's end is journaled: nothing is left to say.
@@ -219,7 +222,14 @@ pub(crate) struct DeadBeat {
     /// When it was last seen alive.
     pub(crate) last: i64,
     path: PathBuf,
-    _file: File,
+    file: File,
+}
+
+impl Drop for DeadBeat {
+    fn drop(&mut self) {
+        // Closing alone wouldn't do where another thread is just starting a process, which has the file too.
+        flock(&self.file, FlockOperation::Unlock).ok();
+    }
 }
 
 impl DeadBeat {
@@ -271,14 +281,7 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
     let late = begin.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
     let until = last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
     let began = name_clock(path).unwrap_or(last);
-    Ok(Some(Found::Dead(Box::new(DeadBeat {
-        begin,
-        began,
-        until,
-        last,
-        path: path.to_owned(),
-        _file: file,
-    }))))
+    Ok(Some(Found::Dead(Box::new(DeadBeat { begin, began, until, last, path: path.to_owned(), file }))))
 }
 
 fn nanos(seconds: i64, nanos: i64) -> i64 {
