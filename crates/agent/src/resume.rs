@@ -49,6 +49,9 @@ impl Worker {
         };
         // What can't be written now is told by the log, and written when it can be.
         self.flush().await.ok();
+        if strategy == ResumeStrategy::Crash && begin.is_none() {
+            self.list_as(Outcome::Interrupted).await.ok();
+        }
         begin
     }
 
