@@ -1,12 +1,15 @@
 //! The actor: one task a session, which takes what is sent to it until its handle is gone.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use journeyman_protocol::{AgentState, Breakpoint, ErrorPhase, ErrorSeverity, Event, RunReport, Seq};
 use tokio::sync::watch;
 
+use crate::AgentError;
 use crate::lease::Lease;
 use crate::record::MessageId;
 use crate::session::CutOff;
@@ -54,16 +57,20 @@ pub(crate) async fn act(
     reports: watch::Sender<Option<Answered>>,
     lease: Arc<Lease>,
 ) {
-    let lost = tokio::select! {
+    // A model or a hook may be anybody's. One that panics ends the session, and whoever waits for it hears so.
+    let living = AssertUnwindSafe(live(&mut worker, opening, &reports)).catch_unwind();
+    let ended = tokio::select! {
         biased;
-        lost = lease.keep() => Some(lost),
-        () = live(&mut worker, opening, &reports) => None,
+        lost = lease.keep() => Err(lost),
+        lived = living => Ok(lived),
     };
-    match lost {
-        None => worker.end().await,
+    match ended {
+        Ok(Ok(())) => worker.end().await,
+        Ok(Err(_)) => worker.died().await,
         // Nothing more may be written: only whoever listens hears of it.
-        Some(why) => worker.log.emit(Event::StorageFailure { message: why.to_string(), waiting: 0 }),
+        Err(why) => worker.log.emit(Event::StorageFailure { message: why.to_string(), waiting: 0 }),
     }
+    worker.shared.closing.cancel();
     worker.log.close();
     lease.give_back().await;
     drop(reports);
@@ -99,7 +106,9 @@ async fn idle(worker: &mut Worker) {
             () = shared.wake.notified() => return,
             () = tokio::time::sleep(wait), if refused => {
                 // What the store says then is shown by the log itself.
-                worker.flush().await.ok();
+                if let Err(AgentError::LostSession { .. }) = worker.flush().await {
+                    shared.closing.cancel();
+                }
                 wait = wait.saturating_mul(2).min(RETRY_MOST);
             }
         }
@@ -134,7 +143,7 @@ impl Worker {
     }
 
     /// Writes what is queued, and notes how far the log is.
-    pub(crate) async fn flush(&mut self) -> Result<(), crate::AgentError> {
+    pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
         self.log.flush().await?;
         self.state.last = self.log.position();
         if self.state.is_settled() {
@@ -148,6 +157,17 @@ impl Worker {
     pub(crate) fn warn(&mut self, phase: ErrorPhase, message: impl Into<String>) {
         let (severity, message) = (ErrorSeverity::Warn, message.into());
         self.log.emit(Event::Error { severity, phase, message });
+    }
+
+    /// Says that the session ends because of a bug. What the log holds can be opened again.
+    async fn died(&mut self) {
+        self.stop_background().await;
+        let (severity, phase) = (ErrorSeverity::Error, ErrorPhase::System);
+        let message =
+            "the session ended in the middle of its work because of a bug; `jm resume` goes on with it";
+        self.log.emit(Event::Error { severity, phase, message: message.to_owned() });
+        // Nobody is left to be told.
+        self.log.flush().await.ok();
     }
 
     /// Ends the session: what runs in the background ends with it.

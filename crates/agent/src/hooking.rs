@@ -1,7 +1,10 @@
 //! Where hooks come in on a session's way.
 
+use std::sync::Arc;
+
 use journeyman_model::ModelRequest;
-use journeyman_protocol::{ErrorPhase, Event, Message, MessageKind, Outcome};
+use journeyman_protocol::{ErrorPhase, Event, FileChange, Message, MessageKind, Outcome};
+use journeyman_workspace::TreeSnapshot;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -10,7 +13,7 @@ use crate::finished::Finished;
 use crate::hooks::{GateSaid, HookContext, HookEvent, HookNotes, HookResult, PreTool, StartedBy, TurnEnd};
 use crate::record::Queued;
 use crate::runner::Ready;
-use crate::turn::{End, MAX_SENT_BACK, Worker};
+use crate::turn::{End, MAX_SENT_BACK, Worker, blocking};
 
 /// What hooks say before a call.
 pub(crate) struct Looked {
@@ -74,6 +77,7 @@ impl Worker {
         if self.parts.hooks.is_empty(HookEvent::PostTool) {
             return Vec::new();
         }
+        let watched = self.watch_tree(ready).await;
         let at = self.hook_context(&self.shared.closing);
         let is_error = finished.is_error();
         let mut result = HookResult { parts: std::mem::take(&mut finished.parts), is_error };
@@ -82,7 +86,51 @@ impl Worker {
         if result.is_error != is_error {
             finished.mark(result.is_error);
         }
-        self.heed(notes)
+        let mut context = self.heed(notes);
+        let touched = self.hooks_changes(ready, watched).await;
+        if !touched.is_empty() {
+            let files: Vec<String> = touched.iter().map(|change| change.path.to_string()).collect();
+            context.push(format!("[a hook changed {}; read it again before you edit it]", files.join(", ")));
+            finished.changes.extend(touched);
+        }
+        context
+    }
+
+    /// Looks at the tree before hooks run that may change it, such as a formatter after an edit: what they do is
+    /// undone with the session.
+    async fn watch_tree(&mut self, ready: &Ready) -> Option<TreeSnapshot> {
+        if ready.read_only {
+            return None;
+        }
+        let workspace = Arc::clone(&self.parts.workspace);
+        let begun = blocking("looking at the tree", move || workspace.command_begin()).await;
+        match begun.and_then(|begun| begun.map_err(AgentError::from)) {
+            Ok(snapshot) => Some(snapshot),
+            Err(error) => {
+                self.warn(ErrorPhase::System, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Journals what hooks changed for the call they ran after.
+    async fn hooks_changes(&mut self, ready: &Ready, before: Option<TreeSnapshot>) -> Vec<FileChange> {
+        let Some(before) = before else { return Vec::new() };
+        let workspace = Arc::clone(&self.parts.workspace);
+        let (session, call) = (self.session.clone(), ready.call.id.clone());
+        let ended =
+            blocking("looking at the tree", move || workspace.command_end(before, &session, Some(&call)))
+                .await;
+        match ended.and_then(|ended| ended.map_err(AgentError::from)) {
+            Ok(changes) => {
+                self.seen.left_by(&self.parts.workspace, &changes);
+                changes
+            }
+            Err(error) => {
+                self.warn(ErrorPhase::System, error.to_string());
+                Vec::new()
+            }
+        }
     }
 
     /// Before the model is asked. Gives the transcript as it was, where hooks may have changed what is sent.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use journeyman_context::{Inputs, first};
 use journeyman_model::SystemPart;
 use journeyman_policy::Policy;
-use journeyman_protocol::{Block, Event, Message, MessageKind, Mode, ToolSpec};
+use journeyman_protocol::{AgentState, Block, Event, Message, MessageKind, Mode, ToolSpec};
+use journeyman_store::STATUS_NEW;
 use journeyman_verify::Check;
 use journeyman_workspace::{ListOptions, Listing};
 
@@ -25,6 +26,7 @@ impl Worker {
         let task = words(&waiting);
         self.before = Before::Unrecorded;
         self.tally.task.clone_from(&task);
+        self.list_as_begun().await;
         self.note(Record::Began);
         let setting = self.setting();
         if self.state.setting.as_ref() != Some(&setting) {
@@ -39,6 +41,8 @@ impl Worker {
             mode: self.settings.mode,
             enforcement,
         });
+        // After that: a task's first event says what it is.
+        self.become_(AgentState::Working);
         let began = self.first_words(waiting).await;
         // Whatever came of it: a task that can't begin must not be begun again and again.
         let content = match &began {
@@ -49,6 +53,16 @@ impl Worker {
         };
         self.take(content, taken);
         began.map(|_| ())
+    }
+
+    /// Lists say of a session with a task that it has no end, so that one which is cut off is told from the task
+    /// before it.
+    async fn list_as_begun(&mut self) {
+        if self.state.outcome.is_some() {
+            let now = self.parts.clock.now();
+            // Only lists show it. A store that fails is told of when the task is written down.
+            self.parts.store.set_status(&self.session, STATUS_NEW, now).await.ok();
+        }
     }
 
     /// What the model is told first: the packed context at the session's first task, and what waits.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
@@ -18,6 +20,7 @@ use crate::hooks::Hooks;
 use crate::inbox::Inbox;
 use crate::lease::Lease;
 use crate::log::{Filter, Item, Log, LogBounds, Since, Subscription};
+use crate::pool::Member;
 use crate::record::{MessageId, Record};
 use crate::schedule::Schedule;
 use crate::shared::{Answer, Decided, Shared, Status};
@@ -341,5 +344,25 @@ impl Drop for Inner {
             let lease = Arc::clone(&self.lease);
             runtime.spawn(async move { lease.give_back().await });
         }
+    }
+}
+
+impl Member for SessionHandle {
+    type Status = Status;
+
+    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move { SessionHandle::send_as(self, kind, text).await.map(drop) }.boxed()
+    }
+
+    fn status(&self) -> BoxFuture<'_, Status> {
+        std::future::ready(SessionHandle::status(self)).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move {
+            SessionHandle::close(self).await;
+            Ok(())
+        }
+        .boxed()
     }
 }

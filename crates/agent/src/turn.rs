@@ -213,10 +213,10 @@ impl Worker {
 
     /// The loop itself.
     async fn work(&mut self, begin: Begin, stop: &CancellationToken) -> Result<End, AgentError> {
-        self.become_(AgentState::Working);
         match begin {
             Begin::Message => self.open().await?,
             Begin::WhereItWas => {
+                self.become_(AgentState::Working);
                 if let Some(end) = self.pick_up(stop).await? {
                     return Ok(end);
                 }
@@ -396,6 +396,12 @@ impl Worker {
         self.log.emit(Event::TokenUsage { turn, usage: reply.usage });
         let usd = self.settings.price.as_ref().map(|price| price.cost(&books.usage));
         self.log.emit(Event::Cost { usage: books.usage, usd });
+        let begun: Vec<ToolUse> = self.state.calls.iter().map(|open| open.call.clone()).collect();
+        for call in begun {
+            let summary = self.summary(&call);
+            let ToolUse { id, name: tool, input, .. } = call;
+            self.log.emit(Event::ToolStart { call: id, tool, input, summary });
+        }
         self.post_append().await;
         Ok(())
     }

@@ -217,6 +217,20 @@ pub trait Store: Send + Sync {
     /// [`StoreError::UnknownSession`]; failures of the medium.
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Who has the right to write a session now, in the words it was taken with; `None` when nobody has, also when
+    /// whoever had it is gone. A store that keeps no leases says `None`.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownSession`]; failures of the medium.
+    fn holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let _nothing_is_kept = (session, now);
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Removes a session with all its entries and its lease. Nothing happens if there is none of this id.
     ///
     /// # Errors

@@ -394,6 +394,21 @@ fn line(entry: &Entry, lines: &mut Vec<u8>) -> Result<(), StoreError> {
     push(&Line { seq: *seq, channel: *channel, kind, at: *at, payload: Payload::of(payload) }, lines)
 }
 
+/// A line as in an export, with the session it is of.
+pub(crate) fn line_of(session: &SessionId, entry: &Entry) -> Result<Vec<u8>, StoreError> {
+    #[derive(Serialize)]
+    struct Of<'a> {
+        session: &'a SessionId,
+        #[serde(flatten)]
+        line: Line<'a>,
+    }
+    let Entry { seq, channel, kind, at, payload } = entry;
+    let line = Line { seq: *seq, channel: *channel, kind, at: *at, payload: Payload::of(payload) };
+    let mut lines = Vec::new();
+    push(&Of { session, line }, &mut lines)?;
+    Ok(lines)
+}
+
 /// Adds one line.
 fn push(value: &impl Serialize, lines: &mut Vec<u8>) -> Result<(), StoreError> {
     serde_json::to_writer(&mut *lines, value)

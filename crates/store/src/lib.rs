@@ -32,6 +32,7 @@ mod exchange;
 mod lease;
 mod memory;
 mod place;
+mod salvage;
 mod sqlite;
 mod tail;
 mod watch;
@@ -41,4 +42,5 @@ pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, STATUS_NEW, Session
 pub use error::StoreError;
 pub use exchange::{EXPORT_VERSION, ImportAs, STATUS_IMPORTING, export, export_file, import};
 pub use memory::MemoryStore;
+pub use salvage::{Repaired, Salvage, SavedSession, repair, salvage};
 pub use sqlite::SqliteStore;

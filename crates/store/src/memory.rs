@@ -283,6 +283,17 @@ impl Store for MemoryStore {
         ready(result).boxed()
     }
 
+    fn holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let held = self.with(session, |log| {
+            Ok(log.lease.as_ref().filter(|lease| !lease.is_over(now)).map(|lease| lease.holder.clone()))
+        });
+        ready(held).boxed()
+    }
+
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         self.logs().remove(session);
         self.watchers.tell(session);

@@ -32,6 +32,10 @@ mod reads;
 mod rows;
 mod writes;
 
+// For those who read a damaged file without SQLite.
+pub(crate) use file::PAGE_BYTES;
+pub(crate) use rows::{channel_of, place, place_of, seq_of, unsigned};
+
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
 /// Appends and deletions survive a power failure once they return. A new session without entries, a status
@@ -282,6 +286,15 @@ impl Store for SqliteStore {
         self.change(small("give back a session in", Sync::Relaxed), move |connection, ground| {
             writes::release(connection, ground, &session, &holder)
         })
+    }
+
+    fn holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.holder(&session, now))
     }
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -308,9 +308,12 @@ fn whole_files_are_written_only_by_those_who_know_them() {
     assert_eq!(write("empty", "x\n"), "Replaced empty (1 lines)");
     bench.say("read_file", json!({"path": "old"}));
     std::fs::write(bench.root.join("old"), "somebody else's\n").unwrap();
-    assert!(write("old", "x").contains("has changed since you read it"));
+    assert_eq!(
+        write("old", "x"),
+        "error: somebody else has changed «old» since you read it, so your change was not made. This is what \
+         changed; send the call again if it is still right:\n@@ -1 +1 @@\n-old\n+somebody else's\n"
+    );
     assert_eq!(bench.file("old"), b"somebody else's\n");
-    bench.say("read_file", json!({"path": "old"}));
     assert_eq!(write("old", "mine\n"), "Replaced old (1 lines)");
     assert_eq!(bench.file("old"), b"mine\n");
 }

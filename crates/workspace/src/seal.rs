@@ -118,7 +118,7 @@ impl Workspace {
             history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();
         let lost = applied.is_empty() && !ran && was_restarted_since(started);
         let left = if ran || lost {
-            self.left(checkpoint, &reasons, if lost { REBOOTED } else { EARLIER })?
+            self.left(checkpoint, reasons, if lost { REBOOTED } else { EARLIER })?
         } else {
             Vec::new()
         };
@@ -182,7 +182,7 @@ impl Workspace {
             return Ok(());
         }
         let Some(told) = self.tell(oldest, until)? else { return Ok(()) };
-        reasons.extend(told.others.into_iter().map(|(change, reason)| (change.path, reason)));
+        reasons.others = told.others;
         self.vault.sync()?;
         self.hands().step(Step::Seal, None)?;
         let doing = Doing { session, call: Some(call), cause: Cause::CutOff };
@@ -199,11 +199,12 @@ impl Workspace {
         };
         let after = self.snapshot_after(&before, true)?;
         let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
-        let mut found = filtered(self.inputs(), &before, differences(&before, &after))?;
-        found.extend(large_ones(&before, &after, beat.began, &found));
+        let found = filtered(self.inputs(), &before, differences(&before, &after))?;
         let lines = self.writing(|writer, _| writer.journal.lines_since(beat.begin.journal_end))?;
-        let found = without_others(found, lines);
-        let set_back = file_clock() < beat.last;
+        let mut found = without_others(found, lines);
+        found.extend(large_ones(&before, &after, beat.began, &found));
+        // Files may be stamped by a finer clock than is asked here; both are ticks apart, not periods.
+        let set_back = file_clock() < beat.last.saturating_sub(beat.until.saturating_sub(beat.last));
         let mut told = Told::default();
         for difference in found {
             let other = if set_back { Some(CLOCK) } else { self.whose(&difference, until) };
@@ -269,7 +270,7 @@ impl Workspace {
             let records: Vec<_> = records.into_iter().rev().collect();
             let mut plan = plan_for(&self.door, &self.vault, &history, session.clone(), &records)?;
             plan.intent.call = Some(call.clone());
-            reasons.extend(plan.conflicts);
+            reasons.conflicts = plan.conflicts;
             if plan.intent.left.is_empty() || !plan.operations.is_empty() {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
@@ -281,35 +282,46 @@ impl Workspace {
     fn left(
         &self,
         checkpoint: &CheckpointId,
-        reasons: &Reasons,
+        reasons: Reasons,
         otherwise: &str,
     ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
+        let Reasons { others, conflicts } = reasons;
+        let mut left: BTreeMap<RelPath, (FileChange, String)> =
+            others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
+        let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
         let before = match self.checkpoint_tree(checkpoint) {
             Ok(before) => before,
             // Then there is nothing to compare with, and what was told is done all the same.
             Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
-                return Ok(Vec::new());
+                return Ok(left.into_values().collect());
             }
             Err(other) => return Err(other),
         };
         let after: Arc<Tree> = self.snapshot(Keep::Hashes, Some(&before))?;
         let found = filtered(self.inputs(), &before, differences(&before, &after))?;
         let lines = self.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
-        let left = without_others(found, lines).into_iter().map(|difference| {
-            let reason = reasons.get(&difference.path).cloned().unwrap_or_else(|| otherwise.to_owned());
-            (difference.file_change(), reason)
-        });
-        Ok(left.collect())
+        for difference in without_others(found, lines) {
+            let reason = conflicts.get(&difference.path).map_or(otherwise, String::as_str);
+            let change = difference.file_change();
+            left.entry(difference.path).or_insert_with(|| (change, reason.to_owned()));
+        }
+        Ok(left.into_values().collect())
     }
 }
 
 /// Why files are left as they are.
-type Reasons = HashMap<RelPath, String>;
+#[derive(Default)]
+struct Reasons {
+    /// What isn't the command's.
+    others: Vec<(FileChange, String)>,
+    /// What is, and can't be taken back.
+    conflicts: Vec<(RelPath, String)>,
+}
 
 /// Files too large to be hashed, of the same size as before, that were touched since the command began.
 fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> Vec<Difference> {
     let touched =
-        after.entries.iter().filter(|entry| entry.content == Content::Unkept && entry.seen.ctime > began);
+        after.entries.iter().filter(|entry| entry.content == Content::Unkept && entry.seen.ctime >= began);
     let large = touched.filter_map(|entry| {
         let at = before.entries.binary_search_by(|old| old.path.cmp(&entry.path)).ok()?;
         let path = RelPath::parse(&entry.path).ok()?;

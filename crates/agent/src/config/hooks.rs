@@ -7,10 +7,12 @@ use journeyman_protocol::ContentHash;
 use toml::Value;
 
 use super::layers::{Layer, duration};
-use crate::hooks::{DEFAULT_HOOK_TIMEOUT, HookCommand, Matcher, Named, scripts};
+use crate::hooks::{DEFAULT_HOOK_TIMEOUT, HookCommand, Matcher, Named, script_hashes};
 
 /// Hooks of one event in one file. More is a mistake: all of them run each time.
 const MOST_HOOKS: usize = 64;
+/// Bytes of a command. A longer one is a script, and each of its words may name a file that is hashed.
+const COMMAND_BYTES: usize = 8 * 1024;
 /// Fields of a hook that only concern Claude Code's display or change nothing that is done here.
 const HARMLESS: &[&str] = &["description", "statusMessage", "async", "asyncRewake"];
 /// Kinds of hooks that only Claude Code has.
@@ -64,7 +66,7 @@ pub(super) fn commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
 pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> ContentHash {
     let (commands, _) = commands(layer);
     let mut all = text.to_owned();
-    for (path, hash) in commands.iter().flat_map(|hook| scripts(&hook.command, root)) {
+    for (path, hash) in commands.iter().flat_map(|hook| script_hashes(&hook.command, root)) {
         all.push_str(&format!("\n{hash} {}", path.display()));
     }
     ContentHash::of(all.as_bytes())
@@ -145,6 +147,12 @@ fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<(Str
         }
     }
     let command = command.ok_or("has a hook without `command`")?;
+    if command.len() > COMMAND_BYTES {
+        return Err(format!(
+            "has a command of {} bytes; put what is over {COMMAND_BYTES} into a script",
+            command.len()
+        ));
+    }
     Ok(Some((command.to_owned(), timeout)))
 }
 

@@ -464,6 +464,8 @@ fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
         "max_turns" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_TURNS))),
         "max_iterations" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_ITERATIONS))),
         "timeout" => Some(Value::Float(crate::DEFAULT_TIMEOUT.as_secs_f64())),
+        "tools.concurrency" => i64::try_from(crate::DEFAULT_CONCURRENCY).ok().map(Value::Integer),
+        "tools.timeout" => Some(Value::Float(crate::DEFAULT_TOOL_TIMEOUT.as_secs_f64())),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Configured commands, and the scripts that they run.
 
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,10 +12,8 @@ use super::matcher::Matcher;
 
 /// How long a hook may take unless it says otherwise: as long as a person waits for a call to begin.
 pub const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(60);
-/// Scripts that one command's text is searched for.
-const MOST_SCRIPTS: usize = 16;
-/// Bytes of a script that are compared.
-const SCRIPT_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes of a script that are hashed. Of a larger one, a program in the tree, its length and time count as well.
+const SCRIPT_BYTES: u64 = 16 * 1024 * 1024;
 /// Characters of a command that name it in messages.
 const LABEL_CHARS: usize = 80;
 
@@ -61,25 +60,45 @@ impl HookCommand {
 #[derive(Debug)]
 pub(super) struct Armed {
     pub(super) hook: HookCommand,
-    scripts: Vec<(PathBuf, ContentHash)>,
+    scripts: Vec<Script>,
 }
+
+#[derive(Debug)]
+struct Script {
+    path: PathBuf,
+    hash: ContentHash,
+    /// What the file system said of it before it was read; while it says so, the content is the same.
+    stat: Option<Stat>,
+}
+
+/// What changes with every write: the kernel sets the last one, and no program can set it back.
+type Stat = (u64, u64, u64, i64, i64);
 
 impl Armed {
     pub(super) fn new(hook: HookCommand, root: Option<&Path>) -> Self {
-        let scripts = root.map(|root| scripts(&hook.command, root)).unwrap_or_default();
-        Self { hook, scripts }
+        let found = root.map(|root| scripts(&hook.command, root)).unwrap_or_default();
+        let scripts = found.into_iter().map(|(path, hash, stat)| Script { path, hash, stat });
+        Self { scripts: scripts.collect(), hook }
     }
 
     /// A script that is no longer what it was.
     pub(super) fn changed(&self) -> Option<&Path> {
-        let changed = |(path, hash): &&(PathBuf, ContentHash)| hash_of(path).as_ref() != Some(hash);
-        self.scripts.iter().find(changed).map(|(path, _)| path.as_path())
+        let same = |script: &Script| {
+            let stat = stat_of(&script.path);
+            (stat.is_some() && stat == script.stat) || hash_of(&script.path).as_ref() == Some(&script.hash)
+        };
+        self.scripts.iter().find(|script| !same(script)).map(|script| script.path.as_path())
     }
+}
+
+/// What a file's trust depends on, for each script that a command runs.
+pub(crate) fn script_hashes(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> {
+    scripts(command, root).into_iter().map(|(path, hash, _)| (path, hash)).collect()
 }
 
 /// The files of the project that a command's text names, with their contents' hashes. The shell is not
 /// understood for this: every word that leads to a file counts.
-pub(crate) fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> {
+fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<Stat>)> {
     let command = ["JOURNEYMAN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"].into_iter().fold(
         command.to_owned(),
         |text, name| {
@@ -91,22 +110,31 @@ pub(crate) fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)>
     let between = |c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c);
     let words = command.split(between).filter(|word| !word.is_empty());
     let files = words.map(|word| root.join(word)).filter(|path| path.starts_with(root) && path.is_file());
-    let mut found: Vec<(PathBuf, ContentHash)> = Vec::new();
+    let mut found: Vec<(PathBuf, ContentHash, Option<Stat>)> = Vec::new();
     for path in files {
-        if found.len() < MOST_SCRIPTS
-            && found.iter().all(|(known, _)| *known != path)
+        let stat = stat_of(&path);
+        if found.iter().all(|(known, ..)| *known != path)
             && let Some(hash) = hash_of(&path)
         {
-            found.push((path, hash));
+            found.push((path, hash, stat));
         }
     }
     found
 }
 
+fn stat_of(path: &Path) -> Option<Stat> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
+}
+
 fn hash_of(path: &Path) -> Option<ContentHash> {
     let file = std::fs::File::open(path).ok()?;
     let mut bytes = Vec::new();
+    let meta = file.metadata().ok()?;
     file.take(SCRIPT_BYTES).read_to_end(&mut bytes).ok()?;
+    if meta.size() > SCRIPT_BYTES {
+        bytes.extend(format!("{} {}", meta.size(), meta.mtime()).bytes());
+    }
     Some(ContentHash::of(&bytes))
 }
 
@@ -129,7 +157,7 @@ mod tests {
             guard.display().to_string(),
         ] {
             let found = scripts(&command, place.path());
-            let found: Vec<PathBuf> = found.iter().map(|(path, _)| path.canonicalize().unwrap()).collect();
+            let found: Vec<PathBuf> = found.iter().map(|(path, ..)| path.canonicalize().unwrap()).collect();
             assert_eq!(found, [guard.canonicalize().unwrap()], "{command}");
         }
         assert!(scripts("jq -r .tool_name; /bin/sh hooks", place.path()).is_empty());

@@ -41,7 +41,7 @@ use tokio_util::sync::CancellationToken;
 pub use answer::HOOK_TEXT_CHARS;
 pub use builder::HooksBuilder;
 pub use command::HOOK_OUTPUT_BYTES;
-pub(crate) use configured::scripts;
+pub(crate) use configured::script_hashes;
 pub use configured::{DEFAULT_HOOK_TIMEOUT, HookCommand};
 pub(crate) use event::Named;
 pub use event::{Dialect, HookEvent, Results};

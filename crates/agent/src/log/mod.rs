@@ -124,7 +124,7 @@ impl Log {
 
     /// Queues an event for the next append; a live-only one is shown at once and never written.
     pub(crate) fn emit(&self, event: Event) {
-        self.push(vec![event.into()]);
+        self.shared.emit(event);
     }
 
     /// Queues a record for the next append.
@@ -150,6 +150,7 @@ impl Log {
     ///
     /// # Errors
     /// As [`Log::flush`]: the items stay queued.
+    #[cfg(test)]
     pub(crate) async fn commit(&self, items: Vec<Item>) -> Result<(), AgentError> {
         self.push(items);
         self.flush().await
@@ -189,6 +190,7 @@ impl Log {
     }
 
     /// How many subscribers have not taken everything that was shown.
+    #[cfg(test)]
     pub(crate) fn subscribers_behind(&self) -> usize {
         lock(&self.shared.timeline).behind()
     }
@@ -225,6 +227,15 @@ impl Log {
 }
 
 impl Shared {
+    fn emit(&self, event: Event) {
+        // The many pieces of a stream don't go through a list.
+        if event.is_live_only() {
+            self.show(event);
+        } else {
+            self.push(vec![event.into()]);
+        }
+    }
+
     fn push(&self, items: Vec<Item>) {
         let prepared = self.prepare(items);
         self.enqueue(prepared);
@@ -281,7 +292,7 @@ pub(crate) struct LiveSink {
 impl LiveSink {
     /// Shows one event now. One that belongs into the log is queued for the next append instead.
     pub(crate) fn send(&self, event: Event) {
-        self.shared.push(vec![event.into()]);
+        self.shared.emit(event);
     }
 }
 

@@ -59,7 +59,7 @@ impl Prepared {
     pub(super) fn record(record: &Record, at: UnixMillis, redactor: &Redactor) -> Self {
         let kind = record.kind();
         let (value, changed) = match record {
-            Record::Began { .. }
+            Record::Began
             | Record::Cleared
             | Record::Books(_)
             | Record::Checkpoint { .. }

@@ -26,10 +26,8 @@ const MIN_TEXT: usize = 256;
 const MIN_INPUT: usize = 2 * 1024;
 /// Pieces of recent messages that are remembered, 100 bytes each: a reply with some dozens of large calls.
 const MAX_KNOWN: usize = 64;
-/// Entries that are read at once.
-const MAX_PAGE: usize = 256;
-/// Bytes of a page from which on the next one has fewer entries.
-const PAGE_BYTES: usize = 1024 * 1024;
+/// Bytes of entries that are read at once: some hundreds of usual ones.
+pub(super) const PAGE_BYTES: usize = 256 * 1024;
 /// Messages that are kept while pages are read: a turn's events name its message, and `done` the last one.
 const CACHED: usize = 4;
 
@@ -158,47 +156,15 @@ pub async fn events(
     after: Seq,
     limit: usize,
 ) -> Result<Vec<Envelope>, AgentError> {
-    let (mut pages, mut resolver) = (Pages { entries: limit.clamp(1, MAX_PAGE) }, Resolver::default());
-    let (mut after, mut events) = (after, Vec::new());
+    let (mut resolver, mut after, mut events) = (Resolver::default(), after, Vec::new());
     while events.len() < limit {
-        let page = pages.read(store, session, after, Seq(u64::MAX)).await?;
+        let page = store.read_chunk(session, after, PAGE_BYTES).await?;
         let Some(last) = page.last() else { break };
         after = last.seq;
         events.extend(resolver.envelopes(store, session, &page, |_, _| true).await?);
     }
     events.truncate(limit);
     Ok(events)
-}
-
-/// Reads a log page by page, fewer entries at once where they are large.
-#[derive(Debug)]
-pub(super) struct Pages {
-    entries: usize,
-}
-
-impl Default for Pages {
-    fn default() -> Self {
-        Self { entries: MAX_PAGE }
-    }
-}
-
-impl Pages {
-    /// The next entries after `after`, none of them after `upto`.
-    pub(super) async fn read(
-        &mut self,
-        store: &dyn Store,
-        session: &SessionId,
-        after: Seq,
-        upto: Seq,
-    ) -> Result<Vec<Entry>, AgentError> {
-        let left = usize::try_from(upto.0.saturating_sub(after.0)).unwrap_or(usize::MAX);
-        let mut page = store.read(session, after, self.entries.min(left)).await?;
-        page.retain(|entry| entry.seq <= upto);
-        let bytes: usize = page.iter().map(|entry| entry.payload.len()).sum();
-        self.entries =
-            if bytes > PAGE_BYTES { self.entries / 4 } else { self.entries * 2 }.clamp(1, MAX_PAGE);
-        Ok(page)
-    }
 }
 
 /// Puts what was left out of stored events back in its place.
@@ -286,11 +252,9 @@ fn put_back(value: &mut Value, pointer: &str, source: Source, record: Option<&Re
         },
         _ => None,
     };
-    let whole = |found: &Value| match found {
-        Value::String(text) => text.len() == source.bytes,
-        other => serde_json::to_vec(other).is_ok_and(|bytes| bytes.len() == source.bytes),
-    };
-    // Such as in a fork that ends between the two.
+    // A call is known by its name, a text by its length: this may be another session's entry, such as in a fork.
+    let whole =
+        |found: &Value| pointer == "/input" || found.as_str().is_some_and(|text| text.len() == source.bytes);
     let missing =
         || Value::String(format!("(kept in entry {} of the log, which doesn't have it)", source.message));
     if let Some(place) = value.pointer_mut(pointer) {

@@ -7,7 +7,7 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use journeyman_protocol::{Channel, Envelope, Event, Seq};
 
-use super::reference::{Pages, Resolver};
+use super::reference::{PAGE_BYTES, Resolver};
 use super::timeline::{Next, Reader};
 use super::{Shared, lock};
 use crate::AgentError;
@@ -82,7 +82,6 @@ struct History {
     upto: Seq,
     /// What follows them.
     open: Vec<Event>,
-    pages: Pages,
     resolver: Resolver,
 }
 
@@ -134,6 +133,12 @@ impl Subscription {
         })
     }
 
+    /// What it lets through.
+    #[must_use]
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
     fn take(&mut self) -> Next {
         let (filter, last) = (&self.filter, self.last);
         lock(&self.shared.timeline).take(self.reader, |envelope| {
@@ -151,8 +156,7 @@ impl Subscription {
 
     fn begin(&mut self, upto: Seq, open: Vec<Event>) {
         if self.last < upto {
-            let (pages, resolver) = (Pages::default(), Resolver::default());
-            self.history = Some(History { upto, open, pages, resolver });
+            self.history = Some(History { upto, open, resolver: Resolver::default() });
         } else {
             self.show_open(open);
         }
@@ -167,7 +171,8 @@ impl Subscription {
     async fn read_page(&mut self) -> Result<(), AgentError> {
         let Some(history) = &mut self.history else { return Ok(()) };
         let (store, session) = (&*self.shared.store, &self.shared.session);
-        let page = history.pages.read(store, session, self.last, history.upto).await?;
+        let mut page = store.read_chunk(session, self.last, PAGE_BYTES).await?;
+        page.retain(|entry| entry.seq <= history.upto);
         let filter = &self.filter;
         let envelopes = history
             .resolver

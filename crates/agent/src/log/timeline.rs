@@ -196,6 +196,7 @@ impl Timeline {
     }
 
     /// How many subscribers have something to take.
+    #[cfg(test)]
     pub(super) fn behind(&self) -> usize {
         self.readers.values().filter(|next| **next < self.end()).count()
     }

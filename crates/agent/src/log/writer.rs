@@ -114,8 +114,8 @@ impl Shared {
         if writer.lost {
             return Err(self.lost(writer));
         }
-        if writer.in_doubt > 0 {
-            self.settle(writer).await?;
+        if writer.in_doubt > 0 && !self.nothing_came(writer).await? {
+            self.compare(writer).await?;
         }
         loop {
             let entries = lock(&self.queue).entries(writer.last, &writer.known);
@@ -125,24 +125,17 @@ impl Shared {
             }
             // Whatever happens to this call from here on, a panic included, the next one looks first.
             writer.in_doubt = count;
-            let error = match self.store.append(&self.session, writer.last, entries).await {
-                Ok(_) => {
-                    self.written(writer, count);
-                    return Ok(());
-                }
-                Err(error) => error,
+            let Err(error) = self.store.append(&self.session, writer.last, entries).await else {
+                self.written(writer, count);
+                return Ok(());
             };
-            if was_refused(&error) {
-                writer.in_doubt = 0;
+            if !matches!(error, StoreError::Conflict { .. }) && self.came_to_nothing(writer, &error).await {
                 return Err(error.into());
             }
-            let conflict = matches!(error, StoreError::Conflict { .. });
-            match self.settle(writer).await {
+            match self.compare(writer).await {
                 Ok(settled) if settled == count => return Ok(()),
                 // An earlier attempt had been written. What came behind it goes now; there is less of it each time.
-                Ok(settled) if settled > 0 => {}
-                Ok(_) if conflict => return Err(self.lost(writer)),
-                Ok(_) => return Err(error.into()),
+                Ok(_) => {}
                 Err(lost @ AgentError::LostSession { .. }) => return Err(lost),
                 // The store can't be read either. Its first words say more.
                 Err(_) => return Err(error.into()),
@@ -150,8 +143,41 @@ impl Shared {
         }
     }
 
-    /// Finds out what became of entries in doubt, and gives how many of them turned out to be written.
-    async fn settle(&self, writer: &mut Writer) -> Result<usize, AgentError> {
+    /// Whether nothing can be said of a failed append but that it failed: it wrote nothing, or that can't be told
+    /// now. Otherwise there are entries to be looked at.
+    async fn came_to_nothing(&self, writer: &mut Writer, error: &StoreError) -> bool {
+        if was_refused(error) {
+            writer.in_doubt = 0;
+            return true;
+        }
+        match self.nothing_came(writer).await {
+            Ok(nothing) => nothing,
+            Err(_) => {
+                // By the store's word an error that is not uncertain has written nothing.
+                if !error.is_uncertain() {
+                    writer.in_doubt = 0;
+                }
+                true
+            }
+        }
+    }
+
+    /// Whether the log is where we left it. Asked by way of an append of nothing: where there are entries in doubt
+    /// the store then sees to it that they are durable, which a read does not.
+    async fn nothing_came(&self, writer: &mut Writer) -> Result<bool, AgentError> {
+        match self.store.append(&self.session, writer.last, Vec::new()).await {
+            Ok(_) => {
+                writer.in_doubt = 0;
+                Ok(true)
+            }
+            Err(StoreError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Looks at what came into the log behind our last entry, and gives how many of the entries in doubt it is.
+    /// What is not ours is somebody else's.
+    async fn compare(&self, writer: &mut Writer) -> Result<usize, AgentError> {
         let tried = writer.in_doubt;
         let found = self.store.read(&self.session, writer.last, tried.saturating_add(1)).await?;
         let ours = {
@@ -164,7 +190,8 @@ impl Shared {
                 .count()
         };
         self.written(writer, ours);
-        if ours < found.len() { Err(self.lost(writer)) } else { Ok(ours) }
+        // Nothing at all: the log is shorter than it was.
+        if ours == 0 || ours < found.len() { Err(self.lost(writer)) } else { Ok(ours) }
     }
 
     /// The first `count` entries of the queue are durable: shows them, and only then lets go of them.

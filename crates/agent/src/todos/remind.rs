@@ -1,6 +1,5 @@
 //! When the model is reminded of the list, and in what words.
 
-use std::fmt::Write as _;
 use std::num::NonZeroU32;
 
 use journeyman_protocol::{Todo, TodoReminderReason, TodoStatus};
@@ -84,8 +83,7 @@ fn open(todos: &[Todo]) -> usize {
 fn lines(todos: &[Todo], most: usize) -> String {
     let mut text = String::new();
     for (nth, todo) in (1..).zip(todos.iter().take(most)) {
-        // Writing to a string can't fail.
-        let _written = writeln!(text, "{nth}. [{}] {}", status_name(todo.status), one_line(&todo.title));
+        text.push_str(&format!("{nth}. [{}] {}\n", status_name(todo.status), one_line(&todo.title)));
     }
     let more = todos.len().saturating_sub(most);
     if more > 0 {

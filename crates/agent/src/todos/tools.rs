@@ -1,6 +1,5 @@
 //! `todo_read` and `todo_write`.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -74,7 +73,7 @@ impl TodoWrite {
         Self { todos }
     }
 
-    fn write(&self, input: &Value) -> Result<ToolOutput, ToolError> {
+    pub(super) fn write(&self, input: &Value) -> Result<ToolOutput, ToolError> {
         let (drafts, merge) = read(input).map_err(refuse)?;
         let unnamed = drafts.iter().any(|draft| draft.id.is_none());
         let saved = if merge { self.todos.merge(drafts) } else { self.todos.set(drafts) };
@@ -145,14 +144,13 @@ fn said(todos: &[Todo], with_ids: bool) -> String {
 }
 
 /// The whole list with its ids.
-fn shown(todos: &[Todo]) -> String {
+pub(super) fn shown(todos: &[Todo]) -> String {
     if todos.is_empty() {
         return "The list is empty.".to_owned();
     }
     let mut text = String::new();
     for todo in todos {
-        // Writing to a string can't fail.
-        let _written = write!(text, "{} [{}] {}", todo.id, status_name(todo.status), one_line(&todo.title));
+        text.push_str(&format!("{} [{}] {}", todo.id, status_name(todo.status), one_line(&todo.title)));
         for (label, more) in [("for", &todo.assignee), ("notes", &todo.notes)] {
             if let Some(more) = more {
                 text.push_str(&format!(" ({label}: {})", one_line(more)));
@@ -198,9 +196,8 @@ impl Tool for TodoWrite {
         ToolSpec {
             name: WRITE.to_owned(),
             description:
-                "Keeps a todo list for tasks of several steps; at most one in_progress. Replaces the list; \
-                          with merge, changes or adds only the given todos, by id."
-                    .to_owned(),
+                "Writes your todo list; at most one in_progress. With merge, only changes or adds these, by id."
+                .to_owned(),
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -211,7 +208,7 @@ impl Tool for TodoWrite {
                             "properties": {
                                 "id": { "type": "string" },
                                 "title": { "type": "string" },
-                                "status": { "enum": ["pending", "in_progress", "completed"] },
+                                "status": { "type": "string", "enum": ["pending", "in_progress", "completed"] },
                             },
                         },
                     },

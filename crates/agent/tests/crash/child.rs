@@ -83,7 +83,9 @@ fn die() -> ! {
 impl Gate for Killer {
     fn before(&self, op: Op, _: &[NewEntry]) -> BoxFuture<'_, Result<(), StoreError>> {
         async move {
-            if op != Op::Read && self.kill == Kill::BeforeWrite(self.writes.fetch_add(1, Ordering::SeqCst) + 1) {
+            if op != Op::Read
+                && self.kill == Kill::BeforeWrite(self.writes.fetch_add(1, Ordering::SeqCst) + 1)
+            {
                 die();
             }
             Ok(())

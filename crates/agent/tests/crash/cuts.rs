@@ -31,7 +31,8 @@ fn stride() -> usize {
 
 fn none_wrong(found: Vec<Vec<String>>) {
     let runs = found.len();
-    let wrong: Vec<String> = found.into_iter().filter(|it| !it.is_empty()).map(|it| it.join("\n    ")).collect();
+    let wrong: Vec<String> =
+        found.into_iter().filter(|it| !it.is_empty()).map(|it| it.join("\n    ")).collect();
     assert!(wrong.is_empty(), "{} of {runs} runs went wrong:\n{}", wrong.len(), wrong.join("\n"));
     println!("  {runs} runs");
 }
@@ -48,7 +49,8 @@ fn at_durable_boundaries() {
         })
         .collect();
     // A stride that has no factor in common with what alternates, so that all kinds come up.
-    let plans: Vec<Vec<End>> = plans.into_iter().step_by(if stride() == 1 { 1 } else { STRIDE - 1 }).collect();
+    let plans: Vec<Vec<End>> =
+        plans.into_iter().step_by(if stride() == 1 { 1 } else { STRIDE - 1 }).collect();
     none_wrong(each(&plans, |ends| cut_off(ends)));
 }
 

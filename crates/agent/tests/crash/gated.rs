@@ -104,9 +104,7 @@ impl<G: Gate> Store for Gated<G> {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         let session = session.clone();
-        self.pass(Op::Read, &[], move |store| {
-            async move { store.read(&session, after, limit).await }.boxed()
-        })
+        self.pass(Op::Read, &[], move |store| async move { store.read(&session, after, limit).await }.boxed())
     }
 
     fn read_records(

@@ -98,7 +98,8 @@ pub(crate) fn wait(child: &mut Child) -> Result<ExitStatus, String> {
 
 /// What the last child said.
 pub(crate) fn said(place: &Place) -> Result<Said, String> {
-    let text = std::fs::read(place.0.join("said.json")).map_err(|error| format!("it said nothing: {error}"))?;
+    let text =
+        std::fs::read(place.0.join("said.json")).map_err(|error| format!("it said nothing: {error}"))?;
     serde_json::from_slice(&text).map_err(|error| error.to_string())
 }
 

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::{StreamExt as _, stream};
 use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
-use journeyman_protocol::{
-    Block, CallId, Message, ResultPart, Role, StopReason, Tokens, ToolUse, Usage,
-};
+use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, Tokens, ToolUse, Usage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -83,7 +81,11 @@ fn steps(file: &str, words: &[&str]) -> String {
 fn script() -> Vec<Vec<Call>> {
     let not = |call: Call, says| Call { want: Want::Error(says), ..call };
     vec![
-        vec![read("a.txt"), call("list_files", json!({})), call("search_text", json!({ "pattern": "println" }))],
+        vec![
+            read("a.txt"),
+            call("list_files", json!({})),
+            call("search_text", json!({ "pattern": "println" })),
+        ],
         vec![todos("in_progress", "pending")],
         vec![edit("a.txt", "alpha two", "alpha 2")],
         vec![write("new.txt", "new\n"), write("deep/er/file.txt", "deep\n")],
@@ -97,12 +99,16 @@ fn script() -> Vec<Vec<Call>> {
             edit("src/main.rs", "println!(\"one\")", "println!(\"1\")"),
             edit("src/main.rs", "println!(\"two\")", "println!(\"2\")"),
         ],
-        vec![run("mv src/old.rs src/new.rs; rm notes/todo.md; rmdir notes; sleep 0.02; mkdir made; printf x > made/x")],
+        vec![run(
+            "mv src/old.rs src/new.rs; rm notes/todo.md; rmdir notes; sleep 0.02; mkdir made; printf x > made/x",
+        )],
         vec![todos("completed", "in_progress")],
         vec![read("log.txt"), run(&steps("log.txt", &["seven"])), write("after.txt", "after\n")],
         vec![run(&steps("long.txt", &["1", "2", "3", "4", "5", "6", "7", "8"]))],
         vec![not(write(".git/hooks/pre-commit", "#!/bin/sh\n"), "denied")],
-        vec![run("chmod 755 new.txt; printf 'more\\n' >> new.txt; for f in 1 2 3 4 5; do printf $f > made/$f; done")],
+        vec![run(
+            "chmod 755 new.txt; printf 'more\\n' >> new.txt; for f in 1 2 3 4 5; do printf $f > made/$f; done",
+        )],
         vec![write("c.txt", "gamma ray\n")],
         vec![todos("completed", "completed")],
         vec![run("cat log.txt long.txt made/* > sum.txt; sleep 0.02; printf 'omega\\n' >> sum.txt")],
@@ -198,7 +204,10 @@ fn fate(text: &str, want: Want) -> Result<Fate, String> {
         if text.contains("differs and was left as it is") {
             return Err(format!("something was left over: {text}"));
         }
-        return match (text.contains("None of its changes are in place"), text.contains("Its changes are in place")) {
+        return match (
+            text.contains("None of its changes are in place"),
+            text.contains("Its changes are in place"),
+        ) {
             (true, false) => Ok(Fate::Again),
             (false, true) => Ok(Fate::Done),
             _ => Err(format!("it can't be told what it did: {text}")),

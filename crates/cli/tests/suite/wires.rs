@@ -64,7 +64,18 @@ fn asked(wire: Wire, server: &Server) {
     for request in &seen {
         assert_eq!(request.path, wire.path());
         assert_eq!(request.header(name), Some(value.as_str()));
-        let tools = ["read_file", "list_files", "search_text", "edit_file", "write_file", "run_command"];
+        let tools = [
+            "read_file",
+            "list_files",
+            "search_text",
+            "edit_file",
+            "write_file",
+            "run_command",
+            "command_output",
+            "stop_command",
+            "todo_read",
+            "todo_write",
+        ];
         assert_eq!(request.tools(), tools);
         assert!(!request.body.to_string().contains(KEY), "the key is in a header and nowhere else");
     }

@@ -17,7 +17,7 @@ const APPLICATION: i64 = 0x6A6D_6C67;
 /// The format that this version reads and writes (`PRAGMA user_version`).
 pub(super) const FORMAT: i64 = 2;
 /// The size of the file's pages: SQLite's default, set by name because [`inspect`] relies on it.
-pub(super) const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Prepared statements that are kept: more than there are.
 const STATEMENTS: usize = 32;
 

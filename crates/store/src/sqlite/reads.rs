@@ -1,11 +1,13 @@
 //! The calls that only look.
 
-use journeyman_protocol::{Seq, SessionId};
-use rusqlite::{Connection, params};
+use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::holder::{Life, life};
 use super::log::Log;
-use super::rows::{Head, MAX_SEQ, SUMMARY, Stop, entry, head, place, signed, summary, unsigned};
+use super::rows::{Head, MAX_SEQ, SUMMARY, Stop, entry, head, place, signed, summary, unknown, unsigned};
 use crate::entry::entry_bytes;
+use crate::lease::Lease;
 use crate::{Entry, MAX_FOUND, SessionSummary, StoreError};
 
 /// Lines of damage that are told.
@@ -95,6 +97,29 @@ impl Log {
     /// The place of a session's last entry.
     pub(super) fn last(&mut self, session: &SessionId) -> Result<Seq, StoreError> {
         self.run("read from", |connection| Ok(head(connection, session)?.last))
+    }
+
+    /// Who holds a session's lease, if it still holds.
+    pub(super) fn holder(
+        &mut self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> Result<Option<String>, StoreError> {
+        type Held = (Option<String>, i64, Option<String>);
+        let path = self.path().to_owned();
+        self.run("read from", |connection| {
+            let (holder, until, file): Held = connection
+                .prepare_cached(
+                    "SELECT holder, coalesce(held_until, 0), holder_file FROM sessions WHERE id = ?1",
+                )?
+                .query_row([session.as_str()], |row| row.try_into())
+                .optional()?
+                .ok_or_else(|| unknown(session))?;
+            let Some(holder) = holder else { return Ok(None) };
+            let held = Lease { holder, until: UnixMillis(unsigned(until)), length: 0 };
+            let gone = file.is_some_and(|name| life(&path, &name) == Life::Dead);
+            Ok((!gone && !held.is_over(now)).then_some(held.holder))
+        })
     }
 
     pub(super) fn sessions(

@@ -40,15 +40,20 @@ pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn unsigned(number: i64) -> u64 {
+pub(crate) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-pub(super) fn place(number: i64, seq: Seq) -> i64 {
+pub(crate) fn place(number: i64, seq: Seq) -> i64 {
     (number << SEQ_BITS) | signed(seq.0.min(MAX_SEQ))
 }
 
-pub(super) fn seq_of(place: i64) -> Seq {
+/// The number and the seq of a place.
+pub(crate) fn place_of(place: i64) -> (i64, Seq) {
+    (place >> SEQ_BITS, seq_of(place))
+}
+
+pub(crate) fn seq_of(place: i64) -> Seq {
     Seq(unsigned(place) & MAX_SEQ)
 }
 
@@ -61,7 +66,7 @@ pub(super) fn channel_code(channel: Channel) -> i64 {
 }
 
 /// The channel of a code, or the code back when there is none such.
-pub(super) fn channel_of(code: Option<i64>) -> Result<Option<Channel>, i64> {
+pub(crate) fn channel_of(code: Option<i64>) -> Result<Option<Channel>, i64> {
     match code {
         None => Ok(None),
         Some(0) => Ok(Some(Channel::Progress)),

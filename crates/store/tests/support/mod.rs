@@ -8,27 +8,27 @@ use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, SqliteStore, Store};
 
 /// Runs a future to its end.
-pub fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 /// A session's id, by a number.
-pub fn session(number: u64) -> SessionId {
+pub(crate) fn session(number: u64) -> SessionId {
     SessionId::new(UnixMillis(1_700_000_000_000 + number), number)
 }
 
 /// A record with this payload.
-pub fn entry(payload: &[u8]) -> NewEntry {
+pub(crate) fn entry(payload: &[u8]) -> NewEntry {
     NewEntry { channel: None, kind: "note".into(), at: UnixMillis(1), payload: payload.to_vec() }
 }
 
 /// What entry `seq` of a test log holds: enough that the logs of these tests have many pages.
-pub fn content(seq: u64) -> Vec<u8> {
+pub(crate) fn content(seq: u64) -> Vec<u8> {
     format!("{seq}:{}", "abcdefgh".repeat(60)).into_bytes()
 }
 
 /// A log of one session with `count` entries, closed.
-pub fn filled(path: &Path, count: u64) {
+pub(crate) fn filled(path: &Path, count: u64) {
     let store = SqliteStore::open(path).unwrap();
     let entries = (1..=count).map(|seq| entry(&content(seq))).collect();
     block_on(async {
@@ -38,6 +38,12 @@ pub fn filled(path: &Path, count: u64) {
 }
 
 /// The file whose name has something more.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", path.display()))
+}
+
+/// A directory in memory where there is such a place, for tests that make many files and no point of when
+/// they reach a disk.
+pub(crate) fn quick_dir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }

@@ -59,7 +59,7 @@ impl Run {
     }
 
     async fn step(&mut self) {
-        match self.random.u8(..16) {
+        match self.random.u8(..17) {
             0..3 => {
                 let (numbers, items) = self.items();
                 self.fate(&numbers, Fate::Due);
@@ -84,14 +84,18 @@ impl Run {
                 self.fate(&numbers, fate);
             }
             9 => self.give_up_waiting().await,
+            15 => self.all_at_once().await,
             10 => {
-                let faults = [Fault::Before, Fault::After, Fault::Refused, Fault::Panic, Fault::None];
+                let faults =
+                    [Fault::Before, Fault::After, Fault::Failed, Fault::Refused, Fault::Panic, Fault::None];
                 let count = self.random.usize(1..4);
                 let faults: Vec<Fault> =
                     (0..count).map(|_| faults[self.random.usize(..faults.len())]).collect();
                 self.bench.store.fail(faults);
-                let reads = self.random.usize(..2) * self.random.usize(..3);
-                self.bench.store.failing_reads.store(reads, Ordering::SeqCst);
+                let mut fails = || self.random.usize(..2) * self.random.usize(..3);
+                self.bench.store.failing_reads.store(fails(), Ordering::SeqCst);
+                self.bench.store.failing_probes.store(fails(), Ordering::SeqCst);
+                self.bench.store.slowness.store(self.random.usize(..4), Ordering::SeqCst);
             }
             11 => {
                 for _ in 0..self.random.u8(..12) {
@@ -122,6 +126,23 @@ impl Run {
             polls += 1;
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Three write together, as an actor and the handles of a session do.
+    async fn all_at_once(&mut self) {
+        let (((first, a), (second, b)), (third, c)) = ((self.items(), self.items()), self.items());
+        let log = &self.bench.log;
+        let later = async {
+            tokio::task::yield_now().await;
+            log.push(c);
+        };
+        let (offered, committed, ()) = tokio::join!(log.offer(a), log.commit(b), later);
+        drop(committed);
+        // It may be in doubt when it is answered, and be settled by the other one.
+        let fate = if offered.is_ok() { Fate::Due } else { Fate::Open };
+        self.fate(&first, fate);
+        self.fate(&second, Fate::Due);
+        self.fate(&third, Fate::Due);
     }
 
     fn come_or_go(&mut self) {

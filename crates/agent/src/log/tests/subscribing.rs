@@ -6,6 +6,7 @@ use std::thread;
 use futures_util::StreamExt as _;
 use journeyman_protocol::CallId;
 
+use super::super::lock;
 use super::*;
 
 fn seqs(shown: &[Arc<Envelope>]) -> Vec<u64> {
@@ -131,6 +132,7 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
     }
     bench.log.flush().await.unwrap();
     let entries = bench.entries().await;
+    let mut future: Vec<(Subscription, Seq)> = Vec::new();
     for since in (0..=entries.len() as u64 + 3).map(Seq) {
         for filter in filters() {
             let mut events = bench.log.subscribe(filter.clone(), Since::Seq(since));
@@ -139,11 +141,21 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
                 expected(&entries, &filter, since),
                 "{filter:?} {since}"
             );
+            if since > bench.log.position() {
+                future.push((events, since));
+            }
         }
         let read = crate::events(&*bench.store, &session(), since, 7).await.unwrap();
         let read: Vec<u64> = read.iter().map(|envelope| envelope.seq.unwrap().0).collect();
         let all = expected(&entries, &Filter::all(), since);
         assert_eq!(read, all[..all.len().min(7)]);
+    }
+    // Bookmarks of what has not come yet hold as well.
+    bench.log.commit((0..5).map(event).map(Item::from).collect()).await.unwrap();
+    let entries = bench.entries().await;
+    for (mut events, since) in future {
+        let filter = events.filter().clone();
+        assert_eq!(seqs(&drain(&mut events).await), expected(&entries, &filter, since), "{filter:?} {since}");
     }
 }
 
@@ -186,13 +198,13 @@ async fn one_that_is_behind_slows_nobody_and_takes_little() {
         bench.log.emit(delta(0, number * 1_000, &long));
         drain(&mut fast).await;
     }
-    let timeline = super::super::lock(&bench.log.shared.timeline);
+    let timeline = lock(&bench.log.shared.timeline);
     assert!(timeline.held_bytes() <= 64 * 1024);
     drop(timeline);
     assert_eq!(bench.log.subscribers_behind(), 1);
     drop(slow);
     assert_eq!(bench.log.subscribers_behind(), 0);
-    assert_eq!(super::super::lock(&bench.log.shared.timeline).held_bytes(), 0);
+    assert_eq!(lock(&bench.log.shared.timeline).held_bytes(), 0);
 }
 
 #[tokio::test]
@@ -205,8 +217,9 @@ async fn a_session_at_rest_keeps_nothing() {
     assert_eq!(bench.log.subscribers_behind(), 1);
     assert_eq!(drain(&mut events).await.len(), 2_000);
     assert_eq!(bench.log.subscribers_behind(), 0);
+    assert_eq!(lock(&bench.log.shared.timeline).held_bytes(), 0, "what all have taken is let go");
     bench.log.rest();
-    assert_eq!(super::super::lock(&bench.log.shared.timeline).capacity(), 0);
+    assert_eq!(lock(&bench.log.shared.timeline).capacity(), 0);
 }
 
 #[tokio::test]
@@ -253,10 +266,12 @@ async fn one_that_falls_behind_in_the_middle_of_a_block_gets_its_text_so_far() {
 #[tokio::test]
 async fn one_that_reads_history_while_the_session_goes_on_is_never_told_that_it_is_behind() {
     let bench = Bench::small().await;
-    bench.log.commit((0..300).map(event).map(Item::from).collect()).await.unwrap();
+    // Several pages of it.
+    let long = |number: u64| says(format!("{number} {}", "x".repeat(2_000)));
+    bench.log.commit((0..300).map(long).collect()).await.unwrap();
     let mut events = bench.subscribe(Since::Seq(Seq::START));
     let mut shown = vec![events.next().await.unwrap().unwrap()];
-    bench.log.commit((300..600).map(event).map(Item::from).collect()).await.unwrap();
+    bench.log.commit((300..600).map(long).collect()).await.unwrap();
     shown.extend(drain(&mut events).await);
     assert_eq!(seqs(&shown), (1..=600).collect::<Vec<u64>>());
     assert_eq!(shown.len(), 600);

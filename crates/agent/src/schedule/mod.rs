@@ -5,6 +5,9 @@
 //! itself. A task isn't logged: after a restart whoever added it adds it again, and because `every N steps` means
 //! steps N, 2N, 3N of the session, it goes on in its rhythm.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::panic::AssertUnwindSafe;
