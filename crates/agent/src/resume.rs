@@ -87,7 +87,8 @@ impl Worker {
     /// Keeps that these changes are the session's own, though no result told of them before the program ended.
     async fn own(&mut self, changes: Vec<FileChange>) {
         let (seen, workspace) = (Arc::clone(&self.seen), Arc::clone(&self.parts.workspace));
-        let looked = blocking("looking at what was cut off", move || seen.left_by(&workspace, &changes)).await;
+        let looked =
+            blocking("looking at what was cut off", move || seen.left_by(&workspace, &changes)).await;
         if let Err(error) = looked {
             self.warn(ErrorPhase::Lifecycle, error.to_string());
         }
