@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use journeyman_protocol::{
-    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, Outcome, ResumeStrategy,
-    Transition, UnixMillis,
+    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
+    ReminderCategory, ResumeStrategy, Transition, UnixMillis,
 };
 use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
@@ -30,10 +30,11 @@ impl Worker {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let sealed = self.seal_cut_off().await;
+        let (sealed, events) = self.seal_cut_off().await;
         self.restore();
         self.starts(StartedBy::Resume);
         self.log.emit(Event::AgentResumed { strategy, sealed, changed });
+        events.into_iter().for_each(|event| self.log.emit(event));
         if let Err(error) = self.find_checks_again().await {
             self.warn(ErrorPhase::Lifecycle, error.to_string());
         }
@@ -86,8 +87,8 @@ impl Worker {
         }
     }
 
-    /// Closes the calls whose effect may have begun; gives their records.
-    async fn seal_cut_off(&mut self) -> Vec<CallRecord> {
+    /// Closes the calls whose effect may have begun; gives their records, and what is to be told of them.
+    async fn seal_cut_off(&mut self) -> (Vec<CallRecord>, Vec<Event>) {
         let checkpoint = self.state.task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
         let checking = self.state.task.as_ref().is_some_and(|task| task.checking);
         if checking {
@@ -95,14 +96,15 @@ impl Worker {
         }
         let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
         let begun: Vec<OpenCall> = self.state.calls.iter().filter(begun).cloned().collect();
-        let mut sealed = Vec::new();
+        let (mut sealed, mut events) = (Vec::new(), Vec::new());
         for open in begun {
             let text = match self.fate(checkpoint, &open).await {
                 Ok(fate) => {
-                    for change in &fate.applied {
-                        self.log
-                            .emit(Event::FileEdited { call: open.call.id.clone(), change: change.clone() });
-                    }
+                    let edited = |change: &FileChange| Event::FileEdited {
+                        call: open.call.id.clone(),
+                        change: change.clone(),
+                    };
+                    events.extend(fate.applied.iter().map(edited));
                     seal_text(&fate)
                 }
                 Err(error) => format!(
@@ -110,9 +112,36 @@ impl Worker {
                      ({error}). Look at the files before you do it again."
                 ),
             };
-            sealed.push(self.seal(&open.call.id, &text));
+            let record = self.seal(&open.call.id, &text);
+            events.push(cut_off_event(&record, &text));
+            sealed.push(record);
         }
-        sealed
+        self.seal_background(checkpoint).await;
+        (sealed, events)
+    }
+
+    /// Brings commands to an end that ran in the background when the program ended: their calls had their results.
+    async fn seal_background(&mut self, checkpoint: Option<CheckpointId>) {
+        let (workspace, session) = (Arc::clone(&self.parts.workspace), self.session.clone());
+        // Without a checkpoint nothing is compared with it.
+        let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
+        let seal = move || {
+            let calls = workspace.cut_off_calls(&session)?;
+            calls.iter().map(|call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(0))).collect()
+        };
+        let fates = blocking("looking at what ran in the background", seal).await;
+        let fates: Vec<Sealed> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from)) {
+            Ok(fates) => fates,
+            Err(error) => return self.warn(ErrorPhase::Lifecycle, error.to_string()),
+        };
+        for fate in fates {
+            let text = format!("A command that ran in the background was {}", seal_text(&fate));
+            let text = crate::reminder::wrapped(&text);
+            let told = self.inbox.take(MessageKind::System, ReminderCategory::General, text).await;
+            if let Err(error) = told {
+                self.warn(ErrorPhase::Lifecycle, error.to_string());
+            }
+        }
     }
 
     /// What the journal knows of a call that was cut off. What a command left half done is taken back first.
@@ -154,13 +183,6 @@ impl Worker {
             self.state.calls.iter().find(|open| open.call.id == *call).map(|open| open.record.clone());
         let block = self.result_block(call, &tool, text);
         self.note(Record::Result { call: call.clone(), block });
-        self.log.emit(Event::ToolEnd {
-            call: call.clone(),
-            tool: tool.clone(),
-            state: CallState::Sealed,
-            preview: text.to_owned(),
-            duration_ms: 0,
-        });
         record.unwrap_or_else(|| CallRecord {
             id: call.clone(),
             tool,
@@ -187,7 +209,8 @@ impl Worker {
             .map(|open| open.call.id.clone())
             .collect();
         for call in open {
-            self.seal(&call, text);
+            let record = self.seal(&call, text);
+            self.log.emit(cut_off_event(&record, text));
         }
     }
 
@@ -207,6 +230,17 @@ impl Worker {
             return Ok(None);
         }
         self.after_reply(stop).await
+    }
+}
+
+/// What people are told of a call that was cut off.
+fn cut_off_event(record: &CallRecord, text: &str) -> Event {
+    Event::ToolEnd {
+        call: record.id.clone(),
+        tool: record.tool.clone(),
+        state: CallState::Sealed,
+        preview: text.to_owned(),
+        duration_ms: 0,
     }
 }
 
