@@ -30,8 +30,9 @@ impl Worker {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let sealed = self.seal_cut_off().await;
+        let (sealed, changes) = self.seal_cut_off().await;
         self.restore();
+        self.own(changes).await;
         self.starts(StartedBy::Resume);
         self.log.emit(Event::AgentResumed { strategy, sealed, changed });
         if let Err(error) = self.find_checks_again().await {
@@ -49,6 +50,9 @@ impl Worker {
         };
         // What can't be written now is told by the log, and written when it can be.
         self.flush().await.ok();
+        if strategy == ResumeStrategy::Crash && begin.is_none() {
+            self.list_as(Outcome::Interrupted).await.ok();
+        }
         begin
     }
 
@@ -83,13 +87,22 @@ impl Worker {
         }
     }
 
-    /// Closes the calls whose effect may have begun; gives their records.
-    async fn seal_cut_off(&mut self) -> Vec<CallRecord> {
+    /// Keeps that these changes are the session's own, though no result told of them before the program ended.
+    async fn own(&mut self, changes: Vec<FileChange>) {
+        let (seen, workspace) = (Arc::clone(&self.seen), Arc::clone(&self.parts.workspace));
+        let looked =
+            blocking("looking at what was cut off", move || seen.left_by(&workspace, &changes)).await;
+        if let Err(error) = looked {
+            self.warn(ErrorPhase::Lifecycle, error.to_string());
+        }
+        self.note_seen();
+    }
+
+    /// Closes the calls whose effect may have begun; gives their records, and what they and checks changed.
+    async fn seal_cut_off(&mut self) -> (Vec<CallRecord>, Vec<FileChange>) {
         let checkpoint = self.state.task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
         let checking = self.state.task.as_ref().is_some_and(|task| task.checking);
-        if checking {
-            self.claim_checks().await;
-        }
+        let mut changes = if checking { self.claim_checks().await } else { Vec::new() };
         let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
         let begun: Vec<OpenCall> = self.state.calls.iter().filter(begun).cloned().collect();
         let mut sealed = Vec::new();
@@ -100,7 +113,9 @@ impl Worker {
                         self.log
                             .emit(Event::FileEdited { call: open.call.id.clone(), change: change.clone() });
                     }
-                    seal_text(&fate)
+                    let text = seal_text(&fate);
+                    changes.extend(fate.applied.into_iter().chain(fate.restored));
+                    text
                 }
                 Err(error) => format!(
                     "cut off: the program ended while this call ran, and what it did could not be found out \
@@ -109,7 +124,7 @@ impl Worker {
             };
             sealed.push(self.seal(&open.call.id, &text));
         }
-        sealed
+        (sealed, changes)
     }
 
     /// What the journal knows of a call that was cut off. What a command left half done is taken back first.
@@ -123,16 +138,21 @@ impl Worker {
         Ok(blocking("looking at what was cut off", seal).await??)
     }
 
-    /// What checks left behind when they were cut off is theirs, and undone with the session.
-    async fn claim_checks(&mut self) {
+    /// What checks left behind when they were cut off is theirs, and undone with the session. Gives it.
+    async fn claim_checks(&mut self) -> Vec<FileChange> {
         let workspace = Arc::clone(&self.parts.workspace);
         let session = self.session.clone();
         let claim = move || workspace.seal_checks(&session);
         let claimed = blocking("looking at what checks left", claim).await;
-        if let Err(error) = claimed.and_then(|done| done.map_err(AgentError::from)) {
-            self.warn(ErrorPhase::Lifecycle, error.to_string());
-        }
+        let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
+            Ok(claimed) => claimed.applied,
+            Err(error) => {
+                self.warn(ErrorPhase::Lifecycle, error.to_string());
+                Vec::new()
+            }
+        };
         self.note(Record::Checking { running: false });
+        changes
     }
 
     /// Gives an open call its one result, as cut off; gives its record.

@@ -11,6 +11,7 @@ macro_rules! cases {
 }
 
 mod calls;
+mod conformance;
 mod events;
 mod intent;
 mod interrupt;
@@ -26,6 +27,15 @@ fn main() -> std::process::ExitCode {
     journeyman_sandbox::run_helper_if_asked();
     support::harness::run(&[
         calls::CASES,
+        conformance::bookkeeping::CASES,
+        conformance::calls::CASES,
+        conformance::files::CASES,
+        conformance::hooks::CASES,
+        conformance::lifecycle::CASES,
+        conformance::log::CASES,
+        conformance::permission::CASES,
+        conformance::pool::CASES,
+        conformance::queue::CASES,
         events::CASES,
         intent::CASES,
         interrupt::CASES,

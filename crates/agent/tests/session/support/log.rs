@@ -57,6 +57,11 @@ impl Watched {
         })
     }
 
+    /// What it passes everything on to.
+    pub(crate) fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     /// What is in the log of the first session.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let sessions = self.sessions.lock().unwrap();
