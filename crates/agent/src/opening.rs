@@ -96,6 +96,7 @@ impl Worker {
             model: self.parts.model.name(),
             mode: self.settings.mode,
             tool_calling: self.settings.tool_calling,
+            asked: self.settings.asked.clone(),
         }
     }
 
