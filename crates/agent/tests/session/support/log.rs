@@ -122,6 +122,13 @@ impl Watched {
         states
     }
 
+    /// Waits until the log says that a call's effect may have begun.
+    pub(crate) async fn executing(&self, call: &str) {
+        while !self.states(call).contains(&CallState::Executing) {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Everything that was written down, as text.
     pub(crate) fn text(&self) -> String {
         self.entries()

@@ -95,17 +95,33 @@ pub(crate) fn piece(text: &str) -> Delta {
     Delta::Text { block: 0, text: text.to_owned() }
 }
 
-/// Answers each request with the next step; after the last, with an error.
+/// What a model answers whose steps are over.
+type Otherwise = dyn Fn(&ModelRequest) -> Step + Send + Sync;
+
+/// Answers each request with the next step; after the last, as it was told to, or with an error.
 pub(crate) struct Told {
     steps: Mutex<VecDeque<Step>>,
+    otherwise: Box<Otherwise>,
     requests: Mutex<Vec<ModelRequest>>,
     asked: watch::Sender<usize>,
 }
 
 impl Told {
     pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Arc<Self> {
-        let steps = Mutex::new(steps.into_iter().collect());
-        Arc::new(Self { steps, requests: Mutex::default(), asked: watch::Sender::new(0) })
+        Self::then(steps, |_| fails(ModelError::Script("nothing is left to say".to_owned())))
+    }
+
+    /// Answers by what it is asked.
+    pub(crate) fn by(answer: impl Fn(&ModelRequest) -> Step + Send + Sync + 'static) -> Arc<Self> {
+        Self::then([], answer)
+    }
+
+    fn then(
+        steps: impl IntoIterator<Item = Step>,
+        otherwise: impl Fn(&ModelRequest) -> Step + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let (steps, otherwise) = (Mutex::new(steps.into_iter().collect()), Box::new(otherwise));
+        Arc::new(Self { steps, otherwise, requests: Mutex::default(), asked: watch::Sender::new(0) })
     }
 
     /// What was asked so far.
@@ -133,8 +149,7 @@ impl Model for Told {
         let begun = stream::once(async move {
             self.requests.lock().unwrap().push(request.clone());
             let step = self.steps.lock().unwrap().pop_front();
-            let Step { deltas, gate, end } =
-                step.unwrap_or_else(|| fails(ModelError::Script("nothing is left to say".to_owned())));
+            let Step { deltas, gate, end } = step.unwrap_or_else(|| (self.otherwise)(request));
             let last = stream::once(async move {
                 self.asked.send_modify(|asked| *asked += 1);
                 if let Some(gate) = gate {
