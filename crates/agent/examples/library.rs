@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use journeyman_agent::hooks::Hooks;
 use journeyman_agent::model::ScriptedModel;
 use journeyman_agent::policy::{Policy, secrets::Redactor};
 use journeyman_agent::protocol::{Event, Mode, Outcome, SessionId, UnixMillis};
@@ -11,7 +12,7 @@ use journeyman_agent::sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_h
 use journeyman_agent::store::{Blobs, MemoryStore};
 use journeyman_agent::tools::Registry;
 use journeyman_agent::workspace::{Limits, Options, Workspace};
-use journeyman_agent::{Checks, Parts, RunSettings, start};
+use journeyman_agent::{Checks, Filter, Parts, RunSettings, Since, start};
 
 /// Stands in for a live model; `connect` makes one of those.
 const SCRIPT: &str = r#"{"replies": [
@@ -48,13 +49,15 @@ async fn session(
         registry: Registry::rooted(root),
         policy: Policy::default(),
         redactor: Arc::new(Redactor::default()),
+        hooks: Hooks::none(),
         clock: Arc::new(|| UnixMillis(1_700_000_000_000)),
         programs: Arc::new(|_: &str| false),
+        holder: "an example".to_owned(),
     };
     let checks = Checks::Custom(vec!["grep -q morning greeting.txt".to_owned()]);
     let settings = RunSettings { mode: Mode::Edit, checks, ..RunSettings::default() };
     let session = start(parts, settings, SessionId::new(UnixMillis(1_700_000_000_000), 1));
-    let mut events = session.subscribe();
+    let mut events = session.subscribe(Filter::all(), Since::Now);
     session.send("write a greeting").await?;
     while let Some(envelope) = events.next().await? {
         match &envelope.event {

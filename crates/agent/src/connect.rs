@@ -22,7 +22,7 @@ const DEFAULT_MODELS: [(&str, &str); 4] = [
 ];
 /// The variable that holds the key of an endpoint named by `--base-url`. A provider's own key never goes
 /// to an address that its provider doesn't own.
-const CUSTOM_KEY: &str = "JM_API_KEY";
+pub(crate) const CUSTOM_KEY: &str = "JM_API_KEY";
 
 /// A model, ready to be asked.
 pub struct Connected {

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use journeyman_context::ContextError;
 use journeyman_model::ModelError;
-use journeyman_protocol::ErrorPhase;
+use journeyman_protocol::{ErrorPhase, Seq, SessionId};
 use journeyman_store::StoreError;
 use journeyman_verify::VerifyError;
 use journeyman_workspace::WorkspaceError;
+
+use crate::hooks::HookEvent;
 
 /// Why a session could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +17,17 @@ pub enum AgentError {
     /// The log refused an entry; the turn stopped before its effect.
     #[error("the session log could not be written, so nothing further was done: {0}")]
     Store(#[from] StoreError),
+    /// Somebody else has written the session's log.
+    #[error(
+        "another process writes session {session}: nothing further was written here after entry {last}. Go on there, \
+         or end it and `jm resume {session}`"
+    )]
+    LostSession {
+        /// The session.
+        session: SessionId,
+        /// The last entry that was written here.
+        last: Seq,
+    },
     /// The model could not be reached or refused.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -27,6 +40,57 @@ pub enum AgentError {
     /// The checks could not be run.
     #[error(transparent)]
     Verify(#[from] VerifyError),
+    /// The log holds a record that this version doesn't know.
+    #[error(
+        "entry {seq} of session {session} is of a kind («{kind}») that this version doesn't know; use the newer \
+         version that wrote it"
+    )]
+    NewerRecord {
+        /// The session.
+        session: SessionId,
+        /// The entry.
+        seq: Seq,
+        /// Its kind.
+        kind: String,
+    },
+    /// A hook forbids it.
+    #[error("a hook ({event}) forbids it: {reason}")]
+    HookDenied {
+        /// What was about to happen.
+        event: HookEvent,
+        /// Why it must not.
+        reason: String,
+    },
+    /// A message is larger than any model's window.
+    #[error(
+        "a message of {bytes} bytes is too long; at most {limit} are taken. Put it in a file and name that"
+    )]
+    MessageTooLong {
+        /// Its size in bytes.
+        bytes: usize,
+        /// The most that is taken.
+        limit: usize,
+    },
+    /// A snapshot's name is blank, too long, or has control characters.
+    #[error("«{name}» can't name a snapshot: up to 100 bytes without control characters")]
+    SnapshotName {
+        /// The name as given, cut.
+        name: String,
+    },
+    /// No snapshot has this name.
+    #[error("there is no snapshot «{name}»{}", listed(known))]
+    UnknownSnapshot {
+        /// The name as given.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The session has said nothing yet, at least not up to the place that was given.
+    #[error("session {session} has nothing to fork there yet; give a later place")]
+    NothingToFork {
+        /// The session.
+        session: SessionId,
+    },
     /// The session has ended and takes no more messages.
     #[error("the session has ended; start a new one")]
     Ended,
@@ -46,14 +110,25 @@ impl AgentError {
     pub fn phase(&self) -> ErrorPhase {
         match self {
             Self::Model(_) => ErrorPhase::Model,
-            Self::Ended => ErrorPhase::Lifecycle,
+            Self::Ended
+            | Self::HookDenied { .. }
+            | Self::NewerRecord { .. }
+            | Self::MessageTooLong { .. }
+            | Self::SnapshotName { .. }
+            | Self::UnknownSnapshot { .. }
+            | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,
             Self::Store(_)
+            | Self::LostSession { .. }
             | Self::Workspace(_)
             | Self::Context(_)
             | Self::Verify(_)
             | Self::Background { .. } => ErrorPhase::System,
         }
     }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "; it has none".to_owned() } else { format!("; there are: {}", names.join(", ")) }
 }
 
 /// Why a configuration was refused.

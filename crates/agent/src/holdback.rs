@@ -50,7 +50,7 @@ pub(crate) struct Pieces {
 struct Piece {
     held: Holdback,
     kind: PieceKind,
-    offset: u64,
+    shown: String,
 }
 
 /// What a streamed block is.
@@ -61,32 +61,45 @@ pub(crate) enum PieceKind {
 }
 
 impl Pieces {
-    /// Takes a piece of a block; gives the event that may be shown now, if any.
-    pub(crate) fn push(&mut self, block: u32, kind: PieceKind, text: &str) -> Option<Event> {
-        let piece =
-            self.blocks.entry(block).or_insert_with(|| Piece { held: Holdback::default(), kind, offset: 0 });
-        let text = piece.held.push(text)?;
-        Some(piece.event(block, text))
+    /// Takes a piece of a block; gives the events that may be shown now.
+    pub(crate) fn push(&mut self, block: u32, kind: PieceKind, text: &str) -> Vec<Event> {
+        let mut events = Vec::new();
+        let piece = self.blocks.entry(block).or_insert_with(|| {
+            events.push(match kind {
+                PieceKind::Text => Event::TextStart { block },
+                PieceKind::Thinking => Event::ThinkingStart { block },
+            });
+            Piece { held: Holdback::default(), kind, shown: String::new() }
+        });
+        if let Some(text) = piece.held.push(text) {
+            events.push(piece.delta(block, text));
+        }
+        events
     }
 
-    /// The block has ended: its last event, if anything of it was held back.
-    pub(crate) fn end(&mut self, block: u32) -> Option<Event> {
-        let piece = self.blocks.get_mut(&block)?;
-        let text = piece.held.rest()?;
-        Some(piece.event(block, text))
+    /// The block has ended: what was held back of it, and its end.
+    pub(crate) fn end(&mut self, block: u32) -> Vec<Event> {
+        let Some(mut piece) = self.blocks.remove(&block) else { return Vec::new() };
+        let rest = piece.held.rest().map(|text| piece.delta(block, text));
+        let text = std::mem::take(&mut piece.shown);
+        let end = match piece.kind {
+            PieceKind::Text => Event::TextEnd { block, text },
+            PieceKind::Thinking => Event::ThinkingEnd { block, text },
+        };
+        rest.into_iter().chain([end]).collect()
     }
 
     /// All blocks have ended.
     pub(crate) fn end_all(&mut self) -> Vec<Event> {
         let blocks: Vec<u32> = self.blocks.keys().copied().collect();
-        blocks.into_iter().filter_map(|block| self.end(block)).collect()
+        blocks.into_iter().flat_map(|block| self.end(block)).collect()
     }
 }
 
 impl Piece {
-    fn event(&mut self, block: u32, text: String) -> Event {
-        let offset = self.offset;
-        self.offset += text.len() as u64;
+    fn delta(&mut self, block: u32, text: String) -> Event {
+        let offset = self.shown.len() as u64;
+        self.shown.push_str(&text);
         match self.kind {
             PieceKind::Text => Event::TextDelta { block, offset, text },
             PieceKind::Thinking => Event::ThinkingDelta { block, offset, text },

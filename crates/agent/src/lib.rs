@@ -25,20 +25,39 @@
 //! It draws no terminal, serves no HTTP, and reads neither clock nor environment: those come in through
 //! [`Parts`] and [`config::Environment`].
 
+mod actor;
+mod admission;
 mod apply_edit;
-mod approvals;
+mod attention;
 mod clock;
 pub mod config;
 mod connect;
 mod error;
+mod finished;
+mod fork;
+mod freshness;
 mod holdback;
+mod hooking;
+pub mod hooks;
+mod inbox;
+mod lease;
 mod log;
+mod opening;
+pub mod pool;
+pub mod progress;
 mod record;
+mod reminder;
 mod report;
+mod resume;
+pub mod room;
 mod runner;
+pub mod schedule;
 mod session;
 mod settings;
+mod shared;
+mod state;
 mod text_calls;
+pub mod todos;
 mod turn;
 mod verification;
 
@@ -50,14 +69,16 @@ pub use journeyman_store as store;
 pub use journeyman_tools as tools;
 pub use journeyman_workspace as workspace;
 
-pub use approvals::Answer;
 pub use clock::Clock;
 pub use connect::{Cassette, Connected, connect, providers, thinking};
 pub use error::{AgentError, ConfigError};
-pub use log::{envelope_of, message_of};
+pub use fork::{ForkPoint, fork};
+pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
 pub use record::{Books, MessageId, Queued, Record, Setting, record_of};
-pub use session::{Parts, Programs, SessionHandle, Subscription, start};
+pub use session::{CutOff, Parts, Programs, SessionHandle, resume, start};
 pub use settings::{
-    Approver, Checks, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT,
-    RunSettings,
+    Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS,
+    DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, RunSettings, TodoSettings,
 };
+pub use shared::{Answer, Status};
+pub use state::{OpenCall, State, Task};

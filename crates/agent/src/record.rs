@@ -5,14 +5,15 @@
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Block, CallId, ContentHash, Message, MessageKind, Mode, Outcome, RelPath, ReminderCategory, Seq,
-    SessionId, StopReason, Todo, ToolUse, Transition, Usage,
+    Block, CallId, Message, MessageKind, Mode, Outcome, ReminderCategory, Seq, SessionId, StopReason, Todo,
+    ToolUse, Transition, Usage,
 };
 use journeyman_store::Entry;
+use journeyman_tools::SeenFile;
 use serde::{Deserialize, Serialize};
 
 /// Names a message that waits for a session, unique in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MessageId(pub u64);
 
@@ -78,10 +79,7 @@ pub enum Record {
     /// A message waits. It is durable before whoever sent it hears so.
     Queued(Queued),
     /// A task begins.
-    Began {
-        /// What `finished` counts: the newest message that it answers.
-        upto: MessageId,
-    },
+    Began,
     /// A message of the transcript.
     Message {
         /// The message. Neighbours of the user's role are one message to the model.
@@ -130,12 +128,7 @@ pub enum Record {
         rule: String,
     },
     /// What the session knows of a file.
-    Seen {
-        /// The file.
-        path: RelPath,
-        /// Its content's hash; absent when it is gone.
-        hash: Option<ContentHash>,
-    },
+    Seen(SeenFile),
     /// A place in the log with a name.
     Snapshot {
         /// The name.
@@ -159,7 +152,7 @@ impl Record {
             Self::Setting(_) => "setting",
             Self::Context { .. } => "context",
             Self::Queued(_) => "queued",
-            Self::Began { .. } => "began",
+            Self::Began => "began",
             Self::Message { .. } => "message",
             Self::Cleared => "cleared",
             Self::Call(_) => "call",
@@ -169,7 +162,7 @@ impl Record {
             Self::Checking { .. } => "checking",
             Self::Todos { .. } => "todos",
             Self::Allowed { .. } => "allowed",
-            Self::Seen { .. } => "seen",
+            Self::Seen(_) => "seen",
             Self::Snapshot { .. } => "snapshot",
             Self::Ended { .. } => "ended",
         }

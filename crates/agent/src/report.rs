@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_protocol::{Event, Outcome, RunReport};
+use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, RunReport};
 
 use crate::log::redacted;
+use crate::record::Record;
 use crate::turn::{Before, End, Worker, blocking};
 
 /// Bytes of diff in the report. What a person reads in one sitting; `git diff` shows the rest.
@@ -28,7 +29,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
             String::new()
         }
     };
-    let cost_usd = worker.settings.price.as_ref().map(|price| price.cost(&worker.tally.usage));
+    let cost_usd = worker.settings.price.as_ref().map(|price| price.cost(&worker.state.books.usage));
     let undo = (!changes.is_empty()).then(|| format!("jm undo {}", worker.session));
     let report = RunReport {
         session: worker.session.clone(),
@@ -39,9 +40,9 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         changes,
         diff,
         evidence: std::mem::take(&mut worker.tally.evidence),
-        iterations: worker.tally.iterations,
-        turns: worker.tally.turns,
-        usage: worker.tally.usage,
+        iterations: worker.state.books.iterations,
+        turns: worker.state.books.turns,
+        usage: worker.state.books.usage,
         cost_usd,
         model: worker.parts.model.name(),
         undo,
@@ -51,6 +52,13 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
     for message in problems {
         worker.log.emit(Event::Warning { message });
     }
+    if report.outcome == Outcome::Verified && !report.changes.is_empty() {
+        worker.log.emit(Event::Landed { changes: report.changes.clone() });
+    }
+    worker.close_calls("not run: the task ended first");
+    worker.become_(AgentState::Ready);
+    worker.at(Breakpoint::Ready);
+    worker.note(Record::Ended { outcome: report.outcome });
     worker.log.emit(Event::Done { report: Box::new(report.clone()) });
     close(worker, report).await
 }
@@ -59,7 +67,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
 /// record has not been verified.
 async fn close(worker: &mut Worker, mut report: RunReport) -> RunReport {
     let status = serde_json::to_value(report.outcome).ok().and_then(|v| v.as_str().map(str::to_owned));
-    let written = worker.log.flush().await;
+    let written = worker.flush().await;
     let store = Arc::clone(&worker.parts.store);
     let now = worker.parts.clock.now();
     let noted = store.set_status(&worker.session, &status.unwrap_or_default(), now).await;

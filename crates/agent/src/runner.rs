@@ -2,142 +2,114 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use futures_util::stream;
+use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
-use journeyman_protocol::{
-    AgentState, Block, CallId, CallState, Decision, Effects, Event, Level, Message, Mode, Needs, RelPath,
-    ResultPart, Role, ToolUse, Transition, Verdict,
-};
+use journeyman_protocol::{Block, Breakpoint, CallId, CallState, Effects, Event, RelPath, ToolUse};
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::approvals::Answer;
+use crate::admission::Assessed;
+use crate::finished::Finished;
 use crate::holdback::Holdback;
 use crate::log::LiveSink;
 use crate::record::Record;
 use crate::turn::Worker;
 
-/// How many reading calls run at once (row B5 of the requirements).
-const CONCURRENT_READERS: usize = 3;
 /// Calls that one reply may make. More than this is a model in a loop; the rest are refused with the reason.
 const MAX_CALLS: usize = 64;
 /// Bytes of a result that people see in the event; the model sees the whole.
 const PREVIEW: usize = 2_000;
+/// How long a call that was told to end may take for it. A command's processes are killed at once; this is for
+/// tools that have something to put away.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long the end of a call may wait to be written while others still run: what people watch should not lag, and
+/// ten quick calls should not cost ten fsyncs.
+const LINGER: Duration = Duration::from_millis(100);
 
 /// A call that may run.
-struct Ready {
-    index: usize,
-    call: ToolUse,
-    read_only: bool,
+pub(crate) struct Ready {
+    pub(crate) call: ToolUse,
+    pub(crate) effects: Effects,
+    pub(crate) read_only: bool,
+    /// How long it may take.
+    pub(crate) limit: Duration,
+    /// What is to be said beside its result: hooks' and people's notes.
+    pub(crate) context: Vec<String>,
 }
 
-/// A call's one result.
-pub(crate) struct Finished {
-    state: CallState,
-    parts: Vec<ResultPart>,
-    note: Option<String>,
-    changes: Vec<journeyman_protocol::FileChange>,
-    duration_ms: u64,
-}
-
-impl Finished {
-    fn refused(state: CallState, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self {
-            state,
-            parts: vec![ResultPart::Text { text: text.clone() }],
-            note: Some(text),
-            changes: Vec::new(),
-            duration_ms: 0,
+impl Ready {
+    /// Whether the two may not overlap: one of them may change what the other looks at or changes.
+    fn conflicts(&self, other: &Self) -> bool {
+        if self.read_only && other.read_only {
+            return false;
         }
-    }
-
-    fn interrupted() -> Self {
-        Self::refused(CallState::Sealed, "not run: interrupted by the user")
-    }
-
-    fn text(&self) -> String {
-        let texts: Vec<&str> = self
-            .parts
-            .iter()
-            .map(|part| match part {
-                ResultPart::Text { text } => text.as_str(),
-                ResultPart::Image(_) => "[image]",
-            })
-            .collect();
-        texts.join("\n")
+        let anywhere = |ready: &Self| {
+            ready.effects.command.is_some()
+                || (ready.effects.writes.is_empty() && ready.effects.reads.is_empty())
+        };
+        if anywhere(self) || anywhere(other) {
+            return true;
+        }
+        let touches = |ready: &Self, path: &RelPath| {
+            ready.effects.reads.contains(path) || ready.effects.writes.contains(path)
+        };
+        self.effects.writes.iter().any(|path| touches(other, path))
+            || other.effects.writes.iter().any(|path| touches(self, path))
     }
 }
 
 impl Worker {
-    /// Runs the calls of one reply and puts their results, in call order, into the transcript.
-    pub(crate) async fn run_calls(
-        &mut self,
-        calls: Vec<ToolUse>,
-        stop: &CancellationToken,
-    ) -> Result<(), AgentError> {
-        let mut results: Vec<Option<Finished>> = Vec::new();
-        results.resize_with(calls.len(), || None);
-        let ran = self.run_all(&calls, &mut results, stop).await;
+    /// Runs the calls of the last reply that have no result yet. Afterwards each has one, whatever happened.
+    pub(crate) async fn run_calls(&mut self, stop: &CancellationToken) -> Result<(), AgentError> {
+        self.at(Breakpoint::ToolPending);
+        let ran = self.run_all(stop).await;
         if let Err(error) = &ran {
             // The transcript stays one that every provider takes, also when the task ends here.
-            let waiting: Vec<usize> =
-                results.iter().enumerate().filter(|(_, it)| it.is_none()).map(|(index, _)| index).collect();
-            for index in waiting {
-                if let Some(call) = calls.get(index) {
-                    let sealed = Finished::refused(CallState::Sealed, format!("not run: {error}"));
-                    self.settle(&mut results, index, call, sealed);
-                }
-            }
+            self.close_calls(&format!("not run: {error}"));
         }
-        self.answer(&calls, results);
+        self.at(Breakpoint::PostTool);
         ran
     }
 
-    async fn run_all(
-        &mut self,
-        calls: &[ToolUse],
-        results: &mut [Option<Finished>],
-        stop: &CancellationToken,
-    ) -> Result<(), AgentError> {
-        let mut ready = Vec::new();
-        for (index, call) in calls.iter().enumerate() {
-            self.announce(call);
-            let outcome = match index < MAX_CALLS {
-                true => self.admit(index, call, stop).await?,
-                false => Err(Finished::refused(
-                    CallState::Failed,
-                    format!("not run: one reply may make at most {MAX_CALLS} calls; make fewer at a time"),
-                )),
-            };
-            match outcome {
-                Ok(admitted) => ready.push(admitted),
-                Err(refused) => self.settle(results, index, call, refused),
+    async fn run_all(&mut self, stop: &CancellationToken) -> Result<(), AgentError> {
+        let open = self.state.calls.iter().enumerate().filter(|(_, open)| open.result.is_none());
+        let open: Vec<(usize, ToolUse)> = open.map(|(place, open)| (place, open.call.clone())).collect();
+        let (mut ready, mut asked) = (Vec::new(), Vec::new());
+        for (place, call) in open {
+            if place >= MAX_CALLS {
+                let text =
+                    format!("not run: one reply may make at most {MAX_CALLS} calls; make fewer at a time");
+                self.settle(&call, Finished::refused(CallState::Failed, text));
+                continue;
+            }
+            match self.assess(&call, stop).await {
+                Assessed::Run(one) => ready.push(one),
+                Assessed::Ask(one, question) => asked.push((one, question)),
+                Assessed::Done(finished) => self.settle(&call, finished),
             }
         }
-        for group in grouped(ready) {
-            self.run_group(group, calls, results, stop).await?;
+        if !asked.is_empty() {
+            for answer in self.ask_all(asked, stop).await? {
+                match answer {
+                    Ok(one) => ready.push(one),
+                    Err((call, finished)) => self.settle(&call, finished),
+                }
+            }
+            let order: Vec<CallId> = self.state.calls.iter().map(|open| open.call.id.clone()).collect();
+            ready.sort_by_key(|one| order.iter().position(|id| *id == one.call.id));
         }
-        Ok(())
+        self.at(Breakpoint::PreTool);
+        self.execute_all(ready, stop).await
     }
 
-    /// Tells of a call before anything is decided.
-    fn announce(&mut self, call: &ToolUse) {
-        let summary = self.summary(call);
-        self.log.emit(Event::ToolStart {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            input: call.input.clone(),
-            summary,
-        });
-        self.change(call, CallState::Pending, None, None);
-    }
-
-    fn summary(&self, call: &ToolUse) -> String {
+    /// One line for people: what a call does.
+    pub(crate) fn summary(&self, call: &ToolUse) -> String {
         let Ok(tool) = self.registry.get(&call.name) else { return call.name.clone() };
         // A tool shortens what it says; half a secret is one too.
         let mut input = call.input.clone();
@@ -145,247 +117,121 @@ impl Worker {
         tool.summary(&input)
     }
 
-    fn change(&mut self, call: &ToolUse, state: CallState, note: Option<String>, verdict: Option<Verdict>) {
-        let transition = Transition { call: call.id.clone(), tool: call.name.clone(), state, note, verdict };
-        self.log.record(Record::Call(transition));
-    }
-
-    /// Validates and judges a call, asking a person if it has to be: it may run, or has its result already.
-    async fn admit(
-        &mut self,
-        index: usize,
-        call: &ToolUse,
-        stop: &CancellationToken,
-    ) -> Result<Result<Ready, Finished>, AgentError> {
-        if stop.is_cancelled() {
-            return Ok(Err(Finished::interrupted()));
-        }
-        if let Some(why) = &call.malformed {
-            let text =
-                format!("not run: the arguments are not valid JSON ({why}). Send the call again, whole.");
-            return Ok(Err(Finished::refused(CallState::Failed, text)));
-        }
-        let tool = match self.registry.get(&call.name) {
-            Ok(tool) => tool,
-            Err(error) => return Ok(Err(Finished::refused(CallState::Failed, error.to_string()))),
-        };
-        let effects = match tool.effects(&call.input) {
-            Ok(effects) => effects,
-            Err(error) => return Ok(Err(Finished::refused(CallState::Failed, error.to_string()))),
-        };
-        let read_only = tool.is_read_only();
-        let effects = self.seen_through_links(effects);
-        let verdict = self.judge(&effects, read_only).await;
-        self.permit(call, &effects, verdict, stop)
-            .await
-            .map(|permitted| permitted.map(|()| Ready { index, call: call.clone(), read_only }))
-    }
-
-    /// Adds the files that the named ones really are: a link to a guarded file is as guarded as the file.
-    fn seen_through_links(&self, mut effects: Effects) -> Effects {
-        let real: Vec<RelPath> = effects
-            .writes
-            .iter()
-            .filter_map(|path| self.parts.workspace.canonical(path).ok())
-            .filter(|path| !effects.writes.contains(path))
-            .collect();
-        effects.writes.extend(real);
-        effects
-    }
-
-    /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
-    /// answer costs a few milliseconds.
-    async fn judge(&self, effects: &Effects, read_only: bool) -> Verdict {
-        let mode = self.settings.mode;
-        if read_only {
-            return self.parts.policy.judge(mode, effects, None);
-        }
-        let enforcement = self.parts.sandbox.enforcement().await.ok();
-        let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
-        // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
-        // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.
-        let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
-        self.parts.policy.judge(mode, effects, enforcement.as_ref())
-    }
-
-    /// Whether a check may run; the reason where it may not. A check isn't the model's call, so an allowed one
-    /// leaves no trace of its own.
-    pub(crate) async fn permit_check(
-        &mut self,
-        call: &ToolUse,
-        effects: &Effects,
-        verdict: Verdict,
-        stop: &CancellationToken,
-    ) -> Result<Option<String>, AgentError> {
-        if verdict.decision == Decision::Allow {
-            return Ok(None);
-        }
-        let permitted = self.permit(call, effects, verdict, stop).await?;
-        Ok(permitted.err().map(|refused| refused.text()))
-    }
-
-    async fn permit(
-        &mut self,
-        call: &ToolUse,
-        effects: &Effects,
-        verdict: Verdict,
-        stop: &CancellationToken,
-    ) -> Result<Result<(), Finished>, AgentError> {
-        let key = session_key(call, effects);
-        match verdict.decision {
-            Decision::Allow => {
-                self.change(call, CallState::Approved, None, Some(verdict));
-                Ok(Ok(()))
-            }
-            Decision::Deny => {
-                let text = format!("denied: {}", verdict.reason);
-                self.change(call, CallState::Denied, Some(text.clone()), Some(verdict));
-                Ok(Err(Finished::refused(CallState::Denied, text)))
-            }
-            Decision::Ask if verdict.level < Level::System && self.allowed.contains(&key) => {
-                let note = Some("allowed for this session".to_owned());
-                self.change(call, CallState::Approved, note, Some(verdict));
-                Ok(Ok(()))
-            }
-            Decision::Ask if !self.can_ask() => {
-                self.tally.unanswered += 1;
-                let text = format!(
-                    "denied: {} needs a person's permission ({}) and nobody can be asked here. \
-                     Go on without it if you can.",
-                    call.name, verdict.reason
-                );
-                self.decided(call, false, "headless", None);
-                self.change(call, CallState::Denied, Some(text.clone()), Some(verdict));
-                Ok(Err(Finished::refused(CallState::Denied, text)))
-            }
-            Decision::Ask => self.ask_person(call, key, verdict, stop).await,
-        }
-    }
-
-    async fn ask_person(
-        &mut self,
-        call: &ToolUse,
-        key: String,
-        verdict: Verdict,
-        stop: &CancellationToken,
-    ) -> Result<Result<(), Finished>, AgentError> {
-        self.change(call, CallState::ApprovalRequired, None, Some(verdict.clone()));
-        let answer = self.shared.ask(&call.id);
-        self.log.emit(Event::PermissionRequired {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            input: call.input.clone(),
-            summary: self.summary(call),
-            rule: (verdict.level < Level::System).then(|| key.clone()),
-            verdict,
-        });
-        self.log.emit(Event::StateChanged { state: AgentState::Paused });
-        self.log.flush().await?;
-        let answer = tokio::select! {
-            biased;
-            () = stop.cancelled() => None,
-            answer = answer => answer.ok(),
-        };
-        self.log.emit(Event::StateChanged { state: AgentState::Working });
-        match answer {
-            Some(answer @ (Answer::Allow | Answer::AllowForSession)) => {
-                if answer == Answer::AllowForSession {
-                    self.allowed.push(key);
+    /// Runs calls, those that can't get into each other's way together. Intent is on disk before the effect.
+    async fn execute_all(&mut self, ready: Vec<Ready>, stop: &CancellationToken) -> Result<(), AgentError> {
+        let cancel = stop.child_token();
+        let permits = Arc::new(Semaphore::new(self.settings.concurrency.max(1)));
+        let mut waiting = ready;
+        let mut running: Vec<Ready> = Vec::new();
+        let mut ends = FuturesUnordered::new();
+        let mut failed = None;
+        let mut unwritten = false;
+        loop {
+            if stop.is_cancelled() {
+                for one in waiting.drain(..) {
+                    self.settle(&one.call, Finished::interrupted());
                 }
-                self.decided(call, true, "user", None);
-                self.change(call, CallState::Approved, None, None);
-                Ok(Ok(()))
             }
-            Some(Answer::Deny { note }) => {
-                let text = match &note {
-                    Some(note) => format!("denied by the user: {note}"),
-                    None => "denied by the user; don't try it again another way without asking".to_owned(),
-                };
-                self.decided(call, false, "user", note);
-                self.change(call, CallState::Denied, Some(text.clone()), None);
-                Ok(Err(Finished::refused(CallState::Denied, text)))
+            let next = if failed.is_none() { free(&mut waiting, &running) } else { Vec::new() };
+            if !next.is_empty() {
+                match self.intend(&next, stop).await {
+                    Ok(()) => {}
+                    Err(error) => {
+                        // What runs is ended and gets its result; what was about to run never does.
+                        cancel.cancel();
+                        failed = Some(error);
+                        continue;
+                    }
+                }
+                for one in next {
+                    let (context, live) = self.context(&one.call.id, &cancel);
+                    let registry = Arc::clone(&self.registry);
+                    let task =
+                        Execution { registry, call: one.call.clone(), limit: one.limit, context, live };
+                    ends.push(task.run(Arc::clone(&permits)));
+                    running.push(one);
+                }
+                unwritten = false;
             }
-            None => {
-                self.shared.withdraw();
-                self.decided(call, false, "interrupt", None);
-                Ok(Err(Finished::interrupted()))
+            tokio::select! {
+                biased;
+                end = ends.next() => {
+                    let Some((id, finished)) = end else { break };
+                    if let Some(place) = running.iter().position(|one| one.call.id == id) {
+                        let one = running.swap_remove(place);
+                        self.finish(one, finished).await;
+                        unwritten = true;
+                    }
+                }
+                () = tokio::time::sleep(LINGER), if unwritten && failed.is_none() => {
+                    unwritten = false;
+                    if let Err(error) = self.flush().await {
+                        cancel.cancel();
+                        failed = Some(error);
+                    }
+                }
             }
         }
+        failed.map_or(Ok(()), Err)
     }
 
-    fn decided(&mut self, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {
-        self.log.emit(Event::PermissionDecided { call: call.id.clone(), allowed, by: by.to_owned(), note });
-    }
-
-    /// Runs calls that may overlap. Their intent is on disk before the first of them begins.
-    async fn run_group(
-        &mut self,
-        group: Vec<Ready>,
-        calls: &[ToolUse],
-        results: &mut [Option<Finished>],
-        stop: &CancellationToken,
-    ) -> Result<(), AgentError> {
-        if stop.is_cancelled() {
-            for ready in group {
-                self.settle(results, ready.index, &ready.call, Finished::interrupted());
-            }
-            return Ok(());
-        }
-        if group.iter().any(|ready| !ready.read_only) {
+    /// Puts on disk that calls are about to run, and the tree's state before the first that may change it.
+    async fn intend(&mut self, next: &[Ready], stop: &CancellationToken) -> Result<(), AgentError> {
+        if !stop.is_cancelled() && next.iter().any(|one| !one.read_only) {
             self.recorded().await?;
         }
-        for ready in &group {
-            self.change(&ready.call, CallState::Executing, None, None);
+        for one in next {
+            self.change(&one.call, CallState::Executing, None, None, None);
         }
-        self.log.flush().await?;
-        let contexts: Vec<(Ready, (ToolContext, LiveOutput))> = group
-            .into_iter()
-            .map(|ready| {
-                let context = self.context(&ready.call.id, stop);
-                (ready, context)
-            })
-            .collect();
-        let registry = Arc::clone(&self.registry);
-        let mut running =
-            stream::iter(contexts.into_iter().map(|(ready, context)| execute(&registry, ready, context)))
-                .buffered(CONCURRENT_READERS);
-        let mut done = Vec::new();
-        while let Some(finished) = running.next().await {
-            done.push(finished);
-        }
-        drop(running);
-        for (index, finished) in done {
-            if let Some(call) = calls.get(index) {
-                self.settle(results, index, call, finished);
-            }
-        }
-        Ok(())
+        self.at(Breakpoint::ToolExecuting);
+        self.flush().await
     }
 
     /// What a call works with, and the end of its live output.
-    fn context(&self, call: &CallId, stop: &CancellationToken) -> (ToolContext, LiveOutput) {
+    fn context(&mut self, call: &CallId, cancel: &CancellationToken) -> (ToolContext, LiveOutput) {
         let live = LiveOutput { sink: self.log.live_sink(), call: call.clone(), held: Arc::default() };
         let output = live.clone();
+        let (log, custom, tool) = (self.log.clone(), call.clone(), self.tool_of(call));
         let context = ToolContext {
             workspace: Arc::clone(&self.parts.workspace),
             sandbox: Arc::clone(&self.parts.sandbox),
             toolchains: Arc::clone(&self.parts.toolchains),
             session: self.session.clone(),
             call: call.clone(),
-            cancel: stop.clone(),
+            cancel: cancel.child_token(),
             output: Arc::new(move |text| output.push(&text)),
-            emit: Arc::new(|_, _| {}),
+            emit: Arc::new(move |kind: &str, data| {
+                let (call, tool, kind) = (custom.clone(), tool.clone(), kind.to_owned());
+                log.emit(Event::ToolCustomEvent { call, tool, kind, data });
+            }),
             limits: ToolLimits::default(),
             seen: Arc::clone(&self.seen),
             outputs: Arc::clone(&self.outputs),
-            background: Arc::clone(&self.background),
+            background: self.background(),
             needs: self.settings.needs,
         };
         (context, live)
     }
 
-    /// Writes a call's end into the log and keeps its result.
-    fn settle(&mut self, results: &mut [Option<Finished>], index: usize, call: &ToolUse, finished: Finished) {
+    fn tool_of(&self, call: &CallId) -> String {
+        let open = self.state.calls.iter().find(|open| open.call.id == *call);
+        open.map(|open| open.call.name.clone()).unwrap_or_default()
+    }
+
+    /// Lets the hooks see a result, and keeps it.
+    async fn finish(&mut self, ready: Ready, mut finished: Finished) {
+        let notes = self.post_tool(&ready, &mut finished).await;
+        for note in ready.context.into_iter().chain(notes) {
+            finished.parts.push(journeyman_protocol::ResultPart::Text { text: note });
+        }
+        self.observe(&ready.call, ready.read_only, &finished);
+        self.settle(&ready.call, finished);
+        self.note_todos();
+        self.note_seen();
+    }
+
+    /// Writes a call's end and its result down, together.
+    pub(crate) fn settle(&mut self, call: &ToolUse, finished: Finished) {
         for change in &finished.changes {
             self.log.emit(Event::FileEdited { call: call.id.clone(), change: change.clone() });
         }
@@ -393,79 +239,157 @@ impl Worker {
             let files: Vec<String> = finished.changes.iter().map(|change| change.path.to_string()).collect();
             self.tally.edits.push(format!("{}: {}", call.name, files.join(", ")));
         }
-        self.log.emit(Event::ToolEnd {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            state: finished.state,
-            // Half a secret is one too: redacted before it is cut.
-            preview: shortened(&self.parts.redactor.redact(&finished.text())),
-            duration_ms: finished.duration_ms,
-        });
-        if finished.state != CallState::Denied {
-            self.change(call, finished.state, finished.note.clone(), None);
+        // Half a secret is one too: redacted before it is cut.
+        let preview = shortened(&self.parts.redactor.redact(&finished.text()));
+        if finished.state == CallState::Failed {
+            let (call, tool, error) = (call.id.clone(), call.name.clone(), preview.clone());
+            self.log.emit(Event::ToolError { call, tool, error });
         }
-        if let Some(slot) = results.get_mut(index) {
-            *slot = Some(finished);
+        let (state, duration_ms) = (finished.state, finished.duration_ms);
+        let note = finished.note.clone();
+        self.change(call, state, note, finished.by.as_deref(), finished.verdict.clone());
+        let record = self.state.calls.iter().find(|open| open.call.id == call.id);
+        let record = record.map(|open| open.record.clone());
+        let block = self.block_of(call, finished);
+        self.note(Record::Result { call: call.id.clone(), block });
+        let (id, tool) = (call.id.clone(), call.name.clone());
+        self.log.emit(Event::ToolEnd { call: id, tool, state, preview, duration_ms });
+        if let Some(record) = record {
+            self.log.emit(Event::ToolExecuted { record });
         }
     }
 
-    /// One user message with every result, in call order.
-    fn answer(&mut self, calls: &[ToolUse], results: Vec<Option<Finished>>) {
-        let content = calls
-            .iter()
-            .zip(results)
-            .map(|(call, finished)| {
-                let finished = finished
-                    .unwrap_or_else(|| Finished::refused(CallState::Sealed, "not run: the turn ended first"));
-                if self.settings.tool_calling {
-                    let is_error = finished.state != CallState::Completed;
-                    Block::ToolResult { id: call.id.clone(), content: finished.parts, is_error }
-                } else {
-                    // Fenced: what a file or a command says can't pass for the next result, or for the user.
-                    Block::text(fenced("result", &[("of", &call.name)], &finished.text()))
-                }
-            })
-            .collect();
-        self.push(Message { role: Role::User, content });
+    /// A result as the model is given it.
+    fn block_of(&self, call: &ToolUse, finished: Finished) -> Block {
+        if !self.settings.tool_calling {
+            // Fenced: what a file or a command says can't pass for the next result, or for the user.
+            let text = fenced("result", &[("of", &call.name)], &finished.text());
+            return Block::text(self.parts.redactor.redact(&text));
+        }
+        let is_error = finished.is_error();
+        let mut content = finished.parts;
+        for part in &mut content {
+            if let journeyman_protocol::ResultPart::Text { text } = part
+                && let std::borrow::Cow::Owned(clean) = self.parts.redactor.redact(text)
+            {
+                *text = clean;
+            }
+        }
+        Block::ToolResult { id: call.id.clone(), content, is_error }
     }
 }
 
-/// Runs one call to its result, whatever that is.
-async fn execute(
-    registry: &Registry,
-    ready: Ready,
-    (context, live): (ToolContext, LiveOutput),
-) -> (usize, Finished) {
-    if context.cancel.is_cancelled() {
-        return (ready.index, Finished::interrupted());
+/// Takes out those that wait for nobody: neither for one that runs nor for an earlier one that waits.
+fn free(waiting: &mut Vec<Ready>, running: &[Ready]) -> Vec<Ready> {
+    let mut free: Vec<Ready> = Vec::new();
+    let mut blocked: Vec<Ready> = Vec::new();
+    for one in waiting.drain(..) {
+        let others = running.iter().chain(&free).chain(&blocked);
+        let in_the_way = others.into_iter().any(|other| one.conflicts(other));
+        if in_the_way { blocked.push(one) } else { free.push(one) }
     }
-    let started = Instant::now();
-    let cancel = context.cancel.clone();
-    let result = match registry.get(&ready.call.name) {
-        Ok(tool) => {
-            // A tool may be anybody's. One that panics costs its call, not the session and the other results.
-            let called = AssertUnwindSafe(tool.call(&context, ready.call.input)).catch_unwind();
-            called.await.unwrap_or_else(|_| Err(ToolError::Stopped("the tool panicked".to_owned())))
+    *waiting = blocked;
+    free
+}
+
+/// A call under way.
+struct Execution {
+    registry: Arc<Registry>,
+    call: ToolUse,
+    limit: Duration,
+    context: ToolContext,
+    live: LiveOutput,
+}
+
+impl Execution {
+    /// Runs the call to its result, whatever that is.
+    async fn run(self, permits: Arc<Semaphore>) -> (CallId, Finished) {
+        let Self { registry, call, limit, context, live } = self;
+        let id = call.id.clone();
+        let cancel = context.cancel.clone();
+        // Waiting for a place is over at once when the task is.
+        let permit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            permit = permits.acquire() => permit.ok(),
+        };
+        if permit.is_none() {
+            return (id, Finished::interrupted());
         }
-        Err(error) => Err(error),
-    };
-    live.end();
-    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let finished = match result {
-        Ok(ToolOutput { parts, changes, is_error }) => {
-            let state = match (cancel.is_cancelled(), is_error) {
-                (true, _) => CallState::Sealed,
-                (false, true) => CallState::Failed,
-                (false, false) => CallState::Completed,
+        let started = Instant::now();
+        let mut task = Task(tokio::spawn(async move {
+            let called = async {
+                let tool = registry.get(&call.name)?;
+                tool.call(&context, call.input).await
             };
-            Finished { state, parts, note: None, changes, duration_ms }
+            // A tool may be anybody's. One that panics costs its call, not the session and the other results.
+            let caught = AssertUnwindSafe(called).catch_unwind().await;
+            caught.unwrap_or_else(|_| Err(ToolError::Stopped("the tool panicked".to_owned())))
+        }));
+        let (result, timed_out) = tokio::select! {
+            biased;
+            done = &mut task.0 => (joined(done), false),
+            () = cancel.cancelled() => (task.put_away().await, false),
+            () = tokio::time::sleep(limit) => {
+                cancel.cancel();
+                (task.put_away().await, true)
+            }
+        };
+        live.end();
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let finished = match result {
+            Ok(output) => ended(output, cancel.is_cancelled(), timed_out.then_some(limit)),
+            Err(error) if timed_out => {
+                let limit = crate::turn::seconds(limit);
+                Finished::refused(CallState::Failed, format!("ended at its time limit of {limit}: {error}"))
+            }
+            Err(error) => {
+                let state = if cancel.is_cancelled() { CallState::Sealed } else { CallState::Failed };
+                Finished::refused(state, error.to_string())
+            }
+        };
+        (id, Finished { duration_ms, ..finished })
+    }
+}
+
+/// The task that a call runs in; it ends with whoever waits for it.
+struct Task(JoinHandle<Result<ToolOutput, ToolError>>);
+
+impl Task {
+    /// Waits a little for a call that was told to end, and then ends it.
+    async fn put_away(&mut self) -> Result<ToolOutput, ToolError> {
+        if let Ok(done) = tokio::time::timeout(GRACE, &mut self.0).await {
+            return joined(done);
         }
-        Err(error) => {
-            let state = if cancel.is_cancelled() { CallState::Sealed } else { CallState::Failed };
-            Finished { duration_ms, ..Finished::refused(state, error.to_string()) }
-        }
+        self.0.abort();
+        Err(ToolError::Stopped("it did not end when it was told to, and was ended".to_owned()))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn joined(
+    done: Result<Result<ToolOutput, ToolError>, tokio::task::JoinError>,
+) -> Result<ToolOutput, ToolError> {
+    done.unwrap_or_else(|died| Err(ToolError::Stopped(died.to_string())))
+}
+
+fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Finished {
+    let ToolOutput { mut parts, changes, is_error } = output;
+    if let Some(limit) = timed_out {
+        let text = format!("ended at its time limit of {}", crate::turn::seconds(limit));
+        parts.push(journeyman_protocol::ResultPart::Text { text });
+    }
+    let state = match (timed_out.is_some(), cancelled, is_error) {
+        (true, _, _) | (false, false, true) => CallState::Failed,
+        (false, true, _) => CallState::Sealed,
+        (false, false, false) => CallState::Completed,
     };
-    (ready.index, finished)
+    Finished::ran(state, parts, changes)
 }
 
 /// A running call's output for people, held back until it can be searched for secrets.
@@ -491,28 +415,6 @@ impl LiveOutput {
         if let Some(text) = text {
             self.sink.send(Event::ToolOutput { call: self.call.clone(), text });
         }
-    }
-}
-
-/// Neighbouring readers together; every call that writes or runs a command alone, in order.
-fn grouped(ready: Vec<Ready>) -> Vec<Vec<Ready>> {
-    let mut groups: Vec<Vec<Ready>> = Vec::new();
-    for call in ready {
-        match groups.last_mut() {
-            Some(group) if call.read_only && group.last().is_some_and(|last| last.read_only) => {
-                group.push(call);
-            }
-            _ => groups.push(vec![call]),
-        }
-    }
-    groups
-}
-
-/// What «allow for this session» covers: this very call of a command, or this tool on these very files.
-fn session_key(call: &ToolUse, effects: &Effects) -> String {
-    match &effects.command {
-        Some(_) => format!("{} $ {}", call.name, call.input),
-        None => format!("{} > {:?}", call.name, effects.writes),
     }
 }
 

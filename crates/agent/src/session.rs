@@ -1,28 +1,36 @@
-//! The actor and its handle.
+//! The handle: all that a surface holds of a session.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{CallId, Envelope, RunReport, Seq, SessionId};
+use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
 use journeyman_tools::Registry;
 use journeyman_workspace::Workspace;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::approvals::{Answer, Shared};
-use crate::log::{Log, Position, Shown, envelope_of};
+use crate::actor::{self, Answered};
+use crate::hooks::Hooks;
+use crate::inbox::Inbox;
+use crate::lease::Lease;
+use crate::log::{Filter, Item, Log, LogBounds, Since, Subscription};
+use crate::pool::Member;
+use crate::record::{MessageId, Record};
+use crate::schedule::Schedule;
+use crate::shared::{Answer, Decided, Shared, Status};
+use crate::state::State;
+use crate::todos::Todos;
 use crate::turn::Worker;
 use crate::{AgentError, Clock, RunSettings};
 
-/// Messages that may wait for a session before `send` waits too.
-const INBOX: usize = 64;
-/// Entries a lagging subscriber re-reads at once.
-const REREAD: usize = 256;
+/// Bytes of a snapshot's name: a line of a list.
+const MAX_NAME: usize = 100;
 
 /// Says whether a program is installed, by name.
 pub type Programs = dyn Fn(&str) -> bool + Send + Sync;
@@ -45,105 +53,262 @@ pub struct Parts {
     pub policy: Policy,
     /// What must never be shown or kept.
     pub redactor: Arc<Redactor>,
+    /// What looks on and may step in.
+    pub hooks: Hooks,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Which programs are installed.
     pub programs: Arc<Programs>,
+    /// Who writes the session, for people, such as `jm run, process 123`.
+    pub holder: String,
 }
 
-/// All that a surface holds of a session: send, decide, interrupt, subscribe. Dropping it ends the session
-/// and whatever it runs.
-pub struct SessionHandle {
+/// All that a surface holds of a session: send, decide, interrupt, subscribe. Clones are the same session; when the
+/// last one is dropped the session ends, with whatever it runs.
+#[derive(Clone)]
+pub struct SessionHandle(Arc<Inner>);
+
+struct Inner {
     id: SessionId,
-    inbox: mpsc::Sender<String>,
     shared: Arc<Shared>,
-    store: Arc<dyn Store>,
-    /// Weak, so that subscribers hear the end also when the actor dies before the handle is dropped.
-    live: broadcast::WeakSender<Shown>,
+    log: Log,
+    lease: Arc<Lease>,
+    inbox: Arc<Inbox>,
+    todos: Arc<Todos>,
+    schedule: Arc<Schedule>,
+    safe: Arc<actor::SafePlace>,
     reports: watch::Receiver<Option<Answered>>,
-    position: Arc<Position>,
     actor: JoinHandle<()>,
 }
 
-/// A task's report, and how many messages it and the ones before it answer.
-type Answered = (u64, Arc<RunReport>);
+/// What to do with a task that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CutOff {
+    /// Go on with it.
+    #[default]
+    Continue,
+    /// Close it as interrupted, and wait for a message.
+    Close,
+}
 
 /// Starts a session. Nothing is written or asked before the first [`SessionHandle::send`].
 /// Has to be called within a Tokio runtime.
 #[must_use]
 pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandle {
-    let (inbox, messages) = mpsc::channel(INBOX);
+    let lease =
+        Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+    open(parts, settings, id, State::default(), lease, actor::Opening::Fresh)
+}
+
+/// Opens a session again: what was cut off is closed with one result a call that says what is known, and its task
+/// goes on, or is closed. A model, mode or sandbox other than before is taken from here on.
+/// Has to be called within a Tokio runtime.
+///
+/// # Errors
+/// [`AgentError::Store`] where there is no such session, where somebody else has it, or where the log can't be
+/// read; [`AgentError::NewerRecord`] for a log of a newer version.
+pub async fn resume(
+    parts: Parts,
+    settings: RunSettings,
+    id: SessionId,
+    cut_off: CutOff,
+) -> Result<SessionHandle, AgentError> {
+    let lease =
+        Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+    lease.take().await?;
+    let state = State::load(&*parts.store, &id).await?;
+    Ok(open(parts, settings, id, state, lease, actor::Opening::Again(cut_off)))
+}
+
+fn open(
+    parts: Parts,
+    settings: RunSettings,
+    id: SessionId,
+    mut state: State,
+    lease: Lease,
+    opening: actor::Opening,
+) -> SessionHandle {
     let (report, reports) = watch::channel(None);
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
     let log = Log::new(
         Arc::clone(&parts.store),
         id.clone(),
-        Seq::START,
+        state.last,
         Arc::clone(&parts.clock),
         Arc::clone(&parts.redactor),
+        LogBounds::default(),
     );
-    let (live, position) = (log.live().downgrade(), log.position());
-    let store = Arc::clone(&parts.store);
-    let worker = Worker::new(parts, settings, id.clone(), log, Arc::clone(&shared));
-    let actor = tokio::spawn(act(worker, messages, report, Arc::clone(&shared)));
-    SessionHandle { id, inbox, shared, store, live, reports, position, actor }
+    let lease = Arc::new(lease);
+    let inbox = Arc::new(Inbox::new(
+        log.clone(),
+        Arc::clone(&shared),
+        Arc::clone(&lease),
+        Arc::clone(&parts.redactor),
+        parts.workspace.root().display().to_string(),
+    ));
+    let todos = todo_list(&settings, &parts.clock, &state);
+    let schedule = Arc::new(Schedule::new(state.books.step));
+    let safe = Arc::new(actor::SafePlace::new(state.safe));
+    let worker = Worker::new(
+        parts,
+        settings,
+        id.clone(),
+        state,
+        log.clone(),
+        Arc::clone(&shared),
+        Arc::clone(&inbox),
+        Arc::clone(&todos),
+        Arc::clone(&schedule),
+        Arc::clone(&safe),
+    );
+    let acting = actor::act(worker, opening, report, Arc::clone(&lease));
+    let actor = tokio::spawn(acting);
+    SessionHandle(Arc::new(Inner { id, shared, log, lease, inbox, todos, schedule, safe, reports, actor }))
 }
 
-/// Takes tasks until the handle is gone.
-async fn act(
-    mut worker: Worker,
-    mut messages: mpsc::Receiver<String>,
-    reports: watch::Sender<Option<Answered>>,
-    shared: Arc<Shared>,
-) {
-    while let Some(task) = messages.recv().await {
-        let report = worker.task(task, &mut messages).await;
-        reports.send_replace(Some((shared.taken(), Arc::new(report))));
-    }
+fn todo_list(settings: &RunSettings, clock: &Arc<dyn Clock>, state: &State) -> Arc<Todos> {
+    let clock = Arc::clone(clock);
+    let todos = if settings.todos.is_some() { Todos::new(clock) } else { Todos::disabled(clock) };
+    todos.restore(state.todos.clone());
+    Arc::new(todos)
 }
 
 impl SessionHandle {
     /// The session's id.
     #[must_use]
     pub fn id(&self) -> &SessionId {
-        &self.id
+        &self.0.id
     }
 
-    /// Gives the session a task, or a further message while it works.
+    /// Gives the session a task, or a further message while it works: it then goes along at the next boundary of
+    /// the turn. When this returns the message is durable: it is answered also after a crash.
     ///
     /// # Errors
-    /// [`AgentError::Ended`] when the session is over.
-    pub async fn send(&self, text: impl Into<String>) -> Result<(), AgentError> {
-        let place = self.inbox.reserve().await.map_err(|_| AgentError::Ended)?;
-        self.shared.count_sent();
-        place.send(text.into());
-        Ok(())
+    /// [`AgentError::Ended`] when the session is over; [`AgentError::Store`] when the message could not be
+    /// written: it is not sent then; [`AgentError::MessageTooLong`].
+    pub async fn send(&self, text: impl Into<String>) -> Result<MessageId, AgentError> {
+        self.queue(MessageKind::User, ReminderCategory::General, text.into()).await
+    }
+
+    /// Gives the session a message of any kind. Only a person's wakes it; the others go along with the next turn.
+    ///
+    /// # Errors
+    /// As [`SessionHandle::send`].
+    pub async fn send_as(&self, kind: MessageKind, text: impl Into<String>) -> Result<MessageId, AgentError> {
+        self.queue(kind, ReminderCategory::General, text.into()).await
+    }
+
+    /// Reminds the model of something with the next turn, wrapped so that it doesn't answer it.
+    ///
+    /// # Errors
+    /// As [`SessionHandle::send`].
+    pub async fn remind(
+        &self,
+        category: ReminderCategory,
+        text: impl Into<String>,
+    ) -> Result<MessageId, AgentError> {
+        self.queue(MessageKind::Reminder, category, text.into()).await
+    }
+
+    async fn queue(
+        &self,
+        kind: MessageKind,
+        category: ReminderCategory,
+        text: String,
+    ) -> Result<MessageId, AgentError> {
+        if self.0.actor.is_finished() {
+            return Err(AgentError::Ended);
+        }
+        let inbox = Arc::clone(&self.0.inbox);
+        // In a task of its own: a caller who goes away in the middle must not leave a message on record that
+        // nobody has queued.
+        let queued = tokio::spawn(async move { inbox.take(kind, category, text).await });
+        queued.await.map_err(|died| AgentError::Background { what: "sending", reason: died.to_string() })?
     }
 
     /// Answers a question. False when it is not open: never asked, answered, or withdrawn by an interrupt.
     pub fn decide(&self, call: &CallId, answer: Answer) -> bool {
-        self.shared.answer(call, answer)
+        self.decide_as(call, answer, "user")
+    }
+
+    /// Answers a question under a name that the log keeps, such as a surface's.
+    pub fn decide_as(&self, call: &CallId, answer: Answer, by: &str) -> bool {
+        self.0.shared.answer(call, Decided { answer, by: by.to_owned() })
     }
 
     /// Stops the running task at once, or the one that was sent last and has not begun; its transcript stays
     /// valid. Messages that wait behind a running task are not lost: they are the next task.
     pub fn interrupt(&self) {
-        self.shared.interrupt();
+        self.0.shared.interrupt();
     }
 
-    /// Events from now on, in order and without a gap.
+    /// Events that pass a filter: from now on, or all after a bookmark and then from now on; in order, each once.
     #[must_use]
-    pub fn subscribe(&self) -> Subscription {
-        // The place comes first: what is written between the two is then heard, not missed.
-        let last = self.position.get();
-        Subscription {
-            session: self.id.clone(),
-            store: Arc::clone(&self.store),
-            live: self.live.upgrade().map_or_else(|| broadcast::channel(1).1, |live| live.subscribe()),
-            last,
-            missed: VecDeque::new(),
-            catching_up: false,
+    pub fn subscribe(&self, filter: Filter, since: Since) -> Subscription {
+        self.0.log.subscribe(filter, since)
+    }
+
+    /// Calls back with every event that passes a filter, until the session is over or the returned task is aborted.
+    pub fn on(
+        &self,
+        filter: Filter,
+        since: Since,
+        mut heard: impl FnMut(&journeyman_protocol::Envelope) + Send + 'static,
+    ) -> JoinHandle<Result<(), AgentError>> {
+        let mut events = self.subscribe(filter, since);
+        tokio::spawn(async move {
+            while let Some(envelope) = events.next().await? {
+                heard(&envelope);
+            }
+            Ok(())
+        })
+    }
+
+    /// Where the session is.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let mut status = self.0.shared.status.borrow().clone();
+        status.unwritten = self.0.log.waiting();
+        status
+    }
+
+    /// The status whenever it changes.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Status> {
+        self.0.shared.status.subscribe()
+    }
+
+    /// The last entry of the log: a bookmark.
+    #[must_use]
+    pub fn bookmark(&self) -> Seq {
+        self.0.log.position()
+    }
+
+    /// What is to be done: the list that the model keeps. A change that is made here is logged with the next step, or
+    /// when the session is next idle.
+    #[must_use]
+    pub fn todos(&self) -> &Todos {
+        &self.0.todos
+    }
+
+    /// Tasks that run every so many steps, or when somebody triggers them.
+    #[must_use]
+    pub fn schedule(&self) -> &Schedule {
+        &self.0.schedule
+    }
+
+    /// Gives the newest place at which every call was answered a name, for [`fork`](crate::fork).
+    ///
+    /// # Errors
+    /// [`AgentError::SnapshotName`]; the store's.
+    pub async fn snapshot(&self, name: &str) -> Result<Seq, AgentError> {
+        let fits = !name.trim().is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control);
+        if !fits {
+            return Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() });
         }
+        let at = self.0.safe.get();
+        self.0.log.offer(vec![Item::from(Record::Snapshot { name: name.to_owned(), at })]).await?;
+        Ok(at)
     }
 
     /// Waits until everything that was sent before this call is answered, and gives the last report: one a
@@ -153,75 +318,51 @@ impl SessionHandle {
     /// # Errors
     /// [`AgentError::Ended`] when the session ended without a report.
     pub async fn finished(&self) -> Result<Arc<RunReport>, AgentError> {
-        let mut reports = self.reports.clone();
-        let sent = self.shared.sent();
-        let answered = |report: &Option<Answered>| report.as_ref().is_some_and(|(count, _)| *count >= sent);
+        let mut reports = self.0.reports.clone();
+        let sent = self.0.shared.sent().unwrap_or_default();
+        let answered = |report: &Option<Answered>| report.as_ref().is_some_and(|(upto, _)| *upto >= sent);
         let report = reports.wait_for(answered).await.map_err(|_| AgentError::Ended)?;
         report.as_ref().map(|(_, report)| Arc::clone(report)).ok_or(AgentError::Ended)
     }
+
+    /// Ends the session: what runs is interrupted and written down, background commands are stopped, the session is
+    /// free for others. Waits until that is done.
+    pub async fn close(&self) {
+        self.0.shared.closing.cancel();
+        let mut reports = self.0.reports.clone();
+        // The actor drops its end of the reports when it is done.
+        while reports.changed().await.is_ok() {}
+    }
 }
 
-impl Drop for SessionHandle {
+impl Drop for Inner {
     fn drop(&mut self) {
+        self.shared.closing.cancel();
         self.shared.interrupt();
         self.actor.abort();
-    }
-}
-
-/// A view of a session's events. One that falls behind re-reads what it missed from the log; only live
-/// deltas are lost to it, and their finished blocks are entries.
-pub struct Subscription {
-    session: SessionId,
-    store: Arc<dyn Store>,
-    live: broadcast::Receiver<Shown>,
-    last: Seq,
-    missed: VecDeque<Arc<Envelope>>,
-    catching_up: bool,
-}
-
-impl Subscription {
-    /// The next event, or `None` when the session is over.
-    ///
-    /// # Errors
-    /// The store's, when missed entries can't be read again.
-    pub async fn next(&mut self) -> Result<Option<Arc<Envelope>>, AgentError> {
-        loop {
-            if let Some(missed) = self.missed.pop_front() {
-                return Ok(Some(missed));
-            }
-            if self.catching_up {
-                self.read_page().await?;
-                continue;
-            }
-            match self.live.recv().await {
-                Ok(Shown { after, envelope }) => match envelope.seq {
-                    Some(seq) if seq <= self.last => {}
-                    Some(seq) => {
-                        self.last = seq;
-                        return Ok(Some(envelope));
-                    }
-                    // A delta from before an entry that was re-read: the entry has its text, whole.
-                    None if after < self.last => {}
-                    None => return Ok(Some(envelope)),
-                },
-                Err(broadcast::error::RecvError::Closed) => return Ok(None),
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    // Listening starts anew before the log is read, so nothing falls between the two;
-                    // what comes by both ways is dropped by its seq.
-                    self.live = self.live.resubscribe();
-                    self.catching_up = true;
-                }
-            }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let lease = Arc::clone(&self.lease);
+            runtime.spawn(async move { lease.give_back().await });
         }
     }
+}
 
-    /// Reads one page of what was missed; an empty page means that the live view has caught up.
-    async fn read_page(&mut self) -> Result<(), AgentError> {
-        let entries = self.store.read(&self.session, self.last, REREAD).await?;
-        self.catching_up = !entries.is_empty();
-        self.last = entries.last().map_or(self.last, |entry| entry.seq);
-        self.missed =
-            entries.iter().filter_map(|entry| envelope_of(&self.session, entry)).map(Arc::new).collect();
-        Ok(())
+impl Member for SessionHandle {
+    type Status = Status;
+
+    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move { SessionHandle::send_as(self, kind, text).await.map(drop) }.boxed()
+    }
+
+    fn status(&self) -> BoxFuture<'_, Status> {
+        std::future::ready(SessionHandle::status(self)).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), AgentError>> {
+        async move {
+            SessionHandle::close(self).await;
+            Ok(())
+        }
+        .boxed()
     }
 }

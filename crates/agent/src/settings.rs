@@ -11,6 +11,12 @@ pub const DEFAULT_MAX_TURNS: u32 = 100;
 pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
 /// Wall time of a run. Long enough for slow models and test suites, short enough to end overnight runs.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
+/// Calls that run at once (row B5 of the requirements).
+pub const DEFAULT_CONCURRENCY: usize = 3;
+/// How long a call may take whose tool doesn't say. A search of a large tree takes seconds.
+pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(120);
+/// Steps with open todos and no look at them before the model is reminded.
+pub const DEFAULT_TODO_INTERVAL: u32 = 10;
 /// Tokens that the first context may cost, of windows that start at 32,000.
 pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
@@ -36,6 +42,21 @@ pub enum Approver {
     Handle,
 }
 
+/// How the list of todos is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TodoSettings {
+    /// Steps without a change of the list before the model is reminded of what is open; 0 for never.
+    pub remind_every: u32,
+    /// Whether it is reminded when the session begins or is opened again.
+    pub remind_at_start: bool,
+}
+
+impl Default for TodoSettings {
+    fn default() -> Self {
+        Self { remind_every: DEFAULT_TODO_INTERVAL, remind_at_start: true }
+    }
+}
+
 /// One run's settings. `Default` is a headless run with every limit on.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
@@ -43,6 +64,16 @@ pub struct RunSettings {
     pub mode: Mode,
     /// Who answers questions.
     pub approver: Approver,
+    /// How long a question waits before it counts as denied; `None` for as long as it takes.
+    pub approval_timeout: Option<Duration>,
+    /// Calls that run at once.
+    pub concurrency: usize,
+    /// How long a call may take whose tool doesn't say.
+    pub tool_timeout: Duration,
+    /// The list of todos; `None` for none.
+    pub todos: Option<TodoSettings>,
+    /// Whether a run that goes in circles is told so, and then stopped.
+    pub loop_guard: bool,
     /// Model requests before the run stops.
     pub max_turns: u32,
     /// Rounds of feedback before the run gives up on its checks.
@@ -84,6 +115,11 @@ impl Default for RunSettings {
         Self {
             mode: Mode::Edit,
             approver: Approver::Nobody,
+            approval_timeout: None,
+            concurrency: DEFAULT_CONCURRENCY,
+            tool_timeout: DEFAULT_TOOL_TIMEOUT,
+            todos: Some(TodoSettings::default()),
+            loop_guard: true,
             max_turns: DEFAULT_MAX_TURNS,
             max_iterations: DEFAULT_MAX_ITERATIONS,
             timeout: DEFAULT_TIMEOUT,

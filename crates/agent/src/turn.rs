@@ -1,79 +1,91 @@
-//! The loop: pack, ask, run what was called, verify when the model stops.
+//! The loop: ask, run what was called, verify when the model stops.
 
-use std::collections::HashSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use journeyman_context::{Inputs, first};
-use journeyman_model::{Delta, ModelError, ModelRequest, Reply, SystemPart};
-use journeyman_policy::Policy;
+use journeyman_model::{Delta, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{
-    Block, CallId, ErrorSeverity, Event, Message, Mode, Outcome, Role, RunReport, SessionId, StopReason,
-    ToolSpec, ToolUse, Usage,
+    AgentState, Block, Breakpoint, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, Outcome,
+    Role, RunReport, SessionId, StopReason, ToolUse,
 };
 use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
-use journeyman_workspace::{CheckpointId, ListOptions, Listing};
-use tokio::sync::mpsc;
+use journeyman_workspace::CheckpointId;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::apply_edit::{self, ApplyEdit};
-use crate::approvals::Shared;
+use crate::actor::SafePlace;
+use crate::apply_edit::ApplyEdit;
 use crate::holdback::{PieceKind, Pieces};
+use crate::hooks::StartedBy;
+use crate::inbox::Inbox;
 use crate::log::Log;
-use crate::record::Record;
+use crate::progress::{Guard, StepFacts};
+use crate::record::{Books, MessageId, Record};
+use crate::schedule::Schedule;
 use crate::session::Parts;
-use crate::settings::{Approver, Checks};
+use crate::settings::Approver;
+use crate::shared::Shared;
+use crate::state::State;
+use crate::todos::{Reminders, TodoRead, TodoReminder, TodoWrite, Todos};
 use crate::{AgentError, RunSettings, report, text_calls};
 
-/// Files that the map is drawn from. A path is some 50 bytes; 20,000 keep the walk of a huge tree bounded.
-const MAP_FILES: usize = 20_000;
-/// Characters of a session's title: a line of a list.
-const MAX_TITLE: usize = 120;
 /// Questions that may be refused for want of anybody to ask before the run ends: a model that hears no
 /// three times has no other way.
 const MAX_UNANSWERED: u32 = 3;
 /// Replies in a row that the output limit may cut off before the run ends.
 const MAX_CUT_OFF: u32 = 3;
+/// How often a hook may send the model back to work in one task: what still wants more then never has enough.
+pub(crate) const MAX_SENT_BACK: u32 = 5;
 
-/// The session's worker: owns the transcript and the log.
+/// The session's worker: owns the state and folds into it whatever it writes down.
 pub(crate) struct Worker {
     pub(crate) parts: Parts,
     pub(crate) registry: Arc<Registry>,
     pub(crate) settings: RunSettings,
     pub(crate) session: SessionId,
+    pub(crate) state: State,
     pub(crate) log: Log,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) messages: Vec<Message>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) safe: Arc<SafePlace>,
     pub(crate) tally: Tally,
     pub(crate) before: Before,
     pub(crate) seen: Arc<Seen>,
     pub(crate) outputs: Arc<Outputs>,
-    pub(crate) background: Arc<Background>,
-    pub(crate) allowed: Vec<String>,
+    pub(crate) background: Option<Arc<Background>>,
+    pub(crate) todos: Arc<Todos>,
+    pub(crate) schedule: Arc<Schedule>,
+    pub(crate) reminders: Reminders,
+    pub(crate) guard: Guard,
+    pub(crate) facts: StepFacts,
+    /// A reminder that waits for the end of the step.
+    pub(crate) emptied: Option<TodoReminder>,
     pub(crate) checks: Vec<Check>,
-    call_ids: HashSet<CallId>,
-    system: Vec<SystemPart>,
-    created: bool,
+    /// How the session began, until its hooks have heard of it.
+    pub(crate) starting: Option<StartedBy>,
+    /// Why a hook wants the task to end.
+    pub(crate) stopped_by_hook: Option<String>,
+    /// What hooks have for the model, until it is asked next.
+    pub(crate) hook_context_waiting: Vec<String>,
 }
 
-/// What a run has used so far.
+/// What a task has come to so far, beside its books.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    pub(crate) turns: u32,
-    pub(crate) iterations: u32,
-    pub(crate) rounds: u32,
+    /// What a person asked for.
+    pub(crate) task: String,
     pub(crate) unanswered: u32,
     pub(crate) cut_off: u32,
-    pub(crate) usage: Usage,
-    pub(crate) evidence: Vec<journeyman_protocol::Evidence>,
+    pub(crate) sent_back: u32,
+    pub(crate) evidence: Vec<Evidence>,
     pub(crate) edits: Vec<String>,
     pub(crate) last_text: String,
 }
 
-/// The tree as it was before the run changed anything.
+/// The tree as it was before the task changed anything.
 pub(crate) enum Before {
     /// Nothing has been recorded yet.
     Unrecorded,
@@ -81,6 +93,15 @@ pub(crate) enum Before {
     Recording(JoinHandle<Result<CheckpointId, journeyman_workspace::WorkspaceError>>),
     /// It is on record.
     Recorded(CheckpointId),
+}
+
+/// What a task begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// The messages that wait.
+    Message,
+    /// The place where the task was cut off.
+    WhereItWas,
 }
 
 /// How a task ended, before it is put in words.
@@ -97,46 +118,73 @@ impl End {
 }
 
 impl Worker {
+    #[expect(clippy::too_many_arguments, reason = "what the handle shares with it, named at the one call")]
     pub(crate) fn new(
         mut parts: Parts,
         settings: RunSettings,
         session: SessionId,
+        state: State,
         log: Log,
         shared: Arc<Shared>,
+        inbox: Arc<Inbox>,
+        todos: Arc<Todos>,
+        schedule: Arc<Schedule>,
+        safe: Arc<SafePlace>,
     ) -> Self {
         let mut registry = std::mem::take(&mut parts.registry);
         registry.add(Box::new(ApplyEdit));
+        if todos.is_enabled() {
+            registry.add(Box::new(TodoRead::new(Arc::clone(&todos))));
+            registry.add(Box::new(TodoWrite::new(Arc::clone(&todos))));
+        }
+        let every = settings.todos.and_then(|todos| NonZeroU32::new(todos.remind_every));
         Self {
             parts,
             registry: Arc::new(registry),
             settings,
             session,
+            state,
             log,
             shared,
-            messages: Vec::new(),
+            inbox,
+            safe,
             tally: Tally::default(),
             before: Before::Unrecorded,
             seen: Arc::default(),
             outputs: Arc::default(),
-            background: Arc::default(),
-            allowed: Vec::new(),
+            background: None,
+            todos,
+            schedule,
+            reminders: Reminders::new(every),
+            guard: Guard::default(),
+            facts: StepFacts::default(),
+            emptied: None,
             checks: Vec::new(),
-            call_ids: HashSet::new(),
-            system: Vec::new(),
-            created: false,
+            starting: Some(StartedBy::Startup),
+            stopped_by_hook: None,
+            hook_context_waiting: Vec::new(),
         }
     }
 
+    /// Writes a record down and folds it in.
+    pub(crate) fn note(&mut self, record: Record) {
+        self.state.apply(record.clone(), self.parts.clock.now());
+        self.log.record(record);
+    }
+
     /// Takes one task to its end, whatever that is.
-    pub(crate) async fn task(&mut self, task: String, inbox: &mut mpsc::Receiver<String>) -> RunReport {
+    pub(crate) async fn task(&mut self, begin: Begin) -> RunReport {
         let started = Instant::now();
         self.tally = Tally::default();
+        self.stopped_by_hook = None;
+        self.guard = Guard::default();
+        self.facts = StepFacts::default();
         let stop = self.shared.arm();
         let deadline = tokio::time::sleep(self.settings.timeout);
         tokio::pin!(deadline);
         let mut out_of_time = false;
         let ended = {
-            let work = self.work(&task, &stop, inbox);
+            let work = self.work(begin, &stop);
             tokio::pin!(work);
             loop {
                 tokio::select! {
@@ -164,169 +212,90 @@ impl Worker {
     }
 
     /// The loop itself.
-    async fn work(
-        &mut self,
-        task: &str,
-        stop: &CancellationToken,
-        inbox: &mut mpsc::Receiver<String>,
-    ) -> Result<End, AgentError> {
-        self.open(task).await?;
+    async fn work(&mut self, begin: Begin, stop: &CancellationToken) -> Result<End, AgentError> {
+        match begin {
+            Begin::Message => self.open().await?,
+            Begin::WhereItWas => {
+                self.become_(AgentState::Working);
+                if let Some(end) = self.pick_up(stop).await? {
+                    return Ok(end);
+                }
+            }
+        }
         loop {
             if stop.is_cancelled() {
                 return Ok(interrupted());
             }
-            if let Some(end) = self.limit() {
+            if let Some(end) = self.hooks_end().or_else(|| self.limit()) {
                 return Ok(end);
             }
-            let reply = match self.ask(stop).await {
-                Ok(reply) => reply,
+            let step = Instant::now();
+            match self.ask(stop).await {
+                Ok(reply) => self.accept(&reply).await?,
                 Err(AgentError::Model(ModelError::Cancelled)) => return Ok(interrupted()),
                 Err(AgentError::Model(ModelError::ToolsUnsupported { .. })) if self.settings.tool_calling => {
-                    self.fall_back_to_text(task).await?;
+                    self.fall_back_to_text().await?;
                     continue;
                 }
                 Err(error) => return Err(error),
-            };
-            let calls = self.accept(&reply);
-            if !calls.is_empty() {
-                self.run_calls(calls, stop).await?;
-                if stop.is_cancelled() {
-                    return Ok(interrupted());
-                }
-                if self.tally.unanswered >= MAX_UNANSWERED {
-                    return Ok(permission_needed());
-                }
-                self.take_messages(inbox);
-                continue;
             }
-            if self.goes_on(&reply) || self.take_messages(inbox) {
-                continue;
-            }
-            if self.tally.cut_off >= MAX_CUT_OFF {
-                let why = "the model's replies were cut off by its output limit again and again";
-                return Ok(End::new(Outcome::Limit, why));
-            }
-            match self.verify(stop).await? {
-                Some(end) => return Ok(end),
-                None if stop.is_cancelled() => return Ok(interrupted()),
-                None => {}
+            let end = self.after_reply(stop).await?;
+            self.step_done(step.elapsed());
+            if let Some(end) = end {
+                return Ok(end);
             }
         }
     }
 
-    /// Writes the task down and packs the first context.
-    async fn open(&mut self, task: &str) -> Result<(), AgentError> {
-        let root = self.parts.workspace.root().display().to_string();
-        let store = Arc::clone(&self.parts.store);
-        // Half a secret is one too: redacted before it is cut.
-        let line = self.parts.redactor.redact(task.lines().next().unwrap_or_default());
-        let title: String = line.chars().take(MAX_TITLE).collect();
-        let session = self.session.clone();
-        // The log opens in its own thread while the project is listed.
-        let creating = match self.created {
-            true => None,
-            false => Some(store.create(&session, &root, &title, self.parts.clock.now())),
-        };
-        self.log.emit(Event::RunStarted {
-            task: task.to_owned(),
-            root: root.clone(),
-            model: self.parts.model.name(),
-            mode: self.settings.mode,
-            enforcement: None,
-        });
-        let first_task = self.messages.is_empty();
-        let text = if first_task { self.pack(task).await } else { Ok(task.to_owned()) };
-        // Also where the task can't be packed: the session exists from here on, and takes another.
-        if let Some(creating) = creating {
-            creating.await?;
-            self.created = true;
+    /// What follows a whole reply: its calls, or the end of the task.
+    pub(crate) async fn after_reply(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
+        if !self.state.is_settled() {
+            self.run_calls(stop).await?;
+            if stop.is_cancelled() {
+                return Ok(Some(interrupted()));
+            }
+            if self.tally.unanswered >= MAX_UNANSWERED {
+                return Ok(Some(permission_needed()));
+            }
+            let end = self.look_around().await?;
+            self.take_messages(Which::All).await;
+            return Ok(end);
         }
-        self.push(Message::user_text(text?));
-        Ok(())
-    }
-
-    /// Packs the first context: the system parts are kept, the first message is returned.
-    async fn pack(&mut self, task: &str) -> Result<String, AgentError> {
-        let workspace = Arc::clone(&self.parts.workspace);
-        let listing = blocking("listing the project", move || {
-            workspace.list(ListOptions { limit: MAP_FILES, ..ListOptions::default() })
-        })
-        .await??;
-        self.checks = self.find_checks(&listing);
-        let commands: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
-        self.parts.policy = Policy::with_checks(commands.clone());
-        let tools = self.tools();
-        let packed = first(&Inputs {
-            task,
-            workspace: &self.parts.workspace,
-            listing: &listing,
-            checks: &commands,
-            mode: self.settings.mode,
-            user_instructions: self.settings.instructions.as_deref(),
-            project_instructions: self.settings.project_instructions.as_deref(),
-            text_protocol: !self.settings.tool_calling,
-            tools: &tools,
-            today: &self.settings.today,
-            platform: &self.settings.platform,
-            budget: self.settings.context_budget,
-        })?;
-        let redactor = &self.parts.redactor;
-        let part = |part: journeyman_context::SystemText| SystemPart {
-            text: redactor.redact(&part.text).into_owned(),
-            cache: part.cache,
-        };
-        self.system = packed.system.into_iter().map(part).collect();
-        self.log.emit(Event::ContextPacked {
-            tokens: packed.report.tokens,
-            files_listed: packed.report.files_listed,
-            instructions: packed.report.instructions,
-            files: packed.report.files,
-        });
-        Ok(packed.message)
-    }
-
-    fn find_checks(&self, listing: &Listing) -> Vec<Check> {
-        match &self.settings.checks {
-            Checks::Off => Vec::new(),
-            Checks::Custom(commands) => journeyman_verify::custom(commands),
-            Checks::Found => journeyman_verify::find(&self.parts.workspace, listing, &*self.parts.programs),
+        if self.goes_on() || self.take_messages(Which::IfAnybodySpoke).await {
+            return Ok(None);
+        }
+        if self.tally.cut_off >= MAX_CUT_OFF {
+            let why = "the model's replies were cut off by its output limit again and again";
+            return Ok(Some(End::new(Outcome::Limit, why)));
+        }
+        if self.sent_back(stop).await {
+            return Ok(None);
+        }
+        match self.verify(stop).await? {
+            None if stop.is_cancelled() => Ok(Some(interrupted())),
+            None => Ok(self.mind_progress()),
+            end => Ok(end),
         }
     }
 
-    /// The tools this mode offers: in plan mode those that only write are not even shown.
-    fn tools(&self) -> Vec<ToolSpec> {
-        let plan = self.settings.mode == Mode::Plan;
-        let offered = |name: &str| {
-            let reads = || self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
-            // A command may well only read; policy judges it by its words.
-            name != apply_edit::NAME && (!plan || name == "run_command" || reads())
-        };
-        let mut specs = self.registry.specs();
-        specs.retain(|spec| offered(&spec.name));
-        specs
-    }
-
-    /// The model takes no tools: the session starts over in the text protocol.
-    async fn fall_back_to_text(&mut self, task: &str) -> Result<(), AgentError> {
-        self.settings.tool_calling = false;
-        let message =
-            format!("{} does not take tool calls; going on with the text protocol", self.parts.model.name());
-        self.log.emit(Event::Warning { message });
-        self.messages.clear();
-        let text = self.pack(task).await?;
-        self.push(Message::user_text(text));
-        Ok(())
+    /// Counts a step: a reply with the calls it made.
+    fn step_done(&mut self, took: Duration) {
+        let books = Books { step: self.state.books.step.saturating_add(1), ..self.state.books };
+        self.note(Record::Books(books));
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.log.emit(Event::StepComplete { step: books.step, duration_ms });
     }
 
     /// Asks the model once, showing its reply as it comes.
     async fn ask(&mut self, stop: &CancellationToken) -> Result<Reply, AgentError> {
-        self.tally.turns += 1;
-        self.log.emit(Event::TurnStarted { turn: self.tally.turns });
-        self.log.flush().await?;
-        let request = ModelRequest {
+        self.at(Breakpoint::PreModel);
+        let turns = self.state.books.turns.saturating_add(1);
+        self.note(Record::Books(Books { turns, ..self.state.books }));
+        self.log.emit(Event::TurnStarted { turn: turns });
+        let mut request = ModelRequest {
             model: String::new(),
-            system: self.system.clone(),
-            messages: std::mem::take(&mut self.messages),
+            system: self.state.system.clone(),
+            messages: std::mem::take(&mut self.state.messages),
             tools: if self.settings.tool_calling { self.tools() } else { Vec::new() },
             max_output: self.settings.max_output,
             temperature: self.settings.temperature,
@@ -334,9 +303,19 @@ impl Worker {
             thinking: self.settings.thinking,
             session: Some(self.session.to_string()),
         };
+        // A hook changes what the model is sent, not what was said.
+        let (said, allowed) = match self.pre_model(&mut request, stop).await {
+            Ok(said) => (said, Ok(())),
+            Err(denied) => (None, Err(denied)),
+        };
+        self.at(Breakpoint::StreamingModel);
         let model = Arc::clone(&self.parts.model);
-        let result = self.stream(&*model, &request, stop).await;
-        self.messages = request.messages;
+        let written = self.flush().await;
+        let result = match allowed.and(written) {
+            Ok(()) => self.stream(&*model, &request, stop).await,
+            Err(error) => Err(error),
+        };
+        self.state.messages = said.unwrap_or(request.messages);
         result
     }
 
@@ -360,7 +339,7 @@ impl Worker {
             let Some(delta) = delta else { break };
             // The request is on its way: time to record the tree, while the model thinks.
             self.record_before();
-            let shown = match delta? {
+            match delta? {
                 Delta::Done(reply) => {
                     for event in pieces.end_all() {
                         self.log.emit(event);
@@ -370,63 +349,83 @@ impl Worker {
                 Delta::Restart { attempt, of, wait_ms, reason } => {
                     pieces = Pieces::default();
                     self.log.emit(Event::Retry { attempt, of, wait_ms, reason });
-                    self.log.flush().await?;
-                    None
+                    self.flush().await?;
                 }
-                Delta::Text { block, text } => pieces.push(block, PieceKind::Text, &text),
-                Delta::Thinking { block, text } => pieces.push(block, PieceKind::Thinking, &text),
-                Delta::BlockEnd { block } => pieces.end(block),
-                Delta::CallStart { block, name, .. } => Some(Event::CallDelta { block, tool: name }),
-                Delta::MessageStart | Delta::CallArguments { .. } => None,
-            };
-            if let Some(event) = shown {
-                self.log.emit(event);
+                Delta::Text { block, text } => self.show_all(pieces.push(block, PieceKind::Text, &text)),
+                Delta::Thinking { block, text } => {
+                    self.show_all(pieces.push(block, PieceKind::Thinking, &text))
+                }
+                Delta::BlockEnd { block } => self.show_all(pieces.end(block)),
+                Delta::CallStart { block, name, .. } => self.log.emit(Event::CallDelta { block, tool: name }),
+                Delta::MessageStart | Delta::CallArguments { .. } => {}
             }
         }
         Err(ModelError::Protocol("the stream ended without a reply".to_owned()).into())
     }
 
-    /// Takes a whole reply into the transcript and the books; gives the calls it makes.
-    fn accept(&mut self, reply: &Reply) -> Vec<ToolUse> {
-        let text = reply.message.text();
-        self.tally.usage += reply.usage;
+    fn show_all(&self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            self.log.emit(event);
+        }
+    }
+
+    /// Takes a whole reply into the transcript and the books.
+    async fn accept(&mut self, reply: &Reply) -> Result<(), AgentError> {
+        let mut message = reply.message.clone();
+        self.post_model(&mut message).await;
+        let text = message.text();
+        let mut books = self.state.books;
+        books.usage += reply.usage;
+        self.note(Record::Books(books));
         self.tally.cut_off = if reply.stop == StopReason::MaxTokens { self.tally.cut_off + 1 } else { 0 };
         if !text.trim().is_empty() {
             self.tally.last_text = self.parts.redactor.redact(&text).into_owned();
         }
+        let calls = self.calls_of(&mut message, &text);
+        let thinking = thinking_of(&message);
+        // Also an empty one: it says why the model stopped. No provider takes it back, so it is no message then.
+        self.note(Record::Message { message, taken: Vec::new(), stop: Some(reply.stop.clone()), calls });
+        let turn = books.turns;
         self.log.emit(Event::TurnFinished {
-            turn: self.tally.turns,
+            turn,
             stop: reply.stop.clone(),
             usage: reply.usage,
-            text: text.clone(),
-            thinking: thinking_of(&reply.message),
+            text,
+            thinking,
         });
-        let usd = self.settings.price.as_ref().map(|price| price.cost(&self.tally.usage));
-        self.log.emit(Event::Cost { usage: self.tally.usage, usd });
-        if reply.message.content.is_empty() {
-            // No provider takes an empty assistant message back.
-            return Vec::new();
+        self.log.emit(Event::TokenUsage { turn, usage: reply.usage });
+        let usd = self.settings.price.as_ref().map(|price| price.cost(&books.usage));
+        self.log.emit(Event::Cost { usage: books.usage, usd });
+        let begun: Vec<ToolUse> = self.state.calls.iter().map(|open| open.call.clone()).collect();
+        for call in begun {
+            let summary = self.summary(&call);
+            let ToolUse { id, name: tool, input, .. } = call;
+            self.log.emit(Event::ToolStart { call: id, tool, input, summary });
         }
-        let mut message = reply.message.clone();
+        self.post_append().await;
+        Ok(())
+    }
+
+    /// Gives calls names that are unique in the session; reads them out of the text where the model takes no tools.
+    fn calls_of(&mut self, message: &mut Message, text: &str) -> Vec<ToolUse> {
+        let turns = self.state.books.turns;
+        let mut given = std::collections::HashSet::new();
         if self.settings.tool_calling {
             for (place, block) in message.content.iter_mut().enumerate() {
                 if let Block::ToolUse(call) = block {
-                    self.make_unique(place, call);
+                    call.id = self.unique(&given, place, &call.id);
+                    given.insert(call.id.clone());
                 }
             }
-            let calls = message.tool_uses().cloned().collect();
-            self.push(message);
-            return calls;
+            return Vec::new();
         }
-        let mut calls = text_calls::read(&text, self.tally.turns);
+        let mut calls = text_calls::read(text, turns);
         // Results are text here, so a call that came all the same can't stay in the transcript.
         calls.extend(message.tool_uses().cloned());
         message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
         for (place, call) in calls.iter_mut().enumerate() {
-            self.make_unique(place, call);
-        }
-        if !message.content.is_empty() {
-            self.push(message);
+            call.id = self.unique(&given, place, &call.id);
+            given.insert(call.id.clone());
         }
         calls
     }
@@ -434,89 +433,77 @@ impl Worker {
     /// Some servers number their calls anew in every reply; the log and the transcript need names that are
     /// unique in the session. A repeated one gets the turn's number, and one more while that is taken: turns
     /// are counted anew with every task.
-    fn make_unique(&mut self, place: usize, call: &mut ToolUse) {
-        let mut id = call.id.clone();
+    fn unique(&self, given: &std::collections::HashSet<CallId>, place: usize, wanted: &CallId) -> CallId {
+        let mut id = wanted.clone();
         let mut again = 0_u32;
-        while !self.call_ids.insert(id.clone()) {
+        while self.state.call_ids.contains(&id) || given.contains(&id) {
+            let turns = self.state.books.turns;
             id = match again {
-                0 => CallId::new(format!("{}-t{}-{place}", call.id, self.tally.turns)),
-                _ => CallId::new(format!("{}-t{}-{place}-{again}", call.id, self.tally.turns)),
+                0 => CallId::new(format!("{wanted}-t{turns}-{place}")),
+                _ => CallId::new(format!("{wanted}-t{turns}-{place}-{again}")),
             };
             again += 1;
         }
-        call.id = id;
+        id
     }
 
     /// Whether the model has more to say although it called nothing; adds what it has to be told.
-    fn goes_on(&mut self, reply: &Reply) -> bool {
-        match reply.stop {
-            StopReason::Paused => true,
-            StopReason::MaxTokens if self.tally.cut_off < MAX_CUT_OFF => {
+    fn goes_on(&mut self) -> bool {
+        match self.state.stop {
+            Some(StopReason::Paused) => true,
+            Some(StopReason::MaxTokens) if self.tally.cut_off < MAX_CUT_OFF => {
                 let text = "Your reply was cut off by the output limit. Go on from where it stopped, in smaller steps.";
-                self.push(Message::user_text(text));
+                self.say(text);
                 true
             }
             _ => false,
         }
     }
 
-    /// Takes what the user said meanwhile into the transcript; true when there was anything.
-    fn take_messages(&mut self, inbox: &mut mpsc::Receiver<String>) -> bool {
-        let mut any = false;
-        while let Ok(text) = inbox.try_recv() {
-            self.shared.count_taken();
-            self.push(Message::user_text(text));
-            any = true;
+    /// Takes what was said meanwhile into the transcript; true when the model has to be asked for it.
+    pub(crate) async fn take_messages(&mut self, which: Which) -> bool {
+        let waiting = self.shared.waiting();
+        let spoke = waiting.iter().any(|queued| queued.kind == MessageKind::User);
+        let context = std::mem::take(&mut self.hook_context_waiting);
+        if which == Which::IfAnybodySpoke && !spoke {
+            self.hook_context_waiting = context;
+            return false;
         }
+        let taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
+        for queued in &waiting {
+            self.observe_message(queued.kind, &queued.text);
+        }
+        let (kept, more, _denied) = self.screen(waiting).await;
+        let words = kept.into_iter().map(|queued| queued.text).chain(context).chain(more);
+        let content: Vec<Block> = words.map(Block::text).collect();
+        let any = !content.is_empty();
+        self.take(content, taken);
         any
     }
 
-    /// Adds a message to the transcript and the log. Neighbours of one role become one message, which
-    /// every provider takes.
-    pub(crate) fn push(&mut self, mut message: Message) {
-        self.redact(&mut message);
-        self.log.record(Record::message(message.clone()));
-        match self.messages.last_mut() {
-            Some(last) if last.role == message.role && message.role == Role::User => {
-                last.content.append(&mut message.content);
-            }
-            _ => self.messages.push(message),
-        }
-    }
-
-    fn redact(&self, message: &mut Message) {
-        if message.role == Role::Assistant {
-            // The model's own words go back as they came: signatures cover them. The log redacts its copy.
+    /// Writes queued messages into the transcript; they wait no longer.
+    pub(crate) fn take(&mut self, content: Vec<Block>, taken: Vec<MessageId>) {
+        if content.is_empty() && taken.is_empty() {
             return;
         }
-        for block in &mut message.content {
-            match block {
-                Block::Text { text } => self.redact_text(text),
-                Block::ToolResult { content, .. } => {
-                    for part in content {
-                        if let journeyman_protocol::ResultPart::Text { text } = part {
-                            self.redact_text(text);
-                        }
-                    }
-                }
-                Block::Thinking { .. } | Block::Image(_) | Block::ToolUse(_) => {}
-            }
-        }
+        let message = Message { role: Role::User, content };
+        self.note(Record::Message { message, taken: taken.clone(), stop: None, calls: Vec::new() });
+        self.shared.took(&taken);
     }
 
-    fn redact_text(&self, text: &mut String) {
-        if let std::borrow::Cow::Owned(clean) = self.parts.redactor.redact(text) {
-            *text = clean;
-        }
+    /// Adds words of the session's own to the user's side.
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
+        let text = self.parts.redactor.redact(&text.into()).into_owned();
+        self.note(Record::message(Message::user_text(text)));
     }
 
     /// The limit that has been reached, if any.
     fn limit(&self) -> Option<End> {
-        if self.tally.turns >= self.settings.max_turns {
+        if self.state.books.turns >= self.settings.max_turns {
             let why = format!("the limit of {} turns was reached (--max-turns)", self.settings.max_turns);
             return Some(End::new(Outcome::Limit, why));
         }
-        let spent = self.settings.price.as_ref().map(|price| price.cost(&self.tally.usage))?;
+        let spent = self.settings.price.as_ref().map(|price| price.cost(&self.state.books.usage))?;
         let budget = self.settings.budget_usd?;
         (spent >= budget).then(|| {
             let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");
@@ -526,7 +513,8 @@ impl Worker {
 
     /// Starts recording the tree in the background, once.
     pub(crate) fn record_before(&mut self) {
-        if matches!(self.before, Before::Unrecorded) && self.settings.mode != Mode::Plan {
+        if matches!(self.before, Before::Unrecorded) && self.settings.mode != journeyman_protocol::Mode::Plan
+        {
             let workspace = Arc::clone(&self.parts.workspace);
             let session = self.session.clone();
             self.before = Before::Recording(tokio::task::spawn_blocking(move || {
@@ -537,14 +525,14 @@ impl Worker {
 
     /// Waits until the tree is on record; to be called before anything may change it.
     pub(crate) async fn recorded(&mut self) -> Result<CheckpointId, AgentError> {
+        if let Before::Recorded(id) = self.before {
+            return Ok(id);
+        }
         self.record_before();
         let id = match std::mem::replace(&mut self.before, Before::Unrecorded) {
             Before::Recorded(id) => id,
             Before::Recording(task) => {
-                let id = task.await.map_err(|died| background("recording the tree", &died))??;
-                self.log.record(Record::Checkpoint { id: id.0 });
-                self.log.emit(Event::Checkpoint { id: id.0, label: "before the run".to_owned() });
-                id
+                task.await.map_err(|died| background("recording the tree", &died))??
             }
             Before::Unrecorded => {
                 let workspace = Arc::clone(&self.parts.workspace);
@@ -554,6 +542,8 @@ impl Worker {
             }
         };
         self.before = Before::Recorded(id);
+        self.note(Record::Checkpoint { id: id.0 });
+        self.log.emit(Event::Checkpoint { id: id.0, label: "before the run".to_owned() });
         Ok(id)
     }
 
@@ -561,6 +551,15 @@ impl Worker {
     pub(crate) fn can_ask(&self) -> bool {
         self.settings.approver == Approver::Handle
     }
+}
+
+/// Which of the messages that wait are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All of them: the model is asked next anyway.
+    All,
+    /// All of them if a person spoke; otherwise they wait for the next turn.
+    IfAnybodySpoke,
 }
 
 /// Runs slow file work off the session's thread.
@@ -585,7 +584,7 @@ fn thinking_of(message: &Message) -> String {
     thoughts.join("\n")
 }
 
-fn interrupted() -> End {
+pub(crate) fn interrupted() -> End {
     End::new(Outcome::Interrupted, "interrupted")
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use journeyman_context::Feedback;
 use journeyman_policy::Policy;
 use journeyman_protocol::{
-    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Message, Mode, Needs, Outcome,
-    ToolUse,
+    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Mode, Needs, Outcome, ToolUse,
 };
 use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict, verdict};
 use journeyman_workspace::ListOptions;
@@ -15,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::record::Record;
+use crate::record::{Books, Record};
 use crate::settings::Checks;
 use crate::turn::{Before, End, Worker, blocking};
 
@@ -41,24 +40,26 @@ impl Worker {
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
             return Ok(Some(End::new(Outcome::Unverified, why)));
         }
-        self.tally.rounds += 1;
+        let rounds = self.state.books.rounds.saturating_add(1);
+        self.note(Record::Books(Books { rounds, ..self.state.books }));
         let evidence = self.run_checks(stop).await?;
         if stop.is_cancelled() {
-            self.log.flush().await?;
+            self.flush().await?;
             return Ok(None);
         }
         let previous = std::mem::replace(&mut self.tally.evidence, evidence.clone());
+        self.observe_checks(&evidence);
         let verdict = verdict(&evidence);
         let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
-        let feeds_back = failed && self.tally.iterations < self.settings.max_iterations;
-        self.log.emit(Event::VerifyFinished { round: self.tally.rounds, passed, fed_back: feeds_back });
+        let feeds_back = failed && self.state.books.iterations < self.settings.max_iterations;
+        self.log.emit(Event::VerifyFinished { round: self.state.books.rounds, passed, fed_back: feeds_back });
         if feeds_back {
             self.feed_back(&evidence, &previous);
-            self.log.flush().await?;
+            self.flush().await?;
             return Ok(None);
         }
-        self.log.flush().await?;
-        Ok(Some(judged(verdict, &evidence, self.tally.iterations)))
+        self.flush().await?;
+        Ok(Some(judged(verdict, &evidence, self.state.books.iterations)))
     }
 
     /// What differs from the tree as it was before the run.
@@ -101,14 +102,14 @@ impl Worker {
 
     async fn run_checks(&mut self, stop: &CancellationToken) -> Result<Vec<Evidence>, AgentError> {
         let (checks, mut evidence) = self.permitted_checks(stop).await?;
-        let round = self.tally.rounds;
+        let round = self.state.books.rounds;
         let commands = checks.iter().map(|check| check.command.clone()).collect();
         self.log.emit(Event::VerifyStarted { checks: commands, round });
         for refused in &evidence {
             self.log.emit(Event::CheckResult { evidence: refused.clone() });
         }
-        self.log.record(Record::Checking { running: true });
-        self.log.flush().await?;
+        self.note(Record::Checking { running: true });
+        self.flush().await?;
         let context = RunContext {
             workspace: Arc::clone(&self.parts.workspace),
             sandbox: Arc::clone(&self.parts.sandbox),
@@ -127,14 +128,14 @@ impl Worker {
         let ran = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => self.show(step).await?,
+                Some(step) = progress.recv() => self.show_step(step).await?,
                 ran = &mut running => break ran?,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            self.show(step).await?;
+            self.show_step(step).await?;
         }
-        self.log.record(Record::Checking { running: false });
+        self.note(Record::Checking { running: false });
         evidence.extend(ran);
         Ok(evidence)
     }
@@ -159,13 +160,13 @@ impl Worker {
                 verdict.decision = Decision::Allow;
             }
             let call = ToolUse {
-                id: CallId::new(format!("check-{}-{place}", self.tally.rounds)),
+                id: CallId::new(format!("check-{}-{place}", self.state.books.rounds)),
                 name: "check".to_owned(),
                 input: json!({ "command": check.command }),
                 malformed: None,
                 signature: None,
             };
-            match self.permit_check(&call, &effects, verdict, stop).await? {
+            match self.permit_check(call, effects, verdict, stop).await? {
                 None => permitted.push(check),
                 Some(reason) => refused.push(Evidence {
                     kind: check.kind,
@@ -182,7 +183,7 @@ impl Worker {
         Ok((permitted, refused))
     }
 
-    async fn show(&mut self, step: Progress) -> Result<(), AgentError> {
+    async fn show_step(&mut self, step: Progress) -> Result<(), AgentError> {
         match step {
             Progress::Started { check, .. } => {
                 self.log.emit(Event::CheckStarted { kind: check.kind, command: check.command });
@@ -191,23 +192,24 @@ impl Worker {
             // The diff and the report show what checks changed; their output is in the evidence.
             Progress::Output { .. } | Progress::Changed { .. } => return Ok(()),
         }
-        self.log.flush().await
+        self.flush().await
     }
 
     /// Tells the model what failed, as one structured message.
     fn feed_back(&mut self, evidence: &[Evidence], previous: &[Evidence]) {
-        self.tally.iterations += 1;
+        let iterations = self.state.books.iterations.saturating_add(1);
+        self.note(Record::Books(Books { iterations, ..self.state.books }));
         let skip = self.tally.edits.len().saturating_sub(RECALLED_EDITS);
         let edits: Vec<&str> = self.tally.edits.iter().skip(skip).map(String::as_str).collect();
         let text = Feedback {
             evidence,
             previous: (!previous.is_empty()).then_some(previous),
-            attempt: self.tally.iterations,
+            attempt: self.state.books.iterations,
             of: self.settings.max_iterations,
             edits_summary: &edits.join("\n"),
         }
         .message();
-        self.push(Message::user_text(text));
+        self.say(text);
     }
 }
 

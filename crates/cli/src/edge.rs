@@ -11,7 +11,7 @@ use journeyman_agent::config::Environment;
 use journeyman_agent::{AgentError, ConfigError};
 use journeyman_protocol::{ContentHash, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
-use journeyman_store::{Blobs, SqliteStore};
+use journeyman_store::{Blobs, SqliteStore, StoreError};
 use journeyman_workspace::{Limits, Options, Workspace};
 
 /// Bytes of pre-images kept in all (decision 7: 4 GiB over every project).
@@ -67,7 +67,10 @@ impl From<anyhow::Error> for Failure {
 
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
-        Self::Error(error.into())
+        match error {
+            AgentError::Store(error @ StoreError::Leased { .. }) => crate::sessions::refused(error),
+            other => Self::Error(other.into()),
+        }
     }
 }
 

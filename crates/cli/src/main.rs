@@ -3,17 +3,19 @@
 
 mod args;
 mod color;
-mod cut_off;
 mod demo;
 mod doctor;
 mod edge;
 mod prompt;
+mod question;
 mod render;
 mod run;
 mod sessions;
 mod settings;
+mod show;
 mod stdout;
 mod summary;
+mod undo;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -53,8 +55,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Demo(args) => edge::block_on(demo::demo(&environment, args)),
         Command::Doctor(args) => edge::block_on(doctor::doctor(&environment, &args)),
         Command::Sessions(args) => edge::block_on(sessions::list(&environment, &args)),
-        Command::Show(args) => edge::block_on(sessions::show(&environment, &args)),
-        Command::Undo(args) => edge::block_on(sessions::undo(&environment, &args)),
+        Command::Show(args) => edge::block_on(show::show(&environment, &args)),
+        Command::Undo(args) => edge::block_on(undo::undo(&environment, &args)),
         Command::Config(args) => settings::print(&environment, &args),
         Command::Completions { shell } => {
             args::completions(shell);

@@ -3,52 +3,79 @@
 use std::io::{BufRead as _, Write as _};
 
 use journeyman_agent::Answer;
-use journeyman_protocol::Verdict;
 use journeyman_sandbox::clean;
 use serde_json::Value;
 
 use crate::color::Paint;
+use crate::question::Asked;
 
+/// The terminal that the program was started on.
+const TERMINAL: &str = "/dev/tty";
 /// What is shown of a call in full, in bytes. Nobody reads more before saying yes, so more is refused.
 const MAX_SHOWN: usize = 64 * 1024;
 
-/// Asks whether a call may run. Reads from the terminal itself, never from standard input.
-pub(crate) fn permission(
-    paint: Paint,
-    summary: &str,
-    input: &Value,
-    verdict: &Verdict,
-) -> std::io::Result<Answer> {
-    let whole = arguments(input);
+/// Shows a call and the answers there are. `Some` is the answer where nobody could read all of it.
+pub(crate) fn show(paint: Paint, asked: &Asked) -> Option<Answer> {
+    let whole = arguments(&asked.input);
     if whole.len() > MAX_SHOWN {
         let note = format!(
             "it has {} bytes, more than anybody reads before saying yes; do it in smaller steps",
             whole.len()
         );
-        return Ok(Answer::Deny { note: Some(note) });
+        return Some(Answer::Deny { note: Some(note) });
     }
     eprintln!();
-    eprintln!("{} {}", paint.yellow("May I run this?"), clean(summary.as_bytes()));
+    eprintln!("{} {}", paint.yellow("May I run this?"), clean(asked.summary.as_bytes()));
     // All of it: what a summary leaves out is what would be hidden.
     for line in whole.lines() {
         eprintln!("  {} {line}", paint.dim("│"));
     }
-    eprintln!("  {} {}", paint.dim("why it asks:"), clean(verdict.reason.as_bytes()));
-    if let Some(lost) = &verdict.destroys {
+    eprintln!("  {} {}", paint.dim("why it asks:"), clean(asked.verdict.reason.as_bytes()));
+    if let Some(lost) = &asked.verdict.destroys {
         eprintln!("  {} {}", paint.red("would be lost:"), clean(lost.as_bytes()));
     }
-    loop {
-        let answer = ask(&format!(
-            "  {} ",
-            paint.bold("[y]es  [a]lways in this session  [n]o  or say what to do instead:")
-        ))?;
-        match answer.trim() {
-            "y" | "Y" | "yes" => return Ok(Answer::Allow),
-            "a" | "A" | "always" => return Ok(Answer::AllowForSession),
-            "n" | "N" | "no" => return Ok(Answer::Deny { note: None }),
-            "" => {}
-            words => return Ok(Answer::Deny { note: Some(words.to_owned()) }),
+    if let Some(rule) = &asked.rule {
+        // Nobody says «always» without having seen to what.
+        let rule = clean(rule.as_bytes()).replace('\n', "\n    ");
+        eprintln!("  {} {rule}", paint.dim("«always» would allow, in this session:"));
+    }
+    offer(paint, asked);
+    None
+}
+
+/// The answers there are.
+pub(crate) fn offer(paint: Paint, asked: &Asked) {
+    let always = if asked.rule.is_some() { "  [a]lways" } else { "" };
+    let choices = format!("[y]es{always}  [n]o  or say what to do instead:");
+    // A terminal that is gone is noticed by whoever reads from it.
+    eprint!("  {} ", paint.bold(&choices));
+}
+
+/// What a line means; `None` where it has to be asked again.
+///
+/// Words after `yes,` or `no` go to the model, and so does a line that is no answer: then the call doesn't run.
+pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Answer> {
+    let line = line.trim();
+    let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
+        Some(end) => line.split_at(end),
+        None => (line, ""),
+    };
+    let marked = rest.starts_with([',', ':', ';', '.', '!']);
+    let note = rest.trim_start_matches([',', ':', ';', '.', '!', '-', '–', '—', ' ', '\t']).trim_end();
+    let note = (!note.is_empty()).then(|| note.to_owned());
+    match word.to_lowercase().as_str() {
+        "" if rest.is_empty() => None,
+        "y" | "yes" => Some(Answer::Allow { note }),
+        // «A better way is …» and «always use …» are no leave for anything.
+        "a" | "always" if rest.is_empty() || marked => {
+            if asked.rule.is_some() {
+                return Some(Answer::AllowRule { note });
+            }
+            eprintln!("  {}", paint.yellow("what reaches this far is asked about every time"));
+            None
         }
+        "n" | "no" => Some(Answer::Deny { note }),
+        _ => Some(Answer::Deny { note: Some(line.to_owned()) }),
     }
 }
 
@@ -80,8 +107,13 @@ pub(crate) fn trust(
 }
 
 fn ask(question: &str) -> std::io::Result<String> {
-    let terminal = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    (&terminal).write_all(question.as_bytes())?;
+    std::fs::OpenOptions::new().write(true).open(TERMINAL)?.write_all(question.as_bytes())?;
+    read_line()
+}
+
+/// A line from the terminal itself, never from standard input.
+pub(crate) fn read_line() -> std::io::Result<String> {
+    let terminal = std::fs::File::open(TERMINAL)?;
     let mut line = String::new();
     // A gigabyte pasted into a question is not an answer.
     let read = std::io::BufReader::new(std::io::Read::take(&terminal, 64 * 1024)).read_line(&mut line)?;
@@ -89,4 +121,52 @@ fn ask(question: &str) -> std::io::Result<String> {
         return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the terminal was closed"));
     }
     Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use journeyman_protocol::{CallId, Decision, Level, Verdict};
+
+    fn asked(rule: Option<&str>) -> Asked {
+        let (decision, level) = (Decision::Ask, Level::Shell);
+        let (reason, destroys, rules) = (String::new(), None, Vec::new());
+        Asked {
+            call: CallId::new("c"),
+            summary: String::new(),
+            input: Value::Null,
+            verdict: Verdict { decision, level, reason, destroys, rules },
+            rule: rule.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_line_is_an_answer_and_what_follows_it_a_note() {
+        let note = |text: &str| Some(text.to_owned());
+        let cases = [
+            ("", None),
+            ("  ", None),
+            ("y", Some(Answer::allow())),
+            (" YES ", Some(Answer::allow())),
+            ("yes, but keep the old one", Some(Answer::Allow { note: note("but keep the old one") })),
+            ("y: with -v", Some(Answer::Allow { note: note("with -v") })),
+            ("yes please", Some(Answer::Allow { note: note("please") })),
+            ("n", Some(Answer::deny())),
+            ("No.", Some(Answer::deny())),
+            ("no, use pnpm", Some(Answer::Deny { note: note("use pnpm") })),
+            ("a", Some(Answer::allow_rule())),
+            ("always", Some(Answer::allow_rule())),
+            ("always: it is quick", Some(Answer::AllowRule { note: note("it is quick") })),
+            ("a better way is make", Some(Answer::Deny { note: note("a better way is make") })),
+            ("always use pnpm", Some(Answer::Deny { note: note("always use pnpm") })),
+            ("nothing of the kind", Some(Answer::Deny { note: note("nothing of the kind") })),
+            ("yesterday's way", Some(Answer::Deny { note: note("yesterday's way") })),
+            ("?", Some(Answer::Deny { note: note("?") })),
+        ];
+        let paint = crate::color::stderr();
+        for (line, expected) in cases {
+            assert_eq!(answer(paint, &asked(Some("this")), line), expected, "{line:?}");
+        }
+        assert_eq!(answer(paint, &asked(None), "a"), None, "where no rule was shown there is none to allow");
+    }
 }

@@ -2,7 +2,10 @@
 
 use std::io::Write as _;
 
-use journeyman_protocol::{CallState, CheckOutcome, Event, Evidence};
+use journeyman_protocol::{
+    CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind,
+    ReminderCategory, ResumeStrategy, Todo, TodoStatus,
+};
 use journeyman_sandbox::clean;
 
 use crate::color::Paint;
@@ -106,12 +109,85 @@ impl Renderer {
                 self.line(&paint.yellow("  the failures go back to the model"));
             }
             Event::Warning { message } => self.note(&clean(message.as_bytes())),
-            Event::Error { message, .. } => {
-                let text = format!("{} {}", paint.red("error:"), clean(message.as_bytes()));
-                self.line(&text);
+            Event::Error { severity, message, .. } => self.problem(*severity, message),
+            other => self.aside(other),
+        }
+    }
+
+    fn problem(&mut self, severity: ErrorSeverity, message: &str) {
+        let message = clean(message.as_bytes());
+        match severity {
+            ErrorSeverity::Error => self.line(&format!("{} {message}", self.paint.red("error:"))),
+            ErrorSeverity::Warn => self.line(&format!("{} {message}", self.paint.yellow("warning:"))),
+            ErrorSeverity::Info => self.note(&message),
+        }
+    }
+
+    /// What happens beside the turns. The rest is for those who audit: states, books, what repeats another event.
+    fn aside(&mut self, event: &Event) {
+        let paint = self.paint;
+        match event {
+            Event::AgentResumed { strategy, sealed, changed } => {
+                self.resumed(*strategy, sealed.len(), changed)
+            }
+            // Where the question was asked, the person has just given the answer.
+            Event::PermissionRequired { summary, .. } if self.stream == Stream::Stdout => {
+                self.line(&format!("  {} {}", paint.yellow("asked:"), cut(&clean(summary.as_bytes()))));
+            }
+            Event::PermissionDecided { allowed, by, note, .. }
+                if self.stream == Stream::Stdout || by == "timeout" =>
+            {
+                let what = if *allowed { paint.green("allowed") } else { paint.red("denied") };
+                let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+                self.line(&format!("  {what} {}", cut(&clean(format!("by {by}{note}").as_bytes()))));
+            }
+            Event::TodoChanged { current, .. } => self.todos(current),
+            Event::FileChanged { change } => {
+                let how = match change.kind {
+                    FileChangeKind::Added => "added",
+                    FileChangeKind::Modified => "changed",
+                    FileChangeKind::Deleted => "removed",
+                };
+                self.note(&format!("  {} was {how} by somebody else; the model is told", change.path));
+            }
+            Event::ReminderSent { category: ReminderCategory::Progress, .. } => {
+                self.note("  the run goes in circles; the model is told");
+            }
+            Event::ContextCompression { phase: CompressionPhase::End, .. } => {
+                self.line(&paint.dim("context: made shorter; the log keeps all of it"));
+            }
+            Event::StorageFailure { message, waiting } => {
+                let text = format!("the session log takes nothing ({message}); {waiting} entries wait");
+                self.note(&clean(text.as_bytes()));
             }
             _ => {}
         }
+    }
+
+    fn resumed(&mut self, strategy: ResumeStrategy, sealed: usize, changed: &[String]) {
+        let paint = self.paint;
+        let how = match (strategy, sealed) {
+            (ResumeStrategy::Manual, _) => String::new(),
+            (ResumeStrategy::Crash, 0) => "  its task was cut off; nothing was running then".to_owned(),
+            (ResumeStrategy::Crash, 1) => "  its task was cut off, and one call with it".to_owned(),
+            (ResumeStrategy::Crash, many) => format!("  its task was cut off, and {many} calls with it"),
+        };
+        self.line(&format!("{}{how}", paint.bold("opened again")));
+        for what in changed {
+            self.note(&format!("  other than before: {}", clean(what.as_bytes())));
+        }
+    }
+
+    /// How far the list is, and what is worked on.
+    fn todos(&mut self, todos: &[Todo]) {
+        let done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
+        let now = todos.iter().find(|todo| todo.status == TodoStatus::InProgress);
+        let now = now.map(|todo| format!(": {}", todo.title)).unwrap_or_default();
+        let text = match todos.len() {
+            0 => "todos: none".to_owned(),
+            all => format!("todos: {done} of {all} done{now}"),
+        };
+        self.line(&self.paint.dim(&format!("  {}", cut(&clean(text.as_bytes())))));
     }
 
     fn tool_end(&mut self, state: CallState, preview: &str) {

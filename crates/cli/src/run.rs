@@ -6,24 +6,25 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
+use journeyman_agent::hooks::HooksBuilder;
 use journeyman_agent::{
-    Answer, Approver, Cassette, Checks, Connected, Parts, RunSettings, SessionHandle, Subscription, connect,
-    providers, start,
+    Approver, Cassette, Checks, Connected, DEFAULT_TODO_INTERVAL, Filter, Parts, RunSettings, SessionHandle,
+    Since, Subscription, TodoSettings, connect, providers, start,
 };
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{CallId, Event, Mode, Needs, RunReport, SessionId, Tokens};
+use journeyman_protocol::{Event, Mode, Needs, RunReport, SessionId, Tokens};
 use journeyman_sandbox::{HostEnvironment, toolchains};
 use journeyman_tools::Registry;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinHandle;
 
 use crate::args::RunArgs;
-use crate::cut_off::Running;
 use crate::edge::{Failure, House, now, root};
+use crate::question::Questions;
 use crate::render::Renderer;
+use crate::sessions::holder;
 use crate::summary::Seen;
-use crate::{color, prompt, settings, summary};
+use crate::{color, settings, summary};
 
 /// Largest task that is read, in bytes: more than any model's window.
 const MAX_TASK: u64 = 4 * 1024 * 1024;
@@ -50,7 +51,6 @@ pub(crate) enum Progress {
 pub(crate) struct Wired {
     pub(crate) parts: Parts,
     pub(crate) settings: RunSettings,
-    pub(crate) state_dir: std::path::PathBuf,
 }
 
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, Failure> {
@@ -152,10 +152,12 @@ pub(crate) fn wire(
         registry: Registry::rooted(root),
         policy: Policy::default(),
         redactor: Arc::new(Redactor::new(secrets)),
+        hooks: HooksBuilder::new().configured(config, environment, root).build(),
         clock: Arc::new(now),
         programs: Arc::new(move |name: &str| programs.has_program(name)),
+        holder: holder("run"),
     };
-    Ok(Wired { parts, settings, state_dir: house.state_dir })
+    Ok(Wired { parts, settings })
 }
 
 fn run_settings(
@@ -177,6 +179,16 @@ fn run_settings(
     Ok(RunSettings {
         mode: config.mode_or(default_mode),
         approver,
+        approval_timeout: config.approval_timeout,
+        concurrency: config
+            .tools_concurrency
+            .map_or(standard.concurrency, |calls| usize::try_from(calls).unwrap_or(standard.concurrency)),
+        tool_timeout: config.tools_timeout.unwrap_or(standard.tool_timeout),
+        todos: (config.todos != Some(false)).then(|| TodoSettings {
+            remind_every: config.todos_remind_every.unwrap_or(DEFAULT_TODO_INTERVAL),
+            ..TodoSettings::default()
+        }),
+        loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
         max_turns: config.max_turns.unwrap_or(standard.max_turns),
         max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
         timeout: config.timeout.unwrap_or(standard.timeout),
@@ -212,55 +224,68 @@ pub(crate) async fn drive(
     quiet: bool,
 ) -> Result<Arc<RunReport>, Failure> {
     let id = SessionId::new(now(), fastrand::u64(..));
-    let _running = Running::new(&wired.state_dir, &id)?;
     let session = start(wired.parts, wired.settings, id);
-    let mut events = session.subscribe();
+    let events = session.subscribe(Filter::all(), Since::Now);
     session.send(task).await?;
+    stand_by(&session, events, output, quiet).await
+}
+
+/// Shows a session until all that was asked of it is answered, then ends it.
+pub(crate) async fn stand_by(
+    session: &SessionHandle,
+    mut events: Subscription,
+    output: Output,
+    quiet: bool,
+) -> Result<Arc<RunReport>, Failure> {
     let mut renderer = Renderer::new(color::stderr(), quiet);
     if rustix::process::geteuid().is_root() {
         renderer.note("running as root: commands are confined, but files that only root may read in the project are open to them");
     }
-    watch(&session, &mut events, &mut renderer, output).await?;
+    let watched = watch(session, &mut events, &mut renderer, output).await;
     renderer.end();
-    Ok(session.finished().await?)
+    // Also after a failure: what runs in the background ends, and others may have the session.
+    session.close().await;
+    watched
 }
 
-/// Shows events, passes questions on, and listens for Ctrl-C.
+/// Shows events, passes questions on, and listens for Ctrl-C. Gives the last report.
 async fn watch(
     session: &SessionHandle,
     events: &mut Subscription,
     renderer: &mut Renderer,
     output: Output,
-) -> Result<(), Failure> {
+) -> Result<Arc<RunReport>, Failure> {
     let mut interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
     let mut terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
     let mut asked_to_stop = false;
     let mut ending = std::pin::pin!(session.finished());
     // A question is open beside the loop, so that Ctrl-C is heard while it waits.
-    let mut question = Question::default();
+    let mut questions = Questions::default();
     loop {
         tokio::select! {
             biased;
             _ = interrupts.recv() => stop(session, renderer, &mut asked_to_stop),
             _ = terminations.recv() => stop(session, renderer, &mut asked_to_stop),
-            (call, answer) = question.answered() => { session.decide(&call, answer); }
             event = events.next() => {
-                let Some(envelope) = event? else { return Ok(()) };
+                let Some(envelope) = event? else { return Ok(ending.await?) };
                 if output == Output::StreamJson {
                     line(&serde_json::to_string(&*envelope).context("an event")?)?;
                 }
                 renderer.show(&envelope.event);
-                match &envelope.event {
-                    Event::Done { .. } => return Ok(()),
-                    Event::PermissionRequired { call, summary, input, verdict, .. } => {
-                        renderer.end();
-                        question = Question::ask(call.clone(), summary.clone(), input.clone(), verdict.clone());
-                    }
-                    _ => {}
+                if questions.heed(&envelope.event) {
+                    renderer.end();
+                }
+                if let Event::Done { report } = &envelope.event
+                    && asked_to_stop
+                {
+                    // A message that waited behind the task waits on, for whoever opens the session again.
+                    return Ok(Arc::new((**report).clone()));
                 }
             }
-            // A log that refuses its last entries never shows them; the report still comes.
-            ended = &mut ending => { ended?; return Ok(()) }
+            (call, answer) = questions.answered() => { session.decide(&call, answer); }
+            // After the events: each is shown before the report that follows it. A log that refuses its last
+            // entries never shows them; the report still comes.
+            report = &mut ending => return Ok(report?),
         }
     }
 }
@@ -273,36 +298,6 @@ fn stop(session: &SessionHandle, renderer: &mut Renderer, asked: &mut bool) {
     *asked = true;
     renderer.note("stopping… (Ctrl-C again stops at once)");
     session.interrupt();
-}
-
-/// A question that a person is looking at.
-#[derive(Default)]
-struct Question(Option<(CallId, JoinHandle<std::io::Result<Answer>>)>);
-
-impl Question {
-    fn ask(
-        call: CallId,
-        summary: String,
-        input: serde_json::Value,
-        verdict: journeyman_protocol::Verdict,
-    ) -> Self {
-        let asked = tokio::task::spawn_blocking(move || {
-            prompt::permission(color::stderr(), &summary, &input, &verdict)
-        });
-        Self(Some((call, asked)))
-    }
-
-    /// The answer; pending for ever while nothing is asked. Safe to drop and call again.
-    async fn answered(&mut self) -> (CallId, Answer) {
-        let Some((call, asked)) = &mut self.0 else { return std::future::pending().await };
-        let answer = match asked.await {
-            Ok(Ok(answer)) => answer,
-            _ => Answer::Deny { note: Some("the terminal could not be read".to_owned()) },
-        };
-        let call = call.clone();
-        self.0 = None;
-        (call, answer)
-    }
 }
 
 /// Prints the result.

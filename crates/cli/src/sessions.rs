@@ -1,25 +1,24 @@
-//! `jm sessions`, `jm show`, `jm undo`.
-
-use std::path::Path;
+//! `jm sessions`, and what every command does that works on one: find it, and see that nobody else has it.
 
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
-use journeyman_agent::{envelope_of, record_of};
-use journeyman_protocol::{Event, FileChangeKind, Seq};
+use journeyman_protocol::SessionId;
 use journeyman_sandbox::clean;
-use journeyman_store::{STATUS_NEW, SessionSummary, Store as _};
-use journeyman_workspace::{UndoTarget, Workspace};
+use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
 
-use crate::args::{SessionsArgs, ShowArgs, UndoArgs};
-use crate::color;
-use crate::cut_off;
-use crate::edge::{Failure, House, root};
-use crate::render::Renderer;
-use crate::stdout::{self, say};
-use crate::summary::{self, Seen};
+use crate::args::SessionsArgs;
+use crate::edge::{Failure, House, now, root};
+use crate::stdout::say;
+use crate::{color, summary};
 
-/// Entries read at once.
-const PAGE: usize = 500;
+/// How long a command that only puts something in order keeps others away, in milliseconds. It gives the session
+/// back when it is done, and a process that dies loses it at once.
+const CLAIM_MS: u64 = 10 * 60 * 1000;
+
+/// The state of a session that some process has.
+const RUNNING: &str = "running";
+/// The state of one that nobody has and that has no end.
+const CUT_OFF: &str = "cut_off";
 
 pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, Failure> {
     let house = House::open(environment)?;
@@ -32,22 +31,21 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
     }
     let paint = color::stdout();
     for session in sessions {
+        let (status, holder) = state(&house, &session).await?;
         if args.json {
             let object = serde_json::json!({
-                "id": session.id, "root": session.root, "title": session.title, "status": session.status,
+                "id": session.id, "root": session.root, "title": session.title, "status": status, "holder": holder,
                 "created": session.created, "updated": session.updated, "last": session.last,
             });
             say!("{object}");
             continue;
         }
         let place = if args.all { format!("  {}", clean(session.root.as_bytes())) } else { String::new() };
-        // A session that has no end yet: it is running, or was cut off.
-        let status = if session.status == STATUS_NEW { "unfinished" } else { &session.status };
         say!(
             "{}  {}  {:<17}  {}{}",
             paint.bold(session.id.as_str()),
             paint.dim(&summary::minute(session.updated)),
-            status,
+            status.replace('_', " "),
             clean(session.title.as_bytes()),
             paint.dim(&place)
         );
@@ -55,8 +53,27 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
     Ok(0)
 }
 
+/// What a session is doing, or how its last task ended; and who has it, if anybody.
+async fn state(house: &House, session: &SessionSummary) -> Result<(String, Option<String>), Failure> {
+    let holder = match house.store.holder(&session.id, now()).await {
+        // Deleted since it was listed.
+        Err(StoreError::UnknownSession { .. }) => None,
+        held => held.context("the session log")?,
+    };
+    let status = match &holder {
+        Some(_) => RUNNING.to_owned(),
+        None if session.status == STATUS_NEW => CUT_OFF.to_owned(),
+        None => session.status.clone(),
+    };
+    Ok((status, holder))
+}
+
 /// Finds the one session that a word names.
-async fn find(house: &House, environment: &Environment, word: &str) -> Result<SessionSummary, Failure> {
+pub(crate) async fn find(
+    house: &House,
+    environment: &Environment,
+    word: &str,
+) -> Result<SessionSummary, Failure> {
     if word == "last" {
         let here = root(environment, None)?.display().to_string();
         let newest = house.store.sessions(Some(&here), 1).await.context("the session log")?;
@@ -77,89 +94,41 @@ async fn find(house: &House, environment: &Environment, word: &str) -> Result<Se
     }
 }
 
-pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let session = find(&house, environment, &args.session).await?;
-    let mut renderer = Renderer::to_stdout(color::stdout());
-    let mut after = Seq::START;
-    let mut report = None;
-    loop {
-        let page = house.store.read(&session.id, after, PAGE).await.context("the session log")?;
-        let Some(last) = page.last() else { break };
-        after = last.seq;
-        for entry in &page {
-            if let Some(envelope) = envelope_of(&session.id, entry) {
-                if args.json {
-                    say!("{}", serde_json::to_string(&envelope).context("an event")?);
-                    continue;
-                }
-                renderer.show(&envelope.event);
-                if let Event::RunStarted { task, .. } = &envelope.event {
-                    renderer.note(&clean(format!("task: {task}").as_bytes()));
-                }
-                if let Event::Done { report: done } = envelope.event {
-                    report = Some(done);
-                }
-            } else if record_of(entry).is_none() && !args.json {
-                renderer.note(&format!("entry {} ({}) is from a newer version", entry.seq, entry.kind));
-            }
-        }
-    }
-    renderer.end();
-    match report {
-        Some(report) if !args.json => {
-            stdout::write(&format!("\n{}", summary::text(&report, Seen::Yes, color::stdout())))
-        }
-        None if !args.json => say!("\nthe session has no end: it is running, or was cut off"),
-        _ => {}
-    }
-    Ok(0)
+/// The right to a session, for a command that must not come between a run and its log.
+pub(crate) struct Claim<'a> {
+    house: &'a House,
+    session: SessionId,
+    holder: String,
 }
 
-pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let (session, place) = match &args.session {
-        None => {
-            let place = root(environment, args.directory.as_deref())?;
-            let newest = house.store.sessions(Some(&place.display().to_string()), 1).await;
-            (newest.context("the session log")?.into_iter().next(), place)
-        }
-        Some(word) => {
-            let session = find(&house, environment, word).await?;
-            let place = match &args.directory {
-                Some(_) => root(environment, args.directory.as_deref())?,
-                None => root(environment, Some(Path::new(&session.root)))?,
-            };
-            (Some(session), place)
-        }
-    };
-    let workspace = house.workspace(&place)?;
-    if let Some(session) = &session {
-        cut_off::recover(&house, &workspace, session).await?;
+impl<'a> Claim<'a> {
+    /// Refused while another process has the session, with who has it.
+    pub(crate) async fn take(house: &'a House, session: &SessionId, command: &str) -> Result<Self, Failure> {
+        let holder = holder(command);
+        let taken = house.store.lease(session, &holder, now(), CLAIM_MS).await;
+        taken.map_err(refused)?;
+        Ok(Self { house, session: session.clone(), holder })
     }
-    let target = match (&args.session, session) {
-        (Some(_), Some(session)) => UndoTarget::Session(session.id),
-        _ => UndoTarget::LastRun,
-    };
-    take_back(&workspace, target)
+
+    pub(crate) async fn give_back(self) {
+        // It ends with the process, too.
+        self.house.store.release(&self.session, &self.holder).await.ok();
+    }
 }
 
-fn take_back(workspace: &Workspace, target: UndoTarget) -> Result<u8, Failure> {
-    let report = workspace.undo(target).context("undo")?;
-    let paint = color::stdout();
-    for change in &report.restored {
-        let what = match change.kind {
-            FileChangeKind::Added => "brought back",
-            FileChangeKind::Modified => "restored",
-            FileChangeKind::Deleted => "removed",
-        };
-        say!("{what} {}", change.path);
+/// Who holds a session's lease, in words for whoever finds it held.
+pub(crate) fn holder(command: &str) -> String {
+    format!("jm {command}, process {}", std::process::id())
+}
+
+/// Why a session can't be had.
+pub(crate) fn refused(error: StoreError) -> Failure {
+    match error {
+        StoreError::Leased { session, holder, .. } => Failure::usage(format_args!(
+            "session {session} is still running: {holder}, has it. Stop it first (Ctrl-C where it runs), or follow it \
+             with `jm show --follow {session}`",
+            holder = clean(holder.as_bytes())
+        )),
+        other => Failure::Error(anyhow::Error::new(other).context("the session log")),
     }
-    for (path, reason) in &report.conflicts {
-        say!("{} {path}: {reason}", paint.yellow("kept"));
-    }
-    let count = report.restored.len();
-    say!("session {}: {count} file{} taken back", report.session, if count == 1 { "" } else { "s" });
-    // Something was left as it is: the caller should know.
-    Ok(u8::from(!report.conflicts.is_empty()))
 }

@@ -47,6 +47,9 @@ pub struct Transition {
     /// Why, for approvals, denials and seals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Who decided, for approvals and denials by anybody but policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// What policy said, on the first step after `Pending`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,

@@ -569,125 +569,116 @@ pub enum Event {
     },
 }
 
-impl Event {
-    /// The event's channel.
-    #[must_use]
-    pub fn channel(&self) -> Channel {
-        match self {
-            Self::PermissionRequired { .. } | Self::PermissionDecided { .. } => Channel::Control,
-            Self::ContextPacked { .. }
-            | Self::Retry { .. }
-            | Self::Cost { .. }
-            | Self::ToolExecuted { .. }
-            | Self::ToolCustomEvent { .. }
-            | Self::ToolManualUpdated { .. }
-            | Self::Checkpoint { .. }
-            | Self::Warning { .. }
-            | Self::Error { .. }
-            | Self::StateChanged { .. }
-            | Self::BreakpointChanged { .. }
-            | Self::StepComplete { .. }
-            | Self::TokenUsage { .. }
-            | Self::AgentResumed { .. }
-            | Self::TodoChanged { .. }
-            | Self::TodoReminder { .. }
-            | Self::FileChanged { .. }
-            | Self::ReminderSent { .. }
-            | Self::ContextCompression { .. }
-            | Self::SchedulerTriggered { .. }
-            | Self::StorageFailure { .. }
-            | Self::Lagged { .. } => Channel::Monitor,
-            Self::RunStarted { .. }
-            | Self::TurnStarted { .. }
-            | Self::TextStart { .. }
-            | Self::TextDelta { .. }
-            | Self::TextEnd { .. }
-            | Self::ThinkingStart { .. }
-            | Self::ThinkingDelta { .. }
-            | Self::ThinkingEnd { .. }
-            | Self::CallDelta { .. }
-            | Self::TurnFinished { .. }
-            | Self::ToolStart { .. }
-            | Self::ToolOutput { .. }
-            | Self::ToolError { .. }
-            | Self::ToolEnd { .. }
-            | Self::FileEdited { .. }
-            | Self::VerifyStarted { .. }
-            | Self::CheckStarted { .. }
-            | Self::CheckResult { .. }
-            | Self::VerifyFinished { .. }
-            | Self::Landed { .. }
-            | Self::Done { .. } => Channel::Progress,
-        }
-    }
-
+/// One kind of event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventKind {
+    /// Its name: the `event` field in JSON.
+    pub name: &'static str,
+    /// Its channel.
+    pub channel: Channel,
     /// Whether it is streamed but not logged: the finished block, call or check carries the whole.
-    #[must_use]
-    pub fn is_live_only(&self) -> bool {
-        matches!(
-            self,
-            Self::TextStart { .. }
-                | Self::TextDelta { .. }
-                | Self::TextEnd { .. }
-                | Self::ThinkingStart { .. }
-                | Self::ThinkingDelta { .. }
-                | Self::ThinkingEnd { .. }
-                | Self::CallDelta { .. }
-                | Self::ToolOutput { .. }
-                | Self::StorageFailure { .. }
-                | Self::Lagged { .. }
-        )
-    }
+    pub live_only: bool,
+}
 
-    /// The event's kind: its `event` field in JSON.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::RunStarted { .. } => "run_started",
-            Self::ContextPacked { .. } => "context_packed",
-            Self::TurnStarted { .. } => "turn_started",
-            Self::TextStart { .. } => "text_start",
-            Self::TextDelta { .. } => "text_delta",
-            Self::TextEnd { .. } => "text_end",
-            Self::ThinkingStart { .. } => "thinking_start",
-            Self::ThinkingDelta { .. } => "thinking_delta",
-            Self::ThinkingEnd { .. } => "thinking_end",
-            Self::CallDelta { .. } => "call_delta",
-            Self::Retry { .. } => "retry",
-            Self::TurnFinished { .. } => "turn_finished",
-            Self::Cost { .. } => "cost",
-            Self::ToolStart { .. } => "tool_start",
-            Self::ToolOutput { .. } => "tool_output",
-            Self::ToolError { .. } => "tool_error",
-            Self::ToolEnd { .. } => "tool_end",
-            Self::ToolExecuted { .. } => "tool_executed",
-            Self::ToolCustomEvent { .. } => "tool_custom_event",
-            Self::ToolManualUpdated { .. } => "tool_manual_updated",
-            Self::FileEdited { .. } => "file_edited",
-            Self::PermissionRequired { .. } => "permission_required",
-            Self::PermissionDecided { .. } => "permission_decided",
-            Self::VerifyStarted { .. } => "verify_started",
-            Self::CheckStarted { .. } => "check_started",
-            Self::CheckResult { .. } => "check_result",
-            Self::VerifyFinished { .. } => "verify_finished",
-            Self::Checkpoint { .. } => "checkpoint",
-            Self::Warning { .. } => "warning",
-            Self::Error { .. } => "error",
-            Self::StateChanged { .. } => "state_changed",
-            Self::BreakpointChanged { .. } => "breakpoint_changed",
-            Self::StepComplete { .. } => "step_complete",
-            Self::TokenUsage { .. } => "token_usage",
-            Self::AgentResumed { .. } => "agent_resumed",
-            Self::TodoChanged { .. } => "todo_changed",
-            Self::TodoReminder { .. } => "todo_reminder",
-            Self::FileChanged { .. } => "file_changed",
-            Self::ReminderSent { .. } => "reminder_sent",
-            Self::ContextCompression { .. } => "context_compression",
-            Self::SchedulerTriggered { .. } => "scheduler_triggered",
-            Self::Landed { .. } => "landed",
-            Self::StorageFailure { .. } => "storage_failure",
-            Self::Lagged { .. } => "lagged",
-            Self::Done { .. } => "done",
+/// One table of all kinds, so that none has a name and no channel.
+macro_rules! kinds {
+    ($($variant:ident $name:literal $channel:ident $live:literal;)*) => {
+        impl Event {
+            /// Every kind there is.
+            pub const KINDS: &[EventKind] = &[
+                $(EventKind { name: $name, channel: Channel::$channel, live_only: $live },)*
+            ];
+
+            /// The event's channel.
+            #[must_use]
+            pub fn channel(&self) -> Channel {
+                match self {
+                    $(Self::$variant { .. } => Channel::$channel,)*
+                }
+            }
+
+            /// Whether it is streamed but not logged: the finished block, call or check carries the whole.
+            #[must_use]
+            pub fn is_live_only(&self) -> bool {
+                match self {
+                    $(Self::$variant { .. } => $live,)*
+                }
+            }
+
+            /// The event's kind: its `event` field in JSON.
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)*
+                }
+            }
         }
+    };
+}
+
+// The variant, its name, its channel, and whether it is live only.
+kinds! {
+    RunStarted "run_started" Progress false;
+    ContextPacked "context_packed" Monitor false;
+    TurnStarted "turn_started" Progress false;
+    TextStart "text_start" Progress true;
+    TextDelta "text_delta" Progress true;
+    TextEnd "text_end" Progress true;
+    ThinkingStart "thinking_start" Progress true;
+    ThinkingDelta "thinking_delta" Progress true;
+    ThinkingEnd "thinking_end" Progress true;
+    CallDelta "call_delta" Progress true;
+    Retry "retry" Monitor false;
+    TurnFinished "turn_finished" Progress false;
+    Cost "cost" Monitor false;
+    ToolStart "tool_start" Progress false;
+    ToolOutput "tool_output" Progress true;
+    ToolError "tool_error" Progress false;
+    ToolEnd "tool_end" Progress false;
+    ToolExecuted "tool_executed" Monitor false;
+    ToolCustomEvent "tool_custom_event" Monitor false;
+    ToolManualUpdated "tool_manual_updated" Monitor false;
+    FileEdited "file_edited" Progress false;
+    PermissionRequired "permission_required" Control false;
+    PermissionDecided "permission_decided" Control false;
+    VerifyStarted "verify_started" Progress false;
+    CheckStarted "check_started" Progress false;
+    CheckResult "check_result" Progress false;
+    VerifyFinished "verify_finished" Progress false;
+    Checkpoint "checkpoint" Monitor false;
+    Warning "warning" Monitor false;
+    Error "error" Monitor false;
+    StateChanged "state_changed" Monitor false;
+    BreakpointChanged "breakpoint_changed" Monitor false;
+    StepComplete "step_complete" Monitor false;
+    TokenUsage "token_usage" Monitor false;
+    AgentResumed "agent_resumed" Monitor false;
+    TodoChanged "todo_changed" Monitor false;
+    TodoReminder "todo_reminder" Monitor false;
+    FileChanged "file_changed" Monitor false;
+    ReminderSent "reminder_sent" Monitor false;
+    ContextCompression "context_compression" Monitor false;
+    SchedulerTriggered "scheduler_triggered" Monitor false;
+    Landed "landed" Progress false;
+    StorageFailure "storage_failure" Monitor true;
+    Lagged "lagged" Monitor true;
+    Done "done" Progress false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_names_that_json_has() {
+        let names: Vec<&str> = Event::KINDS.iter().map(|kind| kind.name).collect();
+        let schema = serde_json::to_value(schemars::schema_for!(Event)).unwrap();
+        let variants = schema["oneOf"].as_array().unwrap();
+        let in_json: Vec<&str> =
+            variants.iter().map(|one| one["properties"]["event"]["const"].as_str().unwrap()).collect();
+        let (mut names, mut in_json) = (names, in_json);
+        names.sort_unstable();
+        in_json.sort_unstable();
+        assert_eq!(names, in_json);
     }
 }

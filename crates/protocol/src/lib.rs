@@ -35,8 +35,8 @@ pub use call::{Approval, CallRecord, CallState, CallStep, Transition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
 pub use enforcement::{Enforcement, Needs, Tier};
 pub use event::{
-    Channel, CompressionPhase, Envelope, ErrorPhase, ErrorSeverity, Event, FileChange, FileChangeKind,
-    Outcome, ResumeStrategy, RunReport, ScheduleKind, TodoReminderReason,
+    Channel, CompressionPhase, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange,
+    FileChangeKind, Outcome, ResumeStrategy, RunReport, ScheduleKind, TodoReminderReason,
 };
 pub use hash::{ContentHash, InvalidHash};
 pub use ids::{CallId, InvalidId, Seq, SessionId, UnixMillis};

@@ -1,9 +1,10 @@
 //! What a log holds, and the seam that every log implements.
 
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 
-use crate::StoreError;
+use crate::{StoreError, tail};
 
 /// The most bytes of one entry, kind and payload together. Larger payloads (files, images) belong in
 /// blobs; this keeps one read of a few entries far below the program's memory budget.
@@ -79,8 +80,29 @@ pub trait Store: Send + Sync {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Begins a session with the entries of another up to the place `at`, in one step: all of them or
+    /// nothing. It has the parent's root, is [`STATUS_NEW`], nobody holds it, and what is appended to one
+    /// of the two afterwards is not seen in the other.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownSession`] for the parent; [`StoreError::SessionExists`] for the child;
+    /// [`StoreError::NoSuchEntry`] when the parent hasn't got so far; failures of the medium.
+    fn fork(
+        &self,
+        parent: &SessionId,
+        at: Seq,
+        child: &SessionId,
+        title: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Appends all entries or none, and returns the place of the last one. When it returns they survive a
     /// power failure. With no entries it only checks `expected`.
+    ///
+    /// After an error for which [`StoreError::is_uncertain`] holds, nobody knows whether the entries are
+    /// stored. Trying again with the same `expected` settles it: either they are stored now, or there is a
+    /// [`StoreError::Conflict`], and the entries after `expected` are the caller's own, durable by then, or
+    /// another writer's. After every other error nothing was stored.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the log's last entry isn't `expected`; [`StoreError::UnknownSession`];
@@ -102,6 +124,44 @@ pub trait Store: Send + Sync {
         after: Seq,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
+
+    /// At most `limit` records (entries without a channel) after the place `after`, in order. It costs
+    /// what they cost, however many events lie between them.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    fn read_records(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
+
+    /// The entries after the place `after`, in order, as many as `bytes` of kinds and payloads allow, but at
+    /// least one if there is one. An empty answer is the end. This is how a long log is read in little
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    fn read_chunk(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        bytes: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
+
+    /// Waits until the session has an entry after the place `after`, and says which is the last. Entries
+    /// appended through this store are noticed at once, those of other processes within a tenth of a second.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownSession`], also when it is deleted meanwhile; failures of the medium.
+    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>>;
+
+    /// Every entry after the place `after`: first those there are, then each one when it is appended, in
+    /// order, without gap or duplicate. It ends only by an error, after which it gives nothing more.
+    fn tail<'a>(&'a self, session: &SessionId, after: Seq) -> BoxStream<'a, Result<Entry, StoreError>> {
+        tail::follow(self, session.clone(), after)
+    }
 
     /// At most `limit` sessions, the most recently updated first; those of one root if it is given.
     ///
@@ -131,7 +191,11 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Takes or renews the right to write a session, until `now + ttl_ms` milliseconds. `holder` says who,
-    /// for people, such as `pid 123`; the same holder may always renew.
+    /// for people, such as `pid 123`; the same holder may always renew, through the same store.
+    ///
+    /// A lease ends when its time is over, when it is given back, and when the store through which it was
+    /// taken is dropped or its process is gone, however that ended. A clock that is set back keeps nobody
+    /// out for longer than the time that was asked for, counted from the first refusal.
     ///
     /// The lease is advice between well-behaved writers: what protects the log is `expected` of
     /// [`Store::append`].
@@ -153,11 +217,32 @@ pub trait Store: Send + Sync {
     /// [`StoreError::UnknownSession`]; failures of the medium.
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Removes a session with all its entries. Nothing happens if there is none of this id.
+    /// Who has the right to write a session now, in the words it was taken with; `None` when nobody has, also when
+    /// whoever had it is gone. A store that keeps no leases says `None`.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownSession`]; failures of the medium.
+    fn holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let _nothing_is_kept = (session, now);
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Removes a session with all its entries and its lease. Nothing happens if there is none of this id.
     ///
     /// # Errors
     /// Failures of the medium.
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// What an entry counts for in [`Store::read_chunk`]: its bytes, and something for each of many empty ones.
+pub(crate) fn entry_bytes(kind: &str, payload: &[u8]) -> usize {
+    /// About what the other fields take.
+    const FIELDS: usize = 64;
+    FIELDS.saturating_add(kind.len()).saturating_add(payload.len())
 }
 
 /// Refuses an append with an entry over [`MAX_ENTRY_BYTES`].

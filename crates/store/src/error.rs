@@ -33,6 +33,16 @@ pub enum StoreError {
         /// The id.
         session: SessionId,
     },
+    /// The session's log doesn't reach as far as the caller thinks.
+    #[error("session {session} has no entry {asked}; its last one is {last}")]
+    NoSuchEntry {
+        /// The session.
+        session: SessionId,
+        /// The place asked for.
+        asked: Seq,
+        /// The place of its last entry.
+        last: Seq,
+    },
     /// Another writer holds the session.
     #[error(
         "session {session} is in use by {holder}; wait until that ends, or until its claim runs out ({} ms after 1970)", .until.0
@@ -82,6 +92,14 @@ pub enum StoreError {
         /// The newest that is known here.
         known: i64,
     },
+    /// What was given as an exported session isn't one.
+    #[error("line {line} of the exported session is not as it should be: {detail}. Nothing was imported")]
+    BadExport {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// Another process held the log for longer than the time-out.
     #[error("the session log {} is locked by another process; try again when it is done", .path.display())]
     Busy {
@@ -96,6 +114,17 @@ pub enum StoreError {
         /// On what.
         path: PathBuf,
         /// The system's words.
+        detail: String,
+    },
+    /// The device failed at the very moment at which entries become durable.
+    #[error(
+        "the disk failed while entries were written to the session log {} ({detail}): whether they are stored is \
+         not known until it is tried again; what was stored before is kept. Check the disk", .path.display()
+    )]
+    Uncertain {
+        /// The database file.
+        path: PathBuf,
+        /// SQLite's words.
         detail: String,
     },
     /// The place can't be written to, or not be opened at all.
@@ -172,6 +201,46 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether an append (or another change) that ended so may have been stored all the same. See
+    /// [`Store::append`](crate::Store::append) for what to do then.
+    #[must_use]
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Uncertain { .. } | Self::Closed { .. })
+    }
+
+    /// The same failure for another call that it hit. Only failures of the medium can hit several.
+    pub(crate) fn again(&self, log: &Path) -> Self {
+        let (log, text) = (log.to_owned(), self.to_string());
+        match self {
+            Self::Damaged { path, detail } => Self::Damaged { path: path.clone(), detail: detail.clone() },
+            Self::NewerFormat { path, found, known } => {
+                Self::NewerFormat { path: path.clone(), found: *found, known: *known }
+            }
+            Self::Busy { path } => Self::Busy { path: path.clone() },
+            Self::DiskFull { action, path, detail } => {
+                Self::DiskFull { action, path: path.clone(), detail: detail.clone() }
+            }
+            Self::Uncertain { path, detail } => {
+                Self::Uncertain { path: path.clone(), detail: detail.clone() }
+            }
+            Self::NoAccess { action, path, detail } => {
+                Self::NoAccess { action, path: path.clone(), detail: detail.clone() }
+            }
+            Self::Io { action, path, source } => {
+                let source = match source.raw_os_error() {
+                    Some(code) => io::Error::from_raw_os_error(code),
+                    None => io::Error::new(source.kind(), source.to_string()),
+                };
+                Self::Io { action, path: path.clone(), source }
+            }
+            Self::Database { action, path, detail } => {
+                Self::Database { action, path: path.clone(), detail: detail.clone() }
+            }
+            Self::Closed { path, detail } => Self::Closed { path: path.clone(), detail: detail.clone() },
+            _ => Self::Database { action: "write to", path: log, detail: text },
+        }
+    }
+
     /// Sorts a failure of the file system into the variants that tell a person what to do.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();

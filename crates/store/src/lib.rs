@@ -28,12 +28,19 @@
 mod blobs;
 mod entry;
 mod error;
+mod exchange;
+mod lease;
 mod memory;
 mod place;
+mod salvage;
 mod sqlite;
+mod tail;
+mod watch;
 
 pub use blobs::{Blobs, Durability, MAX_BLOB_BYTES};
 pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store};
 pub use error::StoreError;
+pub use exchange::{EXPORT_VERSION, ImportAs, STATUS_IMPORTING, export, export_file, import};
 pub use memory::MemoryStore;
+pub use salvage::{Repaired, Salvage, SavedSession, repair, salvage};
 pub use sqlite::SqliteStore;

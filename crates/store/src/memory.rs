@@ -8,25 +8,31 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 
-use crate::entry::check_sizes;
+use crate::entry::{check_sizes, entry_bytes};
+use crate::lease::{Lease, storable};
+use crate::watch::Watchers;
 use crate::{Entry, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store, StoreError};
 
 /// A [`Store`] that behaves as the durable one does and forgets everything when dropped.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     logs: Mutex<BTreeMap<SessionId, Log>>,
+    watchers: Watchers,
 }
 
 #[derive(Debug)]
 struct Log {
     summary: SessionSummary,
     entries: Vec<Entry>,
-    lease: Option<(String, UnixMillis)>,
+    lease: Option<Lease>,
 }
 
-/// The durable log keeps times as signed 64-bit numbers.
-fn storable(time: UnixMillis) -> UnixMillis {
-    UnixMillis(time.0.min(i64::MAX as u64))
+impl Log {
+    /// The entries after a place.
+    fn after(&self, after: Seq) -> impl Iterator<Item = &Entry> {
+        let first = self.entries.partition_point(|entry| entry.seq <= after);
+        self.entries.iter().skip(first)
+    }
 }
 
 impl MemoryStore {
@@ -59,6 +65,54 @@ impl MemoryStore {
         found.truncate(limit);
         found
     }
+
+    fn add(&self, log: Log) -> Result<(), StoreError> {
+        let mut logs = self.logs();
+        let id = log.summary.id.clone();
+        if logs.contains_key(&id) {
+            return Err(StoreError::SessionExists { session: id });
+        }
+        logs.insert(id, log);
+        Ok(())
+    }
+
+    fn forked(
+        &self,
+        parent: &SessionId,
+        at: Seq,
+        child: &SessionId,
+        title: &str,
+        now: UnixMillis,
+    ) -> Result<(), StoreError> {
+        let copy = self.with(parent, |log| {
+            let last = log.summary.last;
+            if at > last {
+                return Err(StoreError::NoSuchEntry { session: parent.clone(), asked: at, last });
+            }
+            let entries: Vec<Entry> =
+                log.entries.iter().take_while(|entry| entry.seq <= at).cloned().collect();
+            let mut summary = fresh(child, &log.summary.root, title, now);
+            summary.last = at;
+            summary.updated =
+                entries.iter().map(|entry| entry.at).max().unwrap_or_default().max(summary.updated);
+            Ok(Log { summary, entries, lease: None })
+        })?;
+        self.add(copy)
+    }
+}
+
+/// A session that was just created.
+fn fresh(id: &SessionId, root: &str, title: &str, now: UnixMillis) -> SessionSummary {
+    let now = storable(now);
+    SessionSummary {
+        id: id.clone(),
+        root: root.to_owned(),
+        title: title.to_owned(),
+        created: now,
+        updated: now,
+        last: Seq::START,
+        status: STATUS_NEW.to_owned(),
+    }
 }
 
 fn append(log: &mut Log, expected: Seq, entries: Vec<NewEntry>) -> Result<Seq, StoreError> {
@@ -76,6 +130,20 @@ fn append(log: &mut Log, expected: Seq, entries: Vec<NewEntry>) -> Result<Seq, S
     Ok(log.summary.last)
 }
 
+fn lease(log: &mut Log, holder: &str, now: UnixMillis, ttl_ms: u64) -> Result<(), StoreError> {
+    match &mut log.lease {
+        Some(other) if other.holder != holder && !other.is_over(now) => {
+            other.shorten(now);
+            let (session, holder, until) = (log.summary.id.clone(), other.holder.clone(), other.until);
+            Err(StoreError::Leased { session, holder, until })
+        }
+        free => {
+            *free = Some(Lease::new(holder, now, ttl_ms));
+            Ok(())
+        }
+    }
+}
+
 impl Store for MemoryStore {
     fn create(
         &self,
@@ -84,22 +152,19 @@ impl Store for MemoryStore {
         title: &str,
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let mut logs = self.logs();
-        if logs.contains_key(id) {
-            return ready(Err(StoreError::SessionExists { session: id.clone() })).boxed();
-        }
-        let now = storable(now);
-        let summary = SessionSummary {
-            id: id.clone(),
-            root: root.to_owned(),
-            title: title.to_owned(),
-            created: now,
-            updated: now,
-            last: Seq::START,
-            status: STATUS_NEW.to_owned(),
-        };
-        logs.insert(id.clone(), Log { summary, entries: Vec::new(), lease: None });
-        ready(Ok(())).boxed()
+        let summary = fresh(id, root, title, now);
+        ready(self.add(Log { summary, entries: Vec::new(), lease: None })).boxed()
+    }
+
+    fn fork(
+        &self,
+        parent: &SessionId,
+        at: Seq,
+        child: &SessionId,
+        title: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.forked(parent, at, child, title, now)).boxed()
     }
 
     fn append(
@@ -108,7 +173,9 @@ impl Store for MemoryStore {
         expected: Seq,
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
-        ready(self.with(session, |log| append(log, expected, entries))).boxed()
+        let appended = self.with(session, |log| append(log, expected, entries));
+        self.watchers.tell(session);
+        ready(appended).boxed()
     }
 
     fn read(
@@ -117,11 +184,59 @@ impl Store for MemoryStore {
         after: Seq,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        let result = self.with(session, |log| {
-            let first = log.entries.partition_point(|entry| entry.seq <= after);
-            Ok(log.entries.iter().skip(first).take(limit).cloned().collect())
+        ready(self.with(session, |log| Ok(log.after(after).take(limit).cloned().collect()))).boxed()
+    }
+
+    fn read_records(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let records = self.with(session, |log| {
+            let records = log.after(after).filter(|entry| entry.channel.is_none());
+            Ok(records.take(limit).cloned().collect())
         });
-        ready(result).boxed()
+        ready(records).boxed()
+    }
+
+    fn read_chunk(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        bytes: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let chunk = self.with(session, |log| {
+            let mut left = bytes;
+            let mut chunk = Vec::new();
+            for entry in log.after(after) {
+                let size = entry_bytes(&entry.kind, &entry.payload);
+                if size > left && !chunk.is_empty() {
+                    break;
+                }
+                left = left.saturating_sub(size);
+                chunk.push(entry.clone());
+            }
+            Ok(chunk)
+        });
+        ready(chunk).boxed()
+    }
+
+    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let session = session.clone();
+        async move {
+            // Listening comes before looking, so that nothing falls between the two.
+            let mut news = self.watchers.join(&session);
+            loop {
+                let last = self.with(&session, |log| Ok(log.summary.last))?;
+                if last > after {
+                    return Ok(last);
+                }
+                // The store is borrowed, so the other end is there.
+                drop(news.changed().await);
+            }
+        }
+        .boxed()
     }
 
     fn sessions(
@@ -157,29 +272,31 @@ impl Store for MemoryStore {
         now: UnixMillis,
         ttl_ms: u64,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let result = self.with(session, |log| match &log.lease {
-            Some((other, until)) if other != holder && *until > storable(now) => {
-                Err(StoreError::Leased { session: session.clone(), holder: other.clone(), until: *until })
-            }
-            _ => {
-                let until = storable(UnixMillis(now.0.saturating_add(ttl_ms)));
-                log.lease = Some((holder.to_owned(), until));
-                Ok(())
-            }
-        });
-        ready(result).boxed()
+        ready(self.with(session, |log| lease(log, holder, now, ttl_ms))).boxed()
     }
 
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
         let result = self.with(session, |log| {
-            log.lease.take_if(|(held_by, _)| held_by == holder);
+            log.lease.take_if(|lease| lease.holder == holder);
             Ok(())
         });
         ready(result).boxed()
     }
 
+    fn holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let held = self.with(session, |log| {
+            Ok(log.lease.as_ref().filter(|lease| !lease.is_over(now)).map(|lease| lease.holder.clone()))
+        });
+        ready(held).boxed()
+    }
+
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         self.logs().remove(session);
+        self.watchers.tell(session);
         ready(Ok(())).boxed()
     }
 }

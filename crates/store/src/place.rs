@@ -1,9 +1,10 @@
 //! Making the directories in which things are kept.
 
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{Durability, StoreError};
 
@@ -45,4 +46,11 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir)
         .and_then(|opened| opened.sync_all())
         .map_err(|source| StoreError::io("flush directory", dir, source))
+}
+
+/// The path with `suffix` after its last character.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }

@@ -1,30 +1,52 @@
 //! Logs in one SQLite file, shared by processes, durable entry by entry.
 //!
 //! One thread owns the connection. It is started by the first call, and the file is opened or created by
-//! it, so that making a store costs nothing.
+//! it, so that making a store costs nothing. Changes that wait for the thread at the same time, of many
+//! sessions, are stored together and cost one wait for the disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::watch::Watchers;
 use crate::{Entry, NewEntry, SessionSummary, Store, StoreError};
+use group::{About, Call, Ground, Sync};
 use log::Log;
 use owner::{Job, Owner};
+use reads::Bound;
+use rows::Stop;
 
 mod file;
+mod group;
+mod holder;
 mod log;
 mod owner;
+mod reads;
+mod rows;
+mod writes;
+
+// For those who read a damaged file without SQLite.
+pub(crate) use file::PAGE_BYTES;
+pub(crate) use rows::{channel_of, place, place_of, seq_of, unsigned};
 
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
 /// Appends and deletions survive a power failure once they return. A new session without entries, a status
 /// and a lease survive a crash of the program; a power failure may take back the newest ones.
+///
+/// A lease is bound to the store through which it was taken: it ends when that is dropped or its process is
+/// gone. One small file beside the database says whether it is, for all sessions together.
+///
+/// When the disk fails in the midst of an append ([`StoreError::Uncertain`]) the file is closed, and the next
+/// call opens it anew; the next append first brings what is stored onto the disk again, and is refused for as
+/// long as that fails.
 ///
 /// Dropping it waits for the calls under way and closes the file, which blocks for the time of a few
 /// fsyncs.
@@ -33,6 +55,7 @@ pub struct SqliteStore {
     path: PathBuf,
     busy: Duration,
     owner: Mutex<Option<Owner>>,
+    watchers: Arc<Watchers>,
 }
 
 /// How long a call waits by default while another process writes. Writes take milliseconds; five seconds
@@ -46,7 +69,7 @@ impl SqliteStore {
     /// # Errors
     /// None today; a file that can't be used is reported by the first call.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { path: path.to_owned(), busy: BUSY, owner: Mutex::default() })
+        Ok(Self { path: path.to_owned(), busy: BUSY, owner: Mutex::default(), watchers: Arc::default() })
     }
 
     /// Waits so long for another process that writes before it says [`StoreError::Busy`], instead of five
@@ -79,7 +102,26 @@ impl SqliteStore {
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let (reply, answer) = oneshot::channel();
         // A caller that went away doesn't want the answer.
-        let job: Job = Box::new(move |log| drop(reply.send(action(log))));
+        let job = Job::Look(Box::new(move |log| drop(reply.send(action(log)))));
+        self.answer(job, answer)
+    }
+
+    /// Hands a change to the owning thread, in the same order.
+    fn change<T: Send + 'static>(
+        &self,
+        about: About,
+        statements: impl FnMut(&Connection, &mut Ground) -> Result<T, Stop> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Change(Box::new(Call { about, statements, value: None, reply }));
+        self.answer(job, answer)
+    }
+
+    fn answer<T: Send + 'static>(
+        &self,
+        job: Job,
+        answer: oneshot::Receiver<Result<T, StoreError>>,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
         if let Err(source) = self.submit(job) {
             return std::future::ready(Err(self.closed(&source.to_string()))).boxed();
         }
@@ -95,7 +137,7 @@ impl SqliteStore {
         };
         let Err(job) = refused else { return Ok(()) };
         // Not started yet, or ended by a panic in a call; that call got its error.
-        let fresh = Owner::start(Log::new(self.path.clone(), self.busy))?;
+        let fresh = Owner::start(Log::new(self.path.clone(), self.busy, Arc::clone(&self.watchers)))?;
         let handed = fresh.submit(job).map_err(|_| io::Error::other("its thread ended at once"));
         *owner = Some(fresh);
         handed
@@ -104,6 +146,11 @@ impl SqliteStore {
     fn closed(&self, detail: &str) -> StoreError {
         StoreError::Closed { path: self.path.clone(), detail: detail.to_owned() }
     }
+}
+
+/// A change without payload that nobody watches for.
+fn small(action: &'static str, sync: Sync) -> About {
+    About { action, sync, bytes: 0, tell: None }
 }
 
 impl Store for SqliteStore {
@@ -115,7 +162,23 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (id, root, title) = (id.clone(), root.to_owned(), title.to_owned());
-        self.call(move |log| log.create(&id, &root, &title, now))
+        self.change(small("create a session", Sync::Relaxed), move |connection, _| {
+            writes::create(connection, &id, &root, &title, now).map(drop)
+        })
+    }
+
+    fn fork(
+        &self,
+        parent: &SessionId,
+        at: Seq,
+        child: &SessionId,
+        title: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (parent, child, title) = (parent.clone(), child.clone(), title.to_owned());
+        self.change(small("fork a session in", Sync::Full), move |connection, ground| {
+            writes::fork(connection, ground, &parent, at, &child, (&title, now))
+        })
     }
 
     fn append(
@@ -125,7 +188,9 @@ impl Store for SqliteStore {
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
-        self.call(move |log| log.append(&session, expected, &entries))
+        let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum();
+        let about = About { action: "append to", sync: Sync::Full, bytes, tell: Some(session.clone()) };
+        self.change(about, move |connection, _| writes::append(connection, &session, expected, &entries))
     }
 
     fn read(
@@ -135,7 +200,45 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         let session = session.clone();
-        self.call(move |log| log.read(&session, after, limit))
+        self.call(move |log| log.read(&session, after, Bound { entries: limit, bytes: usize::MAX }))
+    }
+
+    fn read_records(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.read_records(&session, after, limit))
+    }
+
+    fn read_chunk(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        bytes: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.read(&session, after, Bound { entries: usize::MAX, bytes }))
+    }
+
+    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let session = session.clone();
+        async move {
+            // Listening comes before looking, so that nothing falls between the two.
+            let mut news = self.watchers.join(&session);
+            loop {
+                let looked_for = session.clone();
+                let last = self.call(move |log| log.last(&looked_for)).await?;
+                if last > after {
+                    return Ok(last);
+                }
+                // The store is borrowed, so the other end is there.
+                drop(news.changed().await);
+            }
+        }
+        .boxed()
     }
 
     fn sessions(
@@ -159,7 +262,9 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, status) = (session.clone(), status.to_owned());
-        self.call(move |log| log.set_status(&session, &status, now))
+        self.change(small("set a session's status in", Sync::Relaxed), move |connection, _| {
+            writes::set_status(connection, &session, &status, now)
+        })
     }
 
     fn lease(
@@ -170,16 +275,31 @@ impl Store for SqliteStore {
         ttl_ms: u64,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
-        self.call(move |log| log.lease(&session, &holder, now, ttl_ms))
+        let taken = self.change(small("take a session in", Sync::Relaxed), move |connection, ground| {
+            writes::lease(connection, ground, &session, &holder, (now, ttl_ms))
+        });
+        async move { taken.await? }.boxed()
     }
 
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
-        self.call(move |log| log.release(&session, &holder))
+        self.change(small("give back a session in", Sync::Relaxed), move |connection, ground| {
+            writes::release(connection, ground, &session, &holder)
+        })
+    }
+
+    fn holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let session = session.clone();
+        self.call(move |log| log.holder(&session, now))
     }
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
-        self.call(move |log| log.delete(&session))
+        let about = About { tell: Some(session.clone()), ..small("delete a session from", Sync::Full) };
+        self.change(about, move |connection, _| writes::delete(connection, &session))
     }
 }

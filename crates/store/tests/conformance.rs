@@ -3,6 +3,7 @@
 
 use std::future::Future;
 
+use futures_util::StreamExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
     Entry, MAX_ENTRY_BYTES, MemoryStore, NewEntry, STATUS_NEW, SessionSummary, SqliteStore, Store, StoreError,
@@ -124,6 +125,10 @@ fn an_unknown_session_is_named_by_every_call_but_delete() {
             store.append(&id, Seq::START, vec![]).await.unwrap_err(),
             store.append(&id, Seq(3), vec![note("x", 1)]).await.unwrap_err(),
             store.read(&id, Seq::START, 1).await.unwrap_err(),
+            store.read_records(&id, Seq::START, 1).await.unwrap_err(),
+            store.read_chunk(&id, Seq::START, 1).await.unwrap_err(),
+            store.changed(&id, Seq::START).await.unwrap_err(),
+            store.fork(&id, Seq::START, &session(3), "t", UnixMillis(1)).await.unwrap_err(),
             store.set_status(&id, "done", UnixMillis(1)).await.unwrap_err(),
             store.lease(&id, "me", UnixMillis(1), 1).await.unwrap_err(),
             store.release(&id, "me").await.unwrap_err(),
@@ -288,8 +293,232 @@ fn times_beyond_what_can_be_stored_come_back_as_the_last_one() {
     });
 }
 
+/// An event, that is an entry with a channel.
+fn event(text: &str, at: u64) -> NewEntry {
+    NewEntry { channel: Some(Channel::Progress), ..note(text, at) }
+}
+
+#[test]
+fn records_are_the_entries_without_a_channel() {
+    over_each(async |store| {
+        let id = session(1);
+        for number in [1, 2] {
+            store.create(&session(number), "/p", "t", UnixMillis(5)).await.unwrap();
+        }
+        assert_eq!(store.read_records(&id, Seq::START, 9).await.unwrap(), []);
+        let entries = vec![event("a", 1), note("b", 1), event("c", 1), event("d", 1), note("e", 1)];
+        store.append(&id, Seq::START, entries).await.unwrap();
+        store.append(&session(2), Seq::START, vec![note("other", 1)]).await.unwrap();
+        store.append(&id, Seq(5), vec![note("f", 1), event("g", 1)]).await.unwrap();
+        let seqs = async |after, limit| -> Vec<u64> {
+            let records = store.read_records(&id, Seq(after), limit).await.unwrap();
+            let all = store.read(&id, Seq::START, 99).await.unwrap();
+            assert!(records.iter().all(|record| all.contains(record) && record.channel.is_none()));
+            records.iter().map(|record| record.seq.0).collect()
+        };
+        assert_eq!(seqs(0, 9).await, [2, 5, 6]);
+        assert_eq!(seqs(0, 3).await, [2, 5, 6]);
+        assert_eq!(seqs(0, 2).await, [2, 5]);
+        assert_eq!(seqs(2, 9).await, [5, 6]);
+        assert_eq!(seqs(3, 1).await, [5]);
+        assert_eq!(seqs(0, 0).await, [0_u64; 0]);
+        for after in [6, 7, 8, u64::MAX] {
+            assert_eq!(seqs(after, usize::MAX).await, [0_u64; 0]);
+        }
+    });
+}
+
+#[test]
+fn chunks_hold_what_fits_and_at_least_one_entry() {
+    over_each(async |store| {
+        let id = session(1);
+        store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
+        let sizes = [10, 1_000, 3_000, 10, 10];
+        let entries = sizes.iter().map(|&size| note(&"x".repeat(size), 1)).collect();
+        store.append(&id, Seq::START, entries).await.unwrap();
+        let seqs = async |after, bytes| -> Vec<u64> {
+            let chunk = store.read_chunk(&id, Seq(after), bytes).await.unwrap();
+            chunk.iter().map(|entry| entry.seq.0).collect()
+        };
+        assert_eq!(seqs(0, usize::MAX).await, [1, 2, 3, 4, 5]);
+        assert_eq!(seqs(0, 0).await, [1]);
+        assert_eq!(seqs(0, 2_000).await, [1, 2]);
+        assert_eq!(seqs(2, 2_000).await, [3]);
+        assert_eq!(seqs(3, 2_000).await, [4, 5]);
+        assert_eq!(seqs(5, 2_000).await, [0_u64; 0]);
+    });
+}
+
+#[test]
+fn a_fork_has_the_entries_so_far_and_goes_its_own_way() {
+    over_each(async |store| {
+        let (parent, child) = (session(1), session(2));
+        store.create(&parent, "/p", "first", UnixMillis(5)).await.unwrap();
+        let entries = vec![note("a", 30), event("b", 20), note("c", 90)];
+        store.append(&parent, Seq::START, entries).await.unwrap();
+        store.lease(&parent, "me", UnixMillis(5), 1_000).await.unwrap();
+        store.set_status(&parent, "done", UnixMillis(6)).await.unwrap();
+        store.fork(&parent, Seq(2), &child, "second", UnixMillis(10)).await.unwrap();
+        let expected = SessionSummary {
+            id: child.clone(),
+            root: "/p".into(),
+            title: "second".into(),
+            created: UnixMillis(10),
+            updated: UnixMillis(30),
+            last: Seq(2),
+            status: STATUS_NEW.into(),
+        };
+        assert_eq!(store.find(child.as_str()).await.unwrap(), [expected]);
+        let whole = store.read(&parent, Seq::START, 9).await.unwrap();
+        assert_eq!(store.read(&child, Seq::START, 9).await.unwrap(), whole[..2]);
+        assert_eq!(store.read_records(&child, Seq::START, 9).await.unwrap(), whole[..1]);
+        // Neither sees what the other gets, and nobody holds the child.
+        store.append(&child, Seq(2), vec![note("d", 1)]).await.unwrap();
+        store.append(&parent, Seq(3), vec![note("e", 1)]).await.unwrap();
+        assert_eq!(store.read(&child, Seq(2), 9).await.unwrap()[0].payload, b"d");
+        assert_eq!(store.read(&parent, Seq(2), 9).await.unwrap(), {
+            let mut rest = whole[2..].to_vec();
+            rest.extend(store.read(&parent, Seq(3), 9).await.unwrap());
+            rest
+        });
+        store.lease(&child, "you", UnixMillis(5), 1_000).await.unwrap();
+        store.delete(&parent).await.unwrap();
+        assert_eq!(store.read(&child, Seq::START, 9).await.unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_fork_of_nothing_is_empty_and_one_beyond_the_end_is_refused() {
+    over_each(async |store| {
+        let fork = async |parent, at, child| {
+            store.fork(&session(parent), Seq(at), &session(child), "t", UnixMillis(7)).await
+        };
+        assert!(
+            matches!(fork(1, 0, 2).await, Err(StoreError::UnknownSession { session: id }) if id == session(1))
+        );
+        store.create(&session(1), "/p", "t", UnixMillis(5)).await.unwrap();
+        store.append(&session(1), Seq::START, vec![note("a", 1)]).await.unwrap();
+        for at in [2, u64::MAX] {
+            match fork(1, at, 2).await.unwrap_err() {
+                StoreError::NoSuchEntry { session: id, asked, last } => {
+                    assert_eq!((id, asked, last), (session(1), Seq(at), Seq(1)));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(matches!(fork(1, 1, 1).await, Err(StoreError::SessionExists { .. })));
+        assert_eq!(store.find("").await.unwrap().len(), 1);
+        fork(1, 0, 2).await.unwrap();
+        assert_eq!(store.read(&session(2), Seq::START, 9).await.unwrap(), []);
+        store.append(&session(2), Seq::START, vec![note("b", 1)]).await.unwrap();
+    });
+}
+
+#[test]
+fn a_clock_that_is_set_back_locks_nobody_out_for_longer_than_the_lease() {
+    over_each(async |store| {
+        let id = session(1);
+        store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
+        let lease = async |holder, now, ttl| store.lease(&id, holder, UnixMillis(now), ttl).await;
+        lease("pid 1", 1_000_000, 50).await.unwrap();
+        match lease("pid 2", 100, 10).await.unwrap_err() {
+            StoreError::Leased { until, .. } => assert_eq!(until, UnixMillis(150)),
+            other => panic!("{other:?}"),
+        }
+        assert!(lease("pid 2", 149, 10).await.is_err(), "counted from the first refusal, not from each");
+        lease("pid 2", 150, 10).await.unwrap();
+        assert!(lease("pid 1", 151, 50).await.is_err());
+    });
+}
+
+#[test]
+fn a_tail_gives_what_is_there_then_what_comes_in_order_once() {
+    over_each(async |store| {
+        let id = session(1);
+        store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
+        store.append(&id, Seq::START, vec![note("1", 1), event("2", 1), note("3", 1)]).await.unwrap();
+        let follower = async {
+            let seen: Vec<u64> =
+                store.tail(&id, Seq(1)).take(500).map(|entry| entry.unwrap().seq.0).collect().await;
+            assert_eq!(seen, (2..=501).collect::<Vec<_>>());
+        };
+        let early = async {
+            let mut tail = store.tail(&id, Seq(400));
+            assert_eq!(tail.next().await.unwrap().unwrap().seq, Seq(401));
+        };
+        let writer = async {
+            let mut last = Seq(3);
+            while last < Seq(501) {
+                let entries = vec![note("x", 1); (last.0 % 5 + 1) as usize];
+                last = store.append(&id, last, entries).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(follower, early, writer);
+    });
+}
+
+#[test]
+fn a_tail_of_a_session_that_is_not_or_no_longer_there_ends_with_an_error() {
+    over_each(async |store| {
+        let id = session(1);
+        let unknown = |found: Option<Result<Entry, StoreError>>| {
+            assert!(matches!(found, Some(Err(StoreError::UnknownSession { .. }))), "{found:?}");
+        };
+        unknown(store.tail(&id, Seq::START).next().await);
+        store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
+        let mut tail = store.tail(&id, Seq::START);
+        let (found, deleted) = tokio::join!(tail.next(), store.delete(&id));
+        deleted.unwrap();
+        unknown(found);
+        assert!(tail.next().await.is_none());
+    });
+}
+
+#[test]
+fn of_many_changes_at_once_each_has_its_own_result() {
+    over_each(async |store| {
+        for number in 0..50 {
+            store.create(&session(number), "/p", "t", UnixMillis(5)).await.unwrap();
+        }
+        let calls: Vec<_> = (0..200)
+            .map(|call| {
+                // Every fourth is behind, every seventh of a session that isn't there.
+                let id = session(if call % 7 == 3 { 900 } else { call % 50 });
+                let expected = Seq(if call % 4 == 1 { 99 } else { call / 50 });
+                store.append(&id, expected, vec![note(&call.to_string(), 1)])
+            })
+            .collect();
+        let results = futures_util::future::join_all(calls).await;
+        let mut lasts = [0; 50];
+        for (call, result) in (0..200).zip(results) {
+            let last = &mut lasts[(call % 50) as usize];
+            match result {
+                Err(StoreError::UnknownSession { .. }) => assert_eq!(call % 7, 3),
+                Err(StoreError::Conflict { found, .. }) => {
+                    assert_eq!(found, Seq(*last));
+                    assert!(call % 4 == 1 || *last != call / 50);
+                }
+                Ok(seq) => {
+                    *last += 1;
+                    assert_eq!(seq, Seq(*last));
+                    let entries = store.read(&session(call % 50), Seq(seq.0 - 1), 1).await.unwrap();
+                    assert_eq!(entries[0].payload, call.to_string().into_bytes());
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        for (number, last) in (0..).zip(lasts) {
+            assert_eq!(store.read(&session(number), Seq::START, 99).await.unwrap().len() as u64, last);
+        }
+    });
+}
+
 #[derive(Debug, Clone)]
 enum Call {
+    Fork(u64, u64, u64, u64),
+    ReadRecords(u64, u64, usize),
+    ReadChunk(u64, u64, usize),
     Create(u64, u64),
     Append(u64, u64, Vec<(u8, u64)>),
     Read(u64, u64, usize),
@@ -308,6 +537,10 @@ fn a_call() -> impl Strategy<Value = Call> {
         6 => (id.clone(), 0_u64..6, prop::collection::vec((any::<u8>(), 0_u64..20), 0..3))
             .prop_map(|(id, expected, entries)| Call::Append(id, expected, entries)),
         2 => (id.clone(), 0_u64..6, 0_usize..5).prop_map(|(id, after, limit)| Call::Read(id, after, limit)),
+        2 => (id.clone(), 0_u64..6, 0_usize..5).prop_map(|(id, after, limit)| Call::ReadRecords(id, after, limit)),
+        1 => (id.clone(), 0_u64..6, 0_usize..300).prop_map(|(id, after, bytes)| Call::ReadChunk(id, after, bytes)),
+        2 => (id.clone(), 0_u64..6, id.clone(), 0_u64..30)
+            .prop_map(|(parent, at, child, now)| Call::Fork(parent, at, child, now)),
         1 => (prop::option::of(0_u64..3), 0_usize..4).prop_map(|(root, limit)| Call::Sessions(root, limit)),
         1 => (0_usize..18).prop_map(Call::Find),
         1 => (id.clone(), 0_u64..30).prop_map(|(id, at)| Call::SetStatus(id, at)),
@@ -326,8 +559,19 @@ async fn answer(store: &dyn Store, call: &Call) -> String {
             format!("{:?}", store.create(&session(id), &root, "t", UnixMillis(at)).await)
         }
         Call::Append(id, expected, entries) => {
-            let entries = entries.into_iter().map(|(byte, at)| note(&byte.to_string(), at)).collect();
+            let entry = |byte: u8| if byte.is_multiple_of(2) { note } else { event };
+            let entries = entries.into_iter().map(|(byte, at)| entry(byte)(&byte.to_string(), at)).collect();
             format!("{:?}", store.append(&session(id), Seq(expected), entries).await)
+        }
+        Call::Fork(parent, at, child, now) => {
+            let fork = store.fork(&session(parent), Seq(at), &session(child), "f", UnixMillis(now));
+            format!("{:?}", fork.await)
+        }
+        Call::ReadRecords(id, after, limit) => {
+            format!("{:?}", store.read_records(&session(id), Seq(after), limit).await)
+        }
+        Call::ReadChunk(id, after, bytes) => {
+            format!("{:?}", store.read_chunk(&session(id), Seq(after), bytes).await)
         }
         Call::Read(id, after, limit) => format!("{:?}", store.read(&session(id), Seq(after), limit).await),
         Call::Sessions(root, limit) => {

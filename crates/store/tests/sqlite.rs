@@ -301,9 +301,9 @@ fn a_newer_format_is_refused_and_left_alone() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("sessions.db");
     filled(&path, 3);
-    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 3).unwrap();
     let error = block_on(SqliteStore::open(&path).unwrap().sessions(None, 9)).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 2, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerFormat { found: 3, known: 2, .. }), "{error:?}");
     assert!(error.to_string().contains("newer version"), "{error}");
 }
 

@@ -19,6 +19,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A list of texts.
     List,
+    /// A list of tables, each with a `matcher` and `hooks`.
+    Hooks,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Self::Mode => "one of plan, ask, edit, auto".to_owned(),
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::List => "a list of texts".to_owned(),
+            Self::Hooks => "tables with `matcher` and `hooks`".to_owned(),
         }
     }
 }
@@ -121,6 +124,13 @@ pub const KEYS: &[Key] = &[
         "shell commands that verify a change, in place of those found",
     ),
     key(
+        "hooks.*",
+        Kind::Hooks,
+        ProjectMay::SetIfTrusted,
+        None,
+        "your own programs that are asked or told when something happens; see docs/hooks.md",
+    ),
+    key(
         "instructions",
         Kind::Text,
         ProjectMay::Set,
@@ -140,6 +150,48 @@ pub const KEYS: &[Key] = &[
         ProjectMay::Set,
         Some("JM_MAX_OUTPUT_TOKENS"),
         "output limit of one reply",
+    ),
+    key(
+        "session.approval_timeout",
+        Kind::Duration,
+        ProjectMay::Narrow,
+        Some("JM_APPROVAL_TIMEOUT"),
+        "how long a question waits before it counts as denied; unset, as long as it takes",
+    ),
+    key(
+        "tools.concurrency",
+        Kind::Count,
+        ProjectMay::Narrow,
+        Some("JM_TOOLS_CONCURRENCY"),
+        "tool calls that run at once",
+    ),
+    key(
+        "tools.timeout",
+        Kind::Duration,
+        ProjectMay::Narrow,
+        Some("JM_TOOLS_TIMEOUT"),
+        "how long a tool call may take; commands have their own limit, which the model sets",
+    ),
+    key(
+        "todos.enabled",
+        Kind::Switch,
+        ProjectMay::Set,
+        Some("JM_TODOS"),
+        "whether the model keeps a list of what it has to do",
+    ),
+    key(
+        "todos.remind_every",
+        Kind::Count,
+        ProjectMay::Set,
+        None,
+        "steps with open todos and no change of the list before the model is reminded",
+    ),
+    key(
+        "loop_guard",
+        Kind::Switch,
+        ProjectMay::Nothing,
+        Some("JM_LOOP_GUARD"),
+        "whether a run that goes in circles is warned twice and then stopped",
     ),
     key("temperature", Kind::Number, ProjectMay::Set, Some("JM_TEMPERATURE"), "sampling temperature"),
     key("top_p", Kind::Number, ProjectMay::Set, Some("JM_TOP_P"), "nucleus sampling"),

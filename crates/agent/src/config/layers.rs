@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, KEYS, Key, Kind, ProjectMay};
 use super::trust::Trusted;
-use super::{Config, Environment, MAX_CONFIG_BYTES};
+use super::{Config, Environment, MAX_CONFIG_BYTES, hooks};
 use crate::ConfigError;
 
 /// A project's configuration lies in this directory …
@@ -81,6 +81,8 @@ pub struct Loaded {
     pub config: Config,
     /// The effective settings with their sources, sorted by key.
     pub settings: Layer,
+    /// What people should be told about settings that are legal and have no effect.
+    pub warnings: Vec<String>,
 }
 
 /// Reads and merges all layers for the project at `root`.
@@ -105,7 +107,8 @@ pub fn load(
     let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
     if let Some(text) = read_project(root, &path)? {
         let project = parse(&text, &Source::Project(path.clone()))?;
-        join_project(&mut settings, project, &path, &text, trust)?;
+        let hash = hooks::hash_with_scripts(&text, &project, root);
+        join_project(&mut settings, project, &path, hash, trust)?;
     }
     settings.extend(variables(environment)?);
     settings.extend(checked_flags(flags)?);
@@ -114,7 +117,8 @@ pub fn load(
     {
         join_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
     }
-    Ok(Loaded { config: Config::from_settings(&settings)?, settings })
+    let (_, warnings) = hooks::commands(&settings);
+    Ok(Loaded { config: Config::from_settings(&settings)?, settings, warnings })
 }
 
 /// Reads one of the user's own files if it exists. Links are followed: people keep such files elsewhere.
@@ -216,9 +220,7 @@ fn walk(
         }
         match (value.get_ref(), keys::find(path)) {
             (inner, Some(key)) => {
-                let value = plain(inner).and_then(|value| check(key.kind, value));
-                let value =
-                    value.map_err(|problem| ConfigError::Value { origin, key: path.join("."), problem })?;
+                let value = setting(key, path, inner, origin)?;
                 layer.insert(path.clone(), Setting { value, source: source.clone() });
             }
             (DeValue::Table(inner), None) if keys::is_table(path) => walk(text, source, path, inner, layer)?,
@@ -230,6 +232,46 @@ fn walk(
         path.pop();
     }
     Ok(())
+}
+
+/// A key's value, checked.
+fn setting(key: &Key, path: &[String], value: &DeValue<'_>, origin: String) -> Result<Value, ConfigError> {
+    let name = path.join(".");
+    let problem = if key.kind == Kind::Hooks {
+        let value = match deep(value) {
+            Ok(value) => value,
+            Err(problem) => return Err(ConfigError::Value { origin, key: name, problem }),
+        };
+        match hooks::check(path.last().map_or("", String::as_str), &value) {
+            Ok(()) => return Ok(value),
+            Err(hooks::Problem::Event(nearest)) => {
+                let nearest = nearest.map(|event| format!("hooks.{event}"));
+                return Err(ConfigError::UnknownKey { origin, key: name, nearest });
+            }
+            Err(hooks::Problem::Value(problem)) => problem,
+        }
+    } else {
+        match plain(value).and_then(|value| check(key.kind, value)) {
+            Ok(value) => return Ok(value),
+            Err(problem) => problem,
+        }
+    };
+    Err(ConfigError::Value { origin, key: name, problem })
+}
+
+/// The value of a parsed one with the tables in it.
+fn deep(value: &DeValue<'_>) -> Result<Value, String> {
+    match value {
+        DeValue::Array(items) => {
+            items.iter().map(|item| deep(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
+        }
+        DeValue::Table(table) => {
+            let fields =
+                table.iter().map(|(name, value)| Ok((name.get_ref().to_string(), deep(value.get_ref())?)));
+            fields.collect::<Result<_, String>>().map(Value::Table)
+        }
+        other => plain(other),
+    }
 }
 
 /// The plain value of a parsed one; only what a key can hold.
@@ -268,6 +310,8 @@ fn check(kind: Kind, value: Value) -> Result<Value, String> {
         (Kind::Duration, _) => {
             return duration(&value).map(|d| Value::Float(d.as_secs_f64())).ok_or_else(|| wrong(&value));
         }
+        // Only a file sets them, and checks them in a way of its own.
+        (Kind::Hooks, _) => false,
         _ => false,
     };
     if fits { Ok(value) } else { Err(wrong(&value)) }
@@ -326,6 +370,7 @@ fn from_text(key: &Key, text: &str) -> Result<Value, String> {
         Kind::List => {
             Some(Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect()))
         }
+        Kind::Hooks => None,
     };
     value
         .ok_or_else(|| format!("is \"{text}\", but takes {}", key.kind.describe()))
@@ -358,7 +403,7 @@ fn join_project(
     settings: &mut Layer,
     project: Layer,
     path: &Path,
-    text: &str,
+    hash: ContentHash,
     trust: Trusted<'_>,
 ) -> Result<(), ConfigError> {
     let needing = project
@@ -366,7 +411,6 @@ fn join_project(
         .filter(|(parts, _)| keys::find(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted));
     let (needing, values): (Vec<String>, Vec<String>) =
         needing.map(|(parts, setting)| (parts.join("."), setting.value.to_string())).unzip();
-    let hash = ContentHash::of(text.as_bytes());
     if !needing.is_empty() && !trust.covers(path, &hash) {
         return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, values, hash });
     }
@@ -398,8 +442,8 @@ fn join_project(
                 settings.insert(super::typed::project_instructions(), setting);
             }
             ProjectMay::Set | ProjectMay::SetIfTrusted => {
-                // Both lists of secrets hold: a project must not take the user's own names off.
-                let users = stands.filter(|_| key.name == "secrets");
+                // Both lists hold: a project must not take the user's secrets or hooks off.
+                let users = stands.filter(|_| key.name == "secrets" || key.kind == Kind::Hooks);
                 let value = users.map_or(setting.value.clone(), |users| joined(&users.value, &setting.value));
                 settings.insert(parts, Setting { value, ..setting });
             }
@@ -420,6 +464,8 @@ fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
         "max_turns" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_TURNS))),
         "max_iterations" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_ITERATIONS))),
         "timeout" => Some(Value::Float(crate::DEFAULT_TIMEOUT.as_secs_f64())),
+        "tools.concurrency" => i64::try_from(crate::DEFAULT_CONCURRENCY).ok().map(Value::Integer),
+        "tools.timeout" => Some(Value::Float(crate::DEFAULT_TOOL_TIMEOUT.as_secs_f64())),
         _ => None,
     }
 }
@@ -448,6 +494,13 @@ fn join_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
         let narrows = keys::find(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
         let forbids = parts == ["sandbox", "allow"];
+        let hooks = keys::find(&parts).is_some_and(|key| key.kind == Kind::Hooks);
+        if let Some(stands) = settings.get(&parts).filter(|_| hooks) {
+            // Hooks deny: those of the administrator come first, and nobody takes them off.
+            let value = joined(&setting.value, &stands.value);
+            settings.insert(parts, Setting { value, ..setting });
+            continue;
+        }
         match settings.get(&parts) {
             Some(stands) if narrows && !wider(&stands.value, &setting.value) => {}
             Some(_) if !narrows && !forbids => {}

@@ -7,6 +7,7 @@
 //! and [`Loaded::settings`] tells where each value came from.
 
 mod environment;
+mod hooks;
 mod keys;
 mod layers;
 mod trust;

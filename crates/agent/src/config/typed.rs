@@ -8,6 +8,7 @@ use toml::Value;
 
 use super::layers::{Layer, duration, parts};
 use crate::ConfigError;
+use crate::hooks::HookCommand;
 
 /// The effective configuration. `None` and empty mean that nobody set it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,6 +42,18 @@ pub struct Config {
     pub context_tokens: Option<u32>,
     /// Output limit of one reply.
     pub max_output_tokens: Option<u32>,
+    /// How long a question waits before it counts as denied.
+    pub approval_timeout: Option<Duration>,
+    /// Tool calls that run at once.
+    pub tools_concurrency: Option<u32>,
+    /// How long a tool call may take.
+    pub tools_timeout: Option<Duration>,
+    /// Whether the model keeps todos.
+    pub todos: Option<bool>,
+    /// Steps between reminders of them.
+    pub todos_remind_every: Option<u32>,
+    /// Whether a run that goes in circles is stopped.
+    pub loop_guard: Option<bool>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Nucleus sampling.
@@ -53,6 +66,8 @@ pub struct Config {
     pub secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
     pub sandbox_allow: Vec<String>,
+    /// Commands that run when something happens.
+    pub hooks: Vec<HookCommand>,
     /// Providers by name; over and besides the built-in ones.
     pub providers: BTreeMap<String, ProviderConfig>,
 }
@@ -125,12 +140,19 @@ impl Config {
                 .map(str::to_owned),
             context_tokens: count("context_tokens"),
             max_output_tokens: count("max_output_tokens"),
+            approval_timeout: get("session.approval_timeout").and_then(duration),
+            tools_concurrency: count("tools.concurrency"),
+            tools_timeout: get("tools.timeout").and_then(duration),
+            todos: get("todos.enabled").and_then(Value::as_bool),
+            todos_remind_every: count("todos.remind_every"),
+            loop_guard: get("loop_guard").and_then(Value::as_bool),
             temperature: get("temperature").and_then(number),
             top_p: get("top_p").and_then(number),
             thinking_tokens: count("thinking_tokens"),
             effort: text("effort"),
             secrets: get("secrets").map(list).unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
+            hooks: super::hooks::commands(settings).0,
             providers: BTreeMap::new(),
         };
         for (path, setting) in settings {

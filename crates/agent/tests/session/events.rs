@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, RunSettings, envelope_of};
+use journeyman_agent::{Checks, Filter, RunSettings, Since, events};
 use journeyman_model::Delta;
 use journeyman_protocol::{Envelope, Event, Mode, Seq};
 use serde_json::json;
@@ -49,9 +49,8 @@ async fn busy() -> (Bench, Session) {
 }
 
 /// The log's own view of a session's events.
-fn logged(bench: &Bench, session: &Session) -> Vec<Envelope> {
-    let id = session.handle.id();
-    bench.log.entries().iter().filter_map(|entry| envelope_of(id, entry)).collect()
+async fn logged(bench: &Bench, session: &Session) -> Vec<Envelope> {
+    events(&*bench.log, session.handle.id(), Seq::START, usize::MAX).await.unwrap()
 }
 
 fn numbered(shown: &[Arc<Envelope>]) -> Vec<Envelope> {
@@ -70,7 +69,7 @@ async fn entries_are_numbered_and_deltas_are_not() {
     assert!(session.shown.iter().any(|envelope| envelope.seq.is_none()));
     let seqs: Vec<u64> = session.shown.iter().filter_map(|envelope| envelope.seq).map(|seq| seq.0).collect();
     assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
-    assert_eq!(numbered(&session.shown), logged(&bench, &session));
+    assert_eq!(numbered(&session.shown), logged(&bench, &session).await);
     let all: Vec<u64> = bench.log.entries().iter().map(|entry| entry.seq.0).collect();
     assert_eq!(all, (1..=all.len() as u64).collect::<Vec<_>>());
 }
@@ -84,22 +83,34 @@ async fn the_way_of_a_run() {
     session.done().await;
     let kinds: Vec<&str> = session.shown.iter().map(|envelope| envelope.event.kind()).collect();
     let way = [
+        "state_changed",
         "run_started",
         "context_packed",
+        "breakpoint_changed",
         "turn_started",
+        "breakpoint_changed",
         "turn_finished",
+        "token_usage",
         "cost",
         "tool_start",
-        "call_changed",
-        "call_changed",
+        "breakpoint_changed",
+        "breakpoint_changed",
         "checkpoint",
-        "call_changed",
+        "breakpoint_changed",
         "file_edited",
         "tool_end",
-        "call_changed",
+        "tool_executed",
+        "breakpoint_changed",
+        "step_complete",
+        "breakpoint_changed",
         "turn_started",
+        "breakpoint_changed",
         "turn_finished",
+        "token_usage",
         "cost",
+        "step_complete",
+        "state_changed",
+        "breakpoint_changed",
         "done",
     ];
     assert_eq!(kinds, way);
@@ -143,7 +154,7 @@ async fn a_restart_voids_what_was_streamed() {
     let mut bench = Bench::new(&[]);
     let reason = "the connection broke".to_owned();
     let restart = Delta::Restart { attempt: 2, of: 4, wait_ms: 10, reason: reason.clone() };
-    let told = Told::new([says("right").after(vec![piece("wrong "), restart, piece("right")])]);
+    let told = Told::new([says("right").after(vec![piece("wrung "), restart, piece("right")])]);
     let mut session = bench.start(&told, auto());
     session.handle.send("do it").await.unwrap();
     let report = session.done().await;
@@ -157,9 +168,9 @@ async fn a_restart_voids_what_was_streamed() {
             _ => None,
         })
     };
-    assert_eq!(first_piece(&shown[..place]), Some((0, "wrong".to_owned())));
+    assert_eq!(first_piece(&shown[..place]), Some((0, "wrung".to_owned())));
     assert_eq!(first_piece(&shown[place..]), Some((0, "right".to_owned())));
-    assert!(!bench.log.text().contains("wrong"));
+    assert!(!bench.log.text().contains("wrung"));
 }
 
 /// More pieces than a subscriber may fall behind.
@@ -176,7 +187,7 @@ async fn one_that_lags_misses_no_entry_and_sees_none_twice() {
     // Nobody listens until all is over.
     session.handle.finished().await.unwrap();
     session.done().await;
-    assert_eq!(numbered(&session.shown), logged(&bench, &session));
+    assert_eq!(numbered(&session.shown), logged(&bench, &session).await);
 }
 
 /// A block that was re-read from the log is whole; its pieces, still on their way, would double it.
@@ -207,7 +218,7 @@ async fn one_that_lags_sees_no_delta_of_a_block_that_it_has() {
             _ => {}
         }
     }
-    assert_eq!(numbered(&session.shown), logged(&bench, &session));
+    assert_eq!(numbered(&session.shown), logged(&bench, &session).await);
 }
 
 async fn one_that_comes_late_sees_only_what_follows() {
@@ -217,11 +228,12 @@ async fn one_that_comes_late_sees_only_what_follows() {
     session.handle.send("do it").await.unwrap();
     session.done().await;
     let cut = session.shown.last().unwrap().seq.unwrap();
-    let mut late = Session { events: session.handle.subscribe(), shown: Vec::new(), ..session };
+    let mut late =
+        Session { events: session.handle.subscribe(Filter::all(), Since::Now), shown: Vec::new(), ..session };
     late.handle.send("and this").await.unwrap();
     late.handle.finished().await.unwrap();
     late.done().await;
-    let all = logged(&bench, &late);
+    let all = logged(&bench, &late).await;
     let expected: Vec<Envelope> = all.into_iter().filter(|envelope| envelope.seq > Some(cut)).collect();
     assert_eq!(numbered(&late.shown), expected);
     assert!(cut > Seq::START);

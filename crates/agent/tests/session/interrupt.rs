@@ -55,8 +55,13 @@ async fn before_the_task_begins() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([says("answered")]);
     let mut session = bench.start(&told, auto());
-    session.handle.send("do it").await.unwrap();
-    session.handle.interrupt();
+    let mut status = session.handle.watch();
+    let at_once = async {
+        status.wait_for(|status| status.queued > 0).await.unwrap();
+        session.handle.interrupt();
+    };
+    let (sent, ()) = tokio::join!(session.handle.send("do it"), at_once);
+    sent.unwrap();
     interrupted(&session).await;
     assert_eq!(told.requests().len(), 0);
     goes_on(&bench, &mut session, &told).await;
@@ -137,11 +142,12 @@ async fn while_a_person_is_asked() {
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     session.handle.interrupt();
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow), "an answer after the interrupt");
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the interrupt");
     interrupted(&session).await;
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow), "an answer after the end");
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the end");
     assert_eq!(bench.log.states("c1").last(), Some(&CallState::Sealed));
-    assert_eq!(bench.log.states("c2"), [CallState::Pending, CallState::Sealed]);
+    let asked = [CallState::Pending, CallState::ApprovalRequired, CallState::Sealed];
+    assert_eq!(bench.log.states("c2"), asked);
     goes_on(&bench, &mut session, &told).await;
 }
 

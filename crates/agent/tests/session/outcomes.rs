@@ -319,7 +319,8 @@ async fn the_report_is_the_last_entry_of_the_log() {
 }
 
 async fn a_log_that_fails_is_an_error() {
-    let mut bench = Bench::failing(&[], Failing::From(1));
+    // The first is the message's own.
+    let mut bench = Bench::failing(&[], Failing::From(2));
     let told = Told::new([says("never said")]);
     let report = bench.run(&told, auto()).await;
     assert_eq!((report.outcome, report.exit_code, told.requests().len()), (Outcome::Error, 1, 0));

@@ -1,6 +1,6 @@
 //! Who may do what: every mode with every kind of call, and what a person's answer reaches.
 
-use journeyman_agent::{Answer, Approver, Checks, RunSettings};
+use journeyman_agent::{Answer, Approver, Checks, Record, RunSettings};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{CallId, CallState, Decision, Event, Mode, Outcome};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ async fn every_mode_and_every_kind_of_call() {
             let told = Told::new([calls([(name, tool, input)]), says("done")]);
             let mut session = bench.start(&told, settings(mode, Approver::Handle));
             session.handle.send("do it").await.unwrap();
-            let asked = answering(&mut session, &Answer::Allow).await;
+            let asked = answering(&mut session, &Answer::allow()).await;
             assert_eq!(!asked.is_empty(), decisions[column] == Ask, "{row}");
             let states = bench.log.states(name);
             assert_eq!(
@@ -72,8 +72,8 @@ async fn every_mode_and_every_kind_of_call() {
                 "{row}: {states:?}"
             );
             assert_eq!(states.contains(&CallState::ApprovalRequired), decisions[column] == Ask, "{row}");
-            let first_verdict = bench.log.events().into_iter().find_map(|event| match event {
-                Event::CallChanged { transition } => transition.verdict,
+            let first_verdict = bench.log.records().into_iter().find_map(|record| match record {
+                Record::Call(transition) => transition.verdict,
                 _ => None,
             });
             assert_eq!(first_verdict.unwrap().decision, decisions[column], "{row}");
@@ -130,7 +130,7 @@ fn run(command: &str) -> Value {
 
 async fn an_answer_reaches_one_call() {
     let inputs = [("c1", "run_command", run("touch made")), ("c2", "run_command", run("touch made"))];
-    let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::Allow).await;
+    let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::allow()).await;
     assert_eq!(asked, ["c1", "c2"]);
 }
 
@@ -162,14 +162,14 @@ async fn allowed_for_the_session_is_the_same_call_only() {
         ("other file", "write_file", write("d.txt", "1\n")),
         ("other tool", "edit_file", json!({ "path": "c.txt", "search": "2", "replace": "3" })),
     ];
-    let (asked, _) = asked_of(Mode::Ask, &inputs, Answer::AllowForSession).await;
+    let (asked, _) = asked_of(Mode::Ask, &inputs, Answer::allow_rule()).await;
     assert_eq!(asked, ["first", "longer", "elsewhere", "third place", "file", "other file", "other tool"]);
 }
 
 async fn what_reaches_outside_is_asked_every_time() {
     let push = || run("git push origin main");
     let inputs = [("c1", "run_command", push()), ("c2", "run_command", push())];
-    let (asked, _) = asked_of(Mode::Auto, &inputs, Answer::AllowForSession).await;
+    let (asked, _) = asked_of(Mode::Auto, &inputs, Answer::allow_rule()).await;
     assert_eq!(asked, ["c1", "c2"]);
 }
 
@@ -177,10 +177,10 @@ async fn an_answer_to_nothing_says_so() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([says("done")]);
     let session = bench.start(&told, auto());
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow));
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()));
     session.handle.send("do it").await.unwrap();
     session.handle.finished().await.unwrap();
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::Allow));
+    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()));
 }
 
 /// A user who allowed unconfined commands by name gets no less in `auto` than in `edit`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, RunSettings, message_of};
+use journeyman_agent::{Checks, RunSettings, State};
 use journeyman_protocol::{Message, Seq};
 use journeyman_store::{Entry, MemoryStore, SqliteStore, Store};
 use serde_json::json;
@@ -10,7 +10,6 @@ use serde_json::json;
 use crate::support::bench::{Bench, auto};
 use crate::support::log::Failing;
 use crate::support::model::{Told, calls, says};
-use crate::support::transcript::folded;
 
 cases![a_log_on_disk_holds_what_one_in_memory_does, a_scripted_model_drives_a_session];
 
@@ -20,11 +19,11 @@ fn settings() -> RunSettings {
     RunSettings { checks: Checks::Off, ..auto() }
 }
 
-/// Takes two tasks; gives the log, read back, and what the model was told last.
+/// Takes two tasks; gives the log, read back, what the model was told last, and the state that a restart finds.
 async fn two_tasks(
     mut bench: Bench,
     read_back: impl FnOnce(&Bench) -> Arc<dyn Store>,
-) -> (Vec<Entry>, Vec<Message>) {
+) -> (Vec<Entry>, Vec<Message>, State) {
     let told = Told::new([
         calls([
             ("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" })),
@@ -47,7 +46,8 @@ async fn two_tasks(
     );
     let entries = store.read(session.handle.id(), Seq::START, 10_000).await.unwrap();
     assert_eq!(entries, bench.log.entries());
-    (entries, told.requests().pop().unwrap().messages)
+    let state = State::load(&*store, session.handle.id()).await.unwrap();
+    (entries, told.requests().pop().unwrap().messages, state)
 }
 
 /// What differs from run to run: times, and the place of the project.
@@ -57,18 +57,19 @@ fn comparable(entries: &[Entry]) -> Vec<(Seq, String)> {
 
 async fn a_log_on_disk_holds_what_one_in_memory_does() {
     let in_memory = Bench::new(&[]);
-    let (remembered, _) = two_tasks(in_memory, |bench| Arc::clone(&bench.log) as Arc<dyn Store>).await;
+    let (remembered, _, in_memory) =
+        two_tasks(in_memory, |bench| Arc::clone(&bench.log) as Arc<dyn Store>).await;
 
     let open = |directory: &std::path::Path| -> Arc<dyn Store> {
         Arc::new(SqliteStore::open(&directory.join(DATABASE)).unwrap())
     };
     let on_disk = Bench::with_log(&[], open, Failing::Never);
-    let (kept, told) = two_tasks(on_disk, |bench| open(&bench.outside)).await;
+    let (kept, told, state) = two_tasks(on_disk, |bench| open(&bench.outside)).await;
 
     assert_eq!(comparable(&kept), comparable(&remembered));
     // The transcript is a fold over the log: what the model was told last, and its answer.
-    let messages: Vec<Message> = kept.iter().filter_map(message_of).collect();
-    let folded = folded(&messages);
+    assert_eq!(state, State { seen: state.seen.clone(), ..in_memory });
+    let folded = state.messages;
     assert_eq!(folded[..folded.len() - 1], told);
     assert_eq!(folded.last().unwrap(), &Message::assistant_text("two"));
 }

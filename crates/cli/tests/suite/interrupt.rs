@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_protocol::{Block, CallId, CallState, Event};
+use journeyman_protocol::{Block, CallId, CallState, Event, Message};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::support::{House, Running, Server, Step, call, is_running, needs_sandb
 /// from any other.
 fn sleeping(house: &House, server: &Server, sleep: &str) -> Running {
     let running = server.run(house, &["--stream-json", "wait a while"]).start();
-    running.line_with("\"executing\"");
+    running.line_with("\"tool_start\"");
     wait_until("the command runs", || is_running(sleep));
     running
 }
@@ -45,23 +45,24 @@ fn once_stops_cleanly() {
     }
 }
 
-/// In the log every call reached a final state; in the transcript each has exactly one result.
+/// Every call ended, the one that ran as cut off; in the transcript each has exactly one result.
 fn every_call_is_answered(house: &House, session: &str) {
     let shown = house.jm(&["show", session, "--json"]).run().expect(0);
     let mut states: BTreeMap<CallId, CallState> = BTreeMap::new();
     for envelope in shown.events() {
-        if let Event::CallChanged { transition } = envelope.event {
-            states.insert(transition.call, transition.state);
+        if let Event::ToolEnd { call, state, .. } = envelope.event {
+            assert_eq!(states.insert(call, state), None, "one end a call");
         }
     }
     assert_eq!(states.len(), 2);
-    assert!(states.values().all(|state| state.is_final()), "{states:?}");
     assert!(states.values().any(|state| *state == CallState::Sealed), "{states:?}");
 
-    let transcript = house.transcript(session);
+    let state = house.state_of(session);
+    assert_eq!(state.calls, []);
     let calls: Vec<CallId> =
-        transcript.iter().flat_map(|message| message.tool_uses()).map(|call| call.id.clone()).collect();
-    let results: Vec<CallId> = transcript
+        state.messages.iter().flat_map(Message::tool_uses).map(|call| call.id.clone()).collect();
+    let results: Vec<CallId> = state
+        .messages
         .iter()
         .flat_map(|message| &message.content)
         .filter_map(|block| if let Block::ToolResult { id, .. } = block { Some(id.clone()) } else { None })
@@ -134,14 +135,15 @@ fn a_run_that_is_killed_leaves_no_process_and_a_session_that_can_be_undone() {
     let server = Server::chat([write, call("run_command", json!({ "command": command })), say("Done.")]);
     let running = server.run(&house, &["make a file and wait"]).start();
     wait_until("the command runs", || is_running(&sleep));
-    house.jm(&["undo"]).run().expect(2).says(&["is still running"]);
+    house.jm(&["undo"]).run().expect(2).says(&["is still running", "jm run, process"]);
+    house.jm(&["sessions"]).run().expect(0).prints(&["running"]);
     running.signal(Signal::KILL);
     running.gone();
     wait_until("the command is gone", || !is_running(&sleep));
 
     let shown = house.jm(&["show"]).run().expect(0);
     shown.prints(&["make a file and wait", "the session has no end"]);
-    house.jm(&["sessions"]).run().expect(0).prints(&["unfinished"]);
+    house.jm(&["sessions"]).run().expect(0).prints(&["cut off"]);
     let undone = house.jm(&["undo"]).run().expect(0);
     undone.prints(&["removed new.txt", "removed more.txt", "restored greet.sh"]);
     assert_eq!(house.tree(), before);

@@ -1,6 +1,6 @@
 //! Models that aren't there, refuse, stumble, or make no sense.
 
-use journeyman_protocol::{CallState, Event, Outcome};
+use journeyman_protocol::{Event, Outcome};
 use serde_json::json;
 
 use crate::support::{House, KEY, Server, Step, Wire, call, refuse, say};
@@ -153,7 +153,8 @@ fn arguments_that_are_no_json_reach_the_model_as_an_error_and_never_run() {
             let told = server.seen()[1].newest();
             assert!(told.contains("not valid JSON"), "{} {broken}: {told}", wire.name());
             let shown = house.jm(&["show", "--json"]).run().expect(0);
-            let executed = |event: &Event| matches!(event, Event::CallChanged { transition } if transition.state == CallState::Executing);
+            let executed =
+                |event: &Event| matches!(event, Event::ToolExecuted { record } if record.started().is_some());
             assert!(!shown.events().iter().any(|envelope| executed(&envelope.event)), "{broken}");
         }
     }

@@ -9,11 +9,11 @@ fn command(text: &str) -> Reply {
     call("run_command", json!({ "command": text }))
 }
 
-/// The states that the calls of the newest session went through, in order.
+/// How the calls of the newest session ended, in order.
 fn states(house: &House) -> Vec<CallState> {
     let shown = house.jm(&["show", "--json"]).run().expect(0);
     let state = |event: Event| match event {
-        Event::CallChanged { transition } => Some(transition.state),
+        Event::ToolEnd { state, .. } => Some(state),
         _ => None,
     };
     shown.events().into_iter().filter_map(|envelope| state(envelope.event)).collect()
@@ -36,7 +36,7 @@ fn three_refusals_for_want_of_anybody_to_ask_end_in_6() {
         assert!(request.newest().contains("nobody can be asked"), "{}", request.newest());
     }
     assert_eq!(house.tree(), before);
-    assert_eq!(states(&house), [CallState::Pending, CallState::Denied].repeat(3));
+    assert_eq!(states(&house), [CallState::Denied; 3]);
 }
 
 #[test]
@@ -74,7 +74,18 @@ fn plan_mode_offers_no_writers_and_denies_those_called_anyway() {
     assert_eq!(report.text, "Here is the plan.");
     assert!(report.summary.contains("plan mode"), "{}", report.summary);
     let seen = server.seen();
-    assert_eq!(seen[0].tools(), ["read_file", "list_files", "search_text", "run_command"]);
+    assert_eq!(
+        seen[0].tools(),
+        [
+            "read_file",
+            "list_files",
+            "search_text",
+            "run_command",
+            "command_output",
+            "todo_read",
+            "todo_write",
+        ]
+    );
     for request in &seen[1..] {
         assert!(request.newest().contains("denied: plan mode only reads"), "{}", request.newest());
     }
@@ -90,7 +101,7 @@ fn what_reaches_beyond_the_project_is_never_automatic() {
         let house = House::with_greeter();
         let server = Server::chat([command(text), say("Then not.")]);
         server.run(&house, &["--mode", "auto", "publish it"]).run().expect(6);
-        assert_eq!(states(&house), [CallState::Pending, CallState::Denied], "{text}");
+        assert_eq!(states(&house), [CallState::Denied], "{text}");
         assert!(server.seen()[1].newest().contains("nobody can be asked"), "{text}");
     }
 }

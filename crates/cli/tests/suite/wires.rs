@@ -73,6 +73,8 @@ fn asked(wire: Wire, server: &Server) {
             "run_command",
             "command_output",
             "stop_command",
+            "todo_read",
+            "todo_write",
         ];
         assert_eq!(request.tools(), tools);
         assert!(!request.body.to_string().contains(KEY), "the key is in a header and nowhere else");

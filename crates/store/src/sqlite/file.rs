@@ -1,29 +1,29 @@
 //! The database file: made whole or not at all, and opened only if it is what it should be.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::fs::Access;
 
-use crate::place::{create_private, sync_dir};
+use crate::place::{beside, create_private, sync_dir};
 use crate::{Durability, StoreError};
 
 /// Marks the file as ours (`PRAGMA application_id`): "jmlg".
 const APPLICATION: i64 = 0x6A6D_6C67;
 /// The format that this version reads and writes (`PRAGMA user_version`).
-pub(super) const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 2;
 /// The size of the file's pages: SQLite's default, set by name because [`inspect`] relies on it.
-pub(super) const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Prepared statements that are kept: more than there are.
 const STATEMENTS: usize = 32;
 
 /// An entry's `place` is its session's number and its seq in one integer, so that the table itself is the
-/// index, a session's entries lie together, and an append touches the end of its range only.
+/// index, a session's entries lie together, and an append touches the end of its range only. The index of the
+/// records has nothing but their places: events cost it nothing.
 const SCHEMA: &str = "
 CREATE TABLE sessions (
   number INTEGER PRIMARY KEY CHECK (number BETWEEN 1 AND 8388607),
@@ -35,7 +35,10 @@ CREATE TABLE sessions (
   last INTEGER NOT NULL,
   status TEXT NOT NULL,
   holder TEXT,
-  held_until INTEGER
+  held_until INTEGER,
+  held_for INTEGER,
+  holder_file TEXT,
+  records INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE entries (
   place INTEGER PRIMARY KEY,
@@ -44,6 +47,18 @@ CREATE TABLE entries (
   at INTEGER NOT NULL,
   payload BLOB NOT NULL
 ) STRICT;
+CREATE INDEX records ON entries (channel) WHERE channel IS NULL;
+";
+
+/// From format 1, which had neither an index of the records nor leases that end with their holder.
+const UPGRADE: &str = "
+ALTER TABLE sessions ADD COLUMN held_for INTEGER;
+ALTER TABLE sessions ADD COLUMN holder_file TEXT;
+ALTER TABLE sessions ADD COLUMN records INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX records ON entries (channel) WHERE channel IS NULL;
+UPDATE sessions SET records = (SELECT count(*) FROM entries INDEXED BY records
+  WHERE channel IS NULL AND place > number << 40 AND place < (number + 1) << 40);
+PRAGMA user_version = 2;
 ";
 
 /// Sorts SQLite's failures into the variants that tell a person what to do.
@@ -81,19 +96,36 @@ pub(super) fn open(path: &Path, busy: Duration) -> Result<Connection, StoreError
         State::Present => {}
     }
     let failed = |error: rusqlite::Error| failure("open the session log", path, &error);
-    let connection = connect(path, busy).map_err(failed)?;
-    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(failed);
-    if number("application_id")? != APPLICATION {
+    let mut connection = connect(path, busy).map_err(failed)?;
+    if number(&connection, "application_id").map_err(failed)? != APPLICATION {
         let detail = "it is a SQLite database of another program".to_owned();
         return Err(StoreError::Damaged { path: path.to_owned(), detail });
     }
-    let found = number("user_version")?;
+    let found = number(&connection, "user_version").map_err(failed)?;
     if found > FORMAT {
         return Err(StoreError::NewerFormat { path: path.to_owned(), found, known: FORMAT });
     }
     // WAL is a property of the file; this only matters after somebody converted it.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
+    if found < FORMAT {
+        upgrade(&mut connection).map_err(|error| failure("upgrade", path, &error))?;
+    }
     Ok(connection)
+}
+
+fn number(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// Brings an older file up to date, whole or not at all. A process of an older version that has it open may
+/// go on: it doesn't see what is new.
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    if number(&transaction, "user_version")? < FORMAT {
+        transaction.execute_batch(UPGRADE)?;
+    }
+    transaction.commit()
 }
 
 fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
@@ -148,12 +180,22 @@ fn inspect(path: &Path) -> Result<State, StoreError> {
     }
     let access = rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK);
     access.map_err(|error| StoreError::io("open the session log", path, error.into()))?;
-    // SQLite gives the files beside it the same mode.
-    if metadata.permissions().mode() & 0o077 != 0 {
-        fs::set_permissions(path, Permissions::from_mode(0o600))
-            .map_err(|source| StoreError::io("make private the session log", path, source))?;
-    }
+    // SQLite gives the files that it makes beside it the same mode; those left by a crash keep theirs.
+    make_private(path)?;
+    make_private(&wal)?;
+    make_private(&beside(path, "-shm"))?;
     Ok(State::Present)
+}
+
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    match fs::metadata(path) {
+        Ok(found) if found.permissions().mode() & 0o077 != 0 => {
+            fs::set_permissions(path, Permissions::from_mode(0o600))
+                .map_err(|source| StoreError::io("make private the session log", path, source))
+        }
+        // What can't be looked at is reported by whoever needs it.
+        _ => Ok(()),
+    }
 }
 
 /// Makes an empty log beside `path` and links it there when it is whole: a crash leaves nothing or all,
@@ -194,11 +236,4 @@ fn fill(temporary: &Path) -> Result<(), StoreError> {
     };
     filled().map_err(|error| failure("create the session log", temporary, &error))?;
     File::sync_all(&file).map_err(failed)
-}
-
-/// The path with `suffix` after its last character.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }

@@ -1,297 +1,182 @@
-//! The calls, as statements on the open file.
+//! The open file: what may be done with it, and what happens when the disk fails.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
-use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode};
 
 use super::file::{self, PAGE_BYTES};
-use crate::entry::check_sizes;
-use crate::{Entry, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, StoreError};
+use super::group::{Broken, Change, Ground, transact};
+use super::rows::Stop;
+use crate::StoreError;
+use crate::watch::Watchers;
 
-/// Bits of a place that hold the seq; the session's number has the 23 above. 2^40 entries at one a
-/// millisecond are 34 years.
-const SEQ_BITS: u32 = 40;
-const MAX_SEQ: u64 = (1 << SEQ_BITS) - 1;
 /// Pages of the write-ahead log after which its content is moved into the main file: 4 MiB, SQLite's own
 /// default.
 const SETTLE_PAGES: u64 = 1000;
-/// Pages an append writes beside its payload: its place in the table, and the session's row.
-const PAGES_AN_APPEND: u64 = 3;
-/// Lines of damage that are told.
-const CHECK_LINES: u32 = 10;
-
-const SUMMARY: &str = "SELECT id, root, title, created, updated, last, status FROM sessions";
+/// Pages a change writes beside its payload: its place in the table and in the index, and the session's row.
+const PAGES_A_CHANGE: u64 = 3;
+/// How often a change by another process is looked for while somebody waits for one: as fast as a person
+/// notices. A look costs microseconds.
+pub(super) const POLL: Duration = Duration::from_millis(100);
 
 /// The open file, or the wish to open it.
 pub(super) struct Log {
-    path: PathBuf,
+    ground: Ground,
     busy: Duration,
     connection: Option<Connection>,
     /// Estimated pages that were written since the write-ahead log was last moved.
     pages: u64,
+    /// The device failed, and what the write-ahead log holds may not be on it.
+    doubtful: bool,
+    watchers: Arc<Watchers>,
+    /// SQLite's mark of other processes' changes, and when it was looked at.
+    version: Option<i64>,
+    polled: Instant,
 }
 
-/// Whether the end of a call waits for the disk.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sync {
-    /// It does: what was said to be stored is.
-    Full,
-    /// It doesn't: the next full one carries it along.
-    Relaxed,
+/// Why a group of changes was not stored.
+struct Failed {
+    error: StoreError,
+    /// Whether each change may be tried by itself.
+    try_alone: bool,
 }
 
-/// Why a transaction ended without effect.
-enum Stop {
-    /// By SQLite's decision.
-    Sqlite(rusqlite::Error),
-    /// By ours.
-    Ours(StoreError),
-}
-
-impl From<rusqlite::Error> for Stop {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Stop {
+impl From<StoreError> for Failed {
     fn from(error: StoreError) -> Self {
-        Self::Ours(error)
-    }
-}
-
-fn unknown(session: &SessionId) -> Stop {
-    Stop::Ours(StoreError::UnknownSession { session: session.clone() })
-}
-
-/// A time as SQLite stores it; the year 292 million is close enough to forever.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or_default()
-}
-
-fn place(number: i64, seq: Seq) -> i64 {
-    (number << SEQ_BITS) | signed(seq.0.min(MAX_SEQ))
-}
-
-fn channel_code(channel: Channel) -> i64 {
-    match channel {
-        Channel::Progress => 0,
-        Channel::Control => 1,
-        Channel::Monitor => 2,
+        Self { error, try_alone: false }
     }
 }
 
 impl Log {
-    pub(super) fn new(path: PathBuf, busy: Duration) -> Self {
-        Self { path, busy, connection: None, pages: 0 }
+    pub(super) fn new(path: PathBuf, busy: Duration, watchers: Arc<Watchers>) -> Self {
+        Self {
+            ground: Ground::new(path),
+            busy,
+            connection: None,
+            pages: 0,
+            doubtful: false,
+            watchers,
+            version: None,
+            polled: Instant::now(),
+        }
     }
 
-    pub(super) fn create(
+    pub(super) fn path(&self) -> &Path {
+        &self.ground.path
+    }
+
+    /// Runs statements that only read, opening the file if need be.
+    pub(super) fn run<T>(
         &mut self,
-        id: &SessionId,
-        root: &str,
-        title: &str,
-        now: UnixMillis,
-    ) -> Result<(), StoreError> {
-        self.write("create a session", Sync::Relaxed, |transaction| {
-            let added = transaction
-                .prepare_cached(
-                    "INSERT INTO sessions (id, root, title, created, updated, last, status)
-                     VALUES (?1, ?2, ?3, ?4, ?4, 0, ?5) ON CONFLICT (id) DO NOTHING",
-                )?
-                .execute(params![id.as_str(), root, title, signed(now.0), STATUS_NEW])?;
-            match added {
-                0 => Err(Stop::Ours(StoreError::SessionExists { session: id.clone() })),
-                _ => Ok(()),
+        action: &'static str,
+        statements: impl FnOnce(&mut Connection) -> Result<T, Stop>,
+    ) -> Result<T, StoreError> {
+        match statements(self.open()?.0) {
+            Ok(value) => Ok(value),
+            Err(Stop::Ours(error)) => Err(error),
+            Err(Stop::Sqlite(error)) => {
+                // What SQLite holds in memory may not be what the disk has; the next call starts afresh.
+                self.connection = None;
+                Err(file::failure(action, self.path(), &error))
             }
+        }
+    }
+
+    fn open(&mut self) -> Result<(&mut Connection, &mut Ground), StoreError> {
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            closed => closed.insert(file::open(&self.ground.path, self.busy)?),
+        };
+        Ok((connection, &mut self.ground))
+    }
+
+    /// Runs changes as one transaction that has the file to itself, so that what they read still holds when
+    /// they write, and answers each.
+    pub(super) fn write(&mut self, mut group: Vec<Box<dyn Change>>) {
+        match self.attempt(&mut group) {
+            Ok(results) => {
+                for (change, result) in group.into_iter().zip(results) {
+                    match result {
+                        Ok(()) => self.stored(change),
+                        Err(error) => change.refuse(error),
+                    }
+                }
+            }
+            Err(Failed { try_alone: true, .. }) if group.len() > 1 => {
+                for change in group {
+                    self.write(vec![change]);
+                }
+            }
+            Err(Failed { error, .. }) => {
+                for change in group {
+                    change.refuse(error.again(self.path()));
+                }
+            }
+        }
+    }
+
+    fn stored(&mut self, change: Box<dyn Change>) {
+        let about = change.about();
+        self.pages = self.pages.saturating_add(about.bytes / PAGE_BYTES + PAGES_A_CHANGE);
+        if let Some(session) = &about.tell {
+            self.watchers.tell(session);
+        }
+        change.accept();
+    }
+
+    fn attempt(&mut self, group: &mut [Box<dyn Change>]) -> Result<Vec<Result<(), StoreError>>, Failed> {
+        let action = match group {
+            [single] => single.about().action,
+            _ => "write to",
+        };
+        if self.doubtful {
+            self.make_sure()?;
+        }
+        let (connection, ground) = self.open()?;
+        let broken = match transact(connection, ground, group) {
+            Ok(results) => return Ok(results),
+            Err(broken) => broken,
+        };
+        // What SQLite holds in memory may not be what the disk has; the next call starts afresh.
+        self.connection = None;
+        let (Broken::Begin(error) | Broken::Statement(error) | Broken::Commit(error)) = &broken;
+        self.doubtful |= is_device(error);
+        let known = file::failure(action, self.path(), error);
+        Err(match broken {
+            Broken::Begin(_) => Failed { error: known, try_alone: false },
+            Broken::Statement(_) => Failed { error: known, try_alone: true },
+            Broken::Commit(error) => match known {
+                // SQLite says so when a write found no room, that is before the mark that makes the whole
+                // transaction valid was there; a smaller change may fit.
+                StoreError::DiskFull { .. } if !is_device(&error) => Failed { error: known, try_alone: true },
+                StoreError::Busy { .. } => known.into(),
+                _ => {
+                    let (path, detail) = (self.path().to_owned(), error.to_string());
+                    StoreError::Uncertain { path, detail }.into()
+                }
+            },
         })
     }
 
-    pub(super) fn append(
-        &mut self,
-        session: &SessionId,
-        expected: Seq,
-        entries: &[NewEntry],
-    ) -> Result<Seq, StoreError> {
-        let last = self.write("append to", Sync::Full, |transaction| {
-            let (number, found) = head(transaction, session)?;
-            if found != expected {
-                let session = session.clone();
-                return Err(Stop::Ours(StoreError::Conflict { session, expected, found }));
-            }
-            check_sizes(entries)?;
-            let Some(newest) = entries.iter().map(|entry| entry.at).max() else { return Ok(found) };
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO entries (place, channel, kind, at, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?;
-            let mut last = found;
-            for entry in entries {
-                last = last.next();
-                let channel = entry.channel.map(channel_code);
-                let at = signed(entry.at.0);
-                insert.execute(params![place(number, last), channel, entry.kind, at, entry.payload])?;
-            }
-            transaction
-                .prepare_cached(
-                    "UPDATE sessions SET last = ?2, updated = max(updated, ?3) WHERE number = ?1",
-                )?
-                .execute(params![number, signed(last.0), signed(newest.0)])?;
-            Ok(last)
+    /// Brings everything that is stored onto the disk anew after a failure of the device.
+    ///
+    /// Linux forgets a failed write: the pages count as clean, and the next `fsync` of the same file succeeds
+    /// although they never got there (see <https://wiki.postgresql.org/wiki/Fsync_Errors>). Appending to a
+    /// write-ahead log with such a hole would lose, after a power failure, everything behind it, although
+    /// each `fsync` of that was good. So what it holds is written into the main file, which is flushed, and
+    /// the write-ahead log starts over.
+    fn make_sure(&mut self) -> Result<(), StoreError> {
+        let busy = self.run("move the newest changes within", |connection| {
+            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+            Ok(connection.query_row(sql, [], |row| row.get::<_, i64>(0))? != 0)
         })?;
-        let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum::<u64>();
-        self.pages = self.pages.saturating_add(bytes / PAGE_BYTES + PAGES_AN_APPEND);
-        Ok(last)
-    }
-
-    pub(super) fn read(
-        &mut self,
-        session: &SessionId,
-        after: Seq,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        let path = self.path.clone();
-        self.run("read from", |connection| {
-            // One snapshot for both statements, whatever other processes append meanwhile.
-            let transaction = connection.transaction()?;
-            let (number, last) = head(&transaction, session)?;
-            let mut statement = transaction.prepare_cached(
-                "SELECT place, channel, kind, at, payload FROM entries
-                 WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
-            )?;
-            let limit = signed(limit as u64);
-            let rows =
-                statement.query_map(params![place(number, after), place(number, last), limit], entry)?;
-            let mut entries = Vec::new();
-            let mut previous = after;
-            for row in rows {
-                let entry = row?;
-                if entry.seq != previous.next() {
-                    break;
-                }
-                previous = entry.seq;
-                entries.push(entry);
-            }
-            let due = last.0.saturating_sub(after.0).min(unsigned(limit));
-            if (entries.len() as u64) < due {
-                let detail = format!("entry {} of session {session} is missing", previous.next());
-                return Err(Stop::Ours(StoreError::Damaged { path, detail }));
-            }
-            Ok(entries)
-        })
-    }
-
-    pub(super) fn sessions(
-        &mut self,
-        root: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<SessionSummary>, StoreError> {
-        let sql = format!("{SUMMARY} WHERE ?1 IS NULL OR root = ?1 ORDER BY updated DESC, id DESC LIMIT ?2");
-        self.run("list the sessions in", |connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params![root, signed(limit as u64)], summary)?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-    }
-
-    pub(super) fn find(&mut self, prefix: &str) -> Result<Vec<SessionSummary>, StoreError> {
-        let sql = format!(
-            "{SUMMARY} WHERE id >= ?1 AND substr(id, 1, ?2) = ?1 ORDER BY updated DESC, id DESC LIMIT ?3"
-        );
-        self.run("look for sessions in", |connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let length = signed(prefix.chars().count() as u64);
-            let rows = statement.query_map(params![prefix, length, MAX_FOUND as i64], summary)?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-    }
-
-    pub(super) fn set_status(
-        &mut self,
-        session: &SessionId,
-        status: &str,
-        now: UnixMillis,
-    ) -> Result<(), StoreError> {
-        self.write("set a session's status in", Sync::Relaxed, |transaction| {
-            let changed = transaction
-                .prepare_cached("UPDATE sessions SET status = ?2, updated = max(updated, ?3) WHERE id = ?1")?
-                .execute(params![session.as_str(), status, signed(now.0)])?;
-            if changed == 0 { Err(unknown(session)) } else { Ok(()) }
-        })
-    }
-
-    pub(super) fn lease(
-        &mut self,
-        session: &SessionId,
-        holder: &str,
-        now: UnixMillis,
-        ttl_ms: u64,
-    ) -> Result<(), StoreError> {
-        self.write("take a session in", Sync::Relaxed, |transaction| {
-            let until = signed(now.0.saturating_add(ttl_ms));
-            let taken = transaction
-                .prepare_cached(
-                    "UPDATE sessions SET holder = ?2, held_until = ?3
-                     WHERE id = ?1 AND (holder IS NULL OR holder = ?2 OR held_until <= ?4)",
-                )?
-                .execute(params![session.as_str(), holder, until, signed(now.0)])?;
-            if taken > 0 {
-                return Ok(());
-            }
-            let other = transaction
-                .prepare_cached(
-                    "SELECT coalesce(holder, ''), coalesce(held_until, 0) FROM sessions WHERE id = ?1",
-                )?
-                .query_row([session.as_str()], |row| Ok((row.get(0)?, UnixMillis(unsigned(row.get(1)?)))))
-                .optional()?;
-            match other {
-                Some((holder, until)) => {
-                    Err(Stop::Ours(StoreError::Leased { session: session.clone(), holder, until }))
-                }
-                None => Err(unknown(session)),
-            }
-        })
-    }
-
-    pub(super) fn release(&mut self, session: &SessionId, holder: &str) -> Result<(), StoreError> {
-        self.write("give back a session in", Sync::Relaxed, |transaction| {
-            head(transaction, session)?;
-            transaction
-                .prepare_cached(
-                    "UPDATE sessions SET holder = NULL, held_until = NULL WHERE id = ?1 AND holder = ?2",
-                )?
-                .execute([session.as_str(), holder])?;
-            Ok(())
-        })
-    }
-
-    pub(super) fn delete(&mut self, session: &SessionId) -> Result<(), StoreError> {
-        self.write("delete a session from", Sync::Full, |transaction| {
-            let number: Option<i64> = transaction
-                .prepare_cached("DELETE FROM sessions WHERE id = ?1 RETURNING number")?
-                .query_row([session.as_str()], |row| row.get(0))
-                .optional()?;
-            if let Some(number) = number {
-                transaction
-                    .prepare_cached("DELETE FROM entries WHERE place BETWEEN ?1 AND ?2")?
-                    .execute([place(number, Seq::START), place(number, Seq(MAX_SEQ))])?;
-            }
-            Ok(())
-        })
-    }
-
-    pub(super) fn check(&mut self) -> Result<Vec<String>, StoreError> {
-        self.run("check", |connection| {
-            let mut statement = connection.prepare(&format!("PRAGMA quick_check({CHECK_LINES})"))?;
-            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-            let lines = lines.collect::<Result<Vec<_>, _>>()?;
-            Ok(if lines == ["ok"] { Vec::new() } else { lines })
-        })
+        if busy {
+            return Err(StoreError::Busy { path: self.path().to_owned() });
+        }
+        self.doubtful = false;
+        Ok(())
     }
 
     /// Moves the write-ahead log into the main file when it has grown long.
@@ -308,102 +193,30 @@ impl Log {
         }));
     }
 
-    /// Runs statements on the file, opening it if need be.
-    fn run<T>(
-        &mut self,
-        action: &'static str,
-        statements: impl FnOnce(&mut Connection) -> Result<T, Stop>,
-    ) -> Result<T, StoreError> {
-        let connection = match &mut self.connection {
-            Some(connection) => connection,
-            closed => closed.insert(file::open(&self.path, self.busy)?),
-        };
-        match statements(connection) {
-            Ok(value) => Ok(value),
-            Err(Stop::Ours(error)) => Err(error),
-            Err(Stop::Sqlite(error)) => {
-                // What SQLite holds in memory may not be what the disk has; the next call starts afresh.
-                self.connection = None;
-                Err(file::failure(action, &self.path, &error))
-            }
-        }
+    /// Whether somebody waits for news that may come from another process.
+    pub(super) fn is_watched(&self) -> bool {
+        !self.watchers.is_empty()
     }
 
-    /// Runs statements as one transaction that has the file to itself, so that what they read still holds
-    /// when they write.
-    fn write<T>(
-        &mut self,
-        action: &'static str,
-        sync: Sync,
-        statements: impl FnOnce(&Transaction<'_>) -> Result<T, Stop>,
-    ) -> Result<T, StoreError> {
-        let relaxed = sync == Sync::Relaxed;
-        let mut restored = true;
-        let result = self.run(action, |connection| {
-            if relaxed {
-                connection.pragma_update(None, "synchronous", "NORMAL")?;
-                restored = false;
-            }
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let result = statements(&transaction);
-            match result {
-                Ok(_) => transaction.commit()?,
-                // SQLite may have rolled back by itself (the disk is full); what stopped the statements counts.
-                Err(_) => drop(transaction.rollback()),
-            }
-            if relaxed {
-                connection.pragma_update(None, "synchronous", "FULL")?;
-                restored = true;
-            }
-            result
+    /// Tells whoever waits if another process changed the file, looking at most every [`POLL`].
+    pub(super) fn poll(&mut self) {
+        if self.polled.elapsed() < POLL || !self.is_watched() {
+            return;
+        }
+        self.polled = Instant::now();
+        let version = self.run("watch", |connection| {
+            Ok(connection.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0))?)
         });
-        if !restored {
-            // Never go on with a connection that doesn't wait for the disk.
-            self.connection = None;
+        // Of a failure they hear when they look themselves.
+        let version = version.ok();
+        if version.is_none() || version != self.version {
+            self.watchers.tell_all();
         }
-        result
+        self.version = version;
     }
 }
 
-/// A session's number and its last entry.
-fn head(transaction: &Transaction<'_>, session: &SessionId) -> Result<(i64, Seq), Stop> {
-    transaction
-        .prepare_cached("SELECT number, last FROM sessions WHERE id = ?1")?
-        .query_row([session.as_str()], |row| Ok((row.get(0)?, Seq(unsigned(row.get(1)?)))))
-        .optional()?
-        .ok_or_else(|| unknown(session))
-}
-
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    let place: i64 = row.get(0)?;
-    let channel = match row.get::<_, Option<i64>>(1)? {
-        None => None,
-        Some(0) => Some(Channel::Progress),
-        Some(1) => Some(Channel::Control),
-        Some(2) => Some(Channel::Monitor),
-        Some(other) => return Err(rusqlite::Error::IntegralValueOutOfRange(1, other)),
-    };
-    Ok(Entry {
-        seq: Seq(unsigned(place) & MAX_SEQ),
-        channel,
-        kind: row.get(2)?,
-        at: UnixMillis(unsigned(row.get(3)?)),
-        payload: row.get(4)?,
-    })
-}
-
-fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
-    let id: String = row.get(0)?;
-    let id = id.parse().map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
-    })?;
-    Ok(SessionSummary {
-        id,
-        root: row.get(1)?,
-        title: row.get(2)?,
-        created: UnixMillis(unsigned(row.get(3)?)),
-        updated: UnixMillis(unsigned(row.get(4)?)),
-        last: Seq(unsigned(row.get(5)?)),
-        status: row.get(6)?,
-    })
+/// Whether the device, or what is between it and us, failed.
+fn is_device(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqliteFailure(code, _) if code.code == ErrorCode::SystemIoFailure)
 }

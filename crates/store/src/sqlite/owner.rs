@@ -1,19 +1,30 @@
 //! The thread that owns the connection.
 
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use super::log::Log;
+use super::group::Change;
+use super::log::{Log, POLL};
 
 /// One call, with its way to answer in it.
-pub(super) type Job = Box<dyn FnOnce(&mut Log) + Send>;
+pub(super) enum Job {
+    /// Done by itself.
+    Look(Box<dyn FnOnce(&mut Log) + Send>),
+    /// Done together with others that wait.
+    Change(Box<dyn Change>),
+}
 
-/// Calls that may wait before the next caller does. Callers await each answer, so this is never reached
-/// but by one that has gone wild.
-const QUEUE: usize = 256;
+/// Calls that may wait before the next caller does, which then blocks its thread. Callers await each answer,
+/// so this is reached only by more sessions than this, all writing at once.
+const QUEUE: usize = 1024;
 /// SQLite needs less than 100 KiB for statements as simple as ours.
 const STACK_BYTES: usize = 512 * 1024;
+/// Changes that share a transaction, at most: nobody waits for more than about two of these.
+const GROUP: usize = 256;
+/// Payload of changes that share a transaction, after which no further one joins: SQLite then writes it out
+/// in well under a second.
+const GROUP_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A running thread; dropping it lets the thread finish its calls and waits for it.
 #[derive(Debug)]
@@ -42,11 +53,45 @@ impl Owner {
 }
 
 fn work(log: &mut Log, queue: &Receiver<Job>) {
-    while let Ok(job) = queue.recv() {
-        job(log);
+    let mut next = None;
+    loop {
+        let job = match next.take() {
+            Some(job) => Ok(job),
+            None if log.is_watched() => queue.recv_timeout(POLL),
+            None => queue.recv().map_err(RecvTimeoutError::from),
+        };
+        match job {
+            Ok(Job::Look(look)) => look(log),
+            Ok(Job::Change(change)) => {
+                let (group, other) = gather(change, queue);
+                log.write(group);
+                next = other;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
         // After the answer, so that no caller waits for it.
         log.settle();
+        log.poll();
     }
+}
+
+/// The changes that wait behind one, in order, and the call that ends their row if there is one: calls take
+/// effect in the order in which they were made.
+fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>>, Option<Job>) {
+    let mut bytes = first.about().bytes;
+    let mut group = vec![first];
+    while group.len() < GROUP && bytes < GROUP_BYTES {
+        match queue.try_recv() {
+            Ok(Job::Change(change)) => {
+                bytes = bytes.saturating_add(change.about().bytes);
+                group.push(change);
+            }
+            Ok(other) => return (group, Some(other)),
+            Err(_) => break,
+        }
+    }
+    (group, None)
 }
 
 impl Drop for Owner {

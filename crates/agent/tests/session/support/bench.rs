@@ -1,9 +1,12 @@
 //! A project in a temporary directory with everything that a session needs.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 
-use journeyman_agent::{Parts, RunSettings, SessionHandle, Subscription, start};
+use journeyman_agent::hooks::Hooks;
+use journeyman_agent::{
+    AgentError, CutOff, Filter, Parts, RunSettings, SessionHandle, Since, Subscription, resume, start,
+};
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
@@ -15,10 +18,19 @@ use journeyman_workspace::{Limits, Options, UndoTarget, Workspace, WorkspaceErro
 use tempfile::TempDir;
 
 use super::log::{Failing, Watched};
-use super::transcript;
+use super::tools::Lent;
+use super::{schema, transcript};
 
 /// One for all: its first use tests the back-end.
 static SANDBOX: LazyLock<Arc<Sandbox>> = LazyLock::new(|| Arc::new(Sandbox::new(SandboxSettings::default())));
+
+/// The time of every test.
+pub(crate) const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
+
+/// The session of a bench.
+pub(crate) fn id() -> SessionId {
+    SessionId::new(NOW, 7)
+}
 
 /// A project, its log and what sessions on it work with. Dropping it checks the whole log.
 pub(crate) struct Bench {
@@ -33,8 +45,13 @@ pub(crate) struct Bench {
     pub(crate) secrets: Vec<String>,
     /// Where commands run.
     pub(crate) sandbox: Arc<Sandbox>,
-    workspace: Arc<Workspace>,
-    tools: Vec<Box<dyn Tool>>,
+    /// What looks on.
+    pub(crate) hooks: Hooks,
+    /// The tree.
+    pub(crate) workspace: Arc<Workspace>,
+    tools: Vec<Arc<dyn Tool>>,
+    /// Events that were shown and are not as the schema says.
+    misshapen: Arc<Mutex<Vec<String>>>,
 }
 
 impl Bench {
@@ -68,7 +85,8 @@ impl Bench {
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let log = Watched::over(store(&outside), failing);
         let (sandbox, secrets, tools) = (Arc::clone(&SANDBOX), Vec::new(), Vec::new());
-        Self { _dir: dir, outside, root, log, secrets, sandbox, workspace, tools }
+        let (hooks, misshapen) = (Hooks::none(), Arc::default());
+        Self { _dir: dir, outside, root, log, secrets, sandbox, hooks, workspace, tools, misshapen }
     }
 
     /// Commands run unconfined.
@@ -80,15 +98,21 @@ impl Bench {
 
     /// With one more tool.
     pub(crate) fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
-        self.tools.push(Box::new(tool));
+        self.tools.push(Arc::new(tool));
         self
     }
 
-    /// Begins a session. The tools that were added go to it.
-    pub(crate) fn start(&mut self, model: &Arc<impl Model + 'static>, settings: RunSettings) -> Session {
+    /// With hooks.
+    pub(crate) fn with_hooks(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// What a session works with.
+    pub(crate) fn parts(&self, model: &Arc<impl Model + 'static>) -> Parts {
         let mut registry = Registry::rooted(&self.root);
-        for tool in self.tools.drain(..) {
-            registry.add(tool);
+        for tool in &self.tools {
+            registry.add(Box::new(Lent(Arc::clone(tool))));
         }
         let host = HostEnvironment {
             vars: std::env::vars_os().collect(),
@@ -96,7 +120,7 @@ impl Bench {
         };
         let store: Arc<dyn Store> = Arc::clone(&self.log) as Arc<dyn Store>;
         let model: Arc<dyn Model> = Arc::clone(model) as Arc<dyn Model>;
-        let parts = Parts {
+        Parts {
             store,
             model,
             workspace: Arc::clone(&self.workspace),
@@ -105,11 +129,46 @@ impl Bench {
             registry,
             policy: Policy::default(),
             redactor: Arc::new(Redactor::new(self.secrets.clone())),
-            clock: Arc::new(|| UnixMillis(1_700_000_000_000)),
+            hooks: self.hooks.clone(),
+            clock: Arc::new(|| NOW),
             programs: Arc::new(|_: &str| false),
-        };
-        let handle = start(parts, settings, SessionId::new(UnixMillis(1_700_000_000_000), 7));
-        let events = handle.subscribe();
+            holder: "the test".to_owned(),
+        }
+    }
+
+    /// Begins the session of [`Bench::id`].
+    pub(crate) fn start(&mut self, model: &Arc<impl Model + 'static>, settings: RunSettings) -> Session {
+        self.shown_by(start(self.parts(model), settings, id()))
+    }
+
+    /// Opens it again.
+    pub(crate) async fn resume(
+        &mut self,
+        model: &Arc<impl Model + 'static>,
+        settings: RunSettings,
+        cut_off: CutOff,
+    ) -> Result<Session, AgentError> {
+        self.resume_id(model, settings, id(), cut_off).await
+    }
+
+    /// Opens a session of any id again.
+    pub(crate) async fn resume_id(
+        &mut self,
+        model: &Arc<impl Model + 'static>,
+        settings: RunSettings,
+        id: SessionId,
+        cut_off: CutOff,
+    ) -> Result<Session, AgentError> {
+        Ok(self.shown_by(resume(self.parts(model), settings, id, cut_off).await?))
+    }
+
+    /// Listens to a session, also for the bench: what is shown has to be as the schema says.
+    pub(crate) fn shown_by(&self, handle: SessionHandle) -> Session {
+        let misshapen = Arc::clone(&self.misshapen);
+        handle.on(Filter::all(), Since::Now, move |envelope| {
+            misshapen.lock().unwrap().extend(schema::problems(envelope));
+        });
+        let events = handle.subscribe(Filter::all(), Since::Now);
         Session { handle, events, shown: Vec::new() }
     }
 
@@ -139,7 +198,8 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(self.log.problems(), Vec::<String>::new(), "invariant 6");
+            assert_eq!(self.log.problems(), Vec::<String>::new(), "what holds after every append");
+            assert_eq!(*self.misshapen.lock().unwrap(), Vec::<String>::new(), "docs/events.schema.json");
         }
     }
 }
@@ -158,6 +218,7 @@ impl Session {
         loop {
             let envelope = self.events.next().await.unwrap().expect("the session ended first");
             self.shown.push(Arc::clone(&envelope));
+            assert_eq!(schema::problems(&envelope), Vec::<String>::new());
             if wanted(&envelope.event) {
                 return envelope.event.clone();
             }

@@ -15,6 +15,7 @@ const AT_ONCE: usize = 4;
 const HANGS: Duration = Duration::from_secs(120);
 
 /// Runs the cases that the command line names, all without one. Understands what `cargo test` passes on.
+/// After all of them, where commands can be confined, every kind of event must have been seen.
 pub(crate) fn run(groups: &[&[Case]]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let names: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
@@ -44,7 +45,16 @@ pub(crate) fn run(groups: &[&[Case]]) -> ExitCode {
             });
         }
     });
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if names.is_empty() && runtime().block_on(super::bench::confined()) {
+        let unseen = super::schema::unseen();
+        let ok = unseen.is_empty();
+        println!("test every_kind_of_event_was_seen ... {}", if ok { "ok" } else { "FAILED" });
+        if !ok {
+            eprintln!("no test emits {unseen:?}");
+            failed.push("every_kind_of_event_was_seen");
+        }
+    }
     let word = if failed.is_empty() { "ok" } else { "FAILED" };
     println!("test result: {word}. {} passed; {} failed", count - failed.len(), failed.len());
     for name in &failed {
@@ -60,9 +70,12 @@ fn next(waiting: &Mutex<VecDeque<Case>>) -> Option<Case> {
 /// Runs a case on a thread with its name, which a panic then shows, and on a runtime like the program's.
 fn passes(name: &'static str, case: fn() -> Pin<Box<dyn Future<Output = ()>>>) -> bool {
     let body = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async { tokio::time::timeout(HANGS, case()).await.expect("the case hangs") });
+        runtime().block_on(async { tokio::time::timeout(HANGS, case()).await.expect("the case hangs") });
     };
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body).unwrap();
     thread.join().is_ok()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }

@@ -1,15 +1,16 @@
 //! A log that is watched at every append, and that can be told to fail.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_agent::message_of;
+use journeyman_agent::{Record, record_of};
 use journeyman_protocol::{CallId, CallState, Event, Message, Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, NewEntry, SessionSummary, Store, StoreError};
 
-use super::transcript;
+use super::invariants::Fold;
 
 /// Which appends fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,30 +23,61 @@ pub(crate) enum Failing {
     From(usize),
 }
 
-/// Passes everything on, keeps what was appended, and checks after each append that the transcript in it is
-/// one that every provider would take.
+/// Passes everything on, keeps what was appended, and folds it after each append as a restart would: what it finds
+/// must be a session that can go on.
 pub(crate) struct Watched {
     inner: Arc<dyn Store>,
-    failing: Failing,
+    failing: Mutex<Failing>,
     appends: AtomicUsize,
-    entries: Mutex<Vec<Entry>>,
+    sessions: Mutex<Sessions>,
     problems: Mutex<Vec<String>>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    /// The one that was appended to first.
+    first: Option<SessionId>,
+    logs: HashMap<SessionId, Watch>,
+}
+
+#[derive(Default)]
+struct Watch {
+    entries: Vec<Entry>,
+    fold: Fold,
 }
 
 impl Watched {
     pub(crate) fn over(inner: Arc<dyn Store>, failing: Failing) -> Arc<Self> {
-        let (entries, problems) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { inner, failing, appends: AtomicUsize::new(0), entries, problems })
+        Arc::new(Self {
+            inner,
+            failing: Mutex::new(failing),
+            appends: AtomicUsize::new(0),
+            sessions: Mutex::default(),
+            problems: Mutex::default(),
+        })
     }
 
-    /// What is in the log.
+    /// What is in the log of the first session.
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().unwrap().clone()
+        let sessions = self.sessions.lock().unwrap();
+        let first = sessions.first.as_ref().and_then(|first| sessions.logs.get(first));
+        first.map(|watch| watch.entries.clone()).unwrap_or_default()
+    }
+
+    /// What is in the log of a session.
+    pub(crate) fn entries_of(&self, session: &SessionId) -> Vec<Entry> {
+        let sessions = self.sessions.lock().unwrap();
+        sessions.logs.get(session).map(|watch| watch.entries.clone()).unwrap_or_default()
     }
 
     /// How many appends were asked for.
     pub(crate) fn appends(&self) -> usize {
         self.appends.load(Ordering::SeqCst)
+    }
+
+    /// Which appends fail from here on; counted from the first of all.
+    pub(crate) fn fail(&self, failing: Failing) {
+        *self.failing.lock().unwrap() = failing;
     }
 
     /// The events in the log, in order.
@@ -56,19 +88,33 @@ impl Watched {
         self.entries().iter().filter_map(event).collect()
     }
 
-    /// The messages in the log, as they were written.
+    /// The records in the log, in order.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.entries().iter().filter_map(record_of).collect()
+    }
+
+    /// The transcript as the first session's log has it.
     pub(crate) fn messages(&self) -> Vec<Message> {
-        self.entries().iter().filter_map(message_of).collect()
+        let sessions = self.sessions.lock().unwrap();
+        let first = sessions.first.as_ref().and_then(|first| sessions.logs.get(first));
+        first.map(|watch| watch.fold.state().messages.clone()).unwrap_or_default()
     }
 
     /// The states that the log says a call went through.
     pub(crate) fn states(&self, call: &str) -> Vec<CallState> {
         let call = CallId::new(call);
-        let state = |event| match event {
-            Event::CallChanged { transition } if transition.call == call => Some(transition.state),
-            _ => None,
-        };
-        self.events().into_iter().filter_map(state).collect()
+        let mut states = Vec::new();
+        for record in self.records() {
+            match record {
+                Record::Message { message, calls, .. } => {
+                    let called = message.tool_uses().chain(&calls).any(|one| one.id == call);
+                    states.extend(called.then_some(CallState::Pending));
+                }
+                Record::Call(transition) if transition.call == call => states.push(transition.state),
+                _ => {}
+            }
+        }
+        states
     }
 
     /// Everything that was written down, as text.
@@ -79,27 +125,43 @@ impl Watched {
             .collect()
     }
 
-    /// What was wrong with the transcript after any append.
+    /// What was wrong with any log after any append.
     pub(crate) fn problems(&self) -> Vec<String> {
         self.problems.lock().unwrap().clone()
     }
 
     fn fails(&self, number: usize) -> bool {
-        match self.failing {
+        match *self.failing.lock().unwrap() {
             Failing::Never => false,
             Failing::Once(one) => number == one,
             Failing::From(first) => number >= first,
         }
     }
 
-    fn took(&self, last: Seq, appended: Vec<NewEntry>) {
-        let mut entries = self.entries.lock().unwrap();
+    fn took(&self, session: &SessionId, last: Seq, appended: Vec<NewEntry>) {
+        let mut sessions = self.sessions.lock().unwrap();
+        sessions.first.get_or_insert_with(|| session.clone());
+        let watch = sessions.logs.entry(session.clone()).or_default();
         let first = last.0 + 1 - appended.len() as u64;
         for (seq, NewEntry { channel, kind, at, payload }) in (first..).zip(appended) {
-            entries.push(Entry { seq: Seq(seq), channel, kind, at, payload });
+            let entry = Entry { seq: Seq(seq), channel, kind, at, payload };
+            watch.fold.take(session, &entry);
+            watch.entries.push(entry);
         }
-        let messages: Vec<Message> = entries.iter().filter_map(message_of).collect();
-        self.problems.lock().unwrap().extend(transcript::problems(&messages));
+        let problems = watch.fold.problems();
+        self.problems.lock().unwrap().extend(problems.into_iter().map(|what| format!("{session}: {what}")));
+    }
+
+    /// A log that begins with another's entries.
+    fn forked(&self, parent: &SessionId, at: Seq, child: &SessionId) {
+        let entries = self.entries_of(parent).into_iter().filter(|entry| entry.seq <= at);
+        let mut watch = Watch::default();
+        for entry in entries {
+            watch.fold.take(child, &entry);
+            watch.entries.push(entry);
+        }
+        let mut sessions = self.sessions.lock().unwrap();
+        sessions.logs.insert(child.clone(), watch);
     }
 }
 
@@ -114,6 +176,24 @@ impl Store for Watched {
         self.inner.create(id, root, title, now)
     }
 
+    fn fork(
+        &self,
+        parent: &SessionId,
+        at: Seq,
+        child: &SessionId,
+        title: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (from, to) = (parent.clone(), child.clone());
+        let forking = self.inner.fork(parent, at, child, title, now);
+        async move {
+            forking.await?;
+            self.forked(&from, at, &to);
+            Ok(())
+        }
+        .boxed()
+    }
+
     fn append(
         &self,
         session: &SessionId,
@@ -125,11 +205,11 @@ impl Store for Watched {
             let failed = StoreError::UnknownSession { session: session.clone() };
             return std::future::ready(Err(failed)).boxed();
         }
-        let copy = entries.clone();
-        let appending = self.inner.append(session, expected, entries);
+        let (copy, session) = (entries.clone(), session.clone());
+        let appending = self.inner.append(&session, expected, entries);
         async move {
             let last = appending.await?;
-            self.took(last, copy);
+            self.took(&session, last, copy);
             Ok(last)
         }
         .boxed()
@@ -142,6 +222,28 @@ impl Store for Watched {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         self.inner.read(session, after, limit)
+    }
+
+    fn read_records(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        self.inner.read_records(session, after, limit)
+    }
+
+    fn read_chunk(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        bytes: usize,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        self.inner.read_chunk(session, after, bytes)
+    }
+
+    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        self.inner.changed(session, after)
     }
 
     fn sessions(

@@ -2,8 +2,10 @@
 
 pub(crate) mod bench;
 pub(crate) mod harness;
+pub(crate) mod invariants;
 pub(crate) mod log;
 pub(crate) mod model;
 pub(crate) mod processes;
+pub(crate) mod schema;
 pub(crate) mod tools;
 pub(crate) mod transcript;

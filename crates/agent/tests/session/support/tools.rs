@@ -10,6 +10,39 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
+/// A tool that several sessions have, one after the other.
+pub(crate) struct Lent(pub(crate) Arc<dyn Tool>);
+
+impl Tool for Lent {
+    fn spec(&self) -> ToolSpec {
+        self.0.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        self.0.effects(input)
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        self.0.summary(input)
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.0.is_read_only()
+    }
+
+    fn limit(&self) -> Option<std::time::Duration> {
+        self.0.limit()
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.0.call(context, input)
+    }
+}
+
 /// Does nothing. Its calls meet at a barrier, or wait at a gate, if there is one; what begins and ends is noted.
 pub(crate) struct Meet {
     pub(crate) name: &'static str,

@@ -6,14 +6,17 @@ use journeyman_protocol::{Block, CallId, Message, Role};
 
 /// What is wrong with a transcript. The calls of its last message may still wait for their results.
 pub(crate) fn problems(messages: &[Message]) -> Vec<String> {
-    let messages = folded(messages);
     let mut problems = Vec::new();
     let mut ids = HashSet::new();
     if messages.first().is_some_and(|first| first.role != Role::User) {
         problems.push("it begins with the model".to_owned());
     }
     let mut open: Vec<CallId> = Vec::new();
-    for message in &messages {
+    let mut before = None;
+    for message in messages {
+        if before.replace(message.role) == Some(message.role) {
+            problems.push(format!("two messages of the {:?} in a row", message.role));
+        }
         if message.content.is_empty() {
             problems.push("a message is empty".to_owned());
         }
@@ -41,21 +44,7 @@ pub(crate) fn problems(messages: &[Message]) -> Vec<String> {
 
 /// Whether every call has its result.
 pub(crate) fn is_settled(messages: &[Message]) -> bool {
-    folded(messages).last().is_none_or(|last| last.tool_uses().next().is_none())
-}
-
-/// The transcript as a model gets it: neighbouring messages of the user are one.
-pub(crate) fn folded(messages: &[Message]) -> Vec<Message> {
-    let mut folded: Vec<Message> = Vec::new();
-    for message in messages {
-        match folded.last_mut() {
-            Some(last) if last.role == Role::User && message.role == Role::User => {
-                last.content.extend(message.content.iter().cloned());
-            }
-            _ => folded.push(message.clone()),
-        }
-    }
-    folded
+    messages.last().is_none_or(|last| last.tool_uses().next().is_none())
 }
 
 /// The results that a message carries, by call.

@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use journeyman_agent::message_of;
-use journeyman_protocol::{Message, Seq, SessionId};
-use journeyman_store::{SqliteStore, Store as _};
+use journeyman_agent::State;
+use journeyman_protocol::SessionId;
+use journeyman_store::SqliteStore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -128,13 +128,12 @@ impl House {
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The whole transcript of a session, out of its log.
-    pub fn transcript(&self, session: &str) -> Vec<Message> {
+    /// A session as its log has it: transcript, calls, todos.
+    pub fn state_of(&self, session: &str) -> State {
         let id: SessionId = session.parse().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = SqliteStore::open(&self.state().join("sessions.db")).unwrap();
-        let entries = runtime.block_on(store.read(&id, Seq::START, 100_000)).unwrap();
-        entries.iter().filter_map(message_of).collect()
+        runtime.block_on(State::load(&store, &id)).unwrap()
     }
 
     /// The project as it is: every file with its bytes.

@@ -1,0 +1,374 @@
+//! Whether a call may run: validated, judged, looked at by hooks, asked for if need be.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::OptionFuture;
+use futures_util::stream::FuturesUnordered;
+use journeyman_protocol::{
+    AgentState, Breakpoint, CallState, Decision, Effects, Event, Level, Mode, Needs, RelPath, ToolUse,
+    Transition, Verdict,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::AgentError;
+use crate::finished::Finished;
+use crate::hooks::PreTool;
+use crate::record::Record;
+use crate::runner::Ready;
+use crate::shared::{Answer, Decided};
+use crate::turn::Worker;
+
+/// What becomes of a call before it runs.
+pub(crate) enum Assessed {
+    /// It may run.
+    Run(Ready),
+    /// A person decides.
+    Ask(Ready, Question),
+    /// It has its result already.
+    Done(Finished),
+}
+
+/// What a person is asked.
+pub(crate) struct Question {
+    pub(crate) verdict: Verdict,
+    /// What «from now on» would cover; `None` where that is never offered.
+    pub(crate) rule: Option<String>,
+}
+
+/// A question's answer as it came, with its place among the questions.
+type Heard = (usize, Option<Decided>);
+
+impl Worker {
+    /// Validates and judges a call.
+    pub(crate) async fn assess(&mut self, call: &ToolUse, stop: &CancellationToken) -> Assessed {
+        if stop.is_cancelled() {
+            return Assessed::Done(Finished::interrupted());
+        }
+        if let Some(why) = &call.malformed {
+            let text =
+                format!("not run: the arguments are not valid JSON ({why}). Send the call again, whole.");
+            return Assessed::Done(Finished::refused(CallState::Failed, text));
+        }
+        match self.judged(call).await {
+            Ok((ready, verdict)) => self.hooked(ready, verdict, stop).await,
+            Err(refused) => Assessed::Done(refused),
+        }
+    }
+
+    /// What a call would do, and what policy says of it.
+    async fn judged(&self, call: &ToolUse) -> Result<(Ready, Verdict), Finished> {
+        let failed =
+            |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
+        let tool = self.registry.get(&call.name).map_err(failed)?;
+        let effects = tool.effects(&call.input).map_err(failed)?;
+        let read_only = tool.is_read_only();
+        let effects = self.seen_through_links(effects);
+        let verdict = self.judge(&effects, read_only).await;
+        let limit = tool.limit().unwrap_or(self.settings.tool_timeout);
+        Ok((Ready { call: call.clone(), effects, read_only, limit, context: Vec::new() }, verdict))
+    }
+
+    /// Adds the files that the named ones really are: a link to a guarded file is as guarded as the file.
+    fn seen_through_links(&self, mut effects: Effects) -> Effects {
+        let real: Vec<RelPath> = effects
+            .writes
+            .iter()
+            .filter_map(|path| self.parts.workspace.canonical(path).ok())
+            .filter(|path| !effects.writes.contains(path))
+            .collect();
+        effects.writes.extend(real);
+        effects
+    }
+
+    /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
+    /// answer costs a few milliseconds.
+    async fn judge(&self, effects: &Effects, read_only: bool) -> Verdict {
+        let mode = self.settings.mode;
+        if read_only {
+            return self.parts.policy.judge(mode, effects, None);
+        }
+        let enforcement = self.parts.sandbox.enforcement().await.ok();
+        let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
+        // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
+        // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.
+        let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
+        self.parts.policy.judge(mode, effects, enforcement.as_ref())
+    }
+
+    /// Lets the hooks look at a call that policy doesn't deny. What they change is judged anew.
+    async fn hooked(&mut self, mut ready: Ready, mut verdict: Verdict, stop: &CancellationToken) -> Assessed {
+        if verdict.decision == Decision::Deny {
+            return self.admit(ready, verdict);
+        }
+        let looked = self.pre_tool(&ready, stop).await;
+        ready.context = looked.context;
+        if let Some(input) = looked.input {
+            let amended = ToolUse { input, ..ready.call.clone() };
+            match self.judged(&amended).await {
+                Ok((again, judged)) => {
+                    ready = Ready { context: ready.context, ..again };
+                    verdict = judged;
+                }
+                Err(refused) => return Assessed::Done(refused),
+            }
+        }
+        match looked.decision {
+            PreTool::Go => {}
+            PreTool::Approve { .. } if verdict.decision == Decision::Ask && verdict.level < Level::System => {
+                self.change(&ready.call, CallState::Approved, None, Some("hook"), Some(verdict));
+                return Assessed::Run(ready);
+            }
+            PreTool::Approve { .. } => {}
+            PreTool::Ask { reason } => {
+                if verdict.decision == Decision::Allow {
+                    verdict = Verdict { decision: Decision::Ask, reason, ..verdict };
+                }
+            }
+            PreTool::Deny { reason } => {
+                let text = format!("denied by a hook: {reason}");
+                self.decided(&ready.call, false, "hook", Some(reason));
+                return Assessed::Done(Finished::denied(text, "hook"));
+            }
+            PreTool::Result { text, is_error } => {
+                let state = if is_error { CallState::Failed } else { CallState::Completed };
+                return Assessed::Done(Finished::refused(state, text));
+            }
+        }
+        self.admit(ready, verdict)
+    }
+
+    /// Whether a judged call runs, is asked for, or is refused.
+    fn admit(&mut self, ready: Ready, verdict: Verdict) -> Assessed {
+        match verdict.decision {
+            Decision::Allow => {
+                self.change(&ready.call, CallState::Approved, None, None, Some(verdict));
+                Assessed::Run(ready)
+            }
+            Decision::Deny => {
+                let text = format!("denied: {}", verdict.reason);
+                Assessed::Done(Finished { verdict: Some(verdict), ..Finished::denied(text, "policy") })
+            }
+            Decision::Ask => self.ask_or_not(ready, verdict),
+        }
+    }
+
+    fn ask_or_not(&mut self, ready: Ready, verdict: Verdict) -> Assessed {
+        let rule = (verdict.level < Level::System).then(|| rule(&ready.call, &ready.effects));
+        let before = self.state.calls.iter().find(|open| open.call.id == ready.call.id);
+        if before.is_some_and(|open| open.record.state == CallState::Approved) {
+            // A person said yes before the program was cut off, and the log has it.
+            return Assessed::Run(ready);
+        }
+        if let Some(rule) = &rule
+            && self.state.allowed.contains(rule)
+        {
+            let note = Some("allowed from now on, earlier in this session".to_owned());
+            self.change(&ready.call, CallState::Approved, note, None, Some(verdict));
+            return Assessed::Run(ready);
+        }
+        if self.can_ask() {
+            return Assessed::Ask(ready, Question { verdict, rule });
+        }
+        self.tally.unanswered += 1;
+        let text = format!(
+            "denied: {} needs a person's permission ({}) and nobody can be asked here. \
+             Go on without it if you can.",
+            ready.call.name, verdict.reason
+        );
+        self.decided(&ready.call, false, "headless", None);
+        Assessed::Done(Finished { verdict: Some(verdict), ..Finished::denied(text, "headless") })
+    }
+
+    /// Whether a check may run; the reason where it may not. A check isn't the model's call, so an allowed one
+    /// leaves no trace of its own.
+    pub(crate) async fn permit_check(
+        &mut self,
+        call: ToolUse,
+        effects: Effects,
+        verdict: Verdict,
+        stop: &CancellationToken,
+    ) -> Result<Option<String>, AgentError> {
+        if verdict.decision == Decision::Allow {
+            return Ok(None);
+        }
+        let limit = self.settings.tool_timeout;
+        let ready = Ready { call, effects, read_only: false, limit, context: Vec::new() };
+        match self.admit(ready, verdict) {
+            Assessed::Run(_) => Ok(None),
+            Assessed::Done(refused) => Ok(Some(refused.text())),
+            Assessed::Ask(ready, question) => {
+                let mut answered = self.ask_all(vec![(ready, question)], stop).await?;
+                Ok(answered.pop().and_then(|answer| answer.err().map(|(_, refused)| refused.text())))
+            }
+        }
+    }
+
+    /// Asks for several calls at once, and waits until each is answered. Who may run comes back as `Ok`.
+    pub(crate) async fn ask_all(
+        &mut self,
+        asked: Vec<(Ready, Question)>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<Result<Ready, (ToolUse, Finished)>>, AgentError> {
+        let mut waiting: FuturesUnordered<_> = FuturesUnordered::new();
+        for (place, (ready, question)) in asked.iter().enumerate() {
+            let answer = self.put(ready, question);
+            waiting.push(async move { (place, answer.await.ok()) });
+        }
+        self.become_(AgentState::Paused);
+        self.at(Breakpoint::AwaitingApproval);
+        self.flush().await?;
+        let deadline: OptionFuture<_> = self.settings.approval_timeout.map(tokio::time::sleep).into();
+        tokio::pin!(deadline);
+        let mut open: Vec<Option<(Ready, Question)>> = asked.into_iter().map(Some).collect();
+        let mut answered = Vec::new();
+        while open.iter().any(Option::is_some) {
+            let heard: Option<Heard> = tokio::select! {
+                biased;
+                () = stop.cancelled() => None,
+                heard = waiting.next() => heard,
+                Some(()) = &mut deadline => None,
+            };
+            match heard {
+                Some((place, Some(decided))) => {
+                    self.hear(place, decided, &mut open, &mut answered);
+                    // On record before its effect, and before anybody else is told.
+                    self.flush().await?;
+                }
+                // Withdrawn, such as by an interrupt.
+                Some((place, None)) if !stop.is_cancelled() => {
+                    self.give_up(&mut open, Some(place), "interrupt", &mut answered);
+                }
+                _ => {
+                    let by = if stop.is_cancelled() { "interrupt" } else { "timeout" };
+                    self.give_up(&mut open, None, by, &mut answered);
+                }
+            }
+        }
+        self.become_(AgentState::Working);
+        answered.sort_by_key(|(place, _)| *place);
+        Ok(answered.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    /// Opens one question.
+    fn put(&mut self, ready: &Ready, question: &Question) -> tokio::sync::oneshot::Receiver<Decided> {
+        let verdict = question.verdict.clone();
+        self.change(&ready.call, CallState::ApprovalRequired, None, None, Some(verdict.clone()));
+        let answer = self.shared.ask(&ready.call.id);
+        self.log.emit(Event::PermissionRequired {
+            call: ready.call.id.clone(),
+            tool: ready.call.name.clone(),
+            input: ready.call.input.clone(),
+            summary: self.summary(&ready.call),
+            verdict,
+            rule: question.rule.clone(),
+        });
+        answer
+    }
+
+    /// Takes one answer; an answer for all of a kind answers the other questions of that kind as well.
+    fn hear(
+        &mut self,
+        place: usize,
+        decided: Decided,
+        open: &mut [Option<(Ready, Question)>],
+        answered: &mut Vec<Placed>,
+    ) {
+        let Some((mut ready, question)) = open.get_mut(place).and_then(Option::take) else { return };
+        let Decided { answer, by } = decided;
+        match answer {
+            Answer::Deny { note } => {
+                let text = match &note {
+                    Some(note) => format!("denied by the user: {note}"),
+                    None => "denied by the user; don't try it again another way without asking".to_owned(),
+                };
+                self.decided(&ready.call, false, &by, note);
+                answered.push((place, Err((ready.call, Finished::denied(text, &by)))));
+            }
+            Answer::Allow { note } => {
+                self.allow(&mut ready, note, &by);
+                answered.push((place, Ok(ready)));
+            }
+            Answer::AllowRule { note } => {
+                self.allow(&mut ready, note, &by);
+                answered.push((place, Ok(ready)));
+                let Some(rule) = question.rule else { return };
+                for (other, slot) in open.iter_mut().enumerate() {
+                    let covered = slot.as_ref().is_some_and(|(_, asked)| asked.rule.as_ref() == Some(&rule));
+                    if covered && let Some((mut ready, _)) = slot.take() {
+                        self.shared.withdraw(&ready.call.id);
+                        self.allow(&mut ready, None, &by);
+                        answered.push((other, Ok(ready)));
+                    }
+                }
+                self.note(Record::Allowed { rule });
+            }
+        }
+    }
+
+    fn allow(&mut self, ready: &mut Ready, note: Option<String>, by: &str) {
+        self.decided(&ready.call, true, by, note.clone());
+        self.change(&ready.call, CallState::Approved, note.clone(), Some(by), None);
+        ready.context.extend(note.map(|note| format!("The user allowed this and says: {note}")));
+    }
+
+    /// Closes open questions that nobody answers any more: one of them, or all.
+    fn give_up(
+        &mut self,
+        open: &mut [Option<(Ready, Question)>],
+        only: Option<usize>,
+        by: &str,
+        answered: &mut Vec<Placed>,
+    ) {
+        for (place, slot) in open.iter_mut().enumerate() {
+            if only.is_some_and(|only| only != place) {
+                continue;
+            }
+            let Some((ready, _)) = slot.take() else { continue };
+            self.shared.withdraw(&ready.call.id);
+            self.decided(&ready.call, false, by, None);
+            let finished = match by {
+                "timeout" => {
+                    let waited = self.settings.approval_timeout.unwrap_or(Duration::ZERO);
+                    let waited = crate::turn::seconds(waited);
+                    Finished::denied(format!("denied: nobody answered within {waited}"), by)
+                }
+                _ => Finished::interrupted(),
+            };
+            answered.push((place, Err((ready.call, finished))));
+        }
+    }
+
+    /// Tells who decided what.
+    pub(crate) fn decided(&mut self, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {
+        self.log.emit(Event::PermissionDecided { call: call.id.clone(), allowed, by: by.to_owned(), note });
+    }
+
+    /// Writes a step of a call's life down.
+    pub(crate) fn change(
+        &mut self,
+        call: &ToolUse,
+        state: CallState,
+        note: Option<String>,
+        by: Option<&str>,
+        verdict: Option<Verdict>,
+    ) {
+        let (call, tool) = (call.id.clone(), call.name.clone());
+        let by = by.map(str::to_owned);
+        self.note(Record::Call(Transition { call, tool, state, note, by, verdict }));
+    }
+}
+
+/// An answer with the place of its question.
+type Placed = (usize, Result<Ready, (ToolUse, Finished)>);
+
+/// What «from now on» covers: this very command, or this tool on these very files.
+fn rule(call: &ToolUse, effects: &Effects) -> String {
+    match &effects.command {
+        Some(command) => format!("{} exactly this: {command}", call.name),
+        None => {
+            let files: Vec<String> = effects.writes.iter().map(ToString::to_string).collect();
+            format!("{} on {}", call.name, files.join(", "))
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The `hooks` tables: Claude Code's form under its names and ours.
+
+use std::path::Path;
+use std::time::Duration;
+
+use journeyman_protocol::ContentHash;
+use toml::Value;
+
+use super::layers::{Layer, duration};
+use crate::hooks::{DEFAULT_HOOK_TIMEOUT, HookCommand, Matcher, Named, script_hashes};
+
+/// Hooks of one event in one file. More is a mistake: all of them run each time.
+const MOST_HOOKS: usize = 64;
+/// Bytes of a command. A longer one is a script, and each of its words may name a file that is hashed.
+const COMMAND_BYTES: usize = 8 * 1024;
+/// Fields of a hook that only concern Claude Code's display or change nothing that is done here.
+const HARMLESS: &[&str] = &["description", "statusMessage", "async", "asyncRewake"];
+/// Kinds of hooks that only Claude Code has.
+const OTHER_TYPES: &[&str] = &["prompt", "agent", "http", "mcp_tool"];
+
+/// The commands of one event, and what is to be said about the rest.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    commands: Vec<HookCommand>,
+    warnings: Vec<String>,
+}
+
+/// Checks the value of `hooks.<name>`.
+///
+/// # Errors
+/// What is wrong with it and what is right. A wrong name comes first.
+pub(super) fn check(name: &str, value: &Value) -> Result<(), Problem> {
+    read(name, value).map(drop)
+}
+
+/// Why a table of hooks is refused.
+pub(super) enum Problem {
+    /// There is no such event.
+    Event(Option<&'static str>),
+    /// Something in it is wrong.
+    Value(String),
+}
+
+impl From<String> for Problem {
+    fn from(problem: String) -> Self {
+        Self::Value(problem)
+    }
+}
+
+/// All hooks of the merged settings, which have been checked, and warnings about those that never run.
+pub(super) fn commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
+    let mut all = Read::default();
+    for (path, setting) in settings {
+        if let [first, name] = path.as_slice()
+            && first == "hooks"
+            && let Ok(found) = read(name, &setting.value)
+        {
+            all.commands.extend(found.commands);
+            all.warnings.extend(found.warnings.into_iter().map(|text| format!("{}: {text}", setting.source)));
+        }
+    }
+    (all.commands, all.warnings)
+}
+
+/// What trust in a file is about: its text, and the scripts of the project that its hooks run.
+pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> ContentHash {
+    let (commands, _) = commands(layer);
+    let mut all = text.to_owned();
+    for (path, hash) in commands.iter().flat_map(|hook| script_hashes(&hook.command, root)) {
+        all.push_str(&format!("\n{hash} {}", path.display()));
+    }
+    ContentHash::of(all.as_bytes())
+}
+
+fn read(name: &str, value: &Value) -> Result<Read, Problem> {
+    let (event, dialect, results) = match Named::of(name) {
+        Named::Here(event, dialect, results) => (event, dialect, results),
+        Named::Elsewhere => {
+            let warning = format!("hooks.{name} never runs: there is no such event here");
+            return Ok(Read { commands: Vec::new(), warnings: vec![warning] });
+        }
+        Named::Nothing(nearest) => return Err(Problem::Event(nearest)),
+    };
+    let mut found = Read::default();
+    for group in tables(value, "takes tables: [[hooks.EVENT]] with `matcher` and `hooks`")? {
+        let mut matcher = Matcher::everything();
+        let mut hooks = None;
+        for (field, value) in group {
+            match field.as_str() {
+                "matcher" => matcher = Matcher::new(text(field, value)?)?,
+                "hooks" => hooks = Some(tables(value, "has a `hooks` that isn't a list of tables")?),
+                "description" => {}
+                other => return Err(unknown(other, &["matcher", "hooks"]).into()),
+            }
+        }
+        if matcher != Matcher::everything() && !event.takes_matcher() {
+            found.warnings.push(format!("hooks.{name} takes no `matcher`; its hooks always run"));
+        }
+        let hooks = hooks.ok_or_else(|| {
+            "needs `hooks = [{ type = \"command\", command = \"…\" }]` in each of its tables".to_owned()
+        })?;
+        for hook in hooks {
+            match handler(hook, &mut found.warnings)? {
+                Some((command, timeout)) => found.commands.push(HookCommand {
+                    event,
+                    dialect,
+                    results,
+                    matcher: matcher.clone(),
+                    command,
+                    timeout,
+                }),
+                None => {
+                    found.warnings.push(format!("a hook of hooks.{name} never runs: only commands do here"))
+                }
+            }
+        }
+    }
+    if found.commands.len() > MOST_HOOKS {
+        return Err(Problem::Value(format!("has {} hooks; at most {MOST_HOOKS}", found.commands.len())));
+    }
+    Ok(found)
+}
+
+/// One hook: its command and time, or nothing when it is of a kind that isn't run here.
+fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<(String, Duration)>, String> {
+    let kind = hook.get("type").map_or(Ok("command"), |value| text("type", value))?;
+    if OTHER_TYPES.contains(&kind) {
+        return Ok(None);
+    }
+    if kind != "command" {
+        return Err(format!("has a hook of type \"{kind}\"; only \"command\" is known"));
+    }
+    let (mut command, mut timeout) = (None, DEFAULT_HOOK_TIMEOUT);
+    for (field, value) in hook {
+        match field.as_str() {
+            "type" => {}
+            "command" => command = Some(text(field, value)?).filter(|it| !it.trim().is_empty()),
+            "timeout" => {
+                timeout = duration(value)
+                    .ok_or_else(|| format!("has a `timeout` of {value}; it takes seconds, more than 0"))?;
+            }
+            // It narrows what the hook is for, so leaving it out would run something else than was asked for.
+            "if" => return Err("has a hook with `if`, which isn't known here; use `matcher`".to_owned()),
+            "once" => warnings.push("`once` isn't known here: the hook runs each time".to_owned()),
+            field if HARMLESS.contains(&field) => {}
+            other => return Err(unknown(other, &["type", "command", "timeout"])),
+        }
+    }
+    let command = command.ok_or("has a hook without `command`")?;
+    if command.len() > COMMAND_BYTES {
+        return Err(format!(
+            "has a command of {} bytes; put what is over {COMMAND_BYTES} into a script",
+            command.len()
+        ));
+    }
+    Ok(Some((command.to_owned(), timeout)))
+}
+
+fn tables<'a>(value: &'a Value, otherwise: &str) -> Result<Vec<&'a toml::Table>, String> {
+    let tables = value.as_array().map(|items| items.iter().map(Value::as_table).collect::<Option<Vec<_>>>());
+    tables.flatten().ok_or_else(|| otherwise.to_owned())
+}
+
+fn text<'a>(field: &str, value: &'a Value) -> Result<&'a str, String> {
+    let text = value.as_str().ok_or_else(|| format!("has a `{field}` that isn't text"))?;
+    let broken = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if text.contains(broken) { Err(format!("has control characters in `{field}`")) } else { Ok(text) }
+}
+
+fn unknown(field: &str, known: &[&str]) -> String {
+    format!("has an unknown field `{}`; it takes {}", field.escape_debug(), known.join(", "))
+}

@@ -1,0 +1,106 @@
+//! Notices when somebody else changes a file that the session has seen.
+//!
+//! What was seen, and what was last known to be there, is in [`Seen`](journeyman_tools::Seen); what is there now is
+//! passed in. Contents are compared by hash, so a touched file is no change. One change is told once, and the
+//! session's own writes are never told: the tools keep the books of those.
+
+use journeyman_protocol::{ContentHash, FileChange, FileChangeKind};
+use journeyman_tools::SeenFile;
+
+/// Files named in one notice; of more than these a number says enough.
+const LISTED: usize = 10;
+
+/// A file that somebody else changed, and its content's hash now; none where it is gone.
+pub(crate) type Outside = (FileChange, Option<ContentHash>);
+
+/// What somebody else changed since it was last looked at. `now` has the hash of each file, in order.
+pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) -> Vec<Outside> {
+    let different = seen.iter().zip(now).filter(|(file, now)| file.known != **now);
+    different
+        .map(|(file, now)| {
+            let kind = match (file.known, now) {
+                (_, None) => FileChangeKind::Deleted,
+                (None, Some(_)) => FileChangeKind::Added,
+                (Some(_), Some(_)) => FileChangeKind::Modified,
+            };
+            (FileChange { path: file.path.clone(), kind }, *now)
+        })
+        .collect()
+}
+
+/// What the model is told of outside changes. While a command of its own runs in the background nobody can tell
+/// who changed a file, and the words leave it open.
+pub(crate) fn notice(changes: &[Outside], background: bool) -> Option<String> {
+    if changes.is_empty() {
+        return None;
+    }
+    let who = if background { "by somebody else, or by your background command" } else { "by somebody else" };
+    let mut text =
+        format!("Files you have seen were changed {who}; read them again before you rely on them:");
+    for (change, _) in changes.iter().take(LISTED) {
+        let what = match change.kind {
+            FileChangeKind::Added => "back",
+            FileChangeKind::Modified => "changed",
+            FileChangeKind::Deleted => "deleted",
+        };
+        text.push_str(&format!("\n- {} ({what})", change.path));
+    }
+    if changes.len() > LISTED {
+        text.push_str(&format!("\n… and {} more", changes.len() - LISTED));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::RelPath;
+
+    use super::*;
+
+    fn file(name: &str, known: Option<&str>) -> SeenFile {
+        let hash = |text: &str| ContentHash::of(text.as_bytes());
+        SeenFile {
+            path: RelPath::parse(name).unwrap(),
+            seen: hash("seen"),
+            known: known.map(hash),
+            outside: false,
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_was_known_is_no_change() {
+        let hash = |text: &str| Some(ContentHash::of(text.as_bytes()));
+        let seen = [
+            file("a", Some("1")),
+            file("b", Some("1")),
+            file("c", Some("1")),
+            file("d", None),
+            file("e", None),
+        ];
+        let now = [hash("1"), hash("2"), None, hash("1"), None];
+        let told = outside_changes(&seen, &now);
+        let told: Vec<(String, FileChangeKind)> =
+            told.iter().map(|(change, _)| (change.path.to_string(), change.kind)).collect();
+        let expected = [
+            ("b".to_owned(), FileChangeKind::Modified),
+            ("c".to_owned(), FileChangeKind::Deleted),
+            ("d".to_owned(), FileChangeKind::Added),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_notice_names_ten_and_counts_the_rest() {
+        let change = |n: usize| {
+            let path = RelPath::parse(format!("f{n}")).unwrap();
+            (FileChange { path, kind: FileChangeKind::Modified }, None)
+        };
+        let changes: Vec<Outside> = (0..12).map(change).collect();
+        let text = notice(&changes, false).unwrap();
+        assert!(
+            text.contains("- f9 (changed)") && !text.contains("f10") && text.ends_with("and 2 more"),
+            "{text}"
+        );
+        assert_eq!(notice(&[], true), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! What a command's exit and output mean.
+
+use serde_json::{Map, Value};
+
+use super::HookNotes;
+use super::command::{Ended, Exit, HOOK_OUTPUT_BYTES, Kept};
+use super::event::HookEvent;
+
+/// Characters of one hook's text that reach the model or a person, as in Claude Code.
+pub const HOOK_TEXT_CHARS: usize = 10_000;
+
+/// What one hook says, whoever it is.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) ruling: Option<Ruling>,
+    /// The call's input in place of the one it has.
+    pub(super) input: Option<Value>,
+    /// The result's text in place of the one it has.
+    pub(super) output: Option<String>,
+    pub(super) notes: HookNotes,
+}
+
+/// A decision, weakest first; the strongest of several counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Strength {
+    Approve,
+    Ask,
+    Deny,
+}
+
+/// A decision and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ruling {
+    pub(super) strength: Strength,
+    pub(super) reason: String,
+}
+
+impl Answer {
+    fn ruling(strength: Strength, reason: impl Into<String>) -> Self {
+        Self { ruling: Some(Ruling { strength, reason: reason.into() }), ..Self::default() }
+    }
+
+    fn warning(text: impl Into<String>) -> Self {
+        Self { notes: HookNotes { warnings: vec![text.into()], ..HookNotes::default() }, ..Self::default() }
+    }
+
+    /// A hook that didn't do its work: what comes after its event must not happen unseen by it.
+    pub(super) fn failure(event: HookEvent, reason: impl Into<String>) -> Self {
+        if event.may_deny() { Self::ruling(Strength::Deny, reason) } else { Self::warning(reason) }
+    }
+
+    /// Reads how a command ended. `hook` names it, `timeout` is how many seconds it had.
+    pub(super) fn read(event: HookEvent, hook: &str, timeout: f64, ended: &Ended) -> Self {
+        match ended {
+            Ended::TimedOut => Self::failure(
+                event,
+                format!("the hook `{hook}` did not end within {timeout} s and was stopped"),
+            ),
+            Ended::NotStarted(why) => {
+                Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
+            }
+            Ended::Cancelled if event.may_deny() => Self::ruling(Strength::Deny, "interrupted"),
+            Ended::Cancelled => Self::default(),
+            Ended::Exited { status: Exit::Signal(number), .. } => {
+                Self::failure(event, format!("the hook `{hook}` was killed by signal {number}"))
+            }
+            // The shell's ways to say that there is no such program, or that it can't be executed.
+            Ended::Exited { status: Exit::Code(code @ (126 | 127)), stderr, .. } => {
+                let why = said(stderr).unwrap_or_else(|| format!("exit code {code}"));
+                Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
+            }
+            Ended::Exited { status: Exit::Code(0), stdout, .. } => Self::good(event, hook, stdout),
+            Ended::Exited { status: Exit::Code(2), stderr, .. } => Self::blocked(event, hook, said(stderr)),
+            Ended::Exited { status: Exit::Code(code), stderr, .. } => {
+                let why = said(stderr).map(|text| format!(": {text}")).unwrap_or_default();
+                Self::warning(format!("the hook `{hook}` ended with exit code {code}{why}"))
+            }
+        }
+    }
+
+    /// Exit code 2, or `decision: "block"`: what it means depends on whether something can still be stopped.
+    fn blocked(event: HookEvent, hook: &str, reason: Option<String>) -> Self {
+        let reason = reason.unwrap_or_else(|| format!("the hook `{hook}` blocks this and gives no reason"));
+        match event {
+            event if event.may_deny() || event == HookEvent::TurnEnd => Self::ruling(Strength::Deny, reason),
+            // It has happened already; the model is told what is wrong with it.
+            HookEvent::PostTool => {
+                Self { notes: HookNotes { context: vec![reason], ..HookNotes::default() }, ..Self::default() }
+            }
+            _ => Self::warning(format!("the hook `{hook}`: {reason}")),
+        }
+    }
+
+    fn good(event: HookEvent, hook: &str, stdout: &Kept) -> Self {
+        let text = stdout.text();
+        if !text.starts_with('{') {
+            let context = said(stdout).filter(|_| event.reads_plain_text());
+            let notes = HookNotes { context: context.into_iter().collect(), ..HookNotes::default() };
+            return Self { notes, ..Self::default() };
+        }
+        match serde_json::from_str(&text) {
+            Ok(Value::Object(fields)) => Self::from_json(event, hook, &fields),
+            // It may have been a denial.
+            _ if stdout.cut => Self::failure(
+                event,
+                format!("the hook `{hook}` answered with more than {HOOK_OUTPUT_BYTES} bytes of JSON"),
+            ),
+            Ok(_) => Self::default(),
+            Err(error) => Self::warning(format!(
+                "the hook `{hook}` answered with something that begins like JSON and isn't: {error}"
+            )),
+        }
+    }
+
+    fn from_json(event: HookEvent, hook: &str, fields: &Map<String, Value>) -> Self {
+        let nothing = Map::new();
+        let specific = fields.get("hookSpecificOutput").and_then(Value::as_object).unwrap_or(&nothing);
+        let text = |map: &Map<String, Value>, name: &str| {
+            map.get(name).and_then(Value::as_str).map(clean).filter(|text| !text.is_empty())
+        };
+        // The newer form wins over the one it replaced.
+        let decision = specific.get("permissionDecision").or_else(|| fields.get("decision"));
+        let reason = text(specific, "permissionDecisionReason").or_else(|| text(fields, "reason"));
+        let mut answer = match decision.filter(|it| !it.is_null()) {
+            None => Self::default(),
+            Some(decision) => Self::decided(event, hook, decision, reason),
+        };
+        let context = text(specific, "additionalContext").or_else(|| text(fields, "additionalContext"));
+        answer.notes.context.extend(context);
+        answer.notes.notices.extend(text(fields, "systemMessage"));
+        if fields.get("continue") == Some(&Value::Bool(false)) {
+            let why = text(fields, "stopReason").or_else(|| text(fields, "reason"));
+            answer.notes.stop = Some(why.unwrap_or_else(|| format!("the hook `{hook}` stops the run")));
+        }
+        match specific.get("updatedInput") {
+            Some(input @ Value::Object(_)) if event == HookEvent::PreTool => {
+                answer.input = Some(input.clone())
+            }
+            None | Some(Value::Null) => {}
+            Some(_) => answer
+                .notes
+                .warnings
+                .push(format!("the hook `{hook}` gives an `updatedInput` that can't be used")),
+        }
+        let output = specific.get("updatedToolOutput").or_else(|| specific.get("updatedMCPToolOutput"));
+        if let Some(output) = output.filter(|it| event == HookEvent::PostTool && !it.is_null()) {
+            answer.output = Some(output.as_str().map_or_else(|| output.to_string(), str::to_owned));
+        }
+        answer
+    }
+
+    fn decided(event: HookEvent, hook: &str, decision: &Value, reason: Option<String>) -> Self {
+        let or = |text: &str| reason.clone().unwrap_or_else(|| format!("the hook `{hook}` {text}"));
+        match decision.as_str() {
+            Some("deny" | "block") => Self::blocked(event, hook, reason),
+            Some("approve" | "allow") if event == HookEvent::PreTool => {
+                Self::ruling(Strength::Approve, or("approves"))
+            }
+            Some("approve" | "allow") => Self::default(),
+            Some("ask") if event == HookEvent::PreTool => {
+                Self::ruling(Strength::Ask, or("wants a person to decide"))
+            }
+            // A word of another version, or a slip. A person sees it before anything happens.
+            _ if event == HookEvent::PreTool => {
+                let shown = clean(&decision.to_string());
+                Self::ruling(
+                    Strength::Ask,
+                    format!("the hook `{hook}` decides {shown}, which isn't known here"),
+                )
+            }
+            _ => Self::warning(format!(
+                "the hook `{hook}` decides {}, which isn't known here",
+                clean(&decision.to_string())
+            )),
+        }
+    }
+}
+
+/// A stream's text, if there is any; `cut` is said.
+fn said(stream: &Kept) -> Option<String> {
+    let text = stream.text();
+    let long = stream.cut || text.chars().nth(HOOK_TEXT_CHARS).is_some();
+    let mut text = clean(&text);
+    if long && stream.cut && !text.ends_with(CUT) {
+        text.push_str(CUT);
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
+
+const CUT: &str = "\n… (cut: the hook said more)";
+
+/// Text for the model and for people: bounded, and without what could repaint a terminal.
+fn clean(text: &str) -> String {
+    let shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let text = text.trim();
+    match text.char_indices().nth(HOOK_TEXT_CHARS) {
+        Some((end, _)) => {
+            let head: String = text.get(..end).unwrap_or_default().chars().filter(shown).collect();
+            head + CUT
+        }
+        None => text.chars().filter(shown).collect(),
+    }
+}

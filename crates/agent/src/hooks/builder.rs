@@ -1,0 +1,212 @@
+//! Gathering hooks: closures of a program, commands of a configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_model::{ModelRequest, builtin_providers};
+use journeyman_protocol::{Effects, Message, ToolUse};
+
+use crate::config::{Config, Environment};
+use crate::connect::{CUSTOM_KEY, providers};
+
+use super::configured::{Armed, HookCommand};
+use super::{DEFAULT_HOOK_TIMEOUT, Gate, HookContext, HookResult, Hooks, PreToolAnswer, TurnEnd};
+
+/// A closure that gives its answer later.
+type Later<'a, T> = BoxFuture<'a, T>;
+
+/// Of an event about nothing but the session.
+type Told<T> = dyn for<'a> Fn(&'a HookContext) -> Later<'a, T> + Send + Sync;
+/// Of an event about `S`.
+type Shown<S, T> = dyn for<'a> Fn(&'a HookContext, &'a S) -> Later<'a, T> + Send + Sync;
+/// Of an event whose `S` it may change.
+type Lent<S, T> = dyn for<'a> Fn(&'a HookContext, &'a mut S) -> Later<'a, T> + Send + Sync;
+type PreToolFn =
+    dyn for<'a> Fn(&'a HookContext, &'a ToolUse, &'a Effects) -> Later<'a, PreToolAnswer> + Send + Sync;
+type PostToolFn =
+    dyn for<'a> Fn(&'a HookContext, &'a ToolUse, &'a mut HookResult) -> Later<'a, Vec<String>> + Send + Sync;
+
+/// The closures of each event, in the order in which they were added.
+#[derive(Clone)]
+pub(super) struct Closures {
+    pub(super) prompt: Vec<Arc<Shown<str, Gate>>>,
+    pub(super) pre_tool: Vec<Arc<PreToolFn>>,
+    pub(super) post_tool: Vec<Arc<PostToolFn>>,
+    pub(super) pre_model: Vec<Arc<Lent<ModelRequest, Gate>>>,
+    pub(super) post_model: Vec<Arc<Lent<Message, ()>>>,
+    pub(super) post_append: Vec<Arc<Shown<[Message], ()>>>,
+    pub(super) turn_end: Vec<Arc<Shown<str, TurnEnd>>>,
+    pub(super) session_start: Vec<Arc<Told<Vec<String>>>>,
+    pub(super) session_end: Vec<Arc<Told<()>>>,
+    pub(super) pre_compact: Vec<Arc<Told<Gate>>>,
+    /// How long each may take.
+    pub(super) timeout: Duration,
+}
+
+impl Default for Closures {
+    fn default() -> Self {
+        Self {
+            prompt: Vec::new(),
+            pre_tool: Vec::new(),
+            post_tool: Vec::new(),
+            pre_model: Vec::new(),
+            post_model: Vec::new(),
+            post_append: Vec::new(),
+            turn_end: Vec::new(),
+            session_start: Vec::new(),
+            session_end: Vec::new(),
+            pre_compact: Vec::new(),
+            timeout: DEFAULT_HOOK_TIMEOUT,
+        }
+    }
+}
+
+/// Collects hooks. Closures run in the order in which they are added here, before any configured command.
+///
+/// ```
+/// use journeyman_agent::hooks::{HooksBuilder, PreTool};
+///
+/// let hooks = HooksBuilder::new()
+///     .on_pre_tool(|_, call, _| match call.name.as_str() {
+///         "run_command" => PreTool::Deny { reason: "no commands today".to_owned() },
+///         _ => PreTool::Go,
+///     })
+///     .on_post_tool_async(|_, call, result| {
+///         Box::pin(async move {
+///             if result.is_error { vec![format!("{} failed; look before you try again", call.name)] } else { vec![] }
+///         })
+///     })
+///     .build();
+/// # let _ = hooks;
+/// ```
+#[derive(Clone, Default)]
+pub struct HooksBuilder {
+    closures: Closures,
+    commands: Vec<HookCommand>,
+    variables: BTreeMap<OsString, OsString>,
+    hidden: BTreeSet<OsString>,
+    root: Option<Arc<Path>>,
+}
+
+/// The two ways to add a closure for one event: one that answers at once, and one that may wait.
+macro_rules! closure {
+    ($what:literal, $now:ident, $later:ident, $field:ident, $life:lifetime,
+     ($($arg:ident: $kind:ty),*) -> $answer:ty, $given:ty) => {
+        #[doc = concat!("Adds a closure that runs ", $what, " and answers at once.")]
+        #[must_use]
+        pub fn $now<F, A>(self, hook: F) -> Self
+        where
+            F: for<$life> Fn($($kind),*) -> A + Send + Sync + 'static,
+            A: Into<$given>,
+        {
+            self.$later(move |$($arg),*| std::future::ready(hook($($arg),*).into()).boxed())
+        }
+
+        #[doc = concat!("Adds a closure that runs ", $what, " and may wait; see [`HooksBuilder::timeout`].")]
+        #[must_use]
+        pub fn $later<F>(mut self, hook: F) -> Self
+        where
+            F: for<$life> Fn($($kind),*) -> BoxFuture<$life, $answer> + Send + Sync + 'static,
+        {
+            self.closures.$field.push(Arc::new(hook));
+            self
+        }
+    };
+}
+
+impl HooksBuilder {
+    /// Without any hook.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    closure!("before a message of the user is taken", on_prompt, on_prompt_async, prompt, 'a,
+        (at: &'a HookContext, text: &'a str) -> Gate, Gate);
+    closure!("before a tool call", on_pre_tool, on_pre_tool_async, pre_tool, 'a,
+        (at: &'a HookContext, call: &'a ToolUse, effects: &'a Effects) -> PreToolAnswer, PreToolAnswer);
+    closure!("after a tool call; it may change the result, and gives context for the model",
+        on_post_tool, on_post_tool_async, post_tool, 'a,
+        (at: &'a HookContext, call: &'a ToolUse, result: &'a mut HookResult) -> Vec<String>, Vec<String>);
+    closure!("before the model is asked; it may change the request", on_pre_model, on_pre_model_async, pre_model, 'a,
+        (at: &'a HookContext, request: &'a mut ModelRequest) -> Gate, Gate);
+    closure!("after the model's reply, before it is kept; it may change it",
+        on_post_model, on_post_model_async, post_model, 'a,
+        (at: &'a HookContext, reply: &'a mut Message) -> (), ());
+    closure!("after messages were added to the conversation", on_post_append, on_post_append_async, post_append, 'a,
+        (at: &'a HookContext, added: &'a [Message]) -> (), ());
+    closure!("before a turn ends", on_turn_end, on_turn_end_async, turn_end, 'a,
+        (at: &'a HookContext, text: &'a str) -> TurnEnd, TurnEnd);
+    closure!("when a session starts or goes on; it gives context for the model",
+        on_session_start, on_session_start_async, session_start, 'a,
+        (at: &'a HookContext) -> Vec<String>, Vec<String>);
+    closure!("when a session ends", on_session_end, on_session_end_async, session_end, 'a,
+        (at: &'a HookContext) -> (), ());
+    closure!("before the conversation is shortened", on_pre_compact, on_pre_compact_async, pre_compact, 'a,
+        (at: &'a HookContext) -> Gate, Gate);
+
+    /// How long each closure may take; [`DEFAULT_HOOK_TIMEOUT`] unless set. One that answers at once can't be
+    /// stopped, so it must not wait for anything.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.closures.timeout = timeout;
+        self
+    }
+
+    /// Adds a configuration's commands for the project at `root`, with the user's environment but for what is secret
+    /// in it: every provider's keys, and the variables that the user lists.
+    #[must_use]
+    pub fn configured(self, config: &Config, environment: &Environment, root: &Path) -> Self {
+        // Also those of a provider that has been moved to another address.
+        let keys = builtin_providers().into_iter().chain(providers(config)).flat_map(|it| it.key_env);
+        let secret = keys.chain(config.secrets.iter().cloned()).chain([CUSTOM_KEY.to_owned()]);
+        self.commands(config.hooks.iter().cloned())
+            .variables(environment.vars.clone())
+            .hide(secret)
+            .pin_scripts(root)
+    }
+
+    /// Adds commands, in order.
+    #[must_use]
+    pub fn commands(mut self, commands: impl IntoIterator<Item = HookCommand>) -> Self {
+        self.commands.extend(commands);
+        self
+    }
+
+    /// The environment that commands get: the user's. Without it they get the two variables that name the
+    /// project, and nothing else.
+    #[must_use]
+    pub fn variables(mut self, variables: BTreeMap<OsString, OsString>) -> Self {
+        self.variables = variables;
+        self
+    }
+
+    /// Variables that commands don't get: those that hold providers' keys.
+    #[must_use]
+    pub fn hide(mut self, names: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.hidden.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Holds commands to the scripts of this project as they are now: one whose script changes while the session
+    /// runs is not started any more, because the model could have changed it.
+    #[must_use]
+    pub fn pin_scripts(mut self, root: &Path) -> Self {
+        self.root = Some(root.into());
+        self
+    }
+
+    /// The hooks.
+    #[must_use]
+    pub fn build(mut self) -> Hooks {
+        self.variables.retain(|name, _| !self.hidden.contains(name));
+        let root = self.root.as_deref();
+        let commands = self.commands.into_iter().map(|command| Armed::new(command, root)).collect();
+        Hooks::new(self.closures, commands, self.variables)
+    }
+}

@@ -1,0 +1,165 @@
+//! Configured commands, and the scripts that they run.
+
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use journeyman_protocol::ContentHash;
+
+use super::event::{Dialect, HookEvent, Results};
+use super::matcher::Matcher;
+
+/// How long a hook may take unless it says otherwise: as long as a person waits for a call to begin.
+pub const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes of a script that are hashed. Of a larger one, a program in the tree, its length and time count as well.
+const SCRIPT_BYTES: u64 = 16 * 1024 * 1024;
+/// Characters of a command that name it in messages.
+const LABEL_CHARS: usize = 80;
+
+/// A command that runs at an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookCommand {
+    /// When.
+    pub event: HookEvent,
+    /// Whose names its JSON uses.
+    pub dialect: Dialect,
+    /// Which results of calls it is for.
+    pub results: Results,
+    /// Which tools, or other subjects of the event, it is for.
+    pub matcher: Matcher,
+    /// The text that `/bin/sh -c` runs.
+    pub command: String,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+impl HookCommand {
+    /// A command for every subject of an event, in our own names, with the usual time.
+    #[must_use]
+    pub fn new(event: HookEvent, command: impl Into<String>) -> Self {
+        Self {
+            event,
+            dialect: Dialect::Own,
+            results: Results::Any,
+            matcher: Matcher::everything(),
+            command: command.into(),
+            timeout: DEFAULT_HOOK_TIMEOUT,
+        }
+    }
+
+    /// What messages call it.
+    pub(super) fn label(&self) -> String {
+        let line = self.command.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown: String = line.chars().filter(|c| !c.is_control()).take(LABEL_CHARS).collect();
+        if line.chars().nth(LABEL_CHARS).is_some() { shown + "…" } else { shown }
+    }
+}
+
+/// A command with its scripts as they were when the session began.
+#[derive(Debug)]
+pub(super) struct Armed {
+    pub(super) hook: HookCommand,
+    scripts: Vec<Script>,
+}
+
+#[derive(Debug)]
+struct Script {
+    path: PathBuf,
+    hash: ContentHash,
+    /// What the file system said of it before it was read; while it says so, the content is the same.
+    stat: Option<Stat>,
+}
+
+/// What changes with every write: the kernel sets the last one, and no program can set it back.
+type Stat = (u64, u64, u64, i64, i64);
+
+impl Armed {
+    pub(super) fn new(hook: HookCommand, root: Option<&Path>) -> Self {
+        let found = root.map(|root| scripts(&hook.command, root)).unwrap_or_default();
+        let scripts = found.into_iter().map(|(path, hash, stat)| Script { path, hash, stat });
+        Self { scripts: scripts.collect(), hook }
+    }
+
+    /// A script that is no longer what it was.
+    pub(super) fn changed(&self) -> Option<&Path> {
+        let same = |script: &Script| {
+            let stat = stat_of(&script.path);
+            (stat.is_some() && stat == script.stat) || hash_of(&script.path).as_ref() == Some(&script.hash)
+        };
+        self.scripts.iter().find(|script| !same(script)).map(|script| script.path.as_path())
+    }
+}
+
+/// What a file's trust depends on, for each script that a command runs.
+pub(crate) fn script_hashes(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> {
+    scripts(command, root).into_iter().map(|(path, hash, _)| (path, hash)).collect()
+}
+
+/// The files of the project that a command's text names, with their contents' hashes. The shell is not
+/// understood for this: every word that leads to a file counts.
+fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<Stat>)> {
+    let command = ["JOURNEYMAN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"].into_iter().fold(
+        command.to_owned(),
+        |text, name| {
+            // Without a separator in between: a path is often written as "$CLAUDE_PROJECT_DIR"/.claude/hooks/x.sh.
+            let text = text.replace(&format!("\"${name}\""), ".").replace(&format!("\"${{{name}}}\""), ".");
+            text.replace(&format!("${{{name}}}"), ".").replace(&format!("${name}"), ".")
+        },
+    );
+    let between = |c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c);
+    let words = command.split(between).filter(|word| !word.is_empty());
+    let files = words.map(|word| root.join(word)).filter(|path| path.starts_with(root) && path.is_file());
+    let mut found: Vec<(PathBuf, ContentHash, Option<Stat>)> = Vec::new();
+    for path in files {
+        let stat = stat_of(&path);
+        if found.iter().all(|(known, ..)| *known != path)
+            && let Some(hash) = hash_of(&path)
+        {
+            found.push((path, hash, stat));
+        }
+    }
+    found
+}
+
+fn stat_of(path: &Path) -> Option<Stat> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
+}
+
+fn hash_of(path: &Path) -> Option<ContentHash> {
+    let file = std::fs::File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    let meta = file.metadata().ok()?;
+    file.take(SCRIPT_BYTES).read_to_end(&mut bytes).ok()?;
+    if meta.size() > SCRIPT_BYTES {
+        bytes.extend(format!("{} {}", meta.size(), meta.mtime()).bytes());
+    }
+    Some(ContentHash::of(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scripts_of_a_command_are_the_files_of_the_project_that_it_names() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("hooks")).unwrap();
+        std::fs::write(place.path().join("hooks/guard.sh"), "exit 0").unwrap();
+        let guard = place.path().join("hooks/guard.sh");
+        for command in [
+            "hooks/guard.sh".to_owned(),
+            "sh ./hooks/guard.sh --strict".to_owned(),
+            "\"$CLAUDE_PROJECT_DIR\"/hooks/guard.sh".to_owned(),
+            "\"$CLAUDE_PROJECT_DIR/hooks/guard.sh\"".to_owned(),
+            "X=1; ${JOURNEYMAN_PROJECT_DIR}/hooks/guard.sh|cat".to_owned(),
+            guard.display().to_string(),
+        ] {
+            let found = scripts(&command, place.path());
+            let found: Vec<PathBuf> = found.iter().map(|(path, ..)| path.canonicalize().unwrap()).collect();
+            assert_eq!(found, [guard.canonicalize().unwrap()], "{command}");
+        }
+        assert!(scripts("jq -r .tool_name; /bin/sh hooks", place.path()).is_empty());
+    }
+}

@@ -1,0 +1,230 @@
+//! When hooks run, and what each moment is called here and in Claude Code.
+
+use std::fmt;
+
+/// A moment of a session at which hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HookEvent {
+    /// A message of the user is about to be taken.
+    Prompt,
+    /// A tool call has been judged and is about to run.
+    PreTool,
+    /// A tool call has its result.
+    PostTool,
+    /// The model is about to be asked.
+    PreModel,
+    /// The model has replied.
+    PostModel,
+    /// The model has nothing left to do and the turn is about to end.
+    TurnEnd,
+    /// A session starts, or goes on after a restart.
+    SessionStart,
+    /// A session ends.
+    SessionEnd,
+    /// The conversation is about to be shortened.
+    PreCompact,
+    /// Messages have been added to the conversation.
+    PostAppend,
+}
+
+/// Whose names a command's JSON uses: those under which it was configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// `pre_tool`, `run_command`, `path`.
+    Own,
+    /// `PreToolUse`, `Bash`, `file_path`.
+    ClaudeCode,
+}
+
+/// Which results of a call a hook is for. Claude Code has an event for each; here it is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Results {
+    /// Every result.
+    Any,
+    /// Those of calls that ended well.
+    Good,
+    /// Those of calls that failed.
+    Bad,
+}
+
+/// Claude Code's names of what happens here.
+const CLAUDE_CODE: &[(&str, HookEvent, Results)] = &[
+    ("UserPromptSubmit", HookEvent::Prompt, Results::Any),
+    ("PreToolUse", HookEvent::PreTool, Results::Any),
+    ("PostToolUse", HookEvent::PostTool, Results::Good),
+    ("PostToolUseFailure", HookEvent::PostTool, Results::Bad),
+    ("Stop", HookEvent::TurnEnd, Results::Any),
+    ("SessionStart", HookEvent::SessionStart, Results::Any),
+    ("SessionEnd", HookEvent::SessionEnd, Results::Any),
+    ("PreCompact", HookEvent::PreCompact, Results::Any),
+];
+
+/// Claude Code's names of what doesn't happen here: a file that sets them is no mistake, but they never run.
+const ELSEWHERE: &[&str] = &[
+    "ConfigChange",
+    "CwdChanged",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "Notification",
+    "PermissionDenied",
+    "PermissionRequest",
+    "PostCompact",
+    "Setup",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "WorktreeCreate",
+    "WorktreeRemove",
+];
+
+/// What a configured event's name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// One that happens here.
+    Here(HookEvent, Dialect, Results),
+    /// One that only happens in Claude Code.
+    Elsewhere,
+    /// None; the nearest name, where one is near.
+    Nothing(Option<&'static str>),
+}
+
+impl HookEvent {
+    /// Every event.
+    pub const ALL: [Self; 10] = [
+        Self::Prompt,
+        Self::PreTool,
+        Self::PostTool,
+        Self::PreModel,
+        Self::PostModel,
+        Self::TurnEnd,
+        Self::SessionStart,
+        Self::SessionEnd,
+        Self::PreCompact,
+        Self::PostAppend,
+    ];
+
+    /// Its name in a configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::PreTool => "pre_tool",
+            Self::PostTool => "post_tool",
+            Self::PreModel => "pre_model",
+            Self::PostModel => "post_model",
+            Self::TurnEnd => "turn_end",
+            Self::SessionStart => "session_start",
+            Self::SessionEnd => "session_end",
+            Self::PreCompact => "pre_compact",
+            Self::PostAppend => "post_append",
+        }
+    }
+
+    /// Whether it comes before something, so that a hook can forbid it. Only these deny.
+    #[must_use]
+    pub fn may_deny(self) -> bool {
+        matches!(self, Self::Prompt | Self::PreTool | Self::PreModel | Self::PreCompact)
+    }
+
+    /// Whether plain text on a command's standard output is for the model: where a request to the model can
+    /// still follow. Claude Code does so for `SessionStart` and `UserPromptSubmit` alone.
+    pub(super) fn reads_plain_text(self) -> bool {
+        matches!(
+            self,
+            Self::Prompt
+                | Self::PreTool
+                | Self::PostTool
+                | Self::PreModel
+                | Self::SessionStart
+                | Self::PreCompact
+        )
+    }
+
+    /// Whether a hook of it can be limited by a `matcher`.
+    pub(crate) fn takes_matcher(self) -> bool {
+        matches!(
+            self,
+            Self::PreTool | Self::PostTool | Self::SessionStart | Self::SessionEnd | Self::PreCompact
+        )
+    }
+
+    /// The name that a hook's JSON gives it.
+    pub(super) fn name_in(self, dialect: Dialect, results: Results) -> &'static str {
+        if dialect == Dialect::Own {
+            return self.name();
+        }
+        let row = CLAUDE_CODE.iter().find(|(_, event, of)| *event == self && *of == results);
+        row.map_or_else(|| self.name(), |(name, ..)| *name)
+    }
+}
+
+impl fmt::Display for HookEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Results {
+    /// Whether a result is one of them.
+    pub(super) fn cover(self, is_error: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Good => !is_error,
+            Self::Bad => is_error,
+        }
+    }
+}
+
+impl Named {
+    /// Looks a configured name up.
+    pub(crate) fn of(name: &str) -> Self {
+        if let Some(event) = HookEvent::ALL.into_iter().find(|event| event.name() == name) {
+            return Self::Here(event, Dialect::Own, Results::Any);
+        }
+        if let Some((_, event, results)) = CLAUDE_CODE.iter().find(|(known, ..)| *known == name) {
+            return Self::Here(*event, Dialect::ClaudeCode, *results);
+        }
+        if ELSEWHERE.contains(&name) {
+            return Self::Elsewhere;
+        }
+        let known = HookEvent::ALL.into_iter().map(HookEvent::name);
+        let known = known.chain(CLAUDE_CODE.iter().map(|(name, ..)| *name));
+        let folded = name.to_lowercase();
+        let near = known.map(|it| (strsim::damerau_levenshtein(&it.to_lowercase(), &folded), it)).min();
+        Self::Nothing(near.filter(|(distance, it)| *distance <= 3.max(it.len() / 3)).map(|(_, it)| it))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_both_vocabularies_and_slips_get_the_nearest() {
+        assert_eq!(Named::of("pre_tool"), Named::Here(HookEvent::PreTool, Dialect::Own, Results::Any));
+        assert_eq!(
+            Named::of("PostToolUse"),
+            Named::Here(HookEvent::PostTool, Dialect::ClaudeCode, Results::Good)
+        );
+        assert_eq!(Named::of("Notification"), Named::Elsewhere);
+        assert_eq!(Named::of("PreToolsUse"), Named::Nothing(Some("PreToolUse")));
+        assert_eq!(Named::of("pretooluse"), Named::Nothing(Some("PreToolUse")));
+        assert_eq!(Named::of("before_everything"), Named::Nothing(None));
+    }
+
+    #[test]
+    fn every_name_leads_back_to_its_event() {
+        for event in HookEvent::ALL {
+            assert_eq!(Named::of(event.name()), Named::Here(event, Dialect::Own, Results::Any));
+            assert_eq!(event.name_in(Dialect::Own, Results::Any), event.name());
+        }
+        for (name, event, results) in CLAUDE_CODE {
+            assert_eq!(event.name_in(Dialect::ClaudeCode, *results), *name);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which calls a configured hook is for.
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+/// Bytes that a compiled pattern may take. Matchers name a handful of tools.
+const PATTERN_BYTES: usize = 1 << 20;
+
+/// Which tools (or other subjects of an event) a hook is for, with Claude Code's rules: empty and `*` are
+/// everything; letters, digits, `_`, `-`, blanks, `|` and `,` alone are a list of exact names; anything else is
+/// a regular expression that is searched for. Case matters.
+#[derive(Clone)]
+pub struct Matcher {
+    text: String,
+    rule: Rule,
+}
+
+#[derive(Clone)]
+enum Rule {
+    Everything,
+    Names(Vec<String>),
+    Pattern(Regex),
+}
+
+impl Matcher {
+    /// Matches everything.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self { text: String::new(), rule: Rule::Everything }
+    }
+
+    /// Reads a matcher.
+    ///
+    /// # Errors
+    /// What is wrong with the regular expression. Looking around and back references are not supported.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_- |,".contains(c);
+        let rule = match text.trim() {
+            "" | "*" => Rule::Everything,
+            names if names.chars().all(plain) => Rule::Names(
+                names
+                    .split(['|', ','])
+                    .map(str::trim)
+                    .filter(|it| !it.is_empty())
+                    .map(str::to_owned)
+                    .collect(),
+            ),
+            pattern => Rule::Pattern(
+                RegexBuilder::new(pattern)
+                    .size_limit(PATTERN_BYTES)
+                    .build()
+                    .map_err(|error| format!("`{text}` is not a regular expression: {error}"))?,
+            ),
+        };
+        Ok(Self { text: text.to_owned(), rule })
+    }
+
+    /// Whether it matches any of a subject's names.
+    #[must_use]
+    pub fn matches(&self, names: &[&str]) -> bool {
+        match &self.rule {
+            Rule::Everything => true,
+            Rule::Names(wanted) => names.iter().any(|name| wanted.iter().any(|it| it == name)),
+            Rule::Pattern(pattern) => names.iter().any(|name| pattern.is_match(name)),
+        }
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers_follow_claude_codes_rules() {
+        let cases: &[(&str, &str, bool)] = &[
+            ("", "Bash", true),
+            ("*", "Bash", true),
+            (" * ", "Bash", true),
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("bash", "Bash", false),
+            ("Edit|Write", "Write", true),
+            ("Edit | Write", "Write", true),
+            ("Edit, Write", "Edit", true),
+            ("Edit|Write", "MultiEdit", false),
+            ("Notebook.*", "NotebookEdit", true),
+            ("mcp__.*", "mcp__memory__create_entities", true),
+            ("mcp__.*", "Bash", false),
+            ("mcp__memory__.*|Bash", "Bash", true),
+            ("mcp__.*__write.*", "mcp__files__write_file", true),
+            ("mcp__memory", "mcp__memory__create_entities", false),
+            ("^(Edit|Write)$", "MultiEdit", false),
+            (".*", "anything", true),
+        ];
+        for (matcher, name, matched) in cases {
+            assert_eq!(Matcher::new(matcher).unwrap().matches(&[name]), *matched, "{matcher} on {name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for bad in ["Edit(", "(?!Bash).*", "[", "(a{1000}){1000}.*"] {
+            assert!(Matcher::new(bad).is_err(), "{bad}");
+        }
+    }
+}

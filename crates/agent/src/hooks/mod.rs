@@ -1,0 +1,292 @@
+//! Hooks: what a program or a user wants to know of, or to have a say in, while a session works.
+//!
+//! A hook is a Rust closure ([`HooksBuilder`]) or a command that a configuration names ([`HookCommand`]), which gets
+//! JSON on its standard input and answers with its exit code and output as Claude Code's hooks do. docs/hooks.md
+//! is for those who write one.
+//!
+//! The rules, for closures and commands alike:
+//!
+//! * Closures run one after the other in the order in which they were added, then the commands, all of an event at
+//!   once. What the commands say is put together in the order of the configuration, whichever ended first.
+//! * Before a call, deny beats ask beats approve. Of several that decide the same, the first one's reason is given.
+//!   A closure that denies or gives the result ends the matter; one that asks ends it for the other closures, and a
+//!   command can still deny.
+//! * Only what comes before something ([`HookEvent::may_deny`]) is refused by a hook, and is refused too by one that
+//!   hangs, dies or can't be started. Anything else that goes wrong with a hook is a warning.
+//! * A hook never allows what policy denies. [`PreTool::Approve`] only spares a question below level 3.
+//! * Amended input is an offer: whoever called checks it against the schema and judges it anew.
+//!
+//! Nothing here writes the log or asks a person. The session does, with what it gets back.
+
+mod answer;
+mod builder;
+mod command;
+mod configured;
+mod event;
+mod matcher;
+mod names;
+mod payload;
+mod run;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use journeyman_protocol::{Mode, ResultPart, SessionId};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+pub use answer::HOOK_TEXT_CHARS;
+pub use builder::HooksBuilder;
+pub use command::HOOK_OUTPUT_BYTES;
+pub(crate) use configured::script_hashes;
+pub use configured::{DEFAULT_HOOK_TIMEOUT, HookCommand};
+pub(crate) use event::Named;
+pub use event::{Dialect, HookEvent, Results};
+pub use matcher::Matcher;
+
+use builder::Closures;
+use configured::Armed;
+
+/// The hooks of a session. Cheap to clone.
+#[derive(Clone)]
+pub struct Hooks {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    closures: Closures,
+    commands: Vec<Armed>,
+    variables: BTreeMap<OsString, OsString>,
+}
+
+/// Where a hook runs.
+#[derive(Debug, Clone)]
+pub struct HookContext {
+    /// The session.
+    pub session: SessionId,
+    /// The project's root; commands run there.
+    pub root: PathBuf,
+    /// What is allowed without asking.
+    pub mode: Mode,
+    /// A file with the conversation, where there is one.
+    pub transcript: Option<PathBuf>,
+    /// Stops what runs. The end of a session needs one of its own.
+    pub cancel: CancellationToken,
+}
+
+/// What hooks say beside a decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookNotes {
+    /// For the model.
+    pub context: Vec<String>,
+    /// For people: what went wrong with a hook.
+    pub warnings: Vec<String>,
+    /// For people: what a hook wants them to read.
+    pub notices: Vec<String>,
+    /// Why the run is to stop here, if a hook says so.
+    pub stop: Option<String>,
+}
+
+/// What is to become of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum PreTool {
+    /// What policy says.
+    #[default]
+    Go,
+    /// A question that policy would ask below level 3 needs no person: the hook says yes. It changes nothing about
+    /// a denial or about level 3, which always asks.
+    Approve {
+        /// Why.
+        reason: String,
+    },
+    /// A person decides, even where policy would allow it.
+    Ask {
+        /// Why; the person reads it.
+        reason: String,
+    },
+    /// It doesn't run.
+    Deny {
+        /// Why; the model reads it.
+        reason: String,
+    },
+    /// It doesn't run, and this is its result. Only closures give one.
+    Result {
+        /// The result's text.
+        text: String,
+        /// Whether it is a failure.
+        is_error: bool,
+    },
+}
+
+/// What a closure says before a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PreToolAnswer {
+    /// What is to become of the call.
+    pub decision: PreTool,
+    /// Its arguments, in place of those it has.
+    pub input: Option<Value>,
+    /// For the model.
+    pub context: Vec<String>,
+}
+
+impl From<PreTool> for PreToolAnswer {
+    fn from(decision: PreTool) -> Self {
+        Self { decision, ..Self::default() }
+    }
+}
+
+/// What all hooks together say before a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PreToolSaid {
+    /// What is to become of the call.
+    pub decision: PreTool,
+    /// Amended arguments in the tool's own names: not yet checked against its schema, nor judged.
+    pub input: Option<Value>,
+    /// What else they say.
+    pub notes: HookNotes,
+}
+
+/// What a closure says before something other than a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gate {
+    /// It happens.
+    Go {
+        /// For the model.
+        context: Vec<String>,
+    },
+    /// It doesn't.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Gate {
+    /// It happens, and there is nothing to say.
+    pub const GO: Self = Self::Go { context: Vec::new() };
+}
+
+/// What all hooks together say before something other than a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GateSaid {
+    /// Why it must not happen, if it must not.
+    pub denied: Option<String>,
+    /// What else they say.
+    pub notes: HookNotes,
+}
+
+/// Whether a turn ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TurnEnd {
+    /// It does.
+    #[default]
+    Stop,
+    /// The model goes on working. Whoever called bounds how often.
+    GoOn {
+        /// What is left to do; the model reads it.
+        reason: String,
+    },
+}
+
+/// What all hooks together say at the end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TurnEndSaid {
+    /// Whether it ends.
+    pub decision: TurnEnd,
+    /// What else they say.
+    pub notes: HookNotes,
+}
+
+/// A call's result, which hooks may change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookResult {
+    /// Its parts, in order.
+    pub parts: Vec<ResultPart>,
+    /// Whether it is a failure.
+    pub is_error: bool,
+}
+
+impl HookResult {
+    /// Its text, without images.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self
+            .parts
+            .iter()
+            .filter_map(|part| if let ResultPart::Text { text } = part { Some(text.as_str()) } else { None })
+            .collect();
+        texts.join("\n")
+    }
+
+    /// Puts a text in place of its texts; images stay.
+    pub fn set_text(&mut self, text: impl Into<String>) {
+        self.parts.retain(|part| matches!(part, ResultPart::Image(_)));
+        self.parts.insert(0, ResultPart::Text { text: text.into() });
+    }
+}
+
+/// How a session begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartedBy {
+    /// It is new.
+    Startup,
+    /// It goes on after a restart, or from a fork.
+    Resume,
+}
+
+/// Why a conversation is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompactedBy {
+    /// A person asked for it.
+    Manual,
+    /// The model's window is nearly full. A denial would end the run, so whoever called may take it for a warning.
+    Auto,
+}
+
+impl Hooks {
+    /// No hooks.
+    #[must_use]
+    pub fn none() -> Self {
+        HooksBuilder::new().build()
+    }
+
+    fn new(closures: Closures, commands: Vec<Armed>, variables: BTreeMap<OsString, OsString>) -> Self {
+        Self { inner: Arc::new(Inner { closures, commands, variables }) }
+    }
+
+    /// Whether nothing runs at an event.
+    #[must_use]
+    pub fn is_empty(&self, event: HookEvent) -> bool {
+        let closures = &self.inner.closures;
+        let closures = match event {
+            HookEvent::Prompt => closures.prompt.len(),
+            HookEvent::PreTool => closures.pre_tool.len(),
+            HookEvent::PostTool => closures.post_tool.len(),
+            HookEvent::PreModel => closures.pre_model.len(),
+            HookEvent::PostModel => closures.post_model.len(),
+            HookEvent::TurnEnd => closures.turn_end.len(),
+            HookEvent::SessionStart => closures.session_start.len(),
+            HookEvent::SessionEnd => closures.session_end.len(),
+            HookEvent::PreCompact => closures.pre_compact.len(),
+            HookEvent::PostAppend => closures.post_append.len(),
+        };
+        closures == 0 && self.inner.commands.iter().all(|command| command.hook.event != event)
+    }
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Variables are somebody's secrets.
+        let commands = self.inner.commands.iter().map(|command| &command.hook);
+        f.debug_struct("Hooks").field("commands", &commands.collect::<Vec<_>>()).finish_non_exhaustive()
+    }
+}

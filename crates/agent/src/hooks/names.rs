@@ -1,0 +1,259 @@
+//! What tools and their arguments are called here and in Claude Code.
+
+use std::path::Path;
+
+use journeyman_protocol::Effects;
+use serde_json::{Map, Value, json};
+
+use super::event::Dialect;
+
+/// A tool under both names.
+struct Tool {
+    ours: &'static str,
+    theirs: &'static str,
+    /// Further names that a matcher may use.
+    also: &'static [&'static str],
+    /// Arguments: ours, theirs, and what models write by mistake and the tools understand.
+    fields: &'static [(&'static str, &'static str, &'static [&'static str])],
+}
+
+const PATH_SLIPS: &[&str] = &["filepath", "filename", "file", "dir"];
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        ours: "run_command",
+        theirs: "Bash",
+        also: &["Shell"],
+        fields: &[
+            ("command", "command", &["cmd"]),
+            ("background", "run_in_background", &[]),
+            ("directory", "cwd", &[]),
+        ],
+    },
+    Tool { ours: "read_file", theirs: "Read", also: &[], fields: &[("path", "file_path", PATH_SLIPS)] },
+    Tool {
+        ours: "write_file",
+        theirs: "Write",
+        also: &[],
+        fields: &[("path", "file_path", PATH_SLIPS), ("content", "content", &["contents", "file_text"])],
+    },
+    Tool {
+        ours: "edit_file",
+        theirs: "Edit",
+        also: &["MultiEdit"],
+        fields: &[
+            ("path", "file_path", PATH_SLIPS),
+            ("search", "old_string", &["old_str", "old_text"]),
+            ("replace", "new_string", &["new_str", "new_text"]),
+        ],
+    },
+    Tool { ours: "list_files", theirs: "Glob", also: &["LS"], fields: &[("glob", "pattern", &[])] },
+    Tool {
+        ours: "search_text",
+        theirs: "Grep",
+        also: &[],
+        fields: &[("ignore_case", "-i", &[]), ("context", "-C", &[]), ("limit", "head_limit", &[])],
+    },
+    Tool {
+        ours: "command_output",
+        theirs: "BashOutput",
+        also: &["TaskOutput"],
+        fields: &[("id", "bash_id", &[])],
+    },
+    Tool {
+        ours: "stop_command",
+        theirs: "KillShell",
+        also: &["KillBash", "TaskStop"],
+        fields: &[("id", "shell_id", &[])],
+    },
+    Tool { ours: "todo_write", theirs: "TodoWrite", also: &[], fields: &[] },
+    Tool { ours: "todo_read", theirs: "TodoRead", also: &[], fields: &[] },
+];
+
+fn tool(ours: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.ours == ours)
+}
+
+/// Every name that a matcher may call a tool by.
+pub(super) fn all_names(ours: &str) -> Vec<&str> {
+    let mut names = vec![ours];
+    if let Some(tool) = tool(ours) {
+        names.push(tool.theirs);
+        names.extend(tool.also);
+    }
+    names
+}
+
+/// The name that a hook's JSON gives a tool.
+pub(super) fn name_in(dialect: Dialect, ours: &str) -> &str {
+    match dialect {
+        Dialect::Own => ours,
+        Dialect::ClaudeCode => tool(ours).map_or(ours, |tool| tool.theirs),
+    }
+}
+
+/// A call's arguments as a hook reads them. What the model wrote under another name, and the tool understands,
+/// stands under the right one: a guard that looks at `command` or `file_path` must not be led past.
+pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Effects, root: &Path) -> Value {
+    let (Some(tool), Value::Object(given)) = (tool(ours), input) else { return input.clone() };
+    let mut fields = renamed(given, |name| {
+        let row = tool
+            .fields
+            .iter()
+            .find(|(own, other, slips)| *own == name || *other == name || slips.contains(&name));
+        row.map(|(own, other, _)| if dialect == Dialect::Own { *own } else { *other })
+    });
+    let is_file = matches!(ours, "read_file" | "write_file" | "edit_file");
+    if let Some(command) = &effects.command
+        && ours == "run_command"
+    {
+        fields.insert("command".to_owned(), Value::String(command.clone()));
+    }
+    let field = if dialect == Dialect::Own { "path" } else { "file_path" };
+    if is_file && let Some(path) = effects.writes.first().or(effects.reads.first()) {
+        fields.insert(field.to_owned(), Value::String(path.as_path().to_string_lossy().into_owned()));
+    }
+    // Scripts compare it with what `realpath` says. A kept output isn't a file.
+    if is_file
+        && dialect == Dialect::ClaudeCode
+        && let Some(path) = fields.get(field).and_then(Value::as_str).filter(|it| !it.starts_with("output:"))
+    {
+        let whole = root.join(path).to_string_lossy().into_owned();
+        fields.insert(field.to_owned(), Value::String(whole));
+    }
+    if dialect == Dialect::ClaudeCode {
+        match ours {
+            "edit_file" => rename_edits(&mut fields, "search", "old_string", "replace", "new_string"),
+            "run_command" => scale(&mut fields, "timeout_s", "timeout", |seconds| seconds.checked_mul(1000)),
+            _ => {}
+        }
+    }
+    Value::Object(fields)
+}
+
+/// A hook's amended arguments, back in our own names.
+pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path) -> Value {
+    let (Dialect::ClaudeCode, Some(tool)) = (dialect, tool(ours)) else { return input };
+    let Value::Object(given) = input else { return input };
+    let mut fields =
+        renamed(&given, |name| tool.fields.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own));
+    if let Some(path) = fields.get("path").and_then(Value::as_str)
+        && let Ok(below) = Path::new(path).strip_prefix(root)
+    {
+        let below =
+            if below.as_os_str().is_empty() { ".".into() } else { below.to_string_lossy().into_owned() };
+        fields.insert("path".to_owned(), Value::String(below));
+    }
+    match ours {
+        "edit_file" => rename_edits(&mut fields, "old_string", "search", "new_string", "replace"),
+        "run_command" => {
+            // Claude Code counts milliseconds; a started second is a second.
+            scale(&mut fields, "timeout", "timeout_s", |millis| Some(millis.div_ceil(1000)));
+            // It has a line for people there, which no tool of ours takes.
+            fields.remove("description");
+        }
+        _ => {}
+    }
+    Value::Object(fields)
+}
+
+/// A call's result as a hook reads it: one object with the fields that scripts look for.
+pub(super) fn response(text: &str, is_error: bool, file: Option<&Value>) -> Value {
+    let mut response = json!({
+        "success": !is_error, "is_error": is_error, "content": text,
+        "stdout": text, "stderr": "", "interrupted": false,
+    });
+    if let (Some(file), Value::Object(fields)) = (file, &mut response) {
+        fields.insert("filePath".to_owned(), file.clone());
+    }
+    response
+}
+
+fn renamed(given: &Map<String, Value>, to: impl Fn(&str) -> Option<&'static str>) -> Map<String, Value> {
+    given.iter().map(|(name, value)| (to(name).unwrap_or(name).to_owned(), value.clone())).collect()
+}
+
+fn rename_edits(fields: &mut Map<String, Value>, search: &str, to: &str, replace: &str, with: &str) {
+    let Some(Value::Array(edits)) = fields.get_mut("edits") else { return };
+    for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
+        for (from, into) in [(search, to), (replace, with)] {
+            if let Some(text) = edit.remove(from) {
+                edit.insert(into.to_owned(), text);
+            }
+        }
+    }
+}
+
+fn scale(fields: &mut Map<String, Value>, from: &str, to: &str, by: impl Fn(u64) -> Option<u64>) {
+    if let Some(number) = fields.get(from).and_then(Value::as_u64).and_then(by) {
+        fields.remove(from);
+        fields.insert(to.to_owned(), Value::from(number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::RelPath;
+
+    use super::*;
+
+    fn effects(writes: &[&str], command: Option<&str>) -> Effects {
+        Effects {
+            writes: writes.iter().map(|path| RelPath::parse(path.as_bytes()).unwrap()).collect(),
+            command: command.map(str::to_owned),
+            ..Effects::default()
+        }
+    }
+
+    #[test]
+    fn arguments_go_out_in_claude_codes_names_and_come_back_in_ours() {
+        let root = Path::new("/project");
+        let cases = [
+            (
+                "edit_file",
+                json!({"path": "src/a.rs", "search": "x", "replace": "y"}),
+                effects(&["src/a.rs"], None),
+                json!({"file_path": "/project/src/a.rs", "old_string": "x", "new_string": "y"}),
+            ),
+            (
+                "edit_file",
+                json!({"path": "a", "edits": [{"search": "x", "replace": "y"}]}),
+                effects(&["a"], None),
+                json!({"file_path": "/project/a", "edits": [{"old_string": "x", "new_string": "y"}]}),
+            ),
+            (
+                "run_command",
+                json!({"command": "ls", "timeout_s": 5}),
+                effects(&[], Some("ls")),
+                json!({"command": "ls", "timeout": 5000}),
+            ),
+            (
+                "write_file",
+                json!({"path": "a", "content": "b"}),
+                effects(&["a"], None),
+                json!({"file_path": "/project/a", "content": "b"}),
+            ),
+            ("mcp__x__y", json!({"path": "a"}), effects(&[], None), json!({"path": "a"})),
+        ];
+        for (tool, ours, effects, theirs) in cases {
+            let out = input_in(Dialect::ClaudeCode, tool, &ours, &effects, root);
+            assert_eq!(out, theirs, "{tool}");
+            assert_eq!(input_from(Dialect::ClaudeCode, tool, out, root), ours, "{tool}");
+        }
+    }
+
+    #[test]
+    fn a_guard_sees_the_file_whatever_the_model_called_the_argument() {
+        let root = Path::new("/project");
+        let written = json!({"filename": ".env", "contents": "x"});
+        let out = input_in(Dialect::ClaudeCode, "write_file", &written, &effects(&[".env"], None), root);
+        assert_eq!(out, json!({"file_path": "/project/.env", "content": "x"}));
+        let out =
+            input_in(Dialect::Own, "run_command", &json!({"cmd": "ls"}), &effects(&[], Some("ls")), root);
+        assert_eq!(out, json!({"command": "ls"}));
+        // Nearer to the truth than any name: what the call would do.
+        let out =
+            input_in(Dialect::Own, "run_command", &json!({"comand": "ls"}), &effects(&[], Some("ls")), root);
+        assert_eq!(out, json!({"comand": "ls", "command": "ls"}));
+    }
+}

@@ -1,0 +1,421 @@
+//! Running the hooks of each event, and putting together what they say.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use journeyman_model::ModelRequest;
+use journeyman_protocol::{Effects, Message, ToolUse};
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Ruling, Strength};
+use super::command::{Start, run};
+use super::configured::{Armed, HookCommand};
+use super::event::HookEvent;
+use super::payload::payload;
+use super::{
+    CompactedBy, Gate, GateSaid, HookContext, HookNotes, HookResult, Hooks, PreTool, PreToolSaid, StartedBy,
+    TurnEnd, TurnEndSaid, names,
+};
+
+impl Hooks {
+    /// Before a message of the user is taken. A denied one must not reach the model.
+    pub async fn prompt(&self, at: &HookContext, text: &str) -> GateSaid {
+        let mut said = GateSaid::default();
+        for hook in &self.inner.closures.prompt {
+            let answer = self.closure(at, HookEvent::Prompt, async { hook(at, text).await }).await;
+            if said.hears(answer) {
+                return said;
+            }
+        }
+        let answers = self.commands(at, HookEvent::Prompt, (&[], false), |_| json!({"prompt": text})).await;
+        said.hear_commands(answers);
+        said
+    }
+
+    /// Before a call whose arguments have been read and whose effects are known.
+    pub async fn pre_tool(&self, at: &HookContext, call: &ToolUse, effects: &Effects) -> PreToolSaid {
+        let mut said = PreToolSaid::default();
+        if self.is_empty(HookEvent::PreTool) {
+            return said;
+        }
+        for hook in &self.inner.closures.pre_tool {
+            let call = said.amended(call);
+            let answer = async { hook(at, &call, effects).await };
+            match self.closure(at, HookEvent::PreTool, answer).await {
+                Ok(answer) => {
+                    said.input = answer.input.or(said.input);
+                    said.notes.context.extend(answer.context);
+                    said.decision = stronger(said.decision, answer.decision);
+                }
+                Err(reason) => said.decision = PreTool::Deny { reason },
+            }
+            match said.decision {
+                PreTool::Deny { .. } | PreTool::Result { .. } => return said,
+                PreTool::Ask { .. } => break,
+                PreTool::Go | PreTool::Approve { .. } => {}
+            }
+        }
+        let call = said.amended(call);
+        // A closure's arguments aren't what the effects were worked out from.
+        let nothing = Effects::default();
+        let effects = if said.input.is_some() { &nothing } else { effects };
+        let mut offered = false;
+        let tool = names::all_names(&call.name);
+        let answers = self.commands(at, HookEvent::PreTool, (&tool, false), |hook| {
+            json!({
+                "tool_name": names::name_in(hook.dialect, &call.name),
+                "tool_input": names::input_in(hook.dialect, &call.name, &call.input, effects, &at.root),
+                "tool_use_id": call.id.as_str(),
+            })
+        });
+        for (hook, answer) in answers.await {
+            if let Some(ruling) = answer.ruling {
+                said.decision = stronger(said.decision, ruling.into());
+            }
+            match answer.input {
+                Some(_) if offered => said.notes.warnings.push(format!(
+                    "the hook `{}` amends the arguments as one before it does; they are left as that one wants them",
+                    hook.label()
+                )),
+                Some(input) => {
+                    offered = true;
+                    said.input = Some(names::input_from(hook.dialect, &call.name, input, &at.root));
+                }
+                None => {}
+            }
+            said.notes.extend(answer.notes);
+        }
+        if let Some(reason) = said.notes.stop.clone()
+            && !matches!(said.decision, PreTool::Deny { .. })
+        {
+            said.decision = PreTool::Deny { reason };
+        }
+        said
+    }
+
+    /// After a call. What hooks change, they change in `result`, one after the other.
+    pub async fn post_tool(
+        &self,
+        at: &HookContext,
+        call: &ToolUse,
+        effects: &Effects,
+        result: &mut HookResult,
+    ) -> HookNotes {
+        let mut notes = HookNotes::default();
+        if self.is_empty(HookEvent::PostTool) {
+            return notes;
+        }
+        for hook in &self.inner.closures.post_tool {
+            // A hook that fails half-way leaves no half of a change.
+            let mut changed = result.clone();
+            let answer = async { hook(at, call, &mut changed).await };
+            match self.closure(at, HookEvent::PostTool, answer).await {
+                Ok(context) => {
+                    *result = changed;
+                    notes.context.extend(context);
+                }
+                Err(warning) => notes.warnings.push(warning),
+            }
+        }
+        let text = result.text();
+        let is_error = result.is_error;
+        let tool = names::all_names(&call.name);
+        let answers = self.commands(at, HookEvent::PostTool, (&tool, is_error), |hook| {
+            let input = names::input_in(hook.dialect, &call.name, &call.input, effects, &at.root);
+            let response = names::response(&text, is_error, input.get("file_path").or(input.get("path")));
+            json!({
+                "tool_name": names::name_in(hook.dialect, &call.name),
+                "tool_input": input,
+                "tool_response": response,
+                "tool_use_id": call.id.as_str(),
+                "error": is_error.then_some(&text),
+            })
+        });
+        for (_, answer) in answers.await {
+            if let Some(text) = answer.output {
+                result.set_text(text);
+            }
+            notes.extend(answer.notes);
+        }
+        notes
+    }
+
+    /// Before the model is asked. A denied request must not be sent.
+    pub async fn pre_model(&self, at: &HookContext, request: &mut ModelRequest) -> GateSaid {
+        let mut said = GateSaid::default();
+        for hook in &self.inner.closures.pre_model {
+            let answer = async { hook(at, &mut *request).await };
+            let answer = self.closure(at, HookEvent::PreModel, answer).await;
+            if said.hears(answer) {
+                return said;
+            }
+        }
+        let request = &*request;
+        let answers = self.commands(at, HookEvent::PreModel, (&[], false), |_| {
+            let system: Vec<&str> = request.system.iter().map(|part| part.text.as_str()).collect();
+            let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+            json!({"model": request.model, "system": system, "messages": request.messages, "tools": tools})
+        });
+        said.hear_commands(answers.await);
+        said
+    }
+
+    /// After the model's reply, before it is kept.
+    pub async fn post_model(&self, at: &HookContext, reply: &mut Message) -> HookNotes {
+        let mut notes = HookNotes::default();
+        for hook in &self.inner.closures.post_model {
+            let mut changed = reply.clone();
+            let answer = async { hook(at, &mut changed).await };
+            match self.closure(at, HookEvent::PostModel, answer).await {
+                Ok(()) => *reply = changed,
+                Err(warning) => notes.warnings.push(warning),
+            }
+        }
+        let reply = &*reply;
+        let answers = self.commands(at, HookEvent::PostModel, (&[], false), |_| json!({"message": reply}));
+        notes.hear_commands(answers.await);
+        notes
+    }
+
+    /// After messages were added to the conversation.
+    pub async fn post_append(&self, at: &HookContext, added: &[Message]) -> HookNotes {
+        let mut notes = HookNotes::default();
+        for hook in &self.inner.closures.post_append {
+            let answer = self.closure(at, HookEvent::PostAppend, async { hook(at, added).await });
+            notes.warnings.extend(answer.await.err());
+        }
+        let answers = self.commands(at, HookEvent::PostAppend, (&[], false), |_| json!({"messages": added}));
+        notes.hear_commands(answers.await);
+        notes
+    }
+
+    /// Before a turn ends. `text` is what the model says last; `round` counts how often hooks have already sent it
+    /// back to work in this turn.
+    pub async fn turn_end(&self, at: &HookContext, text: &str, round: u32) -> TurnEndSaid {
+        let mut said = TurnEndSaid::default();
+        for hook in &self.inner.closures.turn_end {
+            match self.closure(at, HookEvent::TurnEnd, async { hook(at, text).await }).await {
+                Ok(TurnEnd::Stop) => {}
+                Ok(again) => {
+                    said.decision = again;
+                    return said;
+                }
+                Err(warning) => said.notes.warnings.push(warning),
+            }
+        }
+        let answers = self.commands(
+            at,
+            HookEvent::TurnEnd,
+            (&[], false),
+            |_| json!({"stop_hook_active": round > 0, "last_assistant_message": text}),
+        );
+        for (_, answer) in answers.await {
+            if let (Some(Ruling { strength: Strength::Deny, reason }), TurnEnd::Stop) =
+                (answer.ruling, &said.decision)
+            {
+                said.decision = TurnEnd::GoOn { reason };
+            }
+            said.notes.extend(answer.notes);
+        }
+        if said.notes.stop.is_some() {
+            said.decision = TurnEnd::Stop;
+        }
+        said
+    }
+
+    /// When a session starts, or goes on.
+    pub async fn session_start(&self, at: &HookContext, by: StartedBy) -> HookNotes {
+        let source = match by {
+            StartedBy::Startup => "startup",
+            StartedBy::Resume => "resume",
+        };
+        let mut notes = HookNotes::default();
+        for hook in &self.inner.closures.session_start {
+            match self.closure(at, HookEvent::SessionStart, async { hook(at).await }).await {
+                Ok(context) => notes.context.extend(context),
+                Err(warning) => notes.warnings.push(warning),
+            }
+        }
+        notes.hear_commands(
+            self.commands(at, HookEvent::SessionStart, (&[source], false), |_| json!({"source": source}))
+                .await,
+        );
+        notes
+    }
+
+    /// When a session ends. `reason` is a word of the caller's, such as `exit` or `interrupt`.
+    pub async fn session_end(&self, at: &HookContext, reason: &str) -> HookNotes {
+        let mut notes = HookNotes::default();
+        for hook in &self.inner.closures.session_end {
+            let answer = self.closure(at, HookEvent::SessionEnd, async { hook(at).await });
+            notes.warnings.extend(answer.await.err());
+        }
+        notes.hear_commands(
+            self.commands(at, HookEvent::SessionEnd, (&[reason], false), |_| json!({"reason": reason})).await,
+        );
+        notes
+    }
+
+    /// Before the conversation is shortened. Context says what the summary has to keep.
+    pub async fn pre_compact(&self, at: &HookContext, by: CompactedBy) -> GateSaid {
+        let trigger = match by {
+            CompactedBy::Manual => "manual",
+            CompactedBy::Auto => "auto",
+        };
+        let mut said = GateSaid::default();
+        for hook in &self.inner.closures.pre_compact {
+            let answer = self.closure(at, HookEvent::PreCompact, async { hook(at).await }).await;
+            if said.hears(answer) {
+                return said;
+            }
+        }
+        let more = |_: &HookCommand| json!({"trigger": trigger, "custom_instructions": ""});
+        said.hear_commands(self.commands(at, HookEvent::PreCompact, (&[trigger], false), more).await);
+        said
+    }
+
+    /// Waits for a closure, whatever it does.
+    async fn closure<T>(
+        &self,
+        at: &HookContext,
+        event: HookEvent,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, String> {
+        let limit = self.inner.closures.timeout;
+        let guarded = tokio::time::timeout(limit, AssertUnwindSafe(answer).catch_unwind());
+        tokio::select! {
+            biased;
+            () = at.cancel.cancelled() => Err("interrupted".to_owned()),
+            answer = guarded => match answer {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(_)) => Err(format!("a {event} hook of the program panicked")),
+                Err(_) => {
+                    Err(format!("a {event} hook of the program did not answer within {} s", limit.as_secs_f64()))
+                }
+            },
+        }
+    }
+
+    /// Runs an event's commands for a subject, all at once, and gives their answers in the configuration's order.
+    /// One that is configured twice runs once. `failed` says that the event is about a call that failed.
+    async fn commands<'a>(
+        &'a self,
+        at: &HookContext,
+        event: HookEvent,
+        (subject, failed): (&[&str], bool),
+        more: impl Fn(&HookCommand) -> Value,
+    ) -> Vec<(&'a HookCommand, Answer)> {
+        let mut chosen: Vec<(&Armed, Vec<u8>)> = Vec::new();
+        for armed in &self.inner.commands {
+            let hook = &armed.hook;
+            let same = |(other, _): &(&Armed, Vec<u8>)| {
+                let other = &other.hook;
+                (&other.command, other.dialect, other.results) == (&hook.command, hook.dialect, hook.results)
+            };
+            let wanted = hook.event == event
+                && hook.results.cover(failed)
+                && (subject.is_empty() || hook.matcher.matches(subject));
+            if wanted && !chosen.iter().any(same) {
+                chosen.push((armed, payload(at, hook, more(hook))));
+            }
+        }
+        let running = chosen
+            .into_iter()
+            .map(|(armed, input)| async move { (&armed.hook, self.ask(at, armed, input).await) });
+        join_all(running).await
+    }
+
+    async fn ask(&self, at: &HookContext, armed: &Armed, input: Vec<u8>) -> Answer {
+        let hook = &armed.hook;
+        if let Some(script) = armed.changed() {
+            let problem = format!(
+                "the hook `{}` was not run: {} has changed since the session began; start a new session to use it \
+                 as it is now",
+                hook.label(),
+                script.display()
+            );
+            return Answer::failure(hook.event, problem);
+        }
+        let start = Start {
+            command: &hook.command,
+            root: &at.root,
+            variables: &self.inner.variables,
+            timeout: hook.timeout,
+            cancel: &at.cancel,
+        };
+        let ended = run(start, input).await;
+        Answer::read(hook.event, &hook.label(), hook.timeout.as_secs_f64(), &ended)
+    }
+}
+
+impl PreToolSaid {
+    /// The call with what hooks have changed of it so far.
+    fn amended(&self, call: &ToolUse) -> ToolUse {
+        let mut call = call.clone();
+        if let Some(input) = &self.input {
+            call.input = input.clone();
+        }
+        call
+    }
+}
+
+impl GateSaid {
+    /// Takes a closure's answer; true when it ends the matter.
+    fn hears(&mut self, answer: Result<Gate, String>) -> bool {
+        match answer {
+            Ok(Gate::Go { context }) => self.notes.context.extend(context),
+            Ok(Gate::Deny { reason }) | Err(reason) => self.denied = Some(reason),
+        }
+        self.denied.is_some()
+    }
+
+    fn hear_commands(&mut self, answers: Vec<(&HookCommand, Answer)>) {
+        for (_, answer) in answers {
+            if let (Some(Ruling { strength: Strength::Deny, reason }), None) = (answer.ruling, &self.denied) {
+                self.denied = Some(reason);
+            }
+            self.notes.extend(answer.notes);
+        }
+        if self.denied.is_none() {
+            self.denied.clone_from(&self.notes.stop);
+        }
+    }
+}
+
+impl HookNotes {
+    fn extend(&mut self, other: Self) {
+        self.context.extend(other.context);
+        self.warnings.extend(other.warnings);
+        self.notices.extend(other.notices);
+        self.stop = self.stop.take().or(other.stop);
+    }
+
+    fn hear_commands(&mut self, answers: Vec<(&HookCommand, Answer)>) {
+        answers.into_iter().for_each(|(_, answer)| self.extend(answer.notes));
+    }
+}
+
+impl From<Ruling> for PreTool {
+    fn from(ruling: Ruling) -> Self {
+        let reason = ruling.reason;
+        match ruling.strength {
+            Strength::Approve => Self::Approve { reason },
+            Strength::Ask => Self::Ask { reason },
+            Strength::Deny => Self::Deny { reason },
+        }
+    }
+}
+
+/// The stronger of two decisions; the first one where they are alike.
+fn stronger(one: PreTool, other: PreTool) -> PreTool {
+    let rank = |it: &PreTool| match it {
+        PreTool::Go => 0,
+        PreTool::Approve { .. } => 1,
+        PreTool::Ask { .. } => 2,
+        PreTool::Result { .. } => 3,
+        PreTool::Deny { .. } => 4,
+    };
+    if rank(&other) > rank(&one) { other } else { one }
+}

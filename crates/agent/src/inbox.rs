@@ -1,0 +1,69 @@
+//! Where messages come in: durable before whoever sent them hears so.
+
+use std::sync::Arc;
+
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{MessageKind, ReminderCategory};
+use tokio::sync::Mutex;
+
+use crate::lease::Lease;
+use crate::log::{Item, Log};
+use crate::record::{MessageId, Queued, Record};
+use crate::shared::Shared;
+use crate::{AgentError, reminder};
+
+/// Characters of a session's title: a line of a list.
+const MAX_TITLE: usize = 120;
+/// Bytes of one message: more than any model's window.
+const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+
+/// The way of messages into a session, from its handles and from its own background work.
+pub(crate) struct Inbox {
+    log: Log,
+    shared: Arc<Shared>,
+    lease: Arc<Lease>,
+    redactor: Arc<Redactor>,
+    root: String,
+    /// One message at a time, so that the queue has the order of the log.
+    sending: Mutex<()>,
+}
+
+impl Inbox {
+    pub(crate) fn new(
+        log: Log,
+        shared: Arc<Shared>,
+        lease: Arc<Lease>,
+        redactor: Arc<Redactor>,
+        root: String,
+    ) -> Self {
+        Self { log, shared, lease, redactor, root, sending: Mutex::new(()) }
+    }
+
+    /// Takes a message: it is on record and queued afterwards, or neither. Not to be dropped half-way.
+    pub(crate) async fn take(
+        &self,
+        kind: MessageKind,
+        category: ReminderCategory,
+        text: String,
+    ) -> Result<MessageId, AgentError> {
+        if text.len() > MAX_MESSAGE {
+            return Err(AgentError::MessageTooLong { bytes: text.len(), limit: MAX_MESSAGE });
+        }
+        let _one = self.sending.lock().await;
+        if self.shared.closing.is_cancelled() {
+            return Err(AgentError::Ended);
+        }
+        // Half a secret is one too: redacted before anything is cut.
+        let text = self.redactor.redact(&text).into_owned();
+        if !self.lease.is_taken() {
+            let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
+            self.lease.create(&self.root, &title).await?;
+        }
+        let text = if kind == MessageKind::Reminder { reminder::wrapped(&text) } else { text };
+        let id = self.shared.name();
+        let queued = Queued { id, kind, category, text };
+        self.log.offer(vec![Item::from(Record::Queued(queued.clone()))]).await?;
+        self.shared.queue(queued);
+        Ok(id)
+    }
+}

@@ -1,0 +1,299 @@
+//! What was shown and not yet taken by every subscriber.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use journeyman_protocol::{Envelope, Event, Seq};
+
+/// Bytes of an envelope beside its text.
+const ENVELOPE_BYTES: usize = 256;
+
+/// How much is kept in memory for subscribers that are slower than the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogBounds {
+    /// The most envelopes; one more, and the oldest are dropped.
+    pub(crate) envelopes: usize,
+    /// How many are left then.
+    pub(crate) keep: usize,
+    /// About how many bytes all of them may take; half of it is left when they are more.
+    pub(crate) bytes: usize,
+}
+
+impl Default for LogBounds {
+    /// 10,000 envelopes cut to 5,000, some minutes of streamed text; and 8 MiB, so that ten sessions whose surfaces
+    /// hang while files are written whole stay below 100 MiB.
+    fn default() -> Self {
+        Self { envelopes: 10_000, keep: 5_000, bytes: 8 * 1024 * 1024 }
+    }
+}
+
+/// An envelope on its way to subscribers.
+#[derive(Debug)]
+pub(super) struct Showing {
+    pub(super) envelope: Arc<Envelope>,
+    /// About how many bytes it takes.
+    pub(super) weight: usize,
+}
+
+/// Names a subscriber.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reader(u64);
+
+/// The place where a subscriber goes over from the store to what is live.
+#[derive(Debug)]
+pub(super) struct Cut {
+    /// The last entry to be read from the store.
+    pub(super) position: Seq,
+    /// The blocks that are being streamed, as far as they are: one delta each.
+    pub(super) open: Vec<Event>,
+}
+
+/// What there is for a subscriber.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// This.
+    Envelope(Arc<Envelope>),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing ever.
+    End,
+    /// It fell behind what is kept.
+    Behind,
+}
+
+/// Envelopes that some subscriber has still to take, by running number.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    bounds: LogBounds,
+    shown: VecDeque<Showing>,
+    /// The number of the oldest in `shown`.
+    first: u64,
+    bytes: usize,
+    position: Seq,
+    open: OpenBlocks,
+    /// The number of the next envelope of each subscriber.
+    readers: BTreeMap<Reader, u64>,
+    registered: u64,
+    closed: bool,
+}
+
+impl Timeline {
+    pub(super) fn new(position: Seq, bounds: LogBounds) -> Self {
+        Self {
+            bounds,
+            shown: VecDeque::new(),
+            first: 0,
+            bytes: 0,
+            position,
+            open: OpenBlocks::default(),
+            readers: BTreeMap::new(),
+            registered: 0,
+            closed: false,
+        }
+    }
+
+    /// The last entry that is durable.
+    pub(super) fn position(&self) -> Seq {
+        self.position
+    }
+
+    /// Entries up to `position` are durable; these of them are events.
+    pub(super) fn publish(&mut self, position: Seq, shown: Vec<Showing>) {
+        self.position = position;
+        for showing in shown {
+            self.add(showing);
+        }
+    }
+
+    /// Shows a live-only event.
+    pub(super) fn show(&mut self, envelope: Envelope) {
+        let weight = text_of(&envelope.event).len();
+        self.add(Showing { envelope: Arc::new(envelope), weight });
+    }
+
+    fn add(&mut self, mut showing: Showing) {
+        if !self.closed {
+            self.open.follow(&showing.envelope.event);
+        }
+        if self.readers.is_empty() {
+            return;
+        }
+        showing.weight = showing.weight.saturating_add(ENVELOPE_BYTES);
+        self.bytes = self.bytes.saturating_add(showing.weight);
+        self.shown.push_back(showing);
+        if self.shown.len() > self.bounds.envelopes {
+            while self.shown.len() > self.bounds.keep {
+                self.drop_oldest();
+            }
+        }
+        if self.bytes > self.bounds.bytes {
+            while self.bytes > self.bounds.bytes / 2 && self.shown.len() > 1 {
+                self.drop_oldest();
+            }
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(oldest) = self.shown.pop_front() {
+            self.first += 1;
+            self.bytes = self.bytes.saturating_sub(oldest.weight);
+        }
+    }
+
+    /// Drops what every subscriber has taken.
+    fn trim(&mut self) {
+        let taken = self.readers.values().copied().min().unwrap_or_else(|| self.end());
+        while self.first < taken && !self.shown.is_empty() {
+            self.drop_oldest();
+        }
+    }
+
+    /// The number that the next envelope will have.
+    fn end(&self) -> u64 {
+        self.first.saturating_add(self.shown.len() as u64)
+    }
+
+    /// A new subscriber, and its cut.
+    pub(super) fn register(&mut self) -> (Reader, Cut) {
+        let reader = Reader(self.registered);
+        self.registered += 1;
+        (reader, self.cut(reader))
+    }
+
+    /// Lets a subscriber go on with what comes from here on.
+    pub(super) fn cut(&mut self, reader: Reader) -> Cut {
+        self.readers.insert(reader, self.end());
+        self.trim();
+        Cut { position: self.position, open: self.open.so_far() }
+    }
+
+    pub(super) fn forget(&mut self, reader: Reader) {
+        self.readers.remove(&reader);
+        self.trim();
+    }
+
+    /// Whether envelopes that a subscriber had still to take are gone.
+    pub(super) fn is_behind(&self, reader: Reader) -> bool {
+        self.readers.get(&reader).is_some_and(|next| *next < self.first)
+    }
+
+    /// The next envelope that a subscriber wants.
+    pub(super) fn take(&mut self, reader: Reader, wants: impl Fn(&Envelope) -> bool) -> Next {
+        let Some(from) = self.readers.get(&reader).copied() else { return Next::End };
+        let Some(skipped) = from.checked_sub(self.first) else { return Next::Behind };
+        let waiting = self.shown.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX));
+        let found = waiting.zip(from..).find(|(showing, _)| wants(&showing.envelope));
+        let (next, upto) = match found {
+            Some((showing, number)) => (Next::Envelope(Arc::clone(&showing.envelope)), number + 1),
+            None if self.closed => (Next::End, self.end()),
+            None => (Next::Nothing, self.end()),
+        };
+        self.readers.insert(reader, upto);
+        if from == self.first {
+            self.trim();
+        }
+        next
+    }
+
+    /// How many subscribers have something to take.
+    #[cfg(test)]
+    pub(super) fn behind(&self) -> usize {
+        self.readers.values().filter(|next| **next < self.end()).count()
+    }
+
+    /// Gives memory back.
+    pub(super) fn rest(&mut self) {
+        self.trim();
+        self.shown.shrink_to_fit();
+        self.open = OpenBlocks::default();
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.open = OpenBlocks::default();
+    }
+}
+
+#[cfg(test)]
+impl Timeline {
+    /// About how many bytes are kept.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// For how many envelopes there is room without taking more memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.shown.capacity()
+    }
+}
+
+/// What a streamed block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum BlockKind {
+    Text,
+    Thinking,
+}
+
+/// The text of the blocks that are being streamed, so that who comes in the middle can be given it.
+#[derive(Debug, Default)]
+struct OpenBlocks(BTreeMap<(u32, BlockKind), String>);
+
+impl OpenBlocks {
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::TextDelta { block, offset, text } => self.grow((*block, BlockKind::Text), *offset, text),
+            Event::ThinkingDelta { block, offset, text } => {
+                self.grow((*block, BlockKind::Thinking), *offset, text)
+            }
+            Event::TextStart { block } | Event::TextEnd { block, .. } => self.end((*block, BlockKind::Text)),
+            Event::ThinkingStart { block } | Event::ThinkingEnd { block, .. } => {
+                self.end((*block, BlockKind::Thinking));
+            }
+            // The message is whole, or what was streamed of it is void.
+            Event::TurnStarted { .. }
+            | Event::TurnFinished { .. }
+            | Event::Retry { .. }
+            | Event::Done { .. } => {
+                self.0.clear();
+            }
+            _ => {}
+        }
+    }
+
+    fn grow(&mut self, block: (u32, BlockKind), offset: u64, piece: &str) {
+        let text = self.0.entry(block).or_default();
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        if text.is_char_boundary(offset) {
+            text.truncate(offset);
+            text.push_str(piece);
+        } else {
+            // Its beginning was never seen.
+            self.0.remove(&block);
+        }
+    }
+
+    fn end(&mut self, block: (u32, BlockKind)) {
+        self.0.remove(&block);
+    }
+
+    fn so_far(&self) -> Vec<Event> {
+        let delta = |(&(block, kind), text): (&(u32, BlockKind), &String)| match kind {
+            BlockKind::Text => Event::TextDelta { block, offset: 0, text: text.clone() },
+            BlockKind::Thinking => Event::ThinkingDelta { block, offset: 0, text: text.clone() },
+        };
+        self.0.iter().filter(|(_, text)| !text.is_empty()).map(delta).collect()
+    }
+}
+
+/// The text of a live-only event.
+fn text_of(event: &Event) -> &str {
+    match event {
+        Event::TextDelta { text, .. }
+        | Event::TextEnd { text, .. }
+        | Event::ThinkingDelta { text, .. }
+        | Event::ThinkingEnd { text, .. }
+        | Event::ToolOutput { text, .. }
+        | Event::StorageFailure { message: text, .. } => text,
+        _ => "",
+    }
+}

@@ -1,0 +1,261 @@
+//! What waits to be written, and the one who writes it.
+
+use std::collections::VecDeque;
+
+use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
+use journeyman_store::{Entry, NewEntry, StoreError};
+
+use super::prepared::Prepared;
+use super::reference::Known;
+use super::timeline::Showing;
+use super::{Shared, Ticket, lock};
+use crate::AgentError;
+
+/// Entries that are not known to be durable, in order.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    items: VecDeque<(Ticket, Prepared)>,
+    /// Somebody else writes the session: nothing is taken any more.
+    lost: bool,
+}
+
+impl Queue {
+    /// Takes entries, or says that none are taken any more.
+    pub(super) fn add(&mut self, ticket: Ticket, prepared: Vec<Prepared>) -> bool {
+        if !self.lost {
+            self.items.extend(prepared.into_iter().map(|prepared| (ticket, prepared)));
+        }
+        !self.lost
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether a flush has nothing to do and nothing to tell. An entry leaves the queue when it is durable and shown.
+    pub(super) fn is_settled(&self) -> bool {
+        self.items.is_empty() && !self.lost
+    }
+
+    pub(super) fn rest(&mut self) {
+        self.items.shrink_to_fit();
+    }
+
+    fn holds(&self, ticket: Ticket) -> bool {
+        self.items.iter().any(|(owner, _)| *owner == ticket)
+    }
+
+    /// Takes out what was pushed under a ticket and has not been written.
+    fn take_back(&mut self, ticket: Ticket) {
+        self.items.retain(|(owner, _)| *owner != ticket);
+        // The entries behind it move up, and what some of them name by its place does, too.
+        self.items.iter_mut().for_each(|(_, prepared)| prepared.forget_place());
+    }
+
+    /// Everything that waits, as the store takes it, when the log is at `last`.
+    fn entries(&mut self, last: Seq, known: &Known) -> Vec<NewEntry> {
+        let mut batch = Known::default();
+        for ((_, prepared), seq) in self.items.iter().zip(after(last)) {
+            batch.add(seq, &prepared.pieces);
+        }
+        let find = |piece: &_| batch.find(piece).or_else(|| known.find(piece));
+        self.items.iter_mut().map(|(_, prepared)| prepared.entry(find)).collect()
+    }
+}
+
+/// The places after `last`, in order.
+fn after(last: Seq) -> impl Iterator<Item = Seq> {
+    std::iter::successors(Some(last.next()), |seq| Some(seq.next()))
+}
+
+/// What only the one who writes knows.
+#[derive(Debug)]
+pub(super) struct Writer {
+    /// The last entry that is ours and durable.
+    last: Seq,
+    /// How many entries at the head of the queue were handed to the store without an answer that can be relied on.
+    in_doubt: usize,
+    /// Pieces of messages that later events may repeat.
+    known: Known,
+    lost: bool,
+}
+
+impl Writer {
+    pub(super) fn new(last: Seq) -> Self {
+        Self { last, in_doubt: 0, known: Known::default(), lost: false }
+    }
+}
+
+impl Shared {
+    /// Writes everything that is queued. On failure what came under `ticket` is taken out again, unless the store
+    /// may have it.
+    pub(super) async fn write(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {
+        let mut writer = self.writer.lock().await;
+        let was_lost = writer.lost;
+        let Err(error) = self.write_queue(&mut writer).await else { return Ok(()) };
+        if let Some(ticket) = ticket {
+            let mut queue = lock(&self.queue);
+            if !queue.holds(ticket) {
+                // What failed came behind it, or before it was settled that it had been written.
+                return Ok(());
+            }
+            if writer.in_doubt == 0 {
+                queue.take_back(ticket);
+            }
+        }
+        if !was_lost {
+            let waiting = lock(&self.queue).len() as u64;
+            self.show(Event::StorageFailure { message: error.to_string(), waiting });
+        }
+        Err(error)
+    }
+
+    async fn write_queue(&self, writer: &mut Writer) -> Result<(), AgentError> {
+        if writer.lost {
+            return Err(self.lost(writer));
+        }
+        if writer.in_doubt > 0 && !self.nothing_came(writer).await? {
+            self.compare(writer).await?;
+        }
+        loop {
+            let entries = lock(&self.queue).entries(writer.last, &writer.known);
+            let count = entries.len();
+            if count == 0 {
+                return Ok(());
+            }
+            // Whatever happens to this call from here on, a panic included, the next one looks first.
+            writer.in_doubt = count;
+            let Err(error) = self.store.append(&self.session, writer.last, entries).await else {
+                self.written(writer, count);
+                return Ok(());
+            };
+            if !matches!(error, StoreError::Conflict { .. }) && self.came_to_nothing(writer, &error).await {
+                return Err(error.into());
+            }
+            match self.compare(writer).await {
+                Ok(settled) if settled == count => return Ok(()),
+                // An earlier attempt had been written. What came behind it goes now; there is less of it each time.
+                Ok(_) => {}
+                Err(lost @ AgentError::LostSession { .. }) => return Err(lost),
+                // The store can't be read either. Its first words say more.
+                Err(_) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Whether nothing can be said of a failed append but that it failed: it wrote nothing, or that can't be told
+    /// now. Otherwise there are entries to be looked at.
+    async fn came_to_nothing(&self, writer: &mut Writer, error: &StoreError) -> bool {
+        if was_refused(error) {
+            writer.in_doubt = 0;
+            return true;
+        }
+        match self.nothing_came(writer).await {
+            Ok(nothing) => nothing,
+            Err(_) => {
+                // By the store's word an error that is not uncertain has written nothing.
+                if !error.is_uncertain() {
+                    writer.in_doubt = 0;
+                }
+                true
+            }
+        }
+    }
+
+    /// Whether the log is where we left it. Asked by way of an append of nothing: where there are entries in doubt
+    /// the store then sees to it that they are durable, which a read does not.
+    async fn nothing_came(&self, writer: &mut Writer) -> Result<bool, AgentError> {
+        match self.store.append(&self.session, writer.last, Vec::new()).await {
+            Ok(_) => {
+                writer.in_doubt = 0;
+                Ok(true)
+            }
+            Err(StoreError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Looks at what came into the log behind our last entry, and gives how many of the entries in doubt it is.
+    /// What is not ours is somebody else's.
+    async fn compare(&self, writer: &mut Writer) -> Result<usize, AgentError> {
+        let tried = writer.in_doubt;
+        let found = self.store.read(&self.session, writer.last, tried.saturating_add(1)).await?;
+        let ours = {
+            let mut queue = lock(&self.queue);
+            let entries = queue.entries(writer.last, &writer.known);
+            found
+                .iter()
+                .zip(entries.iter().take(tried))
+                .take_while(|(found, tried)| same(found, tried))
+                .count()
+        };
+        self.written(writer, ours);
+        // Nothing at all: the log is shorter than it was.
+        if ours == 0 || ours < found.len() { Err(self.lost(writer)) } else { Ok(ours) }
+    }
+
+    /// The first `count` entries of the queue are durable: shows them, and only then lets go of them.
+    fn written(&self, writer: &mut Writer, count: usize) {
+        writer.in_doubt = 0;
+        if count == 0 {
+            return;
+        }
+        {
+            let mut queue = lock(&self.queue);
+            let mut shown = Vec::new();
+            let count = count.min(queue.items.len());
+            for ((_, prepared), seq) in queue.items.drain(..count).zip(after(writer.last)) {
+                writer.last = seq;
+                writer.known.add(seq, &prepared.pieces);
+                let weight = prepared.weight();
+                if let Some(event) = prepared.event {
+                    shown.push(Showing { envelope: self.envelope(seq, prepared.at, *event).into(), weight });
+                }
+            }
+            lock(&self.timeline).publish(writer.last, shown);
+        }
+        self.changed.notify_waiters();
+    }
+
+    fn envelope(&self, seq: Seq, at: UnixMillis, event: Event) -> Envelope {
+        Envelope { session: self.session.clone(), seq: Some(seq), at, channel: event.channel(), event }
+    }
+
+    /// From here on nothing is written: what this process would say of the session is not true any more.
+    fn lost(&self, writer: &mut Writer) -> AgentError {
+        (writer.lost, writer.in_doubt) = (true, 0);
+        lock(&self.queue).lost = true;
+        AgentError::LostSession { session: self.session.clone(), last: writer.last }
+    }
+}
+
+#[cfg(test)]
+impl Shared {
+    /// How many entries may or may not be in the store.
+    pub(super) async fn in_doubt(&self) -> usize {
+        self.writer.lock().await.in_doubt
+    }
+}
+
+/// Whether the store says that it wrote nothing.
+fn was_refused(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::UnknownSession { .. }
+            | StoreError::EntryTooLarge { .. }
+            | StoreError::Leased { .. }
+            | StoreError::NewerFormat { .. }
+            | StoreError::Busy { .. }
+            | StoreError::NoAccess { .. }
+    )
+}
+
+/// Whether an entry of the log is the one that was tried, byte for byte.
+fn same(found: &Entry, tried: &NewEntry) -> bool {
+    // Stores keep times as signed numbers.
+    let at = UnixMillis(tried.at.0.min(i64::MAX as u64));
+    found.channel == tried.channel
+        && found.kind == tried.kind
+        && found.at == at
+        && found.payload == tried.payload
+}

@@ -1,0 +1,228 @@
+//! What a call and its result come down to.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use journeyman_protocol::{CheckOutcome, Evidence, ResultPart, ToolUse};
+use serde_json::Value;
+
+/// Words that say how long something took.
+const UNITS: [&str; 14] = [
+    "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes",
+    "hours",
+];
+/// Stands for what a clock said.
+const CLOCK: &str = "⏱";
+
+/// A call and its result, as the guard looks at them: hashes, some 80 bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFact {
+    /// The tool's name, for words.
+    pub(super) tool: String,
+    /// Name and arguments.
+    pub(super) call: u64,
+    /// The whole result, without clocks.
+    pub(super) whole: u64,
+    /// What the result says that the arguments don't.
+    pub(super) said: u64,
+    /// The same, whatever its numbers.
+    pub(super) shape: u64,
+    pub(super) is_error: bool,
+    pub(super) read_only: bool,
+    pub(super) changed: bool,
+    pub(super) waiting: bool,
+}
+
+impl CallFact {
+    /// A call and what the model was told. `read_only` is the tool's own word.
+    #[must_use]
+    pub fn new(call: &ToolUse, result: &[ResultPart], is_error: bool, read_only: bool) -> Self {
+        let mut key = DefaultHasher::new();
+        call.name.hash(&mut key);
+        let mut known = HashSet::new();
+        take_value(&call.input, &mut key, &mut known);
+        let (mut whole, mut said, mut shape) =
+            (DefaultHasher::new(), DefaultHasher::new(), DefaultHasher::new());
+        is_error.hash(&mut whole);
+        for part in result {
+            match part {
+                ResultPart::Text { text } => {
+                    for piece in pieces(text) {
+                        piece.hash(&mut whole);
+                        for word in words(piece).filter(|word| !known.contains(*word)) {
+                            word.hash(&mut said);
+                            hash_shape(word, &mut shape);
+                        }
+                    }
+                }
+                ResultPart::Image(image) => {
+                    for hasher in [&mut whole, &mut said, &mut shape] {
+                        image.data.hash(hasher);
+                    }
+                }
+            }
+        }
+        Self {
+            tool: call.name.clone(),
+            call: key.finish(),
+            whole: whole.finish(),
+            said: said.finish(),
+            shape: shape.finish(),
+            is_error,
+            read_only,
+            changed: false,
+            waiting: false,
+        }
+    }
+
+    /// Says that the call changed files; which, is in the step's changes.
+    #[must_use]
+    pub fn changing(mut self) -> Self {
+        self.changed = true;
+        self
+    }
+
+    /// Says that the call waited for a background command that still runs: silence is then part of honest work, for
+    /// a while.
+    #[must_use]
+    pub fn waiting(mut self) -> Self {
+        self.waiting = true;
+        self
+    }
+}
+
+/// What checks found, whatever they printed and however long they took: two rounds with the same commands, outcomes
+/// and findings are the same.
+#[must_use]
+pub fn checks_key(evidence: &[Evidence]) -> u64 {
+    let mut key = DefaultHasher::new();
+    for check in evidence {
+        (check.kind, &check.command, &check.directory).hash(&mut key);
+        match &check.outcome {
+            CheckOutcome::Passed => 0_u8.hash(&mut key),
+            CheckOutcome::Failed { exit_code, .. } => (1_u8, exit_code).hash(&mut key),
+            CheckOutcome::NotRun { reason } => (2_u8, reason).hash(&mut key),
+        }
+        for found in &check.diagnostics {
+            (&found.path, found.line, found.severity as u8, &found.code, &found.message).hash(&mut key);
+        }
+    }
+    key.finish()
+}
+
+/// One hash of two things.
+pub(super) fn mix(one: impl Hash, other: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (one, other).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Hashes arguments whatever the order of their names and the width of their blanks, and collects their words.
+fn take_value<'v>(value: &'v Value, key: &mut DefaultHasher, known: &mut HashSet<&'v str>) {
+    match value {
+        Value::Null => 0_u8.hash(key),
+        Value::Bool(value) => value.hash(key),
+        Value::Number(number) => number.to_string().hash(key),
+        Value::String(text) => {
+            1_u8.hash(key);
+            text.split_whitespace().for_each(|piece| piece.hash(key));
+            known.extend(words(text));
+        }
+        Value::Array(items) => {
+            (2_u8, items.len()).hash(key);
+            items.iter().for_each(|item| take_value(item, key, known));
+        }
+        Value::Object(fields) => {
+            (3_u8, fields.len()).hash(key);
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            for (name, value) in fields {
+                name.hash(key);
+                take_value(value, key, known);
+            }
+        }
+    }
+}
+
+/// Runs of letters and digits.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// The text between blanks, with a sign in the place of every time and duration.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.split_whitespace().peekable();
+    std::iter::from_fn(move || {
+        let piece = rest.next()?;
+        let bare = piece.trim_matches(|character: char| !character.is_alphanumeric());
+        if is_number(bare) && rest.peek().is_some_and(|next| is_unit(next)) {
+            rest.next();
+            return Some(CLOCK);
+        }
+        Some(if is_clock(bare) { CLOCK } else { piece })
+    })
+}
+
+fn is_unit(piece: &str) -> bool {
+    UNITS.contains(&piece.trim_end_matches(|character: char| !character.is_alphanumeric()))
+}
+
+fn is_number(piece: &str) -> bool {
+    piece.starts_with(|character: char| character.is_ascii_digit())
+        && piece.chars().all(|character| character.is_ascii_digit() || character == '.' || character == ',')
+}
+
+/// `0.53s`, `1m3s`, `12:30:05.1`, `2026-03-01`, `2026-03-01T12:30:05Z`. Not `12:30`, which is a place in a file.
+fn is_clock(piece: &str) -> bool {
+    let digits = piece.chars().filter(char::is_ascii_digit).count();
+    if digits == 0 || !piece.starts_with(|character: char| character.is_ascii_digit()) {
+        return false;
+    }
+    is_duration(piece) || is_time(piece) || is_date(piece)
+}
+
+fn is_duration(piece: &str) -> bool {
+    let mut rest = piece;
+    while !rest.is_empty() {
+        let number =
+            rest.trim_start_matches(|character: char| character.is_ascii_digit() || character == '.');
+        if number.len() == rest.len() {
+            return false;
+        }
+        let after = number.trim_start_matches(char::is_alphabetic);
+        let unit = number.get(..number.len() - after.len()).unwrap_or_default();
+        if !(UNITS.contains(&unit) || unit == "m" || unit == "h") {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
+fn is_time(piece: &str) -> bool {
+    let mut parts = piece.split(':');
+    let all = piece.chars().all(|character| character.is_ascii_digit() || ":.,".contains(character));
+    all && parts.clone().count() == 3 && parts.all(|part| (1..=12).contains(&part.len()))
+}
+
+fn is_date(piece: &str) -> bool {
+    let shape: String = piece
+        .chars()
+        .take(10)
+        .map(|character| if character.is_ascii_digit() { '0' } else { character })
+        .collect();
+    shape == "0000-00-00"
+}
+
+/// Hashes a word with every run of digits as one.
+fn hash_shape(word: &str, hasher: &mut DefaultHasher) {
+    let mut in_number = false;
+    for character in word.chars() {
+        let digit = character.is_numeric();
+        if !(digit && in_number) {
+            (if digit { '0' } else { character }).hash(hasher);
+        }
+        in_number = digit;
+    }
+    ' '.hash(hasher);
+}

@@ -1,0 +1,21 @@
+//! Words for the model that nobody said.
+
+/// Wraps a reminder, so that the model takes it for what it is and doesn't answer it.
+pub(crate) fn wrapped(content: &str) -> String {
+    format!(
+        "<system-reminder>\n{content}\n\nThis is a reminder from the program, not from the user. Don't answer it or \
+         mention it; go on with the task.\n</system-reminder>"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn a_reminder_says_that_it_is_one() {
+        let text = wrapped("two todos are open");
+        assert!(text.starts_with("<system-reminder>\ntwo todos are open\n"));
+        assert!(text.ends_with("</system-reminder>"));
+    }
+}

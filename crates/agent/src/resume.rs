@@ -1,0 +1,235 @@
+//! Opening a session again: what was cut off is closed or taken up.
+//!
+//! A call whose effect may have begun gets one error result that says what is known from the workspace's journal;
+//! one that hadn't begun is judged and asked for again. So nothing runs twice, and nothing is left unanswered.
+
+use std::sync::Arc;
+
+use journeyman_protocol::{
+    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, Outcome, ResumeStrategy,
+    Transition, UnixMillis,
+};
+use journeyman_workspace::{CheckpointId, Sealed};
+use tokio_util::sync::CancellationToken;
+
+use crate::AgentError;
+use crate::hooks::StartedBy;
+use crate::record::Record;
+use crate::session::CutOff;
+use crate::state::OpenCall;
+use crate::turn::{Before, Begin, End, Worker, blocking};
+
+/// Files named in a seal: the model reads the rest from the tree.
+const MOST_NAMED: usize = 20;
+
+impl Worker {
+    /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
+    pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
+        let strategy = match self.state.task {
+            Some(_) => ResumeStrategy::Crash,
+            None => ResumeStrategy::Manual,
+        };
+        let changed = self.take_over_setting();
+        let sealed = self.seal_cut_off().await;
+        self.restore();
+        self.starts(StartedBy::Resume);
+        self.log.emit(Event::AgentResumed { strategy, sealed, changed });
+        if let Err(error) = self.find_checks_again().await {
+            self.warn(ErrorPhase::Lifecycle, error.to_string());
+        }
+        self.remind_at_start();
+        let begin = match (&self.state.task, cut_off) {
+            (None, _) => None,
+            (Some(_), CutOff::Continue) => Some(Begin::WhereItWas),
+            (Some(_), CutOff::Close) => {
+                self.close_calls("not run: the task was closed when the session was opened again");
+                self.note(Record::Ended { outcome: Outcome::Interrupted });
+                None
+            }
+        };
+        // What can't be written now is told by the log, and written when it can be.
+        self.flush().await.ok();
+        begin
+    }
+
+    /// The settings hold that the session is opened with; what is different is said.
+    fn take_over_setting(&mut self) -> Vec<String> {
+        let mut changed = Vec::new();
+        let mut now = self.setting();
+        if let Some(was) = &self.state.setting {
+            if was.model == now.model && !was.tool_calling {
+                // It was found to take no tools.
+                now.tool_calling = false;
+                self.settings.tool_calling = false;
+            }
+            if was.model != now.model {
+                changed.push(format!("model: {} → {}", was.model, now.model));
+            }
+            if was.mode != now.mode {
+                changed.push(format!("mode: {} → {}", was.mode.name(), now.mode.name()));
+            }
+        }
+        if self.state.setting.as_ref() != Some(&now) {
+            self.note(Record::Setting(now));
+        }
+        changed
+    }
+
+    /// What the worker keeps beside the state comes from the state.
+    fn restore(&mut self) {
+        self.seen.restore(self.state.seen.values().cloned());
+        if let Some(task) = &self.state.task {
+            self.before = task.checkpoint.map_or(Before::Unrecorded, |id| Before::Recorded(CheckpointId(id)));
+        }
+    }
+
+    /// Closes the calls whose effect may have begun; gives their records.
+    async fn seal_cut_off(&mut self) -> Vec<CallRecord> {
+        let checkpoint = self.state.task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
+        let checking = self.state.task.as_ref().is_some_and(|task| task.checking);
+        if checking {
+            self.claim_checks().await;
+        }
+        let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
+        let begun: Vec<OpenCall> = self.state.calls.iter().filter(begun).cloned().collect();
+        let mut sealed = Vec::new();
+        for open in begun {
+            let text = match self.fate(checkpoint, &open).await {
+                Ok(fate) => {
+                    for change in &fate.applied {
+                        self.log
+                            .emit(Event::FileEdited { call: open.call.id.clone(), change: change.clone() });
+                    }
+                    seal_text(&fate)
+                }
+                Err(error) => format!(
+                    "cut off: the program ended while this call ran, and what it did could not be found out \
+                     ({error}). Look at the files before you do it again."
+                ),
+            };
+            sealed.push(self.seal(&open.call.id, &text));
+        }
+        sealed
+    }
+
+    /// What the journal knows of a call that was cut off. What a command left half done is taken back first.
+    async fn fate(&self, checkpoint: Option<CheckpointId>, open: &OpenCall) -> Result<Sealed, AgentError> {
+        // Nothing changes the tree before it is on record.
+        let Some(checkpoint) = checkpoint else { return Ok(Sealed::default()) };
+        let workspace = Arc::clone(&self.parts.workspace);
+        let (session, call) = (self.session.clone(), open.call.id.clone());
+        let started = open.record.started().unwrap_or(UnixMillis(0));
+        let seal = move || workspace.seal_call(&checkpoint, &session, &call, started);
+        Ok(blocking("looking at what was cut off", seal).await??)
+    }
+
+    /// What checks left behind when they were cut off is theirs, and undone with the session.
+    async fn claim_checks(&mut self) {
+        let workspace = Arc::clone(&self.parts.workspace);
+        let session = self.session.clone();
+        let claim = move || workspace.seal_checks(&session);
+        let claimed = blocking("looking at what checks left", claim).await;
+        if let Err(error) = claimed.and_then(|done| done.map_err(AgentError::from)) {
+            self.warn(ErrorPhase::Lifecycle, error.to_string());
+        }
+        self.note(Record::Checking { running: false });
+    }
+
+    /// Gives an open call its one result, as cut off; gives its record.
+    fn seal(&mut self, call: &CallId, text: &str) -> CallRecord {
+        let tool = self.state.calls.iter().find(|open| open.call.id == *call);
+        let tool = tool.map(|open| open.call.name.clone()).unwrap_or_default();
+        self.note(Record::Call(Transition {
+            call: call.clone(),
+            tool: tool.clone(),
+            state: CallState::Sealed,
+            note: Some(text.to_owned()),
+            by: None,
+            verdict: None,
+        }));
+        let record =
+            self.state.calls.iter().find(|open| open.call.id == *call).map(|open| open.record.clone());
+        let block = self.result_block(call, &tool, text);
+        self.note(Record::Result { call: call.clone(), block });
+        self.log.emit(Event::ToolEnd {
+            call: call.clone(),
+            tool: tool.clone(),
+            state: CallState::Sealed,
+            preview: text.to_owned(),
+            duration_ms: 0,
+        });
+        record.unwrap_or_else(|| CallRecord {
+            id: call.clone(),
+            tool,
+            state: CallState::Sealed,
+            approval: None,
+            trail: Vec::new(),
+        })
+    }
+
+    fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
+        match self.settings.tool_calling {
+            true => Block::result(call.clone(), text, true),
+            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], text)),
+        }
+    }
+
+    /// Gives every call that is still open one result.
+    pub(crate) fn close_calls(&mut self, text: &str) {
+        let open: Vec<CallId> = self
+            .state
+            .calls
+            .iter()
+            .filter(|open| open.result.is_none())
+            .map(|open| open.call.id.clone())
+            .collect();
+        for call in open {
+            self.seal(&call, text);
+        }
+    }
+
+    /// Goes on where the task was cut off. `Some` is its end.
+    pub(crate) async fn pick_up(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
+        self.at(Breakpoint::PreModel);
+        let answered =
+            self.state.messages.last().is_none_or(|last| last.role == journeyman_protocol::Role::User);
+        let last =
+            self.state.messages.iter().rev().find(|it| it.role == journeyman_protocol::Role::Assistant);
+        self.tally.last_text = last.map(journeyman_protocol::Message::text).unwrap_or_default();
+        if self.state.is_settled() && answered {
+            // The model was about to be asked, or being asked: what came of that reply is void.
+            if self.state.messages.is_empty() && self.shared.has_work() {
+                self.open().await?;
+            }
+            return Ok(None);
+        }
+        self.after_reply(stop).await
+    }
+}
+
+fn seal_text(fate: &Sealed) -> String {
+    let mut text = String::from("cut off: the program ended while this call ran. ");
+    if fate.applied.is_empty() {
+        text.push_str("None of its changes are in place, so it is safe to do it again.");
+    } else {
+        let named = named(&fate.applied);
+        text.push_str(&format!("Its changes are in place and journaled, don't make them again: {named}."));
+    }
+    if !fate.restored.is_empty() {
+        text.push_str(&format!(" What it had done in part was taken back: {}.", named(&fate.restored)));
+    }
+    for (change, why) in fate.left.iter().take(MOST_NAMED) {
+        text.push_str(&format!(" {} differs and was left as it is: {why}.", change.path));
+    }
+    text.push_str(" Its output is lost.");
+    text
+}
+
+fn named(changes: &[FileChange]) -> String {
+    let paths = changes.iter().take(MOST_NAMED).map(|change| change.path.to_string());
+    let mut text = paths.collect::<Vec<_>>().join(", ");
+    if changes.len() > MOST_NAMED {
+        text.push_str(&format!(" and {} more", changes.len() - MOST_NAMED));
+    }
+    text
+}

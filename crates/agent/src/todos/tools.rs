@@ -1,0 +1,244 @@
+//! `todo_read` and `todo_write`.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_protocol::{Effects, ResultPart, Todo, TodoStatus, ToolSpec};
+use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::remind::{one_line, status_name};
+use super::{Draft, Todos};
+
+const READ: &str = "todo_read";
+const WRITE: &str = "todo_write";
+const SIGNATURE: &str = "{todos: [{id?, title, status?, notes?}], merge?: boolean}";
+
+/// Shows the list.
+pub struct TodoRead {
+    todos: Arc<Todos>,
+}
+
+/// Changes the list.
+///
+/// It counts as read-only: it touches nothing of the project, needs no checkpoint and is allowed in every mode.
+pub struct TodoWrite {
+    todos: Arc<Todos>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    todos: Items,
+    #[serde(default)]
+    merge: Option<bool>,
+}
+
+/// Some models send a list as JSON in a string.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Items {
+    List(Vec<Item>),
+    Json(String),
+}
+
+/// Other agents call the title `content`; their models bring the habit along.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Item {
+    Title(String),
+    Fields {
+        id: Option<Value>,
+        #[serde(alias = "content", alias = "text", alias = "task")]
+        title: Option<String>,
+        status: Option<String>,
+        assignee: Option<String>,
+        notes: Option<String>,
+    },
+}
+
+impl TodoRead {
+    /// The tool over this list.
+    #[must_use]
+    pub fn new(todos: Arc<Todos>) -> Self {
+        Self { todos }
+    }
+}
+
+impl TodoWrite {
+    /// The tool over this list.
+    #[must_use]
+    pub fn new(todos: Arc<Todos>) -> Self {
+        Self { todos }
+    }
+
+    pub(super) fn write(&self, input: &Value) -> Result<ToolOutput, ToolError> {
+        let (drafts, merge) = read(input).map_err(refuse)?;
+        let unnamed = drafts.iter().any(|draft| draft.id.is_none());
+        let saved = if merge { self.todos.merge(drafts) } else { self.todos.set(drafts) };
+        match saved {
+            Ok(todos) => Ok(ToolOutput::text(said(&todos, unnamed))),
+            Err(error) => Ok(ToolOutput {
+                parts: vec![ResultPart::Text { text: format!("not changed: {error}") }],
+                changes: Vec::new(),
+                is_error: true,
+            }),
+        }
+    }
+}
+
+fn refuse(problems: String) -> ToolError {
+    ToolError::Arguments { tool: WRITE, problems, signature: SIGNATURE.to_owned() }
+}
+
+/// The drafts, and whether they change single todos instead of the whole list.
+fn read(input: &Value) -> Result<(Vec<Draft>, bool), String> {
+    let arguments: Arguments =
+        serde_json::from_value(input.clone()).map_err(|_| "`todos` must be a list of todos".to_owned())?;
+    let items = match arguments.todos {
+        Items::List(items) => items,
+        Items::Json(text) => {
+            serde_json::from_str(&text).map_err(|_| "`todos` must be a list of todos".to_owned())?
+        }
+    };
+    let drafts: Result<Vec<Draft>, String> = items.into_iter().map(draft).collect();
+    Ok((drafts?, arguments.merge.unwrap_or(false)))
+}
+
+fn draft(item: Item) -> Result<Draft, String> {
+    match item {
+        Item::Title(title) => Ok(Draft { title: Some(title), ..Draft::default() }),
+        Item::Fields { id, title, status, assignee, notes } => {
+            let id = match id {
+                None | Some(Value::Null) => None,
+                Some(Value::String(id)) if id.trim().is_empty() => None,
+                Some(Value::String(id)) => Some(id),
+                Some(Value::Number(id)) => Some(id.to_string()),
+                Some(_) => return Err("`id` must be a string".to_owned()),
+            };
+            let status = status.as_deref().map(status_of).transpose()?;
+            Ok(Draft { id, title, status, assignee, notes })
+        }
+    }
+}
+
+fn status_of(word: &str) -> Result<TodoStatus, String> {
+    match word.trim().to_ascii_lowercase().replace(['-', ' '], "_").as_str() {
+        "pending" | "todo" | "open" => Ok(TodoStatus::Pending),
+        "in_progress" | "doing" => Ok(TodoStatus::InProgress),
+        "completed" | "complete" | "done" => Ok(TodoStatus::Completed),
+        _ => Err("`status` must be pending, in_progress or completed".to_owned()),
+    }
+}
+
+/// What the model needs to know of a list it has just written: not the list.
+fn said(todos: &[Todo], with_ids: bool) -> String {
+    let done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
+    let mut text = format!("Saved: {} open, {done} completed.", todos.len() - done);
+    if with_ids && !todos.is_empty() {
+        let ids: Vec<&str> = todos.iter().map(|todo| todo.id.as_str()).collect();
+        text.push_str(&format!(" Ids in order: {}.", ids.join(", ")));
+    }
+    text
+}
+
+/// The whole list with its ids.
+pub(super) fn shown(todos: &[Todo]) -> String {
+    if todos.is_empty() {
+        return "The list is empty.".to_owned();
+    }
+    let mut text = String::new();
+    for todo in todos {
+        text.push_str(&format!("{} [{}] {}", todo.id, status_name(todo.status), one_line(&todo.title)));
+        for (label, more) in [("for", &todo.assignee), ("notes", &todo.notes)] {
+            if let Some(more) = more {
+                text.push_str(&format!(" ({label}: {})", one_line(more)));
+            }
+        }
+        text.push('\n');
+    }
+    text.trim_end().to_owned()
+}
+
+impl Tool for TodoRead {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: READ.to_owned(),
+            description: "Shows your todo list with ids.".to_owned(),
+            input_schema: json!({ "type": "object", "properties": {} }),
+        }
+    }
+
+    fn effects(&self, _input: &Value) -> Result<Effects, ToolError> {
+        Ok(Effects::default())
+    }
+
+    fn summary(&self, _input: &Value) -> String {
+        "read the todos".to_owned()
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        _input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move { Ok(ToolOutput::text(shown(&self.todos.get()))) }.boxed()
+    }
+}
+
+impl Tool for TodoWrite {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: WRITE.to_owned(),
+            description:
+                "Writes your todo list; at most one in_progress. With merge, only changes or adds these, by id."
+                .to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "todos": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "id": { "type": "string" },
+                                "title": { "type": "string" },
+                                "status": { "type": "string", "enum": ["pending", "in_progress", "completed"] },
+                            },
+                        },
+                    },
+                    "merge": { "type": "boolean" },
+                },
+                "required": ["todos"],
+            }),
+        }
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        read(input).map(|_| Effects::default()).map_err(refuse)
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match read(input) {
+            Ok((drafts, _)) => format!("write {} todos", drafts.len()),
+            Err(_) => "write the todos".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move { self.write(&input) }.boxed()
+    }
+}

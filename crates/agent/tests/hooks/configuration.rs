@@ -1,0 +1,116 @@
+//! How hooks are configured, and trusted.
+
+use std::path::Path;
+
+use journeyman_agent::config::{Trusted, load};
+use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent};
+
+use crate::support::{Project, configured};
+
+fn load_from(
+    project: &Project,
+    file: &Path,
+    text: &str,
+    trust: Trusted<'_>,
+) -> Result<Vec<HookCommand>, String> {
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+    let loaded = load(&project.environment(), &project.root(), &[], trust, None);
+    loaded.map(|it| it.config.hooks).map_err(|error| error.to_string())
+}
+
+#[test]
+fn both_forms_are_read() {
+    let project = Project::new();
+    let file = project.place.path().join("config/journeyman/config.toml");
+    let text = "[[hooks.PreToolUse]]\nmatcher = \"Bash\"\nhooks = [\n  { type = \"command\", command = \"a\", timeout = 5 },\n  { command = \"b\" },\n]\n[[hooks.turn_end]]\nhooks = [{ command = \"c\" }]\n";
+    let found = load_from(&project, &file, text, Trusted::Nothing).unwrap();
+    let shown: Vec<_> =
+        found.iter().map(|it| (it.event, it.dialect, it.command.as_str(), it.timeout.as_secs())).collect();
+    assert_eq!(
+        shown,
+        [
+            (HookEvent::PreTool, Dialect::ClaudeCode, "a", 5),
+            (HookEvent::PreTool, Dialect::ClaudeCode, "b", 60),
+            (HookEvent::TurnEnd, Dialect::Own, "c", 60),
+        ]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
+    let project = Project::new();
+    let file = project.place.path().join("config/journeyman/config.toml");
+    for (text, parts) in [
+        (
+            "[[hooks.PreToolUs]]\nhooks = []",
+            vec![":1:", "hooks.PreToolUs", "did you mean `hooks.PreToolUse`"],
+        ),
+        ("\n[[hooks.pretool]]\nhooks = []", vec![":2:", "did you mean `hooks.pre_tool`"]),
+        ("[hooks]\nPreToolUse = \"x\"", vec!["takes tables"]),
+        ("[[hooks.Stop]]\nmatcher = \"x\"", vec!["hooks = [{ type"]),
+        ("[[hooks.Stop]]\nhook = []", vec!["unknown field `hook`", "matcher, hooks"]),
+        ("[[hooks.Stop]]\nhooks = [{ type = \"command\" }]", vec!["without `command`"]),
+        ("[[hooks.Stop]]\nhooks = [{ command = \"x\", timeout = 0 }]", vec!["`timeout` of 0"]),
+        ("[[hooks.Stop]]\nhooks = [{ command = \"x\", if = \"Bash(rm *)\" }]", vec!["`if`", "matcher"]),
+        ("[[hooks.Stop]]\nhooks = [{ type = \"comand\", command = \"x\" }]", vec!["type \"comand\""]),
+        ("[[hooks.PreToolUse]]\nmatcher = \"Edit(\"\nhooks = []", vec!["regular expression"]),
+        ("[[hooks.Stop]]\nhooks = [{ command = \"x\\u001b[2J\" }]", vec!["control characters"]),
+    ] {
+        let error = load_from(&project, &file, text, Trusted::Nothing).unwrap_err();
+        for part in parts {
+            assert!(error.contains(part), "{text}\n{error}\nlacks {part}");
+        }
+    }
+}
+
+#[test]
+fn events_and_kinds_of_claude_code_that_do_not_exist_here_are_ignored_aloud() {
+    let project = Project::new();
+    let text = "[[hooks.Notification]]\nhooks = [{ type = \"command\", command = \"x\" }]\n[[hooks.SubagentStop]]\nhooks = []\n[[hooks.Stop]]\nhooks = [{ type = \"prompt\", prompt = \"is it done?\" }]\n";
+    let hooks = project.hooks(text);
+    assert!(HookEvent::ALL.into_iter().all(|event| hooks.is_empty(event)));
+    let loaded = load(&project.environment(), &project.root(), &[], Trusted::Nothing, None).unwrap();
+    let parts = ["hooks.Notification never runs", "hooks of hooks.Stop", "hooks.SubagentStop never runs"];
+    assert_eq!(loaded.warnings.len(), parts.len(), "{:?}", loaded.warnings);
+    assert!(
+        loaded.warnings[0].contains(parts[0]) && loaded.warnings[2].contains(parts[2]),
+        "{:?}",
+        loaded.warnings
+    );
+}
+
+#[test]
+fn a_projects_hooks_need_trust_in_the_file_and_in_the_scripts_it_runs() {
+    let project = Project::new().script("guard.sh", "exit 0");
+    let file = project.root().join(".journeyman/config.toml");
+    let text = configured("PreToolUse", "", "sh guard.sh", "");
+    let store = journeyman_agent::config::TrustStore::new(&project.place.path().join("state"));
+    let trusted = || Trusted::Remembered(&store);
+    let untrusted =
+        |project: &Project| match load(&project.environment(), &project.root(), &[], trusted(), None) {
+            Err(journeyman_agent::ConfigError::Untrusted { path, keys, values, hash }) => {
+                (path, keys, values, hash)
+            }
+            other => panic!("{other:?}"),
+        };
+    load_from(&project, &file, &text, trusted()).unwrap_err();
+    let (path, keys, values, hash) = untrusted(&project);
+    assert_eq!(keys, ["hooks.PreToolUse"]);
+    assert!(values[0].contains("sh guard.sh"), "{values:?}");
+    store.add(&path, &hash).unwrap();
+    assert_eq!(load_from(&project, &file, &text, trusted()).unwrap().len(), 1);
+    let project = project.script("guard.sh", "curl evil");
+    assert_ne!(untrusted(&project).3, hash);
+}
+
+#[test]
+fn a_project_adds_hooks_and_takes_none_of_the_users_off() {
+    let project = Project::new();
+    let users = project.place.path().join("config/journeyman/config.toml");
+    load_from(&project, &users, &configured("PreToolUse", "", "mine", ""), Trusted::Nothing).unwrap();
+    let file = project.root().join(".journeyman/config.toml");
+    let found =
+        load_from(&project, &file, &configured("PreToolUse", "", "theirs", ""), Trusted::ThisRun).unwrap();
+    assert_eq!(found.iter().map(|it| it.command.as_str()).collect::<Vec<_>>(), ["mine", "theirs"]);
+}

@@ -1,0 +1,133 @@
+//! The questions of a run: one after the other before the person at the terminal, until each is answered or gone.
+
+use std::collections::VecDeque;
+use std::io;
+
+use journeyman_agent::Answer;
+use journeyman_protocol::{CallId, Event, Verdict};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::{color, prompt};
+
+/// A call that somebody has to decide about.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) call: CallId,
+    pub(crate) summary: String,
+    pub(crate) input: Value,
+    pub(crate) verdict: Verdict,
+    /// What «from now on» would cover; absent where that isn't offered.
+    pub(crate) rule: Option<String>,
+}
+
+/// The open questions, the one that is shown first.
+#[derive(Default)]
+pub(crate) struct Questions {
+    open: VecDeque<Asked>,
+    /// Whether the first one is before the person's eyes.
+    shown: bool,
+    keyboard: Keyboard,
+}
+
+impl Questions {
+    /// Takes note of an event; true where it asks, or answers what was asked here.
+    pub(crate) fn heed(&mut self, event: &Event) -> bool {
+        match event {
+            Event::PermissionRequired { call, summary, input, verdict, rule, .. } => {
+                self.open.push_back(Asked {
+                    call: call.clone(),
+                    summary: summary.clone(),
+                    input: input.clone(),
+                    verdict: verdict.clone(),
+                    rule: rule.clone(),
+                });
+                true
+            }
+            // By a rule, a time-out, an interrupt: nobody has to answer it any more.
+            Event::PermissionDecided { call, .. } => self.forget(call),
+            _ => false,
+        }
+    }
+
+    fn forget(&mut self, call: &CallId) -> bool {
+        let Some(place) = self.open.iter().position(|asked| asked.call == *call) else { return false };
+        self.open.remove(place);
+        if place == 0 {
+            self.shown = false;
+        }
+        true
+    }
+
+    /// The answer to the first question; pending for ever while there is none. Safe to drop and call again.
+    pub(crate) async fn answered(&mut self) -> (CallId, Answer) {
+        let Some(asked) = self.open.front() else { return std::future::pending().await };
+        let answer = loop {
+            if !self.shown {
+                // What was typed before it could be read is no answer to it.
+                self.keyboard.forget();
+                match prompt::show(color::stderr(), asked) {
+                    Some(refused) => break refused,
+                    None => self.shown = true,
+                }
+            }
+            match self.keyboard.line().await {
+                Ok(line) => match prompt::answer(color::stderr(), asked, &line) {
+                    Some(answer) => break answer,
+                    None => prompt::offer(color::stderr(), asked),
+                },
+                Err(_) => break Answer::Deny { note: Some("the terminal could not be read".to_owned()) },
+            }
+        };
+        let call = asked.call.clone();
+        self.open.pop_front();
+        self.shown = false;
+        (call, answer)
+    }
+}
+
+/// Lines that the person types, each read only when it is wanted. A read of a terminal can't be taken back, so it is
+/// done by a thread of its own; a line that comes when nobody waits for it any more goes to nobody.
+#[derive(Default)]
+struct Keyboard {
+    ends: Option<(std::sync::mpsc::Sender<()>, mpsc::UnboundedReceiver<io::Result<String>>)>,
+    reading: bool,
+}
+
+impl Keyboard {
+    /// The next line. Safe to drop and call again.
+    async fn line(&mut self) -> io::Result<String> {
+        let gone = || io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal was closed");
+        let (want, lines) = self.ends.get_or_insert_with(listen);
+        if !self.reading {
+            want.send(()).map_err(|_| gone())?;
+            self.reading = true;
+        }
+        let line = lines.recv().await;
+        self.reading = false;
+        line.unwrap_or_else(|| Err(gone()))
+    }
+
+    /// Forgets a line that was typed for an earlier question.
+    fn forget(&mut self) {
+        if let Some((_, lines)) = &mut self.ends
+            && lines.try_recv().is_ok()
+        {
+            self.reading = false;
+        }
+    }
+}
+
+fn listen() -> (std::sync::mpsc::Sender<()>, mpsc::UnboundedReceiver<io::Result<String>>) {
+    let (want, wanted) = std::sync::mpsc::channel();
+    let (tell, lines) = mpsc::unbounded_channel();
+    // It ends with the process, or when nobody wants a line any more.
+    std::thread::spawn(move || {
+        while wanted.recv().is_ok() {
+            if tell.send(prompt::read_line()).is_err() {
+                break;
+            }
+        }
+    });
+    (want, lines)
+}

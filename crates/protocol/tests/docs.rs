@@ -1,0 +1,96 @@
+//! `docs/events.md` and `docs/events.schema.json` are made from the types. `UPDATE_DOCS=1 cargo test -p
+//! journeyman-protocol --test docs` writes them anew.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::{Channel, Envelope, Event};
+use serde_json::Value;
+
+/// Other names in the field for the same kinds.
+const ALSO_KNOWN_AS: [(&str, &str); 9] = [
+    ("text_start", "text_chunk_start"),
+    ("text_delta", "text_chunk"),
+    ("text_end", "text_chunk_end"),
+    ("thinking_start", "think_chunk_start"),
+    ("thinking_delta", "think_chunk"),
+    ("thinking_end", "think_chunk_end"),
+    ("tool_start", "tool:start"),
+    ("tool_end", "tool:end"),
+    ("tool_error", "tool:error"),
+];
+
+const HEAD: &str = "\
+# Events
+
+A session tells what happens as events, on three channels: **progress** is what a person watches, **control** what a
+person decides, **monitor** what an operator audits. `jm run --stream-json`, `jm show --json` and
+`SessionHandle::subscribe` give them in this form, one JSON object each:
+
+```json
+{\"session\":\"01h9…\",\"seq\":17,\"at\":1790000000000,\"channel\":\"progress\",\"event\":\"turn_started\",\"turn\":1}
+```
+
+`seq` is the event's place in the session's log, strictly increasing across restarts, and so a bookmark: whoever
+subscribes since a `seq` gets every later event once, in order, from the log and then live. Seqs have gaps where the log
+holds records that are no events. An event without `seq` is *live*: it is streamed and never written down, because the
+event that ends its block, call or check has the whole. Whoever comes in the middle of a block gets the text so far as
+one delta. A subscriber that falls too far behind gets one `lagged` event, and then everything it missed but the live ones.
+
+This page and [`events.schema.json`](events.schema.json), the JSON Schema of the object above, are made from the types;
+the tests hold every event that a session emits against the schema.
+";
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+fn page(schema: &Value) -> String {
+    let mut page = HEAD.to_owned();
+    for (channel, title) in
+        [(Channel::Progress, "Progress"), (Channel::Control, "Control"), (Channel::Monitor, "Monitor")]
+    {
+        write!(page, "\n## {title}\n\n| event | what | fields |\n|---|---|---|\n").unwrap();
+        for kind in Event::KINDS.iter().filter(|kind| kind.channel == channel) {
+            let variant = variant(schema, kind.name);
+            let what = variant["description"].as_str().unwrap_or_default().replace('\n', " ");
+            let live = if kind.live_only { " *live*" } else { "" };
+            let known = ALSO_KNOWN_AS.iter().find(|(ours, _)| *ours == kind.name);
+            let known = known.map(|(_, theirs)| format!(" (`{theirs}`)")).unwrap_or_default();
+            let required = variant["required"].as_array().unwrap();
+            let field = |name: &String| {
+                let mark = if required.iter().any(|one| one == name) { "" } else { "?" };
+                format!("`{name}`{mark}")
+            };
+            let names = variant["properties"].as_object().unwrap().keys();
+            let fields: Vec<String> = names.filter(|name| *name != "event").map(field).collect();
+            writeln!(page, "| `{}`{known}{live} | {what} | {} |", kind.name, fields.join(", ")).unwrap();
+        }
+    }
+    page
+}
+
+fn variant<'a>(schema: &'a Value, name: &str) -> &'a Value {
+    let variants = schema["oneOf"].as_array().unwrap();
+    variants.iter().find(|one| one["properties"]["event"]["const"] == name).unwrap()
+}
+
+fn is_written(path: &Path, text: &str) {
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, text).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == text,
+        "{} is not what the types say; UPDATE_DOCS=1 cargo test -p journeyman-protocol --test docs writes it",
+        path.display()
+    );
+}
+
+#[test]
+fn the_events_are_documented_as_they_are() {
+    let schema = serde_json::to_value(schemars::schema_for!(Envelope)).unwrap();
+    let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    is_written(&docs().join("events.schema.json"), &text);
+    is_written(&docs().join("events.md"), &page(&schema));
+}

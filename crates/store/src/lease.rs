@@ -1,0 +1,49 @@
+//! When a lease is over, the same for every store.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use journeyman_protocol::UnixMillis;
+
+/// A right to write, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lease {
+    /// Who has it, in its own words.
+    pub(crate) holder: String,
+    /// When it runs out.
+    pub(crate) until: UnixMillis,
+    /// For how many milliseconds it was given.
+    pub(crate) length: u64,
+}
+
+/// A time as the durable log can keep it: a signed 64-bit number.
+pub(crate) fn storable(time: UnixMillis) -> UnixMillis {
+    UnixMillis(time.0.min(i64::MAX as u64))
+}
+
+impl Lease {
+    pub(crate) fn new(holder: &str, now: UnixMillis, length: u64) -> Self {
+        let until = storable(UnixMillis(now.0.saturating_add(length)));
+        Self { holder: holder.to_owned(), until, length: storable(UnixMillis(length)).0 }
+    }
+
+    pub(crate) fn is_over(&self, now: UnixMillis) -> bool {
+        self.until <= storable(now)
+    }
+
+    /// Shortens a lease that would run for longer than it was given, and says whether it was: then the clock
+    /// was set back since.
+    pub(crate) fn shorten(&mut self, now: UnixMillis) -> bool {
+        let latest = storable(UnixMillis(storable(now).0.saturating_add(self.length)));
+        let too_long = self.until > latest;
+        if too_long {
+            self.until = latest;
+        }
+        too_long
+    }
+}
+
+/// A number for names that shall not repeat. The standard library seeds its maps by chance.
+pub(crate) fn unique() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

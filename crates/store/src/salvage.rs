@@ -1,0 +1,339 @@
+//! What can be read of a damaged log, in a new one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
+
+use crate::entry::entry_bytes;
+use crate::exchange;
+use crate::lease::unique;
+use crate::place::{beside, sync_dir};
+use crate::sqlite::{place_of, seq_of};
+use crate::{Entry, NewEntry, STATUS_NEW, SqliteStore, Store, StoreError};
+use image::{Image, Leaf};
+use record::SessionRow;
+
+mod image;
+mod record;
+
+/// So much is appended at once.
+const BATCH_BYTES: usize = 1024 * 1024;
+/// The title of a session whose own is lost.
+const NO_TITLE: &str = "(recovered)";
+/// SQLite's connections share a lock on these bytes, from the first on, for as long as they are open.
+const SHARED_LOCK: (u64, u64) = (0x4000_0002, 510);
+
+/// What was saved of a damaged log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Salvage {
+    /// Each session of which anything was found, the oldest first.
+    pub sessions: Vec<SavedSession>,
+    /// The file with the entries that lie behind a lost one, as JSON Lines, if there are any.
+    pub apart: Option<PathBuf>,
+}
+
+/// What was saved of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedSession {
+    /// Its id; a new one when that is lost.
+    pub id: SessionId,
+    /// Its title.
+    pub title: String,
+    /// How many entries it had, as far as is known.
+    pub had: u64,
+    /// How many are in the new log: all up to the first lost one, as after a crash at that time. It can be
+    /// gone on with.
+    pub kept: u64,
+    /// How many were read behind the first lost one. They are in [`Salvage::apart`].
+    pub apart: u64,
+}
+
+impl SavedSession {
+    /// How many entries are lost.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.had.saturating_sub(self.kept).saturating_sub(self.apart)
+    }
+}
+
+impl fmt::Display for Salvage {
+    /// One line for all, and one for each session that has lost something.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept: u64 = self.sessions.iter().map(|session| session.kept).sum();
+        write!(f, "saved {} sessions with {kept} entries", self.sessions.len())?;
+        for session in self.sessions.iter().filter(|session| session.kept < session.had) {
+            let SavedSession { id, title, had, kept, apart } = session;
+            let lost = session.lost();
+            write!(
+                f,
+                "\n{id} ({title}): {kept} of {had} entries, {lost} lost, {apart} behind them set apart"
+            )?;
+        }
+        match &self.apart {
+            Some(path) => write!(f, "\nwhat was set apart is in {}", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What [`repair`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// What was saved; it is where the damaged log was.
+    pub salvage: Salvage,
+    /// Where the damaged log is now.
+    pub aside: PathBuf,
+}
+
+/// Copies what can be read of the log `damaged`, with its write-ahead log, into the new log `into`, which
+/// appears whole or not at all. The damaged one is only read.
+///
+/// No [`SqliteStore`] of this process may have it open: reading the file would take its locks away. It reads
+/// files in this thread, for as long as they are large.
+///
+/// # Errors
+/// [`StoreError::Busy`] while another process has it open; [`StoreError::Io`] when there is an `into`
+/// already; [`StoreError::Damaged`] when nothing at all can be read; failures of the medium.
+pub async fn salvage(damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
+    refuse_in_use(damaged)?;
+    if fs::symlink_metadata(into).is_ok() {
+        return Err(StoreError::io("save into", into, io::ErrorKind::AlreadyExists.into()));
+    }
+    let finds = Finds::of(damaged)?;
+    if finds.is_empty() {
+        let detail = "no session and no entry in it can be read".to_owned();
+        return Err(StoreError::Damaged { path: damaged.to_owned(), detail });
+    }
+    let temporary = beside(into, &format!("-new-{:016x}", unique()));
+    let apart = beside(into, "-apart.jsonl");
+    let saved = finds.write(damaged, &temporary, &apart).await;
+    let saved = saved.and_then(|saved| {
+        let wal = beside(&temporary, "-wal");
+        if fs::symlink_metadata(&wal).is_ok_and(|found| found.len() > 0) {
+            return Err(StoreError::io("move the newest changes from", &wal, io::Error::other("it stays")));
+        }
+        fs::hard_link(&temporary, into).map_err(|source| StoreError::io("save into", into, source))?;
+        Ok(saved)
+    });
+    for suffix in ["", "-wal", "-shm"] {
+        // What stays has a name that nobody looks for.
+        drop(fs::remove_file(beside(&temporary, suffix)));
+    }
+    let saved = saved.inspect_err(|_| drop(fs::remove_file(&apart)))?;
+    sync_dir(into.parent().unwrap_or(Path::new("")))?;
+    Ok(saved)
+}
+
+/// Puts what can be read of the log `damaged` in its place, and the damaged one aside, beside it. A crash
+/// meanwhile leaves the one, the other, or an empty file, which is reported as damaged: never an empty log.
+///
+/// # Errors
+/// As [`salvage`]; then nothing was moved.
+pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
+    let mark = format!("-damaged-{:08x}", unique() >> 32);
+    let (fresh, aside) = (beside(damaged, "-saved"), beside(damaged, &mark));
+    // Left by one that was cut off.
+    drop(fs::remove_file(&fresh));
+    let mut saved = salvage(damaged, &fresh).await?;
+    let failed = |source| StoreError::io("put aside", damaged, source);
+    let empty = beside(damaged, &format!("-new-{:016x}", unique()));
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&empty).map_err(failed)?;
+    match fs::hard_link(damaged, &aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    fs::rename(&empty, damaged).map_err(failed)?;
+    for suffix in ["-wal", "-shm"] {
+        match fs::rename(beside(damaged, suffix), beside(&aside, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+    }
+    fs::rename(&fresh, damaged).map_err(failed)?;
+    if let Some(apart) = &mut saved.apart {
+        let beside_aside = beside(&aside, "-apart.jsonl");
+        fs::rename(&*apart, &beside_aside).map_err(failed)?;
+        *apart = beside_aside;
+    }
+    sync_dir(damaged.parent().unwrap_or(Path::new("")))?;
+    Ok(Repaired { salvage: saved, aside })
+}
+
+/// Refuses a file that another process has open.
+fn refuse_in_use(path: &Path) -> Result<(), StoreError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(StoreError::io("read", path, source)),
+    };
+    let (start, length) = SHARED_LOCK;
+    let mut lock = Flock::from(FlockType::WriteLock);
+    (lock.start, lock.length, lock.offset_type) = (start, length, FlockOffsetType::Set);
+    match fcntl_getlk(&file, &lock) {
+        Ok(Some(_)) => Err(StoreError::Busy { path: path.to_owned() }),
+        // A file system without locks can't tell.
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// Where the rows of a damaged file are.
+struct Finds {
+    image: Image,
+    sessions: BTreeMap<i64, SessionRow>,
+    /// Ids from their index, for sessions whose row is lost.
+    ids: BTreeMap<i64, SessionId>,
+    /// Page and index of the cell of each entry, by its place.
+    entries: BTreeMap<i64, (u32, u16)>,
+}
+
+impl Finds {
+    fn of(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::io("read", path, source);
+        let image = Image::open(path).map_err(failed)?;
+        let (mut sessions, mut ids, mut entries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for number in 1..=image.pages {
+            let Some((leaf, cells)) = image.cells(number).map_err(failed)? else { continue };
+            for (cell, index) in cells.iter().zip(0..) {
+                if leaf == Leaf::Table && record::is_entry(&cell.local, cell.length) {
+                    entries.entry(cell.row).or_insert((number, index));
+                    continue;
+                }
+                let Some(record) = image.record(cell).map_err(failed)? else { continue };
+                match leaf {
+                    Leaf::Table => {
+                        if let Some(row) = record::session(&record) {
+                            sessions.insert(cell.row, row);
+                        }
+                    }
+                    Leaf::Index => ids.extend(record::indexed_id(&record).map(|(id, number)| (number, id))),
+                }
+            }
+        }
+        Ok(Self { image, sessions, ids, entries })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.entries.is_empty()
+    }
+
+    /// Reads an entry whole, or nothing if a part is lost.
+    fn entry(&self, (page, index): (u32, u16)) -> io::Result<Option<NewEntry>> {
+        let cells = self.image.cells(page)?;
+        let cell = cells.as_ref().and_then(|(_, cells)| cells.get(usize::from(index)));
+        let record = cell.map(|cell| self.image.record(cell)).transpose()?.flatten();
+        Ok(record.and_then(|record| record::entry(&record)))
+    }
+
+    /// What is known of a session with this number.
+    fn row(&self, number: i64) -> SessionRow {
+        if let Some(row) = self.sessions.get(&number) {
+            return row.clone();
+        }
+        let id = self.ids.get(&number).cloned();
+        SessionRow {
+            id: id.unwrap_or_else(|| SessionId::new(UnixMillis(0), number.cast_unsigned())),
+            root: String::new(),
+            title: NO_TITLE.to_owned(),
+            created: UnixMillis(0),
+            updated: UnixMillis(0),
+            last: 0,
+            status: STATUS_NEW.to_owned(),
+        }
+    }
+
+    async fn write(&self, from: &Path, to: &Path, apart: &Path) -> Result<Salvage, StoreError> {
+        let store = SqliteStore::open(to)?;
+        let mut apart = Apart { path: apart.to_owned(), file: None };
+        let mut sessions = Vec::new();
+        let of_entries = self.entries.keys().map(|&place| place_of(place).0);
+        let numbers: BTreeSet<i64> = self.sessions.keys().copied().chain(of_entries).collect();
+        for number in numbers {
+            sessions.push(self.write_session(&store, number, from, &mut apart).await?);
+        }
+        let apart = apart.finish()?;
+        Ok(Salvage { sessions, apart })
+    }
+
+    async fn write_session(
+        &self,
+        store: &SqliteStore,
+        number: i64,
+        from: &Path,
+        apart: &mut Apart,
+    ) -> Result<SavedSession, StoreError> {
+        let failed = |source| StoreError::io("read", from, source);
+        let mut row = self.row(number);
+        if let Err(StoreError::SessionExists { .. }) =
+            store.create(&row.id, &row.root, &row.title, row.created).await
+        {
+            // Two rows can only have one id when one of them is a leftover; its entries are kept all the same.
+            row.id = SessionId::new(UnixMillis(0), number.cast_unsigned());
+            store.create(&row.id, &row.root, &row.title, row.created).await?;
+        }
+        let mut saved =
+            SavedSession { id: row.id.clone(), title: row.title, had: row.last, kept: 0, apart: 0 };
+        let (mut stored, mut batch, mut bytes) = (Seq::START, Vec::new(), 0);
+        let (first, end) = (place_of_session(number), place_of_session(number + 1));
+        for (&place, &at) in self.entries.range(first..end) {
+            let seq = seq_of(place);
+            saved.had = saved.had.max(seq.0);
+            let Some(entry) = self.entry(at).map_err(failed)? else { continue };
+            if seq.0 != saved.kept + 1 {
+                saved.apart += 1;
+                apart.add(&saved.id, seq, entry)?;
+                continue;
+            }
+            saved.kept = seq.0;
+            bytes += entry_bytes(&entry.kind, &entry.payload);
+            batch.push(entry);
+            if bytes >= BATCH_BYTES {
+                stored = store.append(&row.id, stored, std::mem::take(&mut batch)).await?;
+                bytes = 0;
+            }
+        }
+        store.append(&row.id, stored, batch).await?;
+        store.set_status(&row.id, &row.status, row.updated).await?;
+        Ok(saved)
+    }
+}
+
+/// The place before a session's first entry.
+fn place_of_session(number: i64) -> i64 {
+    crate::sqlite::place(number, Seq::START)
+}
+
+/// The file for entries behind a lost one, made when there is the first.
+struct Apart {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl Apart {
+    fn add(&mut self, session: &SessionId, seq: Seq, entry: NewEntry) -> Result<(), StoreError> {
+        let failed = |source| StoreError::io("write", &self.path, source);
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path);
+                none.insert(BufWriter::new(file.map_err(failed)?))
+            }
+        };
+        let NewEntry { channel, kind, at, payload } = entry;
+        let line = exchange::line_of(session, &Entry { seq, channel, kind, at, payload })?;
+        file.write_all(&line).map_err(failed)
+    }
+
+    fn finish(self) -> Result<Option<PathBuf>, StoreError> {
+        let Some(file) = self.file else { return Ok(None) };
+        let written = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let synced = written.and_then(|file| file.sync_all());
+        synced.map_err(|source| StoreError::io("write", &self.path, source))?;
+        Ok(Some(self.path))
+    }
+}

@@ -1,0 +1,211 @@
+//! A database file page by page, without SQLite, which gives up at the first damage.
+//!
+//! The format is <https://sqlite.org/fileformat2.html>; ours has pages of 4096 bytes and nothing reserved in
+//! them.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use super::record::{be16, be32};
+use crate::place::beside;
+use crate::sqlite::PAGE_BYTES;
+
+const PAGE: usize = PAGE_BYTES as usize;
+/// The first page begins with the file's header.
+const FILE_HEADER: usize = 100;
+/// The write-ahead log's header, and the one of each of its frames.
+const WAL_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+/// The write-ahead log's first four bytes; the last bit says in which order checksums read words.
+const WAL_MAGIC: u32 = 0x377F_0682;
+/// Leaves of tables and of indexes.
+const TABLE_LEAF: u8 = 0x0D;
+const INDEX_LEAF: u8 = 0x0A;
+
+/// The file with what its write-ahead log has instead.
+pub(super) struct Image {
+    main: Option<File>,
+    wal: Option<File>,
+    /// Where in the write-ahead log the newest version of a page is.
+    newer: HashMap<u32, u64>,
+    /// The number of the last page that may be anywhere.
+    pub(super) pages: u32,
+}
+
+/// What sort of rows a page has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaf {
+    Table,
+    Index,
+}
+
+/// A row of a leaf.
+#[derive(Debug)]
+pub(super) struct Cell {
+    /// The row's number; 0 in an index.
+    pub(super) row: i64,
+    /// The bytes of the whole record.
+    pub(super) length: usize,
+    /// Those of them that are in the page.
+    pub(super) local: Vec<u8>,
+    /// The page where they go on.
+    overflow: Option<u32>,
+}
+
+impl Image {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let open = |path: &Path| match File::open(path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+        let (main, wal) = (open(path)?, open(&beside(path, "-wal"))?);
+        let newer = match &wal {
+            Some(wal) => frames(wal)?,
+            None => HashMap::new(),
+        };
+        let bytes = match &main {
+            Some(main) => main.metadata()?.len(),
+            None => 0,
+        };
+        let in_main = u32::try_from(bytes.div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX);
+        let pages = newer.keys().copied().max().unwrap_or_default().max(in_main);
+        Ok(Self { main, wal, newer, pages })
+    }
+
+    /// A page, with zeros for what was cut off.
+    pub(super) fn page(&self, number: u32) -> io::Result<Vec<u8>> {
+        let mut page = vec![0; PAGE];
+        match (self.newer.get(&number), &self.wal, &self.main) {
+            (Some(&offset), Some(wal), _) => read_at(wal, &mut page, offset)?,
+            (_, _, Some(main)) if number > 0 => read_at(main, &mut page, u64::from(number - 1) * PAGE_BYTES)?,
+            _ => 0,
+        };
+        Ok(page)
+    }
+
+    /// The rows of a page, as far as they make sense; none if it isn't a leaf.
+    pub(super) fn cells(&self, number: u32) -> io::Result<Option<(Leaf, Vec<Cell>)>> {
+        let page = self.page(number)?;
+        let header = if number == 1 { FILE_HEADER } else { 0 };
+        let leaf = match page.get(header) {
+            Some(&TABLE_LEAF) => Leaf::Table,
+            Some(&INDEX_LEAF) => Leaf::Index,
+            _ => return Ok(None),
+        };
+        let count = usize::from(be16(&page, header + 3).unwrap_or_default());
+        let cells = (0..count.min(PAGE / 2)).filter_map(|index| {
+            let at = usize::from(be16(&page, header + 8 + 2 * index)?);
+            cell(&page, at, leaf)
+        });
+        Ok(Some((leaf, cells.collect())))
+    }
+
+    /// The whole record of a row, or nothing when part of it is not there.
+    pub(super) fn record(&self, cell: &Cell) -> io::Result<Option<Vec<u8>>> {
+        let mut record = cell.local.clone();
+        let mut next = cell.overflow;
+        while record.len() < cell.length {
+            let Some(number) = next.filter(|&number| number > 0 && number <= self.pages) else {
+                return Ok(None);
+            };
+            let page = self.page(number)?;
+            next = be32(&page, 0);
+            let wanted = (cell.length - record.len()).min(PAGE - 4);
+            let Some(more) = page.get(4..4 + wanted) else { return Ok(None) };
+            record.extend_from_slice(more);
+        }
+        // Behind the last page there is none; anything else is not the chain of this row.
+        Ok((next.unwrap_or_default() == 0).then_some(record))
+    }
+}
+
+/// A row at a place in a leaf.
+fn cell(page: &[u8], at: usize, leaf: Leaf) -> Option<Cell> {
+    let mut rest = page.get(at..)?;
+    let length = usize::try_from(super::record::varint(&mut rest)?).ok()?;
+    let row = match leaf {
+        Leaf::Table => super::record::varint(&mut rest)?,
+        Leaf::Index => 0,
+    };
+    // How much of a record lies in the page: section 1.6 of the format.
+    let most = match leaf {
+        Leaf::Table => PAGE - 35,
+        Leaf::Index => (PAGE - 12) * 64 / 255 - 23,
+    };
+    if length <= most {
+        return Some(Cell { row, length, local: rest.get(..length)?.to_vec(), overflow: None });
+    }
+    let least = (PAGE - 12) * 32 / 255 - 23;
+    let fitting = least + (length - least) % (PAGE - 4);
+    let local = if fitting <= most { fitting } else { least };
+    Some(Cell { row, length, local: rest.get(..local)?.to_vec(), overflow: be32(rest, local) })
+}
+
+/// Where the newest committed version of each page is in a write-ahead log.
+fn frames(wal: &File) -> io::Result<HashMap<u32, u64>> {
+    let mut committed = HashMap::new();
+    let mut header = [0; WAL_HEADER];
+    if read_at(wal, &mut header, 0)? < WAL_HEADER {
+        return Ok(committed);
+    }
+    let field = |index: usize| be32(&header, 4 * index).unwrap_or_default();
+    let big = field(0) & 1 == 1;
+    let sums = header.get(..24).map(|summed| checksum(summed, (0, 0), big));
+    if field(0) & !1 != WAL_MAGIC || u64::from(field(2)) != PAGE_BYTES || sums != Some((field(6), field(7))) {
+        return Ok(committed);
+    }
+    let mut sum = (field(6), field(7));
+    let mut pending = HashMap::new();
+    let mut offset = WAL_HEADER as u64;
+    let mut frame = vec![0; FRAME_HEADER + PAGE];
+    while read_at(wal, &mut frame, offset)? == frame.len() {
+        let (head, page) = frame.split_at(FRAME_HEADER);
+        let of_frame = |index: usize| be32(head, 4 * index).unwrap_or_default();
+        sum = checksum(head.get(..8).unwrap_or_default(), sum, big);
+        sum = checksum(page, sum, big);
+        let valid = (of_frame(2), of_frame(3)) == (field(4), field(5)) && sum == (of_frame(4), of_frame(5));
+        if !valid {
+            break;
+        }
+        pending.insert(of_frame(0), offset + FRAME_HEADER as u64);
+        // The last frame of a transaction says how many pages the file has then.
+        if of_frame(1) > 0 {
+            committed.extend(pending.drain());
+        }
+        offset += frame.len() as u64;
+    }
+    Ok(committed)
+}
+
+fn checksum(bytes: &[u8], (mut a, mut b): (u32, u32), big: bool) -> (u32, u32) {
+    let word = |bytes: &[u8]| {
+        let bytes = bytes.try_into().unwrap_or_default();
+        if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    };
+    for pair in bytes.chunks_exact(8) {
+        let (first, second) = pair.split_at(4);
+        a = a.wrapping_add(word(first)).wrapping_add(b);
+        b = b.wrapping_add(word(second)).wrapping_add(a);
+    }
+    (a, b)
+}
+
+/// Reads what there is, and says how much.
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while let Some(rest) = buffer.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // A place that the device can't read is as if it were cut off there.
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}

@@ -1,0 +1,195 @@
+//! Rows of our tables from the bytes of their records.
+
+use journeyman_protocol::{Channel, SessionId, UnixMillis};
+
+use crate::sqlite::{channel_of, unsigned};
+use crate::{MAX_ENTRY_BYTES, NewEntry};
+
+/// More columns than any of our tables has.
+const MAX_COLUMNS: usize = 32;
+
+/// The row of a session, as far as it is needed to make it anew.
+#[derive(Debug, Clone)]
+pub(super) struct SessionRow {
+    pub(super) id: SessionId,
+    pub(super) root: String,
+    pub(super) title: String,
+    pub(super) created: UnixMillis,
+    pub(super) updated: UnixMillis,
+    pub(super) last: u64,
+    pub(super) status: String,
+}
+
+/// The value of a column.
+#[derive(Debug, Clone, Copy)]
+enum Value<'a> {
+    Null,
+    Number(i64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    fn number(self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// What a column holds, and in how many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Null,
+    /// One of the two numbers that take no bytes.
+    Constant(i64),
+    Number(usize),
+    Text(usize),
+    Bytes(usize),
+}
+
+impl Column {
+    fn of(serial: i64) -> Option<Self> {
+        let length = |serial: i64| usize::try_from((serial - 12) / 2).ok();
+        Some(match serial {
+            0 => Self::Null,
+            1..=4 => Self::Number(usize::try_from(serial).ok()?),
+            5 => Self::Number(6),
+            6 => Self::Number(8),
+            8 | 9 => Self::Constant(serial - 8),
+            12.. if serial % 2 == 0 => Self::Bytes(length(serial)?),
+            13.. => Self::Text(length(serial)?),
+            _ => return None,
+        })
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Null | Self::Constant(_) => 0,
+            Self::Number(bytes) | Self::Text(bytes) | Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// The columns of a record, if its header makes sense for a record of so many bytes, and where they begin.
+fn columns(record: &[u8], length: usize) -> Option<(Vec<Column>, usize)> {
+    let mut rest = record;
+    let header = usize::try_from(varint(&mut rest)?).ok()?;
+    let mut types = record.get(record.len() - rest.len()..header)?;
+    let mut columns = Vec::new();
+    while !types.is_empty() && columns.len() < MAX_COLUMNS {
+        columns.push(Column::of(varint(&mut types)?)?);
+    }
+    let total = columns.iter().try_fold(header, |sum, column| sum.checked_add(column.bytes()))?;
+    (total == length && types.is_empty()).then_some((columns, header))
+}
+
+fn values(record: &[u8]) -> Option<Vec<Value<'_>>> {
+    let (columns, mut at) = columns(record, record.len())?;
+    let values = columns.into_iter().map(|column| {
+        let bytes = record.get(at..at + column.bytes())?;
+        at += column.bytes();
+        Some(match column {
+            Column::Null => Value::Null,
+            Column::Constant(number) => Value::Number(number),
+            Column::Number(_) => Value::Number(signed(bytes)),
+            Column::Text(_) => Value::Text(std::str::from_utf8(bytes).ok()?),
+            Column::Bytes(_) => Value::Bytes(bytes),
+        })
+    });
+    values.collect()
+}
+
+/// Whether a record looks like an entry, from its first bytes alone.
+pub(super) fn is_entry(local: &[u8], length: usize) -> bool {
+    let Some((columns, _)) = columns(local, length) else { return false };
+    length <= MAX_ENTRY_BYTES + 64
+        && matches!(
+            columns.as_slice(),
+            [
+                Column::Null,
+                Column::Null | Column::Constant(_) | Column::Number(_),
+                Column::Text(_),
+                Column::Number(_) | Column::Constant(_),
+                Column::Bytes(_)
+            ]
+        )
+}
+
+/// The entry of a whole record.
+pub(super) fn entry(record: &[u8]) -> Option<NewEntry> {
+    let values = values(record)?;
+    let [Value::Null, channel, kind, at, Value::Bytes(payload)] = values.as_slice() else { return None };
+    let channel: Option<Channel> = match channel {
+        Value::Null => None,
+        code => channel_of(Some(code.number()?)).ok()?,
+    };
+    let (kind, at) = (kind.text()?.to_owned(), UnixMillis(unsigned(at.number()?)));
+    Some(NewEntry { channel, kind, at, payload: payload.to_vec() })
+}
+
+/// The session of a whole record. Versions differ in the columns behind these.
+pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
+    let values = values(record)?;
+    let [Value::Null, id, root, title, created, updated, last, status, _, _, ..] = values.as_slice() else {
+        return None;
+    };
+    Some(SessionRow {
+        id: id.text()?.parse().ok()?,
+        root: root.text()?.to_owned(),
+        title: title.text()?.to_owned(),
+        created: UnixMillis(unsigned(created.number()?)),
+        updated: UnixMillis(unsigned(updated.number()?)),
+        last: unsigned(last.number()?),
+        status: status.text()?.to_owned(),
+    })
+}
+
+/// A session's number from the index of their ids.
+pub(super) fn indexed_id(record: &[u8]) -> Option<(SessionId, i64)> {
+    match values(record)?.as_slice() {
+        [Value::Text(id), Value::Number(number)] => Some((id.parse().ok()?, *number)),
+        _ => None,
+    }
+}
+
+/// SQLite's integers of up to nine bytes.
+pub(super) fn varint(bytes: &mut &[u8]) -> Option<i64> {
+    let mut value: u64 = 0;
+    for index in 0..9 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        if index == 8 {
+            return Some(((value << 8) | u64::from(byte)).cast_signed());
+        }
+        value = (value << 7) | u64::from(byte & 0x7F);
+        if byte < 0x80 {
+            break;
+        }
+    }
+    Some(value.cast_signed())
+}
+
+fn signed(bytes: &[u8]) -> i64 {
+    let start = match bytes.first() {
+        Some(first) if *first >= 0x80 => -1,
+        _ => 0,
+    };
+    bytes.iter().fold(start, |value, byte| (value << 8) | i64::from(*byte))
+}
+
+pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes)
+}
+
+pub(super) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_be_bytes)
+}

@@ -1,0 +1,183 @@
+//! The calls that only look.
+
+use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::holder::{Life, life};
+use super::log::Log;
+use super::rows::{Head, MAX_SEQ, SUMMARY, Stop, entry, head, place, signed, summary, unknown, unsigned};
+use crate::entry::entry_bytes;
+use crate::lease::Lease;
+use crate::{Entry, MAX_FOUND, SessionSummary, StoreError};
+
+/// Lines of damage that are told.
+const CHECK_LINES: u32 = 10;
+
+/// How much of a log is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Bound {
+    pub(super) entries: usize,
+    pub(super) bytes: usize,
+}
+
+impl Log {
+    /// Entries after a place, up to the bound.
+    pub(super) fn read(
+        &mut self,
+        session: &SessionId,
+        after: Seq,
+        bound: Bound,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let path = self.path().to_owned();
+        self.run("read from", |connection| {
+            // One snapshot for both statements, whatever other processes append meanwhile.
+            let transaction = connection.transaction()?;
+            let head = head(&transaction, session)?;
+            let mut statement = transaction.prepare_cached(
+                "SELECT place, channel, kind, at, payload FROM entries
+                 WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
+            )?;
+            let limit = signed(bound.entries as u64);
+            let mut rows =
+                statement.query(params![place(head.number, after), place(head.number, head.last), limit])?;
+            let mut entries: Vec<Entry> = Vec::new();
+            let mut previous = after;
+            let (mut left, mut enough) = (bound.bytes, false);
+            while let Some(row) = rows.next()? {
+                let entry = entry(row)?;
+                if entry.seq != previous.next() {
+                    break;
+                }
+                let size = entry_bytes(&entry.kind, &entry.payload);
+                if size > left && !entries.is_empty() {
+                    enough = true;
+                    break;
+                }
+                left = left.saturating_sub(size);
+                previous = entry.seq;
+                entries.push(entry);
+            }
+            let due = head.last.0.saturating_sub(after.0).min(unsigned(limit));
+            if !enough && (entries.len() as u64) < due {
+                let detail = format!("entry {} of session {session} is missing", previous.next());
+                return Err(Stop::Ours(StoreError::Damaged { path, detail }));
+            }
+            Ok(entries)
+        })
+    }
+
+    /// Records after a place, at most `limit`.
+    pub(super) fn read_records(
+        &mut self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let path = self.path().to_owned();
+        self.run("read from", |connection| {
+            let transaction = connection.transaction()?;
+            let head = head(&transaction, session)?;
+            let mut statement = transaction.prepare_cached(
+                "SELECT place, channel, kind, at, payload FROM entries INDEXED BY records
+                 WHERE channel IS NULL AND place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
+            )?;
+            let (from, to) = (place(head.number, after), place(head.number, head.last));
+            let rows = statement.query_map(params![from, to, signed(limit as u64)], entry)?;
+            let entries = rows.collect::<Result<Vec<_>, _>>()?;
+            // Between records there may be events, so one that vanished shows by the count alone.
+            let whole = after == Seq::START && entries.len() < limit;
+            if whole && entries.len() as u64 != head.records {
+                recount(&transaction, session, &head, entries.len() as u64)?
+                    .map_or(Ok(()), |detail| Err(Stop::Ours(StoreError::Damaged { path, detail })))?;
+            }
+            Ok(entries)
+        })
+    }
+
+    /// The place of a session's last entry.
+    pub(super) fn last(&mut self, session: &SessionId) -> Result<Seq, StoreError> {
+        self.run("read from", |connection| Ok(head(connection, session)?.last))
+    }
+
+    /// Who holds a session's lease, if it still holds.
+    pub(super) fn holder(
+        &mut self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> Result<Option<String>, StoreError> {
+        type Held = (Option<String>, i64, Option<String>);
+        let path = self.path().to_owned();
+        self.run("read from", |connection| {
+            let (holder, until, file): Held = connection
+                .prepare_cached(
+                    "SELECT holder, coalesce(held_until, 0), holder_file FROM sessions WHERE id = ?1",
+                )?
+                .query_row([session.as_str()], |row| row.try_into())
+                .optional()?
+                .ok_or_else(|| unknown(session))?;
+            let Some(holder) = holder else { return Ok(None) };
+            let held = Lease { holder, until: UnixMillis(unsigned(until)), length: 0 };
+            let gone = file.is_some_and(|name| life(&path, &name) == Life::Dead);
+            Ok((!gone && !held.is_over(now)).then_some(held.holder))
+        })
+    }
+
+    pub(super) fn sessions(
+        &mut self,
+        root: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
+        let sql = format!("{SUMMARY} WHERE ?1 IS NULL OR root = ?1 ORDER BY updated DESC, id DESC LIMIT ?2");
+        self.run("list the sessions in", |connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![root, signed(limit as u64)], summary)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    pub(super) fn find(&mut self, prefix: &str) -> Result<Vec<SessionSummary>, StoreError> {
+        let sql = format!(
+            "{SUMMARY} WHERE id >= ?1 AND substr(id, 1, ?2) = ?1 ORDER BY updated DESC, id DESC LIMIT ?3"
+        );
+        self.run("look for sessions in", |connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let length = signed(prefix.chars().count() as u64);
+            let rows = statement.query_map(params![prefix, length, MAX_FOUND as i64], summary)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    pub(super) fn check(&mut self) -> Result<Vec<String>, StoreError> {
+        self.run("check", |connection| {
+            let mut statement = connection.prepare(&format!("PRAGMA quick_check({CHECK_LINES})"))?;
+            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+            let lines = lines.collect::<Result<Vec<_>, _>>()?;
+            Ok(if lines == ["ok"] { Vec::new() } else { lines })
+        })
+    }
+}
+
+/// Counts a session's entries one by one after its records didn't add up, and says what is wrong, if
+/// anything is: an older version of this program that is still running doesn't count records.
+fn recount(
+    connection: &Connection,
+    session: &SessionId,
+    head: &Head,
+    found: u64,
+) -> Result<Option<String>, Stop> {
+    let (entries, records): (i64, i64) = connection.query_row(
+        "SELECT count(*), count(*) FILTER (WHERE channel IS NULL) FROM entries NOT INDEXED
+         WHERE place > ?1 AND place <= ?2",
+        [place(head.number, Seq::START), place(head.number, head.last)],
+        |row| row.try_into(),
+    )?;
+    let (entries, records) = (unsigned(entries), unsigned(records));
+    debug_assert!(head.last.0 <= MAX_SEQ, "places are made from seqs that fit");
+    Ok(if entries != head.last.0 {
+        Some(format!("session {session} has {entries} of its {} entries", head.last))
+    } else if records != found {
+        Some(format!("the index of session {session} has {found} of its {records} records"))
+    } else {
+        None
+    })
+}

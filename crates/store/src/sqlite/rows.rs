@@ -1,0 +1,128 @@
+//! Between what callers say and what the tables hold.
+
+use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use crate::{Entry, SessionSummary, StoreError};
+
+/// Bits of a place that hold the seq; the session's number has the 23 above. 2^40 entries at one a
+/// millisecond are 34 years.
+const SEQ_BITS: u32 = 40;
+/// The largest seq of a place.
+pub(super) const MAX_SEQ: u64 = (1 << SEQ_BITS) - 1;
+
+/// Why a call ended without effect.
+pub(super) enum Stop {
+    /// By SQLite's decision.
+    Sqlite(rusqlite::Error),
+    /// By ours.
+    Ours(StoreError),
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Ours(error)
+    }
+}
+
+pub(super) fn unknown(session: &SessionId) -> Stop {
+    Stop::Ours(StoreError::UnknownSession { session: session.clone() })
+}
+
+/// A number as SQLite stores it; the year 292 million is close enough to forever.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}
+
+pub(crate) fn place(number: i64, seq: Seq) -> i64 {
+    (number << SEQ_BITS) | signed(seq.0.min(MAX_SEQ))
+}
+
+/// The number and the seq of a place.
+pub(crate) fn place_of(place: i64) -> (i64, Seq) {
+    (place >> SEQ_BITS, seq_of(place))
+}
+
+pub(crate) fn seq_of(place: i64) -> Seq {
+    Seq(unsigned(place) & MAX_SEQ)
+}
+
+pub(super) fn channel_code(channel: Channel) -> i64 {
+    match channel {
+        Channel::Progress => 0,
+        Channel::Control => 1,
+        Channel::Monitor => 2,
+    }
+}
+
+/// The channel of a code, or the code back when there is none such.
+pub(crate) fn channel_of(code: Option<i64>) -> Result<Option<Channel>, i64> {
+    match code {
+        None => Ok(None),
+        Some(0) => Ok(Some(Channel::Progress)),
+        Some(1) => Ok(Some(Channel::Control)),
+        Some(2) => Ok(Some(Channel::Monitor)),
+        Some(other) => Err(other),
+    }
+}
+
+/// A session's row, as far as entries are concerned.
+pub(super) struct Head {
+    pub(super) number: i64,
+    pub(super) last: Seq,
+    /// How many of its entries are records, as far as was counted.
+    pub(super) records: u64,
+}
+
+pub(super) fn head(connection: &Connection, session: &SessionId) -> Result<Head, Stop> {
+    connection
+        .prepare_cached("SELECT number, last, records FROM sessions WHERE id = ?1")?
+        .query_row([session.as_str()], |row| {
+            let (number, last, records): (_, i64, i64) = row.try_into()?;
+            Ok(Head { number, last: Seq(unsigned(last)), records: unsigned(records) })
+        })
+        .optional()?
+        .ok_or_else(|| unknown(session))
+}
+
+/// An entry from `place, channel, kind, at, payload`.
+pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let channel =
+        channel_of(row.get(1)?).map_err(|code| rusqlite::Error::IntegralValueOutOfRange(1, code))?;
+    Ok(Entry {
+        seq: seq_of(row.get(0)?),
+        channel,
+        kind: row.get(2)?,
+        at: UnixMillis(unsigned(row.get(3)?)),
+        payload: row.get(4)?,
+    })
+}
+
+/// What [`summary`] takes.
+pub(super) const SUMMARY: &str = "SELECT id, root, title, created, updated, last, status FROM sessions";
+
+pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
+    let id: String = row.get(0)?;
+    let id = id.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+    })?;
+    Ok(SessionSummary {
+        id,
+        root: row.get(1)?,
+        title: row.get(2)?,
+        created: UnixMillis(unsigned(row.get(3)?)),
+        updated: UnixMillis(unsigned(row.get(4)?)),
+        last: Seq(unsigned(row.get(5)?)),
+        status: row.get(6)?,
+    })
+}

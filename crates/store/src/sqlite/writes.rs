@@ -1,0 +1,218 @@
+//! The calls that change the file, as statements within a transaction that has the file to itself.
+
+use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::group::Ground;
+use super::holder::{Life, life};
+use super::rows::{MAX_SEQ, Stop, channel_code, head, place, signed, unknown, unsigned};
+use crate::entry::{check_sizes, entry_bytes};
+use crate::lease::Lease;
+use crate::{NewEntry, STATUS_NEW, StoreError};
+
+/// A fork copies so much at once. SQLite holds a copy within one table in memory until it is whole.
+const COPY_BYTES: usize = 1024 * 1024;
+/// And so many entries.
+const COPY_ENTRIES: i64 = 4096;
+
+pub(super) fn create(
+    connection: &Connection,
+    id: &SessionId,
+    root: &str,
+    title: &str,
+    now: UnixMillis,
+) -> Result<i64, Stop> {
+    connection
+        .prepare_cached(
+            "INSERT INTO sessions (id, root, title, created, updated, last, status)
+             VALUES (?1, ?2, ?3, ?4, ?4, 0, ?5) ON CONFLICT (id) DO NOTHING RETURNING number",
+        )?
+        .query_row(params![id.as_str(), root, title, signed(now.0), STATUS_NEW], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| Stop::Ours(StoreError::SessionExists { session: id.clone() }))
+}
+
+pub(super) fn append(
+    connection: &Connection,
+    session: &SessionId,
+    expected: Seq,
+    entries: &[NewEntry],
+) -> Result<Seq, Stop> {
+    let head = head(connection, session)?;
+    if head.last != expected {
+        let (session, found) = (session.clone(), head.last);
+        return Err(Stop::Ours(StoreError::Conflict { session, expected, found }));
+    }
+    check_sizes(entries)?;
+    let Some(newest) = entries.iter().map(|entry| entry.at).max() else { return Ok(head.last) };
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO entries (place, channel, kind, at, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let (mut last, mut records) = (head.last, 0);
+    for entry in entries {
+        last = last.next();
+        records += u64::from(entry.channel.is_none());
+        let channel = entry.channel.map(channel_code);
+        let at = signed(entry.at.0);
+        insert.execute(params![place(head.number, last), channel, entry.kind, at, entry.payload])?;
+    }
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET last = ?2, updated = max(updated, ?3), records = records + ?4
+             WHERE number = ?1",
+        )?
+        .execute(params![head.number, signed(last.0), signed(newest.0), signed(records)])?;
+    Ok(last)
+}
+
+pub(super) fn fork(
+    connection: &Connection,
+    ground: &Ground,
+    parent: &SessionId,
+    at: Seq,
+    child: &SessionId,
+    (title, now): (&str, UnixMillis),
+) -> Result<(), Stop> {
+    let from = head(connection, parent)?;
+    if at > from.last {
+        let (session, last) = (parent.clone(), from.last);
+        return Err(Stop::Ours(StoreError::NoSuchEntry { session, asked: at, last }));
+    }
+    let root: String = connection
+        .prepare_cached("SELECT root FROM sessions WHERE number = ?1")?
+        .query_row([from.number], |row| row.get(0))?;
+    let to = create(connection, child, &root, title, now)?;
+    let mut ends = connection.prepare_cached(
+        "SELECT place, length(CAST(kind AS BLOB)) + length(payload) FROM entries
+         WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
+    )?;
+    let mut copy = connection.prepare_cached(
+        "INSERT INTO entries (place, channel, kind, at, payload)
+         SELECT place + ?3, channel, kind, at, payload FROM entries WHERE place > ?1 AND place <= ?2",
+    )?;
+    let (mut done, end) = (place(from.number, Seq::START), place(from.number, at));
+    let mut copied = 0;
+    loop {
+        let mut rows = ends.query(params![done, end, COPY_ENTRIES])?;
+        let (mut next, mut left) = (done, COPY_BYTES);
+        while let Some(row) = rows.next()? {
+            let bytes = usize::try_from(row.get::<_, i64>(1)?).unwrap_or(usize::MAX);
+            if bytes > left && next != done {
+                break;
+            }
+            next = row.get(0)?;
+            left = left.saturating_sub(entry_bytes("", &[]).saturating_add(bytes));
+        }
+        drop(rows);
+        if next == done {
+            break;
+        }
+        let distance = place(to, Seq::START) - place(from.number, Seq::START);
+        copied += copy.execute([done, next, distance])? as u64;
+        done = next;
+    }
+    if copied != at.0 {
+        let detail = format!("session {parent} has {copied} of its first {at} entries");
+        return Err(Stop::Ours(StoreError::Damaged { path: ground.path.clone(), detail }));
+    }
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET last = ?2,
+             updated = max(updated, coalesce((SELECT max(at) FROM entries WHERE place > ?3 AND place <= ?4), 0)),
+             records = (SELECT count(*) FROM entries INDEXED BY records
+                        WHERE channel IS NULL AND place > ?3 AND place <= ?4)
+             WHERE number = ?1",
+        )?
+        .execute(params![to, signed(at.0), place(to, Seq::START), place(to, at)])?;
+    Ok(())
+}
+
+pub(super) fn set_status(
+    connection: &Connection,
+    session: &SessionId,
+    status: &str,
+    now: UnixMillis,
+) -> Result<(), Stop> {
+    let changed = connection
+        .prepare_cached("UPDATE sessions SET status = ?2, updated = max(updated, ?3) WHERE id = ?1")?
+        .execute(params![session.as_str(), status, signed(now.0)])?;
+    if changed == 0 { Err(unknown(session)) } else { Ok(()) }
+}
+
+/// Takes a lease, or says why not. That answer is no failure of the call: a shortened lease is stored.
+pub(super) fn lease(
+    connection: &Connection,
+    ground: &mut Ground,
+    session: &SessionId,
+    holder: &str,
+    (now, ttl_ms): (UnixMillis, u64),
+) -> Result<Result<(), StoreError>, Stop> {
+    type Held = (i64, Option<String>, i64, Option<i64>, Option<String>);
+    let (number, other, until, length, file): Held = connection
+        .prepare_cached(
+            "SELECT number, holder, coalesce(held_until, 0), held_for, holder_file
+             FROM sessions WHERE id = ?1",
+        )?
+        .query_row([session.as_str()], |row| row.try_into())
+        .optional()?
+        .ok_or_else(|| unknown(session))?;
+    let mine = ground.holder()?.map(str::to_owned);
+    if let Some(other) = other {
+        let until = UnixMillis(unsigned(until));
+        let mut held = Lease { holder: other, until, length: length.map_or(u64::MAX, unsigned) };
+        let alive = match &file {
+            Some(name) if file == mine || name.is_empty() => Life::Unknown,
+            Some(name) => life(&ground.path, name),
+            None => Life::Unknown,
+        };
+        // The same words from another store that lives are another process's: numbers of processes repeat.
+        let same = held.holder == holder && alive != Life::Alive;
+        if !same && alive != Life::Dead && !held.is_over(now) {
+            if held.shorten(now) {
+                connection
+                    .prepare_cached("UPDATE sessions SET held_until = ?2 WHERE number = ?1")?
+                    .execute([number, signed(held.until.0)])?;
+            }
+            let Lease { holder, until, .. } = held;
+            return Ok(Err(StoreError::Leased { session: session.clone(), holder, until }));
+        }
+    }
+    let taken = Lease::new(holder, now, ttl_ms);
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET holder = ?2, held_until = ?3, held_for = ?4, holder_file = ?5
+             WHERE number = ?1",
+        )?
+        .execute(params![number, taken.holder, signed(taken.until.0), signed(taken.length), mine])?;
+    Ok(Ok(()))
+}
+
+pub(super) fn release(
+    connection: &Connection,
+    ground: &Ground,
+    session: &SessionId,
+    holder: &str,
+) -> Result<(), Stop> {
+    head(connection, session)?;
+    // A lease that another store took in the same words stays.
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET holder = NULL, held_until = NULL, held_for = NULL, holder_file = NULL
+             WHERE id = ?1 AND holder = ?2 AND (holder_file IS NULL OR holder_file = ?3)",
+        )?
+        .execute(params![session.as_str(), holder, ground.own_holder()])?;
+    Ok(())
+}
+
+pub(super) fn delete(connection: &Connection, session: &SessionId) -> Result<(), Stop> {
+    let number: Option<i64> = connection
+        .prepare_cached("DELETE FROM sessions WHERE id = ?1 RETURNING number")?
+        .query_row([session.as_str()], |row| row.get(0))
+        .optional()?;
+    if let Some(number) = number {
+        connection
+            .prepare_cached("DELETE FROM entries WHERE place BETWEEN ?1 AND ?2")?
+            .execute([place(number, Seq::START), place(number, Seq(MAX_SEQ))])?;
+    }
+    Ok(())
+}
