@@ -1,7 +1,9 @@
 //! `jm doctor`: what is installed, what the sandbox enforces here, which keys are set.
 
+use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::providers;
+use journeyman_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
@@ -27,6 +29,9 @@ const PROGRAMS: [(&str, &str); 13] = [
 ];
 
 pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, Failure> {
+    if args.repair {
+        return repair(environment).await;
+    }
     let sandbox = sandbox(environment).await?;
     let enforces = sandbox.get("error").is_none();
     let programs: Vec<Value> = PROGRAMS
@@ -52,6 +57,26 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
         print(&report);
     }
     Ok(u8::from(!enforces || state.get("problem").is_some()))
+}
+
+/// Puts a damaged session log aside and what can be read of it in its place. A whole one is left alone.
+async fn repair(environment: &Environment) -> Result<u8, Failure> {
+    let log = environment.state_dir().map(|dir| dir.join("sessions.db"));
+    let Some(log) = log.filter(|log| log.exists() || log.with_extension("db-wal").exists()) else {
+        say!("there is no session log");
+        return Ok(0);
+    };
+    let store = SqliteStore::open(&log).context("the session log")?;
+    if store.check().await.is_ok_and(|damage| damage.is_empty()) {
+        say!("{} is whole", log.display());
+        return Ok(0);
+    }
+    // Closes it: a repair wants the file for itself.
+    drop(store);
+    let repaired = journeyman_store::repair(&log).await.context("the session log")?;
+    say!("{}", repaired.salvage);
+    say!("the damaged log is now {}", repaired.aside.display());
+    Ok(0)
 }
 
 /// Where sessions are kept, and whether they can be.
