@@ -40,6 +40,9 @@ pub(crate) struct Begin {
     /// Absent for checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<CallId>,
+    /// Whether the command ran beside the session's turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) background: bool,
     period_ms: u64,
     /// Where the journal ended.
     pub(crate) journal_end: End,
@@ -77,6 +80,7 @@ impl Begin {
         let mut begin = Self {
             session: session.clone(),
             call: call.cloned(),
+            background: false,
             period_ms: u64::try_from(period.as_millis()).unwrap_or(u64::MAX),
             journal_end,
             base: hash,
@@ -144,6 +148,7 @@ pub(crate) struct Beat {
     path: PathBuf,
     /// The command, unless it is a check.
     pub(crate) live: Option<Live>,
+    pub(crate) background: bool,
     shared: Arc<Shared>,
 }
 
@@ -191,7 +196,7 @@ impl Beat {
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
         drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
-        Ok(Self { path, live, shared })
+        Ok(Self { path, live, background: begin.background, shared })
     }
 
     /// The command's end is journaled: nothing is left to say.
