@@ -57,6 +57,9 @@ pub(crate) struct Begin {
     dirs_gone: Vec<RelPath>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<RelPath>,
+    /// What was named `.git`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) repositories: Vec<RelPath>,
 }
 
 impl Begin {
@@ -88,6 +91,7 @@ impl Begin {
             dirs: Vec::new(),
             dirs_gone: Vec::new(),
             unreadable: tree.unreadable.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
+            repositories: tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
         };
         if !Arc::ptr_eq(&known, tree) {
             let found = differences(&known, tree);
@@ -247,7 +251,7 @@ impl DeadBeat {
 pub(crate) enum Found {
     Dead(Box<DeadBeat>),
     /// It is still touched, or being sealed, by somebody.
-    Alive(Begin),
+    Alive(Box<Begin>),
 }
 
 /// All signs of life that `wanted` wants, oldest first.
@@ -275,7 +279,7 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(begin))),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(Box::new(begin)))),
         Err(errno) => return Err(errno.into()),
     }
     let seen = file.metadata()?;

@@ -102,6 +102,7 @@ impl Workspace {
         let mut reasons = Reasons::default();
         if let Some(oldest) = dead.first() {
             self.await_rest(oldest.until)?;
+            reasons.planted = self.remove_planted(oldest, oldest.until)?;
             for _ in 0..ROUNDS {
                 // First what an earlier try left undone, so that it is told from what is new.
                 self.take_back(session, call, &mut reasons)?;
@@ -154,6 +155,7 @@ impl Workspace {
         for found in beats(&self.options.state_dir, is_ours)? {
             let Found::Dead(beat) = found else { continue };
             self.await_rest(beat.until)?;
+            sealed.left.extend(self.remove_planted(&beat, beat.until)?);
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
@@ -261,6 +263,28 @@ impl Workspace {
         Ok(Some(told))
     }
 
+    /// Moves away what a command planted that is named `.git`: the user's next use of git would run what it says.
+    fn remove_planted(
+        &self,
+        beat: &DeadBeat,
+        until: i64,
+    ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
+        let mut removed = Vec::new();
+        for path in self.repositories()? {
+            if beat.begin.repositories.contains(&path) || !self.changed_by(&path, until) {
+                continue;
+            }
+            let reason = match self.remove_repository(&path) {
+                Ok(place) => {
+                    format!("a command may not create a repository; it was moved to {}", place.display())
+                }
+                Err(error) => format!("a command may not create a repository, and this one stays: {error}"),
+            };
+            removed.push((FileChange { path, kind: kind_of(false, true) }, reason));
+        }
+        Ok(removed)
+    }
+
     /// Why a difference isn't a command's that ended at `until`; `None` when it is.
     fn whose(&self, difference: &Difference, until: i64) -> Option<&'static str> {
         match (&difference.before, &difference.after) {
@@ -326,7 +350,8 @@ impl Workspace {
         reasons: Reasons,
         otherwise: &str,
     ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
-        let Reasons { others, conflicts } = reasons;
+        let Reasons { planted, mut others, conflicts } = reasons;
+        others.extend(planted);
         let mut left: BTreeMap<RelPath, (FileChange, String)> =
             others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
         let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
@@ -353,6 +378,8 @@ impl Workspace {
 /// Why files are left as they are.
 #[derive(Default)]
 struct Reasons {
+    /// Repositories that the command made.
+    planted: Vec<(FileChange, String)>,
     /// What isn't the command's.
     others: Vec<(FileChange, String)>,
     /// What is, and can't be taken back.

@@ -518,6 +518,28 @@ fn a_tree_far_from_its_checkpoint_is_described_anew() {
 }
 
 #[test]
+fn a_repository_that_a_command_planted_before_it_was_cut_off_is_moved_away() {
+    let project = project();
+    fs::create_dir_all(project.root().join("own/.git")).unwrap();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let snapshot = begin(&workspace);
+    project.write("users/.git/config", "evil");
+    project.write("own/.git/config", "the sandbox guards what was there");
+    drop(snapshot);
+    let sealed = seal(&workspace, checkpoint);
+    let reason = "+users/.git: a command may not create a repository; it was moved to ";
+    assert!(left(&sealed).len() == 1 && left(&sealed)[0].starts_with(reason), "{sealed:?}");
+    assert!(!project.root().join("users/.git").exists() && project.root().join("own/.git").exists());
+    let snapshot = begin(&workspace);
+    drop(snapshot);
+    outlive(&project);
+    project.write("users/.git/config", "made by a person afterwards");
+    assert_eq!(seal(&workspace, checkpoint).left, []);
+    assert!(project.root().join("users/.git").exists());
+}
+
+#[test]
 fn large_files_are_named_and_left() {
     let mut project = project();
     project.limits.kept_file_bytes = 10;
