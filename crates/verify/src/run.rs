@@ -166,6 +166,7 @@ async fn one(
 ) -> Result<Evidence, VerifyError> {
     let (before, guard) = begin(check, context).await?;
     let mut request = request(check, context);
+    request.witness = before.witness();
     request.protected.extend(guard.protected.iter().cloned());
     let ended = confined(index, request, context, cancel, observer).await;
     let (changes, mut warnings) = end(check, context, before, guard).await?;

@@ -5,6 +5,10 @@
 //! touched again and again; after the end is journaled it goes. What a crash leaves of it says when the command
 //! was last seen alive, so that what it did can be told from what a person did afterwards.
 //!
+//! A killed program's command may live on for a moment, until the kernel has got to it. Beside each file there is a
+//! second one, the witness, which the command's own processes keep locked: nothing is taken back before it is free,
+//! and a command that begins late finds it locked or gone, and doesn't run.
+//!
 //! Nothing of it is flushed: it has to survive a killed process, not a power failure.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +17,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
@@ -32,6 +36,13 @@ use crate::walk::WalkedDir;
 
 /// So many names are tried for one file; each command of a process takes one.
 const NAMES: u32 = 1_000;
+/// The end of a witness's name.
+const WITNESS: &str = ".witness";
+/// How long a command whose program was killed may take to be gone. One that waits for a dead disk or server can
+/// take for ever.
+const DYING: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Whose command runs, and what was there before.
 #[derive(Debug, Serialize, Deserialize)]
@@ -194,6 +205,8 @@ impl Beat {
         let mut text = Vec::with_capacity(json.len() + 32);
         push_line(&mut text, &json);
         let (path, mut file) = create(&dir).map_err(failed)?;
+        let mut witness = OpenOptions::new();
+        witness.write(true).create_new(true).mode(0o600).open(witness_of(&path)).map_err(failed)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
         file.write_all(&text).map_err(failed)?;
         let shared = Arc::new(Shared { file, stopped: Mutex::new(false), wake: Condvar::new() });
@@ -203,10 +216,14 @@ impl Beat {
         Ok(Self { path, live, background: begin.background, shared })
     }
 
+    /// What the command's processes are to keep locked.
+    pub(crate) fn witness(&self) -> PathBuf {
+        witness_of(&self.path)
+    }
+
     /// The command's end is journaled: nothing is left to say.
     pub(crate) fn bury(&self) {
-        // One that stays behind is found to be journaled when its call is sealed.
-        fs::remove_file(&self.path).ok();
+        remove(&self.path);
     }
 }
 
@@ -232,6 +249,8 @@ pub(crate) struct DeadBeat {
     pub(crate) last: i64,
     path: PathBuf,
     file: File,
+    /// Held so that nobody takes the processes for alive while this is looked at.
+    _witness: Option<File>,
 }
 
 impl Drop for DeadBeat {
@@ -243,7 +262,36 @@ impl Drop for DeadBeat {
 
 impl DeadBeat {
     pub(crate) fn bury(&self) {
-        fs::remove_file(&self.path).ok();
+        remove(&self.path);
+    }
+}
+
+fn witness_of(path: &Path) -> PathBuf {
+    path.with_extension(WITNESS.trim_start_matches('.'))
+}
+
+/// Removes a sign of life with its witness. One that stays behind is found to be journaled when its call is sealed.
+fn remove(path: &Path) {
+    fs::remove_file(witness_of(path)).ok();
+    fs::remove_file(path).ok();
+}
+
+/// Waits until nothing of a command lives whose program is gone; gives its witness, locked, so that nothing of it
+/// begins either. `Err` with nothing where it lives on.
+fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
+    let file = match File::open(witness_of(path)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
+        Err(error) => return Err(error),
+    };
+    let started = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Ok(Some(file))),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < DYING => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Err(())),
+            Err(errno) => return Err(errno.into()),
+        }
     }
 }
 
@@ -286,11 +334,20 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
     if seen.nlink() == 0 {
         return Ok(None);
     }
+    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(begin))) };
     let last = nanos(seen.mtime(), seen.mtime_nsec());
     let late = begin.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
     let until = last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
     let began = name_clock(path).unwrap_or(last);
-    Ok(Some(Found::Dead(Box::new(DeadBeat { begin, began, until, last, path: path.to_owned(), file }))))
+    Ok(Some(Found::Dead(Box::new(DeadBeat {
+        begin,
+        began,
+        until,
+        last,
+        path: path.to_owned(),
+        file,
+        _witness: witness,
+    }))))
 }
 
 fn nanos(seconds: i64, nanos: i64) -> i64 {
@@ -327,6 +384,7 @@ fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
         Err(error) => return Err(error),
     };
     let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    names.retain(|path| path.extension().is_none());
     names.sort_unstable();
     Ok(names)
 }
@@ -339,7 +397,7 @@ fn prune(dir: &Path) {
         let is_dead =
             File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
         if is_dead {
-            fs::remove_file(path).ok();
+            remove(path);
         }
     }
 }
