@@ -16,6 +16,7 @@ const ALLOWED: &[&str] = &[
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
+    "MIT-0",
     "Unicode-3.0",
     "Unlicense",
     "Zlib",

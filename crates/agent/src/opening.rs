@@ -43,6 +43,8 @@ impl Worker {
         });
         // After that: a task's first event says what it is.
         self.become_(AgentState::Working);
+        // What the handle changed before there was a log.
+        self.note_todos();
         let began = self.first_words(waiting).await;
         // Whatever came of it: a task that can't begin must not be begun again and again.
         let content = match &began {

@@ -57,6 +57,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         worker.log.emit(Event::Landed { changes: report.changes.clone() });
     }
     worker.close_calls("not run: the task ended first");
+    worker.note_todos();
     worker.become_(AgentState::Ready);
     worker.at(Breakpoint::Ready);
     worker.note(Record::Ended { outcome: report.outcome });

@@ -22,6 +22,17 @@ use crate::turn::{Before, Begin, End, Worker, blocking};
 /// Files named in a seal: the model reads the rest from the tree.
 const MOST_NAMED: usize = 20;
 
+/// What was found of calls and checks that were cut off.
+#[derive(Default)]
+struct Found {
+    /// The records of the calls that were closed.
+    sealed: Vec<CallRecord>,
+    /// What they and checks changed, and what was taken back of it.
+    changes: Vec<FileChange>,
+    /// What is to be told of them.
+    events: Vec<Event>,
+}
+
 impl Worker {
     /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
     pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
@@ -30,8 +41,9 @@ impl Worker {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let (sealed, events) = self.seal_cut_off().await;
+        let Found { sealed, changes, events } = self.seal_cut_off().await;
         self.restore();
+        self.own(changes).await;
         self.starts(StartedBy::Resume);
         self.log.emit(Event::AgentResumed { strategy, sealed, changed });
         events.into_iter().for_each(|event| self.log.emit(event));
@@ -87,16 +99,25 @@ impl Worker {
         }
     }
 
-    /// Closes the calls whose effect may have begun; gives their records, and what is to be told of them.
-    async fn seal_cut_off(&mut self) -> (Vec<CallRecord>, Vec<Event>) {
+    /// Keeps that these changes are the session's own, though no result told of them before the program ended.
+    async fn own(&mut self, changes: Vec<FileChange>) {
+        let (seen, workspace) = (Arc::clone(&self.seen), Arc::clone(&self.parts.workspace));
+        let looked =
+            blocking("looking at what was cut off", move || seen.left_by(&workspace, &changes)).await;
+        if let Err(error) = looked {
+            self.warn(ErrorPhase::Lifecycle, error.to_string());
+        }
+        self.note_seen();
+    }
+
+    /// Closes the calls whose effect may have begun.
+    async fn seal_cut_off(&mut self) -> Found {
         let checkpoint = self.state.task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
         let checking = self.state.task.as_ref().is_some_and(|task| task.checking);
-        if checking {
-            self.claim_checks().await;
-        }
+        let changes = if checking { self.claim_checks().await } else { Vec::new() };
+        let mut found = Found { changes, ..Found::default() };
         let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
         let begun: Vec<OpenCall> = self.state.calls.iter().filter(begun).cloned().collect();
-        let (mut sealed, mut events) = (Vec::new(), Vec::new());
         for open in begun {
             let text = match self.fate(checkpoint, &open).await {
                 Ok(fate) => {
@@ -104,8 +125,10 @@ impl Worker {
                         call: open.call.id.clone(),
                         change: change.clone(),
                     };
-                    events.extend(fate.applied.iter().map(edited));
-                    seal_text(&fate)
+                    found.events.extend(fate.applied.iter().map(edited));
+                    let text = seal_text(&fate);
+                    found.changes.extend(fate.applied.into_iter().chain(fate.restored));
+                    text
                 }
                 Err(error) => format!(
                     "cut off: the program ended while this call ran, and what it did could not be found out \
@@ -113,11 +136,11 @@ impl Worker {
                 ),
             };
             let record = self.seal(&open.call.id, &text);
-            events.push(cut_off_event(&record, &text));
-            sealed.push(record);
+            found.events.push(cut_off_event(&record, &text));
+            found.sealed.push(record);
         }
         self.seal_background(checkpoint).await;
-        (sealed, events)
+        found
     }
 
     /// Brings commands to an end that ran in the background when the program ended: their calls had their results.
@@ -155,16 +178,21 @@ impl Worker {
         Ok(blocking("looking at what was cut off", seal).await??)
     }
 
-    /// What checks left behind when they were cut off is theirs, and undone with the session.
-    async fn claim_checks(&mut self) {
+    /// What checks left behind when they were cut off is theirs, and undone with the session. Gives it.
+    async fn claim_checks(&mut self) -> Vec<FileChange> {
         let workspace = Arc::clone(&self.parts.workspace);
         let session = self.session.clone();
         let claim = move || workspace.seal_checks(&session);
         let claimed = blocking("looking at what checks left", claim).await;
-        if let Err(error) = claimed.and_then(|done| done.map_err(AgentError::from)) {
-            self.warn(ErrorPhase::Lifecycle, error.to_string());
-        }
+        let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
+            Ok(claimed) => claimed.applied,
+            Err(error) => {
+                self.warn(ErrorPhase::Lifecycle, error.to_string());
+                Vec::new()
+            }
+        };
         self.note(Record::Checking { running: false });
+        changes
     }
 
     /// Gives an open call its one result, as cut off; gives its record.

@@ -66,6 +66,12 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct SessionHandle(Arc<Inner>);
 
+impl std::fmt::Debug for SessionHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionHandle").field("id", &self.0.id).finish_non_exhaustive()
+    }
+}
+
 struct Inner {
     id: SessionId,
     shared: Arc<Shared>,

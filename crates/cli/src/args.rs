@@ -251,6 +251,9 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Go on with what can be read of a damaged session log; the damaged one is kept beside it
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) repair: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -150,6 +150,7 @@ impl Log {
     ///
     /// # Errors
     /// As [`Log::flush`]: the items stay queued.
+    #[cfg(test)]
     pub(crate) async fn commit(&self, items: Vec<Item>) -> Result<(), AgentError> {
         self.push(items);
         self.flush().await
@@ -189,6 +190,7 @@ impl Log {
     }
 
     /// How many subscribers have not taken everything that was shown.
+    #[cfg(test)]
     pub(crate) fn subscribers_behind(&self) -> usize {
         lock(&self.shared.timeline).behind()
     }

@@ -7,6 +7,8 @@ use journeyman_protocol::{Envelope, Event, Seq};
 
 /// Bytes of an envelope beside its text.
 const ENVELOPE_BYTES: usize = 256;
+/// Envelopes for which there may be room while there are none: 2 KiB.
+const SPARE_ROOM: usize = 128;
 
 /// How much is kept in memory for subscribers that are slower than the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +148,10 @@ impl Timeline {
         while self.first < taken && !self.shown.is_empty() {
             self.drop_oldest();
         }
+        // A burst is over and everybody has it: its room is given back.
+        if self.shown.is_empty() && self.shown.capacity() > SPARE_ROOM {
+            self.shown.shrink_to_fit();
+        }
     }
 
     /// The number that the next envelope will have.
@@ -196,6 +202,7 @@ impl Timeline {
     }
 
     /// How many subscribers have something to take.
+    #[cfg(test)]
     pub(super) fn behind(&self) -> usize {
         self.readers.values().filter(|next| **next < self.end()).count()
     }
