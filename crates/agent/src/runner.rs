@@ -98,7 +98,8 @@ impl Worker {
             for answer in self.ask_all(asked, stop).await? {
                 match answer {
                     Ok(one) => ready.push(one),
-                    Err((call, finished)) => self.settle(&call, finished),
+                    Err((call, finished)) if self.is_open(&call.id) => self.settle(&call, finished),
+                    Err(_) => {}
                 }
             }
             let order: Vec<CallId> = self.state.calls.iter().map(|open| open.call.id.clone()).collect();
