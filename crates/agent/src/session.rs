@@ -134,6 +134,7 @@ fn open(
 ) -> SessionHandle {
     let (report, reports) = watch::channel(None);
     let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
+    shared.status.send_modify(|status| status.step = state.books.step);
     let log = Log::new(
         Arc::clone(&parts.store),
         id.clone(),
