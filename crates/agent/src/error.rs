@@ -17,6 +17,15 @@ pub enum AgentError {
     /// The log refused an entry; the turn stopped before its effect.
     #[error("the session log could not be written, so nothing further was done: {0}")]
     Store(#[from] StoreError),
+    /// The log failed in the midst of writing something down.
+    #[error(
+        "whether this is in the session log can't be told now; it is written, once, as soon as the log works again: \
+         {reason}"
+    )]
+    InDoubt {
+        /// What failed.
+        reason: String,
+    },
     /// Somebody else has written the session's log.
     #[error(
         "another process writes session {session}: nothing further was written here after entry {last}. Go on there, \
@@ -123,7 +132,8 @@ impl AgentError {
             | Self::SnapshotName { .. }
             | Self::UnknownSnapshot { .. }
             | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,
-            Self::Store(_)
+            Self::InDoubt { .. }
+            | Self::Store(_)
             | Self::LostSession { .. }
             | Self::Workspace(_)
             | Self::Context(_)
