@@ -18,6 +18,7 @@ mod messages;
 mod outcomes;
 mod permissions;
 mod redaction;
+mod review;
 mod stores;
 mod support;
 mod text_protocol;
@@ -33,6 +34,7 @@ fn main() -> std::process::ExitCode {
         outcomes::CASES,
         permissions::CASES,
         redaction::CASES,
+        review::CASES,
         stores::CASES,
         text_protocol::CASES,
     ])
