@@ -30,6 +30,12 @@ pub(crate) enum Assessed {
     Done(Finished),
 }
 
+/// A call that a person, or the lack of one, refused.
+pub(crate) struct Refused {
+    pub(crate) call: ToolUse,
+    pub(crate) finished: Finished,
+}
+
 /// What a person is asked.
 pub(crate) struct Question {
     pub(crate) verdict: Verdict,
@@ -205,7 +211,7 @@ impl Worker {
             Assessed::Done(refused) => Ok(Some(refused.text())),
             Assessed::Ask(ready, question) => {
                 let mut answered = self.ask_all(vec![(ready, question)], stop).await?;
-                Ok(answered.pop().and_then(|answer| answer.err().map(|(_, refused)| refused.text())))
+                Ok(answered.pop().and_then(|answer| answer.err().map(|refused| refused.finished.text())))
             }
         }
     }
@@ -215,7 +221,7 @@ impl Worker {
         &mut self,
         asked: Vec<(Ready, Question)>,
         stop: &CancellationToken,
-    ) -> Result<Vec<Result<Ready, (ToolUse, Finished)>>, AgentError> {
+    ) -> Result<Vec<Result<Ready, Box<Refused>>>, AgentError> {
         let mut waiting: FuturesUnordered<_> = FuturesUnordered::new();
         for (place, (ready, question)) in asked.iter().enumerate() {
             let answer = self.put(ready, question);
@@ -289,7 +295,8 @@ impl Worker {
                     None => "denied by the user; don't try it again another way without asking".to_owned(),
                 };
                 self.decided(&ready.call, false, &by, note);
-                answered.push((place, Err((ready.call, Finished::denied(text, &by)))));
+                let finished = Finished::denied(text, &by);
+                answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
             }
             Answer::Allow { note } => {
                 self.allow(&mut ready, note, &by);
@@ -341,7 +348,7 @@ impl Worker {
                 }
                 _ => Finished::interrupted(),
             };
-            answered.push((place, Err((ready.call, finished))));
+            answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
         }
     }
 
@@ -366,7 +373,7 @@ impl Worker {
 }
 
 /// An answer with the place of its question.
-type Placed = (usize, Result<Ready, (ToolUse, Finished)>);
+type Placed = (usize, Result<Ready, Box<Refused>>);
 
 /// What «from now on» covers: this very command, or this tool on these very files.
 fn rule(call: &ToolUse, effects: &Effects) -> String {

@@ -98,7 +98,7 @@ impl Worker {
             for answer in self.ask_all(asked, stop).await? {
                 match answer {
                     Ok(one) => ready.push(one),
-                    Err((call, finished)) => self.settle(&call, finished),
+                    Err(refused) => self.settle(&refused.call, refused.finished),
                 }
             }
             let order: Vec<CallId> = self.state.calls.iter().map(|open| open.call.id.clone()).collect();

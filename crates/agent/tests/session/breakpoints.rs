@@ -120,7 +120,7 @@ async fn at_every_breakpoint() {
             session.handle.send("do it").await.unwrap();
             for number in 1..=visit {
                 let there = status.wait_for(|status| status.breakpoint == breakpoint).await;
-                assert_eq!(there.unwrap().state == AgentState::Ready, false, "{place}");
+                assert_ne!(there.unwrap().state, AgentState::Ready, "{place}");
                 if number < visit {
                     status.wait_for(|status| status.breakpoint != breakpoint).await.unwrap();
                 }
