@@ -50,7 +50,12 @@ async fn left_behind(bench: &Bench, records: Vec<Record>) {
 }
 
 fn setting(mode: Mode, tool_calling: bool) -> Record {
-    Record::Setting(Setting { model: "test/told".to_owned(), mode, tool_calling })
+    Record::Setting(Setting {
+        model: "test/told".to_owned(),
+        mode,
+        tool_calling,
+        asked: journeyman_agent::Asked::default(),
+    })
 }
 
 fn context() -> Record {
