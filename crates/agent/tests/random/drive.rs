@@ -254,6 +254,11 @@ impl Driver {
     fn reply_in_the_end(&mut self, step: usize) -> Verdict {
         let message = Message { role: Role::Assistant, content: vec![Block::text(format!("done {step}"))] };
         let usage = Usage::default();
-        Verdict::Reply(Box::new(Reply { message, stop: StopReason::EndTurn, usage, model: "told".to_owned() }))
+        Verdict::Reply(Box::new(Reply {
+            message,
+            stop: StopReason::EndTurn,
+            usage,
+            model: "told".to_owned(),
+        }))
     }
 }
