@@ -334,7 +334,7 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
     if seen.nlink() == 0 {
         return Ok(None);
     }
-    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(begin))) };
+    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(Box::new(begin)))) };
     let last = nanos(seen.mtime(), seen.mtime_nsec());
     let late = begin.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
     let until = last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
