@@ -6,8 +6,8 @@ use futures_util::StreamExt as _;
 use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
 use journeyman_protocol::{
-    AgentState, Breakpoint, CallId, CallState, Decision, Effects, Event, Level, Mode, Needs, RelPath,
-    ToolUse, Transition, Verdict,
+    AgentState, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Event, Level, Mode, Needs,
+    RelPath, ToolUse, Transition, Verdict,
 };
 use journeyman_tools::CALL_TIME;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,9 @@ use crate::record::Record;
 use crate::runner::Ready;
 use crate::shared::{Answer, Decided};
 use crate::turn::Worker;
+
+/// Who decides where a hook does.
+const HOOK: &str = "hook";
 
 /// What becomes of a call before it runs.
 pub(crate) enum Assessed {
@@ -128,7 +131,7 @@ impl Worker {
         match looked.decision {
             PreTool::Go => {}
             PreTool::Approve { .. } if verdict.decision == Decision::Ask && verdict.level < Level::System => {
-                self.change(&ready.call, CallState::Approved, None, Some("hook"), Some(verdict));
+                self.change(&ready.call, CallState::Approved, None, Some(HOOK), Some(verdict));
                 return Assessed::Run(ready);
             }
             PreTool::Approve { .. } => {}
@@ -139,8 +142,8 @@ impl Worker {
             }
             PreTool::Deny { reason } => {
                 let text = format!("denied by a hook: {reason}");
-                self.decided(&ready.call, false, "hook", Some(reason));
-                return Assessed::Done(Finished::denied(text, "hook"));
+                self.decided(&ready.call, false, HOOK, Some(reason));
+                return Assessed::Done(Finished::denied(text, HOOK));
             }
             PreTool::Result { text, is_error } => {
                 let state = if is_error { CallState::Failed } else { CallState::Completed };
@@ -168,8 +171,10 @@ impl Worker {
     fn ask_or_not(&mut self, mut ready: Ready, verdict: Verdict) -> Assessed {
         let rule = (verdict.level < Level::System).then(|| rule(&ready.call, &ready.effects));
         let before = self.state.calls.iter().find(|open| open.call.id == ready.call.id);
-        if let Some(open) = before.filter(|open| open.record.state == CallState::Approved) {
-            // A person said yes before the program was cut off, and the log has it.
+        let approved = |record: &CallRecord| record.state == CallState::Approved && by_a_person(record);
+        if let Some(open) = before.filter(|open| approved(&open.record)) {
+            // A person said yes before the program was cut off, and the log has it. What a wider mode or a hook
+            // allowed then is asked for now.
             let note = open.record.approval.as_ref().and_then(|approval| approval.note.as_deref());
             ready.context.extend(note.map(said));
             return Assessed::Run(ready);
@@ -389,6 +394,12 @@ type Placed = (usize, Result<Ready, Box<Refused>>);
 /// What the model is told beside the result of a call that a person allowed with a note.
 fn said(note: &str) -> String {
     format!("The user allowed this and says: {note}")
+}
+
+/// Whether whoever allowed a call was asked.
+fn by_a_person(record: &CallRecord) -> bool {
+    let approval = record.approval.as_ref();
+    approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK))
 }
 
 /// What «from now on» covers: this very command, or this tool on these very files.

@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -460,12 +460,17 @@ fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     assert_eq!((sealed.applied.len(), sealed.restored.len(), paths_left(&sealed).as_str()), (0, 0, "~early"));
 }
 
+/// The sign of life itself; what lies beside it is empty.
+fn beat_of(project: &Project) -> PathBuf {
+    let mut files = fs::read_dir(project.state().join("running")).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| fs::metadata(path).unwrap().len() > 0).unwrap()
+}
+
 #[test]
 fn a_sign_of_life_that_is_torn_or_lost_takes_nothing_back() {
     let (project, checkpoint, _) = cut_off(|_, _| {});
     let done = project.tree();
-    let mut files = fs::read_dir(project.state().join("running")).unwrap().map(|file| file.unwrap().path());
-    let beat = files.find(|path| path.extension().is_none()).unwrap();
+    let beat = beat_of(&project);
     let whole = fs::read(&beat).unwrap();
     for torn in [&b""[..], &whole[..whole.len() / 2], b"0123456789abcdef {}\n"] {
         fs::write(&beat, torn).unwrap();
@@ -510,8 +515,7 @@ fn a_tree_far_from_its_checkpoint_is_described_anew() {
     }
     let before = project.tree();
     let snapshot = begin(&workspace);
-    let beat = fs::read_dir(project.state().join("running")).unwrap().next().unwrap().unwrap();
-    assert!(beat.metadata().unwrap().len() < 1_000);
+    assert!(fs::metadata(beat_of(&project)).unwrap().len() < 1_000);
     fs::remove_dir_all(project.root().join("many")).unwrap();
     drop(snapshot);
     let sealed = seal(&workspace, checkpoint);
