@@ -86,7 +86,7 @@ impl Worker {
             }
         }
         if self.state.setting.as_ref() != Some(&now) {
-            self.note(Record::Setting(now));
+            self.set(now);
         }
         changed
     }
@@ -199,18 +199,16 @@ impl Worker {
     fn seal(&mut self, call: &CallId, text: &str) -> CallRecord {
         let tool = self.state.calls.iter().find(|open| open.call.id == *call);
         let tool = tool.map(|open| open.call.name.clone()).unwrap_or_default();
-        self.note(Record::Call(Transition {
+        let end = Transition {
             call: call.clone(),
             tool: tool.clone(),
             state: CallState::Sealed,
             note: Some(text.to_owned()),
             by: None,
             verdict: None,
-        }));
-        let record =
-            self.state.calls.iter().find(|open| open.call.id == *call).map(|open| open.record.clone());
+        };
         let block = self.result_block(call, &tool, text);
-        self.note(Record::Result { call: call.clone(), block });
+        let record = self.end_call(end, block);
         record.unwrap_or_else(|| CallRecord {
             id: call.clone(),
             tool,
@@ -221,9 +219,10 @@ impl Worker {
     }
 
     fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
-        match self.settings.tool_calling {
+        let text = self.parts.redactor.redact(text);
+        match self.takes_result(call) {
             true => Block::result(call.clone(), text, true),
-            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], text)),
+            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], &text)),
         }
     }
 
@@ -244,6 +243,12 @@ impl Worker {
 
     /// Goes on where the task was cut off. `Some` is its end.
     pub(crate) async fn pick_up(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
+        if self.state.task.as_ref().is_some_and(|task| !task.opened) && self.shared.has_work() {
+            // It was cut off before it had taken what it is about. The transcript ends with the task before it,
+            // which is over.
+            self.open().await?;
+            return Ok(None);
+        }
         self.at(Breakpoint::PreModel);
         let answered =
             self.state.messages.last().is_none_or(|last| last.role == journeyman_protocol::Role::User);
@@ -252,9 +257,6 @@ impl Worker {
         self.tally.last_text = last.map(journeyman_protocol::Message::text).unwrap_or_default();
         if self.state.is_settled() && answered {
             // The model was about to be asked, or being asked: what came of that reply is void.
-            if self.state.messages.is_empty() && self.shared.has_work() {
-                self.open().await?;
-            }
             return Ok(None);
         }
         self.after_reply(stop).await

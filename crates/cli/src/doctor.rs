@@ -1,5 +1,8 @@
 //! `jm doctor`: what is installed, what the sandbox enforces here, which keys are set.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+
 use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::providers;
@@ -84,7 +87,9 @@ fn state(environment: &Environment) -> Value {
     let Some(dir) = environment.state_dir() else {
         return json!({ "problem": "there is no place for sessions: set HOME or XDG_STATE_HOME" });
     };
-    let probe = std::fs::create_dir_all(&dir).and_then(|()| {
+    // Private from the first, as the log itself makes it.
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    let probe = made.and_then(|()| {
         let file = dir.join(format!(".probe-{}", std::process::id()));
         std::fs::write(&file, b"")?;
         std::fs::remove_file(&file)

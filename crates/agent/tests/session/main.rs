@@ -25,6 +25,7 @@ mod permissions;
 mod queue;
 mod redaction;
 mod resuming;
+mod review;
 mod stores;
 mod support;
 mod text_protocol;
@@ -55,6 +56,7 @@ fn main() -> std::process::ExitCode {
         queue::CASES,
         redaction::CASES,
         resuming::CASES,
+        review::CASES,
         stores::CASES,
         text_protocol::CASES,
     ])

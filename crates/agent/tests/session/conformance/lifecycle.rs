@@ -188,7 +188,7 @@ async fn case_33_a_task_of_two_tools_asks_the_model_three_times() {
 }
 
 async fn case_34_a_provider_that_refuses_ends_the_turn_only() {
-    let mut bench = Bench::new(&[]);
+    let bench = Bench::new(&[]);
     let refused = ModelError::RateLimited { message: "too many requests".to_owned() };
     let restart = journeyman_model::Delta::Restart {
         attempt: 2,
