@@ -118,7 +118,11 @@ impl Tool for Waits {
         self.does == Does::Look
     }
 
-    fn call<'a>(&'a self, context: &'a ToolContext, _: Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        _: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
             let never = CancellationToken::new();
             let cancel = if self.does == Does::Stubborn { &never } else { &context.cancel };

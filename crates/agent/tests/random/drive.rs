@@ -48,14 +48,16 @@ impl Driver {
         self.world.waits.store(self.random.u8(..4) > 0, Ordering::SeqCst);
         self.world.send(MessageKind::User);
         self.note("send");
-        for _ in 0..STEPS {
+        for step in 0..STEPS {
             self.world.settle().await;
             self.world.check().await?;
+            if step % 16 == 0 {
+                self.world.check_load().await?;
+            }
             if !self.step().await? {
                 return Ok(());
             }
         }
-        self.world.check_load().await?;
         self.let_go().await?;
         self.world.check_end().await?;
         self.world.close().await
@@ -254,6 +256,11 @@ impl Driver {
     fn reply_in_the_end(&mut self, step: usize) -> Verdict {
         let message = Message { role: Role::Assistant, content: vec![Block::text(format!("done {step}"))] };
         let usage = Usage::default();
-        Verdict::Reply(Box::new(Reply { message, stop: StopReason::EndTurn, usage, model: "told".to_owned() }))
+        Verdict::Reply(Box::new(Reply {
+            message,
+            stop: StopReason::EndTurn,
+            usage,
+            model: "told".to_owned(),
+        }))
     }
 }

@@ -35,9 +35,8 @@ fn play(seed: u64) -> (Vec<String>, Result<(), String>) {
     let dir = tempfile::Builder::new().prefix("jm-random-").tempdir_in(places()).unwrap();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    let played = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(drive::run(seed, dir.path()))
-    }));
+    let played =
+        std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(drive::run(seed, dir.path()))));
     runtime.shutdown_background();
     played.unwrap_or_else(|_| (Vec::new(), Err("a panic, see above".to_owned())))
 }

@@ -13,9 +13,7 @@ use journeyman_agent::{
 };
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{
-    AgentState, Breakpoint, CallId, MessageKind, Mode, Seq, SessionId, UnixMillis,
-};
+use journeyman_protocol::{AgentState, Breakpoint, CallId, MessageKind, Mode, Seq, SessionId, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::{Blobs, MemoryStore, Store};
 use journeyman_tools::Registry;
@@ -238,7 +236,10 @@ impl World {
             waiting.iter().map(|(_, who)| who).find(|who| matches!(who, Who::Model(_)))
         {
             if *told != self.log.state.messages {
-                return Err(format!("the model is told {told:#?}, the log has {:#?}", self.log.state.messages));
+                return Err(format!(
+                    "the model is told {told:#?}, the log has {:#?}",
+                    self.log.state.messages
+                ));
             }
             (AgentState::Working, Breakpoint::StreamingModel)
         } else if tools > 0 {
@@ -297,7 +298,8 @@ impl World {
                 return Err(format!("«{}» is in the transcript {answered} times", sent.text));
             }
         }
-        let answered = self.sent.iter().any(|sent| sent.kind == MessageKind::User && matches!(sent.done, Some(Ok(_))));
+        let answered =
+            self.sent.iter().any(|sent| sent.kind == MessageKind::User && matches!(sent.done, Some(Ok(_))));
         if answered && self.handle.finished().now_or_never().is_none() && !self.restarted() {
             return Err("whoever waits for the report waits for ever".to_owned());
         }
