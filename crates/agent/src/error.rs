@@ -48,7 +48,7 @@ pub enum AgentError {
     Context(#[from] ContextError),
     /// The checks could not be run.
     #[error(transparent)]
-    Verify(#[from] VerifyError),
+    Verify(Box<VerifyError>),
     /// The log holds a record that this version doesn't know.
     #[error(
         "entry {seq} of session {session} is of a kind («{kind}») that this version doesn't know; use the newer \
@@ -111,6 +111,12 @@ pub enum AgentError {
         /// Why.
         reason: String,
     },
+}
+
+impl From<VerifyError> for AgentError {
+    fn from(error: VerifyError) -> Self {
+        Self::Verify(Box::new(error))
+    }
 }
 
 impl AgentError {

@@ -56,8 +56,8 @@ impl Worker {
     }
 
     /// Ends the task if a hook wants that.
-    pub(crate) fn hooks_end(&mut self) -> Option<End> {
-        let why = self.stopped_by_hook.take()?;
+    pub(crate) fn hooks_end(&self) -> Option<End> {
+        let why = self.stopped_by_hook.as_ref()?;
         Some(End::new(Outcome::Interrupted, format!("a hook stopped the run: {why}")))
     }
 

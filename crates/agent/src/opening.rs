@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use journeyman_context::{Inputs, first};
+use journeyman_context::{Inputs, SystemText, first, system_prompt};
 use journeyman_model::SystemPart;
 use journeyman_policy::Policy;
-use journeyman_protocol::{AgentState, Block, Event, Message, MessageKind, Mode, ToolSpec};
+use journeyman_protocol::{AgentState, Block, Event, MessageKind, Mode, ToolSpec};
 use journeyman_store::STATUS_NEW;
 use journeyman_verify::Check;
 use journeyman_workspace::{ListOptions, Listing};
 
 use crate::record::{MessageId, Queued, Record, Setting};
 use crate::settings::Checks;
+use crate::text_calls::{has_calls, in_words};
 use crate::turn::{Before, Worker, blocking};
 use crate::{AgentError, apply_edit};
 
@@ -22,15 +23,14 @@ impl Worker {
     /// Takes what waits, and begins a task with it.
     pub(crate) async fn open(&mut self) -> Result<(), AgentError> {
         let waiting = self.shared.waiting();
-        let taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
+        let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
         let task = words(&waiting);
         self.before = Before::Unrecorded;
-        self.tally.task.clone_from(&task);
         self.list_as_begun().await;
         self.note(Record::Began);
         let setting = self.setting();
         if self.state.setting.as_ref() != Some(&setting) {
-            self.note(Record::Setting(setting));
+            self.set(setting);
         }
         // Asked early: it is remembered, and what can't be confined is known before anything is tried.
         let enforcement = self.parts.sandbox.enforcement().await.ok();
@@ -43,16 +43,13 @@ impl Worker {
         });
         // After that: a task's first event says what it is.
         self.become_(AgentState::Working);
-        let began = self.first_words(waiting).await;
+        // What the handle changed before there was a log.
+        self.note_todos();
+        let First { content, waits, refused } = self.first_words(waiting).await;
+        taken.retain(|id| !waits.contains(id));
         // Whatever came of it: a task that can't begin must not be begun again and again.
-        let content = match &began {
-            Ok(content) => content.clone(),
-            Err(AgentError::HookDenied { .. }) => Vec::new(),
-            // The next message is answered with this one in mind.
-            Err(_) => vec![Block::text(self.tally.task.clone())],
-        };
         self.take(content, taken);
-        began.map(|_| ())
+        refused.map_or(Ok(()), Err)
     }
 
     /// Lists say of a session with a task that it has no end, so that one which is cut off is told from the task
@@ -66,26 +63,36 @@ impl Worker {
     }
 
     /// What the model is told first: the packed context at the session's first task, and what waits.
-    async fn first_words(&mut self, waiting: Vec<Queued>) -> Result<Vec<Block>, AgentError> {
+    async fn first_words(&mut self, waiting: Vec<Queued>) -> First {
         let mut context = self.session_start().await;
         context.append(&mut self.hook_context_waiting);
         let (kept, more, denied) = self.screen(waiting).await;
         context.extend(more);
-        if let Some(denied) = denied
-            && !kept.iter().any(|queued| queued.kind == MessageKind::User)
-        {
-            return Err(denied);
+        if denied.is_some() && !kept.iter().any(|queued| queued.kind == MessageKind::User) {
+            // What others said is for the next task, as is what hooks had to say.
+            self.hook_context_waiting = context;
+            let waits = kept.into_iter().map(|queued| queued.id).collect();
+            return First { waits, refused: denied, ..First::default() };
         }
-        let mut content = Vec::new();
-        if self.state.system.is_empty() {
-            content.push(Block::text(self.pack(&words(&kept)).await?));
+        let mut first = First::default();
+        let mut said: Vec<String> = Vec::new();
+        // A transcript without a beginning is one that was cut off between the two.
+        if self.state.system.is_empty() || self.state.messages.is_empty() {
+            let task = words(&kept);
+            let packed = self.pack(&task).await;
+            // The next message is answered with this one in mind.
+            said.push(packed.unwrap_or_else(|error| {
+                first.refused = Some(error);
+                task
+            }));
             let others = kept.into_iter().filter(|queued| queued.kind != MessageKind::User);
-            content.extend(others.map(|queued| Block::text(queued.text)));
+            said.extend(others.map(|queued| queued.text));
         } else {
-            content.extend(kept.into_iter().map(|queued| Block::text(queued.text)));
+            said.extend(kept.into_iter().map(|queued| queued.text));
         }
-        content.extend(context.into_iter().map(Block::text));
-        Ok(content)
+        said.extend(context);
+        first.content = blocks(said);
+        first
     }
 
     /// How the session is set now.
@@ -94,6 +101,7 @@ impl Worker {
             model: self.parts.model.name(),
             mode: self.settings.mode,
             tool_calling: self.settings.tool_calling,
+            asked: self.settings.asked.clone(),
         }
     }
 
@@ -118,13 +126,8 @@ impl Worker {
             platform: &self.settings.platform,
             budget: self.settings.context_budget,
         })?;
-        let redactor = &self.parts.redactor;
-        let part = |part: journeyman_context::SystemText| SystemPart {
-            text: redactor.redact(&part.text).into_owned(),
-            cache: part.cache,
-        };
-        let system = packed.system.into_iter().map(part).collect();
-        let message = redactor.redact(&packed.message).into_owned();
+        let system = self.system_parts(packed.system);
+        let message = self.parts.redactor.redact(&packed.message).into_owned();
         self.note(Record::Context { system });
         self.log.emit(Event::ContextPacked {
             tokens: packed.report.tokens,
@@ -171,20 +174,62 @@ impl Worker {
         specs
     }
 
-    /// The model takes no tools: the session starts over in the text protocol.
-    pub(crate) async fn fall_back_to_text(&mut self) -> Result<(), AgentError> {
+    /// The model takes no tools: the session goes on in the text protocol.
+    pub(crate) fn fall_back_to_text(&mut self) {
         self.settings.tool_calling = false;
         let message =
             format!("{} does not take tool calls; going on with the text protocol", self.parts.model.name());
         self.log.emit(Event::Warning { message });
-        let task = std::mem::take(&mut self.tally.task);
-        let text = self.pack(&task).await?;
-        self.tally.task = task;
-        self.note(Record::Setting(self.setting()));
-        self.note(Record::Cleared);
-        self.note(Record::message(Message::user_text(text)));
-        Ok(())
+        let setting = self.setting();
+        self.set(setting);
     }
+
+    /// Takes a setting other than before: what every request begins with says how the model works now.
+    pub(crate) fn set(&mut self, setting: Setting) {
+        let same = |was: &Setting| (was.mode, was.tool_calling) == (setting.mode, setting.tool_calling);
+        let same = self.state.setting.as_ref().is_some_and(same);
+        let mut records = vec![Record::Setting(setting)];
+        if !same && !self.state.system.is_empty() {
+            let tools = self.tools();
+            let in_text = (!self.settings.tool_calling).then_some(tools.as_slice());
+            let system = self.system_parts(system_prompt(self.settings.mode, in_text));
+            records.push(Record::Context { system });
+        }
+        self.note_together(records);
+    }
+
+    fn system_parts(&self, texts: Vec<SystemText>) -> Vec<SystemPart> {
+        let part = |part: SystemText| SystemPart {
+            text: self.parts.redactor.redact(&part.text).into_owned(),
+            cache: part.cache,
+        };
+        texts.into_iter().map(part).collect()
+    }
+
+    /// Says in text what the transcript has as calls and results, for a model that takes none.
+    pub(crate) fn put_in_words(&mut self) {
+        if self.settings.tool_calling || !self.state.messages.iter().any(has_calls) {
+            return;
+        }
+        let said = self.state.messages.iter().map(in_words).map(Record::message);
+        let records = std::iter::once(Record::Cleared).chain(said).collect();
+        self.note_together(records);
+    }
+}
+
+/// A task's first words.
+#[derive(Default)]
+struct First {
+    content: Vec<Block>,
+    /// Messages that are left for the next task.
+    waits: Vec<MessageId>,
+    /// Why the task ends before the model is asked, where it does.
+    refused: Option<AgentError>,
+}
+
+/// Texts as a message has them. No provider takes an empty one.
+pub(crate) fn blocks(texts: impl IntoIterator<Item = String>) -> Vec<Block> {
+    texts.into_iter().filter(|text| !text.trim().is_empty()).map(Block::text).collect()
 }
 
 /// What a person asked for: the words of all that waits from them.

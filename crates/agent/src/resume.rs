@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use journeyman_protocol::{
-    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, Outcome, ResumeStrategy,
-    Transition, UnixMillis,
+    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
+    ReminderCategory, ResumeStrategy, Transition, UnixMillis,
 };
 use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,17 @@ use crate::turn::{Before, Begin, End, Worker, blocking};
 /// Files named in a seal: the model reads the rest from the tree.
 const MOST_NAMED: usize = 20;
 
+/// What was found of calls and checks that were cut off.
+#[derive(Default)]
+struct Found {
+    /// The records of the calls that were closed.
+    sealed: Vec<CallRecord>,
+    /// What they and checks changed, and what was taken back of it.
+    changes: Vec<FileChange>,
+    /// What is to be told of them.
+    events: Vec<Event>,
+}
+
 impl Worker {
     /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
     pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
@@ -30,11 +41,12 @@ impl Worker {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let (sealed, changes) = self.seal_cut_off().await;
+        let Found { sealed, changes, events } = self.seal_cut_off().await;
         self.restore();
         self.own(changes).await;
         self.starts(StartedBy::Resume);
         self.log.emit(Event::AgentResumed { strategy, sealed, changed });
+        events.into_iter().for_each(|event| self.log.emit(event));
         if let Err(error) = self.find_checks_again().await {
             self.warn(ErrorPhase::Lifecycle, error.to_string());
         }
@@ -50,6 +62,9 @@ impl Worker {
         };
         // What can't be written now is told by the log, and written when it can be.
         self.flush().await.ok();
+        if strategy == ResumeStrategy::Crash && begin.is_none() {
+            self.list_as(Outcome::Interrupted).await.ok();
+        }
         begin
     }
 
@@ -71,7 +86,7 @@ impl Worker {
             }
         }
         if self.state.setting.as_ref() != Some(&now) {
-            self.note(Record::Setting(now));
+            self.set(now);
         }
         changed
     }
@@ -95,23 +110,24 @@ impl Worker {
         self.note_seen();
     }
 
-    /// Closes the calls whose effect may have begun; gives their records, and what they and checks changed.
-    async fn seal_cut_off(&mut self) -> (Vec<CallRecord>, Vec<FileChange>) {
+    /// Closes the calls whose effect may have begun.
+    async fn seal_cut_off(&mut self) -> Found {
         let checkpoint = self.state.task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
         let checking = self.state.task.as_ref().is_some_and(|task| task.checking);
-        let mut changes = if checking { self.claim_checks().await } else { Vec::new() };
+        let changes = if checking { self.claim_checks().await } else { Vec::new() };
+        let mut found = Found { changes, ..Found::default() };
         let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
         let begun: Vec<OpenCall> = self.state.calls.iter().filter(begun).cloned().collect();
-        let mut sealed = Vec::new();
         for open in begun {
             let text = match self.fate(checkpoint, &open).await {
                 Ok(fate) => {
-                    for change in &fate.applied {
-                        self.log
-                            .emit(Event::FileEdited { call: open.call.id.clone(), change: change.clone() });
-                    }
+                    let edited = |change: &FileChange| Event::FileEdited {
+                        call: open.call.id.clone(),
+                        change: change.clone(),
+                    };
+                    found.events.extend(fate.applied.iter().map(edited));
                     let text = seal_text(&fate);
-                    changes.extend(fate.applied.into_iter().chain(fate.restored));
+                    found.changes.extend(fate.applied.into_iter().chain(fate.restored));
                     text
                 }
                 Err(error) => format!(
@@ -119,9 +135,36 @@ impl Worker {
                      ({error}). Look at the files before you do it again."
                 ),
             };
-            sealed.push(self.seal(&open.call.id, &text));
+            let record = self.seal(&open.call.id, &text);
+            found.events.push(cut_off_event(&record, &text));
+            found.sealed.push(record);
         }
-        (sealed, changes)
+        self.seal_background(checkpoint).await;
+        found
+    }
+
+    /// Brings commands to an end that ran in the background when the program ended: their calls had their results.
+    async fn seal_background(&mut self, checkpoint: Option<CheckpointId>) {
+        let (workspace, session) = (Arc::clone(&self.parts.workspace), self.session.clone());
+        // Without a checkpoint nothing is compared with it.
+        let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
+        let seal = move || {
+            let calls = workspace.cut_off_calls(&session)?;
+            calls.iter().map(|call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(0))).collect()
+        };
+        let fates = blocking("looking at what ran in the background", seal).await;
+        let fates: Vec<Sealed> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from)) {
+            Ok(fates) => fates,
+            Err(error) => return self.warn(ErrorPhase::Lifecycle, error.to_string()),
+        };
+        for fate in fates {
+            let text = format!("A command that ran in the background was {}", seal_text(&fate));
+            let text = crate::reminder::wrapped(&text);
+            let told = self.inbox.take(MessageKind::System, ReminderCategory::General, text).await;
+            if let Err(error) = told {
+                self.warn(ErrorPhase::Lifecycle, error.to_string());
+            }
+        }
     }
 
     /// What the journal knows of a call that was cut off. What a command left half done is taken back first.
@@ -156,25 +199,16 @@ impl Worker {
     fn seal(&mut self, call: &CallId, text: &str) -> CallRecord {
         let tool = self.state.calls.iter().find(|open| open.call.id == *call);
         let tool = tool.map(|open| open.call.name.clone()).unwrap_or_default();
-        self.note(Record::Call(Transition {
+        let end = Transition {
             call: call.clone(),
             tool: tool.clone(),
             state: CallState::Sealed,
             note: Some(text.to_owned()),
             by: None,
             verdict: None,
-        }));
-        let record =
-            self.state.calls.iter().find(|open| open.call.id == *call).map(|open| open.record.clone());
+        };
         let block = self.result_block(call, &tool, text);
-        self.note(Record::Result { call: call.clone(), block });
-        self.log.emit(Event::ToolEnd {
-            call: call.clone(),
-            tool: tool.clone(),
-            state: CallState::Sealed,
-            preview: text.to_owned(),
-            duration_ms: 0,
-        });
+        let record = self.end_call(end, block);
         record.unwrap_or_else(|| CallRecord {
             id: call.clone(),
             tool,
@@ -185,9 +219,10 @@ impl Worker {
     }
 
     fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
-        match self.settings.tool_calling {
+        let text = self.parts.redactor.redact(text);
+        match self.takes_result(call) {
             true => Block::result(call.clone(), text, true),
-            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], text)),
+            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], &text)),
         }
     }
 
@@ -201,12 +236,19 @@ impl Worker {
             .map(|open| open.call.id.clone())
             .collect();
         for call in open {
-            self.seal(&call, text);
+            let record = self.seal(&call, text);
+            self.log.emit(cut_off_event(&record, text));
         }
     }
 
     /// Goes on where the task was cut off. `Some` is its end.
     pub(crate) async fn pick_up(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
+        if self.state.task.as_ref().is_some_and(|task| !task.opened) && self.shared.has_work() {
+            // It was cut off before it had taken what it is about. The transcript ends with the task before it,
+            // which is over.
+            self.open().await?;
+            return Ok(None);
+        }
         self.at(Breakpoint::PreModel);
         let answered =
             self.state.messages.last().is_none_or(|last| last.role == journeyman_protocol::Role::User);
@@ -215,12 +257,20 @@ impl Worker {
         self.tally.last_text = last.map(journeyman_protocol::Message::text).unwrap_or_default();
         if self.state.is_settled() && answered {
             // The model was about to be asked, or being asked: what came of that reply is void.
-            if self.state.messages.is_empty() && self.shared.has_work() {
-                self.open().await?;
-            }
             return Ok(None);
         }
         self.after_reply(stop).await
+    }
+}
+
+/// What people are told of a call that was cut off.
+fn cut_off_event(record: &CallRecord, text: &str) -> Event {
+    Event::ToolEnd {
+        call: record.id.clone(),
+        tool: record.tool.clone(),
+        state: CallState::Sealed,
+        preview: text.to_owned(),
+        duration_ms: 0,
     }
 }
 

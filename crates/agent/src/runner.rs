@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
-use journeyman_protocol::{Block, Breakpoint, CallId, CallState, Effects, Event, RelPath, ToolUse};
+use journeyman_protocol::{
+    Block, Breakpoint, CallId, CallRecord, CallState, Effects, Event, RelPath, ToolUse, Transition,
+};
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -17,7 +19,7 @@ use crate::AgentError;
 use crate::admission::Assessed;
 use crate::finished::Finished;
 use crate::holdback::Holdback;
-use crate::log::LiveSink;
+use crate::log::{Item, LiveSink};
 use crate::record::Record;
 use crate::turn::Worker;
 
@@ -98,7 +100,10 @@ impl Worker {
             for answer in self.ask_all(asked, stop).await? {
                 match answer {
                     Ok(one) => ready.push(one),
-                    Err((call, finished)) => self.settle(&call, finished),
+                    Err(refused) if self.is_open(&refused.call.id) => {
+                        self.settle(&refused.call, refused.finished);
+                    }
+                    Err(_) => {}
                 }
             }
             let order: Vec<CallId> = self.state.calls.iter().map(|open| open.call.id.clone()).collect();
@@ -246,22 +251,47 @@ impl Worker {
             self.log.emit(Event::ToolError { call, tool, error });
         }
         let (state, duration_ms) = (finished.state, finished.duration_ms);
-        let note = finished.note.clone();
-        self.change(call, state, note, finished.by.as_deref(), finished.verdict.clone());
-        let record = self.state.calls.iter().find(|open| open.call.id == call.id);
-        let record = record.map(|open| open.record.clone());
-        let block = self.block_of(call, finished);
-        self.note(Record::Result { call: call.id.clone(), block });
         let (id, tool) = (call.id.clone(), call.name.clone());
+        let end = Transition {
+            call: id.clone(),
+            tool: tool.clone(),
+            state,
+            note: finished.note.clone(),
+            by: finished.by.clone(),
+            verdict: finished.verdict.clone(),
+        };
+        let block = self.block_of(call, finished);
+        let record = self.end_call(end, block);
         self.log.emit(Event::ToolEnd { call: id, tool, state, preview, duration_ms });
         if let Some(record) = record {
             self.log.emit(Event::ToolExecuted { record });
         }
     }
 
+    /// Writes a call's end and its result down in one piece: a call that has ended and has no result would be taken
+    /// up again after a crash, and run twice. Gives the call's record.
+    pub(crate) fn end_call(&mut self, end: Transition, block: Block) -> Option<CallRecord> {
+        let now = self.parts.clock.now();
+        let call = end.call.clone();
+        let end = Record::Call(end);
+        self.state.apply(end.clone(), now);
+        let open = self.state.calls.iter().find(|open| open.call.id == call);
+        let record = open.map(|open| open.record.clone());
+        let result = Record::Result { call, block };
+        self.state.apply(result.clone(), now);
+        self.log.push(vec![Item::from(end), Item::from(result)]);
+        record
+    }
+
+    /// Whether a call is a block of the transcript, which has to have its result as one. Asked of the transcript: the
+    /// session may have been opened again with a model of the other kind.
+    pub(crate) fn takes_result(&self, call: &CallId) -> bool {
+        self.state.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
+    }
+
     /// A result as the model is given it.
     fn block_of(&self, call: &ToolUse, finished: Finished) -> Block {
-        if !self.settings.tool_calling {
+        if !self.takes_result(&call.id) {
             // Fenced: what a file or a command says can't pass for the next result, or for the user.
             let text = fenced("result", &[("of", &call.name)], &finished.text());
             return Block::text(self.parts.redactor.redact(&text));

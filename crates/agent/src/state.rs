@@ -79,6 +79,8 @@ pub struct Task {
     pub checkpoint: Option<u64>,
     /// Whether checks were running.
     pub checking: bool,
+    /// Whether the messages that it began with are in the transcript.
+    pub opened: bool,
 }
 
 impl State {
@@ -204,6 +206,9 @@ impl State {
             self.queue.retain(|queued| !taken.contains(&queued.id));
         }
         if message.role == Role::User {
+            if let Some(task) = &mut self.task {
+                task.opened = true;
+            }
             if !message.content.is_empty() {
                 self.say(message.content);
             }

@@ -21,7 +21,8 @@ use crate::apply_edit::ApplyEdit;
 use crate::holdback::{PieceKind, Pieces};
 use crate::hooks::StartedBy;
 use crate::inbox::Inbox;
-use crate::log::Log;
+use crate::log::{Item, Log};
+use crate::opening::blocks;
 use crate::progress::{Guard, StepFacts};
 use crate::record::{Books, MessageId, Record};
 use crate::schedule::Schedule;
@@ -75,8 +76,6 @@ pub(crate) struct Worker {
 /// What a task has come to so far, beside its books.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// What a person asked for.
-    pub(crate) task: String,
     pub(crate) unanswered: u32,
     pub(crate) cut_off: u32,
     pub(crate) sent_back: u32,
@@ -172,6 +171,15 @@ impl Worker {
         self.log.record(record);
     }
 
+    /// Writes records down that hold together or not at all, and folds them in.
+    pub(crate) fn note_together(&mut self, records: Vec<Record>) {
+        let now = self.parts.clock.now();
+        for record in &records {
+            self.state.apply(record.clone(), now);
+        }
+        self.log.push(records.into_iter().map(Item::from).collect());
+    }
+
     /// Takes one task to its end, whatever that is.
     pub(crate) async fn task(&mut self, begin: Begin) -> RunReport {
         let started = Instant::now();
@@ -226,15 +234,17 @@ impl Worker {
             if stop.is_cancelled() {
                 return Ok(interrupted());
             }
-            if let Some(end) = self.hooks_end().or_else(|| self.limit()) {
+            if let Some(end) = self.spent() {
                 return Ok(end);
             }
             let step = Instant::now();
             match self.ask(stop).await {
                 Ok(reply) => self.accept(&reply).await?,
                 Err(AgentError::Model(ModelError::Cancelled)) => return Ok(interrupted()),
+                // A hook that was being asked when the user stopped the task said no to nothing.
+                Err(AgentError::HookDenied { .. }) if stop.is_cancelled() => return Ok(interrupted()),
                 Err(AgentError::Model(ModelError::ToolsUnsupported { .. })) if self.settings.tool_calling => {
-                    self.fall_back_to_text().await?;
+                    self.fall_back_to_text();
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -257,11 +267,13 @@ impl Worker {
             if self.tally.unanswered >= MAX_UNANSWERED {
                 return Ok(Some(permission_needed()));
             }
-            let end = self.look_around().await?;
-            self.take_messages(Which::All).await;
+            let end = self.look_around().await?.or_else(|| self.spent());
+            if end.is_none() {
+                self.take_messages(Which::All).await;
+            }
             return Ok(end);
         }
-        if self.goes_on() || self.take_messages(Which::IfAnybodySpoke).await {
+        if self.goes_on() || (self.spent().is_none() && self.take_messages(Which::IfAnybodySpoke).await) {
             return Ok(None);
         }
         if self.tally.cut_off >= MAX_CUT_OFF {
@@ -289,6 +301,7 @@ impl Worker {
     /// Asks the model once, showing its reply as it comes.
     async fn ask(&mut self, stop: &CancellationToken) -> Result<Reply, AgentError> {
         self.at(Breakpoint::PreModel);
+        self.put_in_words();
         let turns = self.state.books.turns.saturating_add(1);
         self.note(Record::Books(Books { turns, ..self.state.books }));
         self.log.emit(Event::TurnStarted { turn: turns });
@@ -475,7 +488,7 @@ impl Worker {
         }
         let (kept, more, _denied) = self.screen(waiting).await;
         let words = kept.into_iter().map(|queued| queued.text).chain(context).chain(more);
-        let content: Vec<Block> = words.map(Block::text).collect();
+        let content = blocks(words);
         let any = !content.is_empty();
         self.take(content, taken);
         any
@@ -495,6 +508,12 @@ impl Worker {
     pub(crate) fn say(&mut self, text: impl Into<String>) {
         let text = self.parts.redactor.redact(&text.into()).into_owned();
         self.note(Record::message(Message::user_text(text)));
+    }
+
+    /// Why the model isn't asked again, if it isn't. What is said from then on is left for the next task: in this
+    /// one nobody would answer it.
+    fn spent(&self) -> Option<End> {
+        self.hooks_end().or_else(|| self.limit())
     }
 
     /// The limit that has been reached, if any.

@@ -120,7 +120,7 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     if task.is_empty() {
         return Err(ContextError::EmptyTask);
     }
-    let system = system(inputs);
+    let system = system_prompt(inputs.mode, inputs.text_protocol.then_some(inputs.tools));
     let fixed: Tokens = system.iter().map(|part| Estimate.count(&part.text)).sum();
     let tokens = Estimate.count(task);
     let left = inputs.budget.0.saturating_sub(fixed.0 + tokens.0);
@@ -141,16 +141,18 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     Ok(Packed { system, message, report })
 }
 
-/// The system prompt: what never changes, then what this session's mode and protocol add.
-fn system(inputs: &Inputs<'_>) -> Vec<SystemText> {
-    let mut session = prompt::mode(inputs.mode).to_owned();
-    if inputs.text_protocol {
+/// The system prompt alone, for a session whose mode or protocol has changed: what never changes, then what the mode
+/// and the protocol add. `in_text` has the tools of a model that is told to write its calls as text.
+#[must_use]
+pub fn system_prompt(mode: Mode, in_text: Option<&[ToolSpec]>) -> Vec<SystemText> {
+    let mut session = prompt::mode(mode).to_owned();
+    if let Some(tools) = in_text {
         session.push_str("\n\n");
-        session.push_str(&prompt::text_protocol(inputs.tools, inputs.mode != Mode::Plan));
+        session.push_str(&prompt::text_protocol(tools, mode != Mode::Plan));
     }
     vec![
         SystemText { text: prompt::WORK.to_owned(), cache: true },
-        SystemText { text: session.trim_end().to_owned(), cache: inputs.text_protocol },
+        SystemText { text: session.trim_end().to_owned(), cache: in_text.is_some() },
     ]
 }
 

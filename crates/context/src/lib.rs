@@ -36,5 +36,5 @@ pub use cut::{Cut, LEAST, cut};
 pub use estimate::Estimate;
 pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
 pub use fence::fenced;
-pub use first::{ContextError, Inputs, PackReport, Packed, SystemText, first};
+pub use first::{ContextError, Inputs, PackReport, Packed, SystemText, first, system_prompt};
 pub use map::{DEFAULT_BUDGET, repository_map};

@@ -5,7 +5,7 @@
 //! the doing of a command that was cut off, and then taken back by a transaction like any undo, so that either
 //! step may itself be cut off and be repeated. All else stays, and is named.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
@@ -30,6 +30,9 @@ const REBOOTED: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
 
+/// What a command still does while the tree is looked at is found at the next look, at most so many times.
+const ROUNDS: usize = 4;
+
 /// What became of a call that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sealed {
@@ -53,20 +56,23 @@ struct Told {
 
 impl Workspace {
     /// The calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Workspace::call_begin`] gave, and which weren't sealed yet. Oldest first, which is the order to seal them in.
+    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in: oldest first, those in the background last.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
     pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
-        let mut calls = Vec::new();
+        let (mut calls, mut behind) = (Vec::new(), Vec::new());
         for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
             if let Found::Dead(beat) = found
-                && let Some(call) = beat.begin.call
-                && !calls.contains(&call)
+                && let Some(call) = &beat.begin.call
             {
-                calls.push(call);
+                let calls = if beat.begin.background { &mut behind } else { &mut calls };
+                if !calls.contains(call) {
+                    calls.push(call.clone());
+                }
             }
         }
+        calls.append(&mut behind);
         Ok(calls)
     }
 
@@ -76,6 +82,9 @@ impl Workspace {
     /// What the call has in the journal is applied. Otherwise what its command did goes back, as one change in the
     /// journal; what somebody else changed before or after stays, and so does what nobody can tell. Cut off itself
     /// or called again, it leaves the same tree.
+    ///
+    /// What a command in the [background](Workspace::background_begin) did stays: while it ran, a person may have
+    /// changed the same tree for hours. It is journaled as at that command's end, and given as applied.
     ///
     /// # Errors
     /// [`WorkspaceError::Busy`] when the command still runs, in this process or another;
@@ -92,7 +101,15 @@ impl Workspace {
         let dead = self.dead_beats(is_ours)?;
         let mut reasons = Reasons::default();
         if let Some(oldest) = dead.first() {
-            self.journal_cut_off(oldest, &dead, session, call, &mut reasons)?;
+            self.await_rest(oldest.until)?;
+            reasons.planted = self.remove_planted(oldest, oldest.until)?;
+            for _ in 0..ROUNDS {
+                // First what an earlier try left undone, so that it is told from what is new.
+                self.take_back(session, call, &mut reasons)?;
+                if !self.journal_cut_off(oldest, &dead, session, call, &mut reasons)? {
+                    break;
+                }
+            }
         }
         self.take_back(session, call, &mut reasons)?;
         self.hands().step(Step::Bury, None)?;
@@ -112,7 +129,7 @@ impl Workspace {
                 .map(|(path, there)| FileChange { path: path.clone(), kind: kind_of(there.0, there.1) })
                 .collect::<Vec<_>>()
         };
-        let applied = files_of(&[Cause::Edit, Cause::Command]);
+        let applied = files_of(&[Cause::Edit, Cause::Command, Cause::Background]);
         let restored = files_of(&[Cause::Undo]);
         let ran =
             history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();
@@ -137,6 +154,8 @@ impl Workspace {
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
         for found in beats(&self.options.state_dir, is_ours)? {
             let Found::Dead(beat) = found else { continue };
+            self.await_rest(beat.until)?;
+            sealed.left.extend(self.remove_planted(&beat, beat.until)?);
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
@@ -165,7 +184,24 @@ impl Workspace {
         Ok(dead)
     }
 
-    /// Journals what a command did up to its end, unless that has happened.
+    /// Waits until the tree rests, or a command can't be at work in it any more: its processes die after the agent,
+    /// within milliseconds on a machine that isn't busy.
+    fn await_rest(&self, until: i64) -> Result<(), WorkspaceError> {
+        if file_clock() >= until {
+            return Ok(());
+        }
+        let mut last = self.snapshot(Keep::Hashes, None)?;
+        loop {
+            std::thread::sleep(self.limits().beat / 2);
+            let now = self.snapshot(Keep::Hashes, None)?;
+            if now.is_same(&last) || file_clock() >= until {
+                return Ok(());
+            }
+            last = now;
+        }
+    }
+
+    /// Journals what a command did up to its end and isn't journaled yet; whether there was anything.
     fn journal_cut_off(
         &self,
         oldest: &DeadBeat,
@@ -173,21 +209,28 @@ impl Workspace {
         session: &SessionId,
         call: &CallId,
         reasons: &mut Reasons,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<bool, WorkspaceError> {
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
         let lines = self.writing(|writer, _| writer.journal.lines_since(oldest.begin.journal_end))?;
         let history = History::new(lines);
-        if history.of_call(session, call).any(|record| matches!(record.cause, Cause::Command | Cause::CutOff))
-        {
-            return Ok(());
+        let is_end = |cause| matches!(cause, Cause::Command | Cause::Background);
+        if history.of_call(session, call).any(|record| is_end(record.cause)) {
+            return Ok(false);
         }
-        let Some(told) = self.tell(oldest, until)? else { return Ok(()) };
+        let Some(mut told) = self.tell(oldest, until)? else { return Ok(false) };
+        let earlier = history.of_call(session, call).filter(|record| record.cause == Cause::CutOff);
+        let known: HashSet<&RelPath> =
+            earlier.flat_map(|record| &record.files).map(|file| &file.path).collect();
+        // A file that was told of and is different again: it was put back, or somebody is at work on it.
+        told.ours.retain(|difference| !known.contains(&difference.path));
         reasons.others = told.others;
+        let is_news = !told.ours.is_empty();
         self.vault.sync()?;
         self.hands().step(Step::Seal, None)?;
-        let doing = Doing { session, call: Some(call), cause: Cause::CutOff };
+        let cause = if oldest.begin.background { Cause::Background } else { Cause::CutOff };
+        let doing = Doing { session, call: Some(call), cause };
         self.writing(|writer, _| doing.journal(writer, told.ours, told.made, told.removed))?;
-        Ok(())
+        Ok(is_news)
     }
 
     /// Tells what a command did that ended at `until` at the latest; `None` when what was before it is lost.
@@ -218,6 +261,28 @@ impl Workspace {
         told.removed = dir_records(&self.door, &removed, false);
         told.removed.retain(|dir| !set_back && self.emptied_by(&dir.path, until));
         Ok(Some(told))
+    }
+
+    /// Moves away what a command planted that is named `.git`: the user's next use of git would run what it says.
+    fn remove_planted(
+        &self,
+        beat: &DeadBeat,
+        until: i64,
+    ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
+        let mut removed = Vec::new();
+        for path in self.repositories()? {
+            if beat.begin.repositories.contains(&path) || !self.changed_by(&path, until) {
+                continue;
+            }
+            let reason = match self.remove_repository(&path) {
+                Ok(place) => {
+                    format!("a command may not create a repository; it was moved to {}", place.display())
+                }
+                Err(error) => format!("a command may not create a repository, and this one stays: {error}"),
+            };
+            removed.push((FileChange { path, kind: kind_of(false, true) }, reason));
+        }
+        Ok(removed)
     }
 
     /// Why a difference isn't a command's that ended at `until`; `None` when it is.
@@ -270,7 +335,7 @@ impl Workspace {
             let records: Vec<_> = records.into_iter().rev().collect();
             let mut plan = plan_for(&self.door, &self.vault, &history, session.clone(), &records)?;
             plan.intent.call = Some(call.clone());
-            reasons.conflicts = plan.conflicts;
+            reasons.conflicts.extend(plan.conflicts);
             if plan.intent.left.is_empty() || !plan.operations.is_empty() {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
@@ -285,7 +350,8 @@ impl Workspace {
         reasons: Reasons,
         otherwise: &str,
     ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
-        let Reasons { others, conflicts } = reasons;
+        let Reasons { planted, mut others, conflicts } = reasons;
+        others.extend(planted);
         let mut left: BTreeMap<RelPath, (FileChange, String)> =
             others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
         let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
@@ -312,6 +378,8 @@ impl Workspace {
 /// Why files are left as they are.
 #[derive(Default)]
 struct Reasons {
+    /// Repositories that the command made.
+    planted: Vec<(FileChange, String)>,
     /// What isn't the command's.
     others: Vec<(FileChange, String)>,
     /// What is, and can't be taken back.

@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, ContentHash, UnixMillis};
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::limits::{Failpoint, Fault, Step as FailStep};
 use journeyman_workspace::{
     CheckpointId, Limits, Options, Sealed, TreeSnapshot, UndoTarget, Workspace, WorkspaceError,
 };
@@ -26,7 +26,7 @@ const VICTIM: &str = "JM_TEST_VICTIM";
 /// After how many lines it is to wait for its end, if it is.
 const STOP: &str = "JM_TEST_STOP";
 /// After so long without a sign of life a command isn't taken to have lived: five periods.
-const BEAT: Duration = Duration::from_millis(100);
+const BEAT: Duration = Duration::from_millis(80);
 
 fn call(name: &str) -> CallId {
     CallId::new(name)
@@ -305,6 +305,22 @@ fn sealing_that_is_itself_cut_off_is_gone_on_with() {
     }
 }
 
+/// The command's processes die a moment after the agent.
+#[test]
+fn what_the_command_does_while_it_is_sealed_goes_back_too() {
+    let (project, checkpoint, before) = cut_off(|_, _| {});
+    let (root, looks) = (project.root(), AtomicUsize::new(0));
+    let hook = move |step| {
+        if step == FailStep::Seal && looks.fetch_add(1, Ordering::Relaxed) < 2 {
+            fs::write(root.join("late"), "x").unwrap();
+            fs::write(root.join(format!("late{}", looks.load(Ordering::Relaxed))), "x").unwrap();
+        }
+        Fault::Go
+    };
+    let sealed = seal(&project.open_failing(Failpoint::new(hook)), checkpoint);
+    assert_eq!((project.tree(), left(&sealed)), (before, vec![]));
+}
+
 #[test]
 fn what_a_person_changes_between_two_sealings_stays() {
     let (whole, checkpoint, _) = cut_off(|_, _| {});
@@ -357,14 +373,17 @@ fn edits_made_while_a_command_ran_are_kept() {
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let snapshot = begin(&workspace);
     project.write("made", "by the command");
+    project.write("a", "by the command");
     apply(&workspace, vec![write("a", "an edit"), write("b", "an edit")]).unwrap();
     project.write("b", "by the command");
     drop(snapshot);
     let sealed = seal(&workspace, checkpoint);
     assert_eq!((shown(&sealed.restored), sealed.left), ("~b -made".to_owned(), vec![]));
     assert_eq!((project.text("a"), project.text("b")), ("an edit".to_owned(), "an edit".to_owned()));
+    // What the command had done to «a» before the edit is known too.
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((shown(&report.restored), report.conflicts), ("~a ~b".to_owned(), vec![]));
+    assert_eq!((project.text("a"), project.text("b")), ("1".to_owned(), "2".to_owned()));
 }
 
 #[test]
@@ -397,6 +416,31 @@ fn seal_of(workspace: &Workspace, checkpoint: CheckpointId, number: u64, name: &
 }
 
 #[test]
+fn what_a_background_command_did_stays_and_is_known() {
+    let project = project();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let behind = workspace.background_begin(&session(1), &call("behind")).unwrap();
+    project.write("early", "by the command, or a person");
+    project.write("new", "by the command");
+    let front = begin(&workspace);
+    project.write("a", "by the command in front");
+    drop((front, behind));
+    let calls = workspace.cut_off_calls(&session(1)).unwrap();
+    assert_eq!(calls, [call("shell"), call("behind")]);
+    assert_eq!(shown(&seal(&workspace, checkpoint).restored), "~a");
+    let sealed = seal_of(&workspace, checkpoint, 1, "behind");
+    assert_eq!(
+        (shown(&sealed.applied), sealed.restored, sealed.left),
+        ("~early +new".to_owned(), vec![], vec![])
+    );
+    let report = workspace.undo(UndoTarget::LastRun).unwrap();
+    assert_eq!(shown(&report.restored), "-new");
+    assert_eq!(report.conflicts[0].1, "changed while a command in the background ran; kept");
+    assert_eq!(project.text("a"), "1");
+}
+
+#[test]
 fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     let project = project();
     let workspace = project.open();
@@ -416,12 +460,17 @@ fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     assert_eq!((sealed.applied.len(), sealed.restored.len(), paths_left(&sealed).as_str()), (0, 0, "~early"));
 }
 
+/// The sign of life itself; what lies beside it is empty.
+fn beat_of(project: &Project) -> PathBuf {
+    let mut files = fs::read_dir(project.state().join("running")).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| fs::metadata(path).unwrap().len() > 0).unwrap()
+}
+
 #[test]
 fn a_sign_of_life_that_is_torn_or_lost_takes_nothing_back() {
     let (project, checkpoint, _) = cut_off(|_, _| {});
     let done = project.tree();
-    let mut files = fs::read_dir(project.state().join("running")).unwrap().map(|file| file.unwrap().path());
-    let beat = files.find(|path| path.extension().is_none()).unwrap();
+    let beat = beat_of(&project);
     let whole = fs::read(&beat).unwrap();
     for torn in [&b""[..], &whole[..whole.len() / 2], b"0123456789abcdef {}\n"] {
         fs::write(&beat, torn).unwrap();
@@ -466,12 +515,33 @@ fn a_tree_far_from_its_checkpoint_is_described_anew() {
     }
     let before = project.tree();
     let snapshot = begin(&workspace);
-    let beat = fs::read_dir(project.state().join("running")).unwrap().next().unwrap().unwrap();
-    assert!(beat.metadata().unwrap().len() < 1_000);
+    assert!(fs::metadata(beat_of(&project)).unwrap().len() < 1_000);
     fs::remove_dir_all(project.root().join("many")).unwrap();
     drop(snapshot);
     let sealed = seal(&workspace, checkpoint);
     assert_eq!((sealed.restored.len(), project.tree()), (700, before));
+}
+
+#[test]
+fn a_repository_that_a_command_planted_before_it_was_cut_off_is_moved_away() {
+    let project = project();
+    fs::create_dir_all(project.root().join("own/.git")).unwrap();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let snapshot = begin(&workspace);
+    project.write("users/.git/config", "evil");
+    project.write("own/.git/config", "the sandbox guards what was there");
+    drop(snapshot);
+    let sealed = seal(&workspace, checkpoint);
+    let reason = "+users/.git: a command may not create a repository; it was moved to ";
+    assert!(left(&sealed).len() == 1 && left(&sealed)[0].starts_with(reason), "{sealed:?}");
+    assert!(!project.root().join("users/.git").exists() && project.root().join("own/.git").exists());
+    let snapshot = begin(&workspace);
+    drop(snapshot);
+    outlive(&project);
+    project.write("users/.git/config", "made by a person afterwards");
+    assert_eq!(seal(&workspace, checkpoint).left, []);
+    assert!(project.root().join("users/.git").exists());
 }
 
 #[test]

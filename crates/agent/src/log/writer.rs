@@ -237,14 +237,6 @@ impl Shared {
     }
 }
 
-#[cfg(test)]
-impl Shared {
-    /// How many entries may or may not be in the store.
-    pub(super) async fn in_doubt(&self) -> usize {
-        self.writer.lock().await.in_doubt
-    }
-}
-
 /// Whether the store says that it wrote nothing.
 fn was_refused(error: &StoreError) -> bool {
     matches!(

@@ -19,6 +19,8 @@ pub(crate) struct Fold {
     called: HashSet<CallId>,
     /// Where each call is.
     states: HashMap<CallId, CallState>,
+    /// Whether the model's last calls were made in text.
+    in_text: bool,
     problems: Vec<String>,
 }
 
@@ -44,6 +46,9 @@ impl Fold {
         let mut problems = std::mem::take(&mut self.problems);
         problems.extend(transcript::problems(&self.state.messages));
         problems.extend(self.open_calls());
+        let ended =
+            self.state.calls.iter().filter(|open| open.record.state.is_final() && open.result.is_none());
+        problems.extend(ended.map(|open| format!("{} has ended and has no result", open.call.id)));
         problems
     }
 
@@ -81,6 +86,7 @@ impl Fold {
         }
         match &record {
             Record::Message { message, calls, .. } => {
+                self.in_text = !calls.is_empty();
                 for call in message.tool_uses().chain(calls) {
                     if !self.called.insert(call.id.clone()) {
                         self.problems.push(format!("two calls are {}", call.id));
@@ -124,8 +130,8 @@ impl Fold {
         let last = self.state.messages.last();
         let called: Vec<&CallId> =
             last.into_iter().flat_map(|message| message.tool_uses().map(|call| &call.id)).collect();
-        let text = self.state.setting.as_ref().is_some_and(|setting| !setting.tool_calling);
-        if text || called == open {
+        // Whoever goes on may speak the other protocol: a call is what it was when it was made.
+        if (self.in_text && called.is_empty()) || called == open {
             return Vec::new();
         }
         vec![format!("the last message calls {called:?}, and {open:?} are open")]

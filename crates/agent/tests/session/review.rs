@@ -1,0 +1,379 @@
+//! Promises that were broken once: what a crash, a change of settings or an odd moment leaves behind.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_agent::hooks::{Gate, Hooks, HooksBuilder};
+use journeyman_agent::{
+    Approver, Checks, CutOff, MessageId, Parts, Queued, Record, RunSettings, SessionHandle, Setting, start,
+};
+use journeyman_model::{ModelError, SystemPart};
+use journeyman_protocol::{
+    Block, CallState, Effects, Message, MessageKind, Mode, Outcome, ReminderCategory, Role, Seq, StopReason,
+    ToolSpec, ToolUse, Transition,
+};
+use journeyman_store::{NewEntry, Store as _};
+use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::support::bench::{Bench, NOW, assert_settled, auto, id, in_mode};
+use crate::support::model::{Step, Told, call, calls, fails, result, says};
+use crate::support::tools::{Meet, Trail};
+
+cases![
+    a_call_ends_in_one_piece,
+    what_is_said_at_a_limit_is_the_next_task,
+    a_wider_mode_of_before_allows_nothing_now,
+    a_persons_yes_outlives_a_crash,
+    a_task_cut_off_before_its_first_word_is_begun_again,
+    a_call_of_before_is_answered_in_its_own_form,
+    the_system_prompt_says_the_mode_that_holds,
+    a_model_without_tools_hears_all_that_was_said,
+    a_restart_before_the_fall_back_loses_nothing,
+    what_a_hook_denies_never_reaches_the_model,
+    a_denied_message_takes_nothing_with_it,
+];
+
+/// Writes a log as a process that is gone would have left it.
+async fn left_behind(bench: &Bench, records: Vec<Record>) {
+    bench.log.create(&id(), "/project", "do it", NOW).await.unwrap();
+    let entry = |record: &Record| NewEntry {
+        channel: None,
+        kind: record.kind().to_owned(),
+        at: NOW,
+        payload: serde_json::to_vec(record).unwrap(),
+    };
+    bench.log.append(&id(), Seq::START, records.iter().map(entry).collect()).await.unwrap();
+}
+
+fn setting(mode: Mode, tool_calling: bool) -> Record {
+    Record::Setting(Setting {
+        model: "test/told".to_owned(),
+        mode,
+        tool_calling,
+        asked: journeyman_agent::Asked::default(),
+    })
+}
+
+fn context() -> Record {
+    Record::Context { system: vec![SystemPart { text: "work well".to_owned(), cache: true }] }
+}
+
+fn queued(number: u64, text: &str) -> Record {
+    let (id, kind, category) = (MessageId(number), MessageKind::User, ReminderCategory::General);
+    Record::Queued(Queued { id, kind, category, text: text.to_owned() })
+}
+
+fn assistant(content: Vec<Block>, stop: StopReason) -> Record {
+    let message = Message { role: Role::Assistant, content };
+    Record::Message { message, taken: Vec::new(), stop: Some(stop), calls: Vec::new() }
+}
+
+fn step(call: &ToolUse, state: CallState, by: Option<&str>) -> Record {
+    Record::Call(Transition {
+        call: call.id.clone(),
+        tool: call.name.clone(),
+        state,
+        note: None,
+        by: by.map(str::to_owned),
+        verdict: None,
+    })
+}
+
+/// A session in the middle of its first task, whose model has just made these calls.
+fn called(mode: Mode, made: &[ToolUse]) -> Vec<Record> {
+    let blocks = made.iter().cloned().map(Block::ToolUse).collect();
+    vec![
+        Record::Began,
+        setting(mode, true),
+        context(),
+        Record::message(Message::user_text("do it")),
+        assistant(blocks, StopReason::ToolUse),
+    ]
+}
+
+/// Does nothing, and then says so.
+struct Arms(Arc<AtomicBool>);
+
+impl Tool for Arms {
+    fn spec(&self) -> ToolSpec {
+        let input_schema = json!({ "type": "object" });
+        ToolSpec { name: "arm".to_owned(), description: "Arms.".to_owned(), input_schema }
+    }
+
+    fn effects(&self, _input: &Value) -> Result<Effects, ToolError> {
+        Ok(Effects::default())
+    }
+
+    fn summary(&self, _input: &Value) -> String {
+        "arm".to_owned()
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        _input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.0.store(true, Ordering::SeqCst);
+        async { Ok(ToolOutput::text("armed")) }.boxed()
+    }
+}
+
+/// Somebody sends a message, and so writes the log, at every moment of a call's end. Were the end on disk without
+/// the result, a crash there would run the call twice; the bench looks at every append.
+async fn a_call_ends_in_one_piece() {
+    let armed = Arc::new(AtomicBool::new(false));
+    let bench = Bench::new(&[]).with_tool(Arms(Arc::clone(&armed)));
+    let told = Told::new([calls([("c1", "arm", json!({}))]), says("heard"), says("and that")]);
+    let handle: Arc<Mutex<Option<SessionHandle>>> = Arc::default();
+    let sender = Arc::clone(&handle);
+    let sends = move || {
+        if armed.load(Ordering::SeqCst)
+            && let Ok(mut sender) = sender.try_lock()
+            && let Some(handle) = sender.as_mut()
+        {
+            let sending = handle.clone();
+            let thread = std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(sending.send("and this"))
+            });
+            // Refused at the end of the session, and only then.
+            thread.join().unwrap().ok();
+        }
+        NOW
+    };
+    let parts = Parts { clock: Arc::new(sends), ..bench.parts(&told) };
+    let session = start(parts, RunSettings { max_turns: 2, ..auto() }, id());
+    *handle.lock().unwrap() = Some(session.clone());
+    session.send("do it").await.unwrap();
+    told.asked(2).await;
+    *handle.lock().unwrap() = None;
+    session.close().await;
+    assert_settled(&bench);
+}
+
+/// A tool that waits for the gate.
+fn waiting(bench: Bench) -> (Bench, Arc<Notify>) {
+    let gate = Arc::new(Notify::new());
+    let trail = Arc::new(Trail::default());
+    let wait = Meet { name: "wait", read_only: true, barrier: None, gate: Some(Arc::clone(&gate)), trail };
+    (bench.with_tool(wait), gate)
+}
+
+/// A limit ends the task in which a message came. Nobody would answer it there.
+async fn what_is_said_at_a_limit_is_the_next_task() {
+    let (mut bench, gate) = waiting(Bench::new(&[]));
+    let told = Told::new([calls([("c1", "wait", json!({}))]), says("heard")]);
+    let session = bench.start(&told, RunSettings { max_turns: 1, ..auto() });
+    session.handle.send("do it").await.unwrap();
+    told.asked(1).await;
+    session.handle.send("and this").await.unwrap();
+    gate.notify_one();
+    let report = session.handle.finished().await.unwrap();
+    assert_eq!(report.text, "heard", "{}", report.summary);
+    assert_eq!(told.requests()[1].messages.last().unwrap().text(), "and this");
+    assert_settled(&bench);
+}
+
+fn asking(mode: Mode) -> RunSettings {
+    RunSettings { approver: Approver::Nobody, checks: Checks::Off, ..in_mode(mode) }
+}
+
+/// What `auto` had allowed when the program was killed is asked for in `ask`.
+async fn a_wider_mode_of_before_allows_nothing_now() {
+    for by in [None, Some("hook")] {
+        let mut bench = Bench::new(&[]);
+        let write = call("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }));
+        let mut records = called(Mode::Auto, std::slice::from_ref(&write));
+        records.push(step(&write, CallState::Approved, by));
+        left_behind(&bench, records).await;
+        let told = Told::new([says("done")]);
+        let session = bench.resume(&told, asking(Mode::Ask), CutOff::Continue).await.unwrap();
+        session.handle.finished().await.unwrap();
+        assert_eq!(bench.file("a.txt"), None, "{by:?}");
+        let said = result(&told.requests()[0], "c1");
+        assert!(said.contains("nobody can be asked"), "{said}");
+    }
+}
+
+async fn a_persons_yes_outlives_a_crash() {
+    let mut bench = Bench::new(&[]);
+    let write = call("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }));
+    let mut records = called(Mode::Ask, std::slice::from_ref(&write));
+    records.push(step(&write, CallState::ApprovalRequired, None));
+    records.push(step(&write, CallState::Approved, Some("user")));
+    left_behind(&bench, records).await;
+    let told = Told::new([says("done")]);
+    let session = bench.resume(&told, asking(Mode::Ask), CutOff::Continue).await.unwrap();
+    session.handle.finished().await.unwrap();
+    assert_eq!(bench.file("a.txt").as_deref(), Some("a\n"));
+}
+
+/// The task before it was stopped in the middle of its calls. The model must not go on with that one.
+async fn a_task_cut_off_before_its_first_word_is_begun_again() {
+    let mut bench = Bench::new(&[]);
+    let write = call("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }));
+    let mut records = called(Mode::Auto, std::slice::from_ref(&write));
+    let block = Block::result(write.id.clone(), "not run: interrupted by the user", true);
+    records.extend([
+        step(&write, CallState::Sealed, None),
+        Record::Result { call: write.id.clone(), block },
+        Record::Ended { outcome: Outcome::Interrupted },
+        queued(2, "do something else"),
+        Record::Began,
+    ]);
+    left_behind(&bench, records).await;
+    let told = Told::new([says("done")]);
+    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    session.handle.finished().await.unwrap();
+    let requests = told.requests();
+    assert_eq!(requests.len(), 1);
+    let last = requests[0].messages.last().unwrap().text();
+    assert!(last.ends_with("do something else"), "{last}");
+}
+
+/// A model of the other kind takes over in the middle of a call.
+async fn a_call_of_before_is_answered_in_its_own_form() {
+    let read = call("c1", "list_files", json!({}));
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    left_behind(&bench, called(Mode::Auto, std::slice::from_ref(&read))).await;
+    let told = Told::new([says("done")]);
+    let settings = RunSettings { tool_calling: false, ..asking(Mode::Auto) };
+    let session = bench.resume(&told, settings, CutOff::Continue).await.unwrap();
+    session.handle.finished().await.unwrap();
+    let request = &told.requests()[0];
+    let plain = |block: &Block| matches!(block, Block::Text { .. });
+    assert!(request.messages.iter().all(|message| message.content.iter().all(plain)), "{request:?}");
+    assert!(request.messages[1].text().contains("<call tool=\"list_files\">{}</call>"), "{request:?}");
+    let heard = request.messages[2].text();
+    assert!(heard.starts_with("<result") && heard.contains("a.txt"), "{heard}");
+    drop(session);
+
+    let bench = Bench::new(&[("a.txt", "a\n")]);
+    let message = Message { role: Role::Assistant, content: vec![Block::text("I look.")] };
+    let asked = Record::Message { message, taken: Vec::new(), stop: None, calls: vec![read] };
+    let first = Record::message(Message::user_text("do it"));
+    left_behind(&bench, vec![Record::Began, setting(Mode::Auto, false), context(), first, asked]).await;
+    let told = Told::new([says("done")]);
+    let parts = bench.parts(&Arc::clone(&told));
+    // Another model: the one before was found to take no tools.
+    let parts = Parts { model: Arc::new(Renamed(Arc::clone(&told))), ..parts };
+    let handle = journeyman_agent::resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
+    handle.finished().await.unwrap();
+    let request = &told.requests()[0];
+    assert!(!request.tools.is_empty());
+    assert!(request.messages[2].text().starts_with("<result"), "{request:?}");
+}
+
+/// The same under another name.
+struct Renamed(Arc<Told>);
+
+impl journeyman_model::Model for Renamed {
+    fn name(&self) -> String {
+        "test/other".to_owned()
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: &'a journeyman_model::ModelRequest,
+        cancel: tokio_util::sync::CancellationToken,
+    ) -> journeyman_model::DeltaStream<'a> {
+        self.0.stream(request, cancel)
+    }
+}
+
+async fn the_system_prompt_says_the_mode_that_holds() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([says("planned"), says("done")]);
+    let session = bench.start(&told, asking(Mode::Plan));
+    session.handle.send("plan it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    session.handle.close().await;
+    drop(session);
+    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    session.handle.send("do it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    let fresh = Told::new([says("done")]);
+    Bench::new(&[]).run(&fresh, asking(Mode::Auto)).await;
+    let system = |told: &Told, request: usize| told.requests()[request].system.clone();
+    assert_ne!(system(&told, 0), system(&told, 1));
+    assert_eq!(system(&told, 1), system(&fresh, 0));
+}
+
+fn no_tools() -> Step {
+    fails(ModelError::ToolsUnsupported { message: "no tools here".to_owned() })
+}
+
+/// The second task finds that the model takes no tools: the first one is not forgotten.
+async fn a_model_without_tools_hears_all_that_was_said() {
+    let mut bench = Bench::new(&[("a.txt", "right\n")]);
+    let told = Told::new([
+        calls([("c1", "read_file", json!({ "path": "a.txt" }))]),
+        says("it says right"),
+        no_tools(),
+        says("done"),
+    ]);
+    let session = bench.start(&told, asking(Mode::Auto));
+    for task in ["look at it", "and now the rest"] {
+        session.handle.send(task).await.unwrap();
+        session.handle.finished().await.unwrap();
+    }
+    let request = &told.requests()[3];
+    let said: Vec<String> = request.messages.iter().map(Message::text).collect();
+    assert_eq!(said.len(), 5, "{said:#?}");
+    assert!(said[0].contains("look at it") && said[2].contains("right"), "{said:#?}");
+    assert_eq!([said[3].as_str(), said[4].as_str()], ["it says right", "and now the rest"]);
+    assert!(request.system.iter().any(|part| part.text.contains("Tools as text")));
+    assert_settled(&bench);
+}
+
+async fn a_restart_before_the_fall_back_loses_nothing() {
+    let mut bench = Bench::new(&[]);
+    let first = Record::message(Message::user_text("do it well"));
+    left_behind(&bench, vec![Record::Began, setting(Mode::Auto, true), context(), first]).await;
+    let told = Told::new([no_tools(), says("done")]);
+    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    let report = session.handle.finished().await.unwrap();
+    assert_eq!(report.text, "done", "{}", report.summary);
+    assert_eq!(told.requests()[1].messages[0].text(), "do it well");
+}
+
+/// Lets nothing through that speaks of dragons.
+fn no_dragons() -> Hooks {
+    HooksBuilder::new()
+        .on_prompt(|_, text| {
+            if text.contains("dragons") { Gate::Deny { reason: "no dragons".to_owned() } } else { Gate::GO }
+        })
+        .build()
+}
+
+async fn what_a_hook_denies_never_reaches_the_model() {
+    let mut bench = Bench::new(&[]).with_hooks(no_dragons());
+    left_behind(&bench, vec![queued(1, "tell of dragons"), queued(2, "do it")]).await;
+    let told = Told::new([no_tools(), says("done")]);
+    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    session.handle.finished().await.unwrap();
+    assert!(told.heard().contains("do it") && !told.heard().contains("tell of dragons"));
+}
+
+/// A reminder that waited beside it is heard with the next message.
+async fn a_denied_message_takes_nothing_with_it() {
+    let mut bench = Bench::new(&[]).with_hooks(no_dragons());
+    let told = Told::new([says("done")]);
+    let session = bench.start(&told, asking(Mode::Auto));
+    session.handle.remind(ReminderCategory::General, "mind the gap").await.unwrap();
+    session.handle.send("tell of dragons").await.unwrap();
+    let report = session.handle.finished().await.unwrap();
+    assert_eq!(report.outcome, Outcome::Error, "{}", report.summary);
+    session.handle.send("do it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    let heard = told.requests()[0].messages.last().unwrap().text();
+    assert!(heard.contains("do it") && heard.contains("mind the gap"), "{heard}");
+}
