@@ -97,6 +97,7 @@ async fn live(worker: &mut Worker, opening: Opening, reports: &watch::Sender<Opt
 /// Waits for something to do. Entries that the store refused are tried again meanwhile.
 async fn idle(worker: &mut Worker) {
     let shared = Arc::clone(&worker.shared);
+    let todos = Arc::clone(&worker.todos);
     let mut wait = RETRY_FIRST;
     worker.log.rest();
     loop {
@@ -104,6 +105,11 @@ async fn idle(worker: &mut Worker) {
         tokio::select! {
             () = shared.closing.cancelled() => return,
             () = shared.wake.notified() => return,
+            // One that is made before the first message waits for the log to begin.
+            () = todos.changed(), if worker.state.last > Seq::START => {
+                worker.note_todos();
+                worker.flush().await.ok();
+            }
             () = tokio::time::sleep(wait), if refused => {
                 // What the store says then is shown by the log itself.
                 if let Err(AgentError::LostSession { .. }) = worker.flush().await {
@@ -174,6 +180,7 @@ impl Worker {
     async fn end(&mut self) {
         self.stop_background().await;
         if self.state.last > Seq::START {
+            self.note_todos();
             self.session_end().await;
             // Nobody is left to be told.
             self.flush().await.ok();

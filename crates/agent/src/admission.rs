@@ -9,6 +9,7 @@ use journeyman_protocol::{
     AgentState, Breakpoint, CallRecord, CallState, Decision, Effects, Event, Level, Mode, Needs, RelPath,
     ToolUse, Transition, Verdict,
 };
+use journeyman_tools::CALL_TIME;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
@@ -68,7 +69,12 @@ impl Worker {
         let read_only = tool.is_read_only();
         let effects = self.seen_through_links(effects);
         let verdict = self.judge(&effects, read_only).await;
-        let limit = tool.limit().unwrap_or(self.settings.tool_timeout);
+        let limit = match tool.limit() {
+            // What a tool has that says nothing of its own.
+            Some(CALL_TIME) => self.settings.tool_timeout,
+            Some(own) => own,
+            None => Duration::MAX,
+        };
         Ok((Ready { call: call.clone(), effects, read_only, limit, context: Vec::new() }, verdict))
     }
 

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_edit::{Edit, EditOp, Outcome, apply_ops};
 use journeyman_protocol::{ContentHash, Effects, RelPath, ResultPart, ToolSpec};
-use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput, refuse_stale};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, WorkspaceError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -121,6 +121,9 @@ fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
         Err(WorkspaceError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
     };
+    if let Some(old) = &old {
+        refuse_stale(context, &path, old)?;
+    }
     let text = match old.as_ref().map(|old| (&old.body, old.size)) {
         None => None,
         Some((Body::Text(text), _)) => Some(text.text.clone()),
@@ -154,6 +157,7 @@ fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
         session: context.session.clone(),
         changes,
     })?;
+    context.seen.left_by(&context.workspace, &applied.changes);
     if let Some(hash) = hash {
         Arc::clone(&context.seen).record(outcome.rename.clone().unwrap_or_else(|| path.clone()), hash);
     }

@@ -1,11 +1,16 @@
-//! A new session from another one's log.
+//! A new session from another one's log, and names for the places where one may begin.
 
-use journeyman_protocol::{Outcome, Seq, SessionId};
+use journeyman_protocol::{Outcome, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, Store};
 
 use crate::record::Record;
 use crate::state::State;
 use crate::{AgentError, Clock};
+
+/// Bytes of a snapshot's name: a line of a list.
+const MAX_NAME: usize = 100;
+/// The status of a session that was forked and hasn't been opened since.
+pub const STATUS_FORKED: &str = "forked";
 
 /// Where a fork begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,12 +58,44 @@ pub async fn fork(
     if state.task.is_some() {
         records.push(Record::Ended { outcome: Outcome::Interrupted });
     }
-    let entry = |record: &Record| NewEntry {
-        channel: None,
-        kind: record.kind().to_owned(),
-        at: now,
-        payload: serde_json::to_vec(record).unwrap_or_default(),
-    };
-    store.append(child, state.safe, records.iter().map(entry).collect()).await?;
+    let entries = records.iter().map(|record| entry(record, now)).collect();
+    store.append(child, state.safe, entries).await?;
+    store.set_status(child, STATUS_FORKED, now).await?;
     Ok(state.safe)
+}
+
+/// Gives the newest place of a session at which every call was answered a name, for [`fork`]; gives that place. Who
+/// has the session open uses [`SessionHandle::snapshot`](crate::SessionHandle::snapshot) instead: the caller makes
+/// sure that nobody has.
+///
+/// # Errors
+/// [`AgentError::SnapshotName`]; [`AgentError::NothingToFork`] for a session that has said nothing yet; the store's,
+/// also when somebody else writes the session at the same time.
+pub async fn snapshot(
+    store: &dyn Store,
+    session: &SessionId,
+    name: &str,
+    clock: &dyn Clock,
+) -> Result<Seq, AgentError> {
+    check_name(name)?;
+    let state = State::load(store, session).await?;
+    if state.safe == Seq::START {
+        return Err(AgentError::NothingToFork { session: session.clone() });
+    }
+    let found = store.find(session.as_str()).await?;
+    let last = found.into_iter().find(|found| found.id == *session).map_or(state.last, |found| found.last);
+    let record = Record::Snapshot { name: name.to_owned(), at: state.safe };
+    store.append(session, last, vec![entry(&record, clock.now())]).await?;
+    Ok(state.safe)
+}
+
+/// Refuses a name that is no line of a list.
+pub(crate) fn check_name(name: &str) -> Result<(), AgentError> {
+    let fits = !name.trim().is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control);
+    if fits { Ok(()) } else { Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() }) }
+}
+
+fn entry(record: &Record, at: UnixMillis) -> NewEntry {
+    let payload = serde_json::to_vec(record).unwrap_or_default();
+    NewEntry { channel: None, kind: record.kind().to_owned(), at, payload }
 }

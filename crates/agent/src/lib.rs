@@ -72,9 +72,9 @@ pub use journeyman_workspace as workspace;
 pub use clock::Clock;
 pub use connect::{Cassette, Connected, connect, providers, thinking};
 pub use error::{AgentError, ConfigError};
-pub use fork::{ForkPoint, fork};
+pub use fork::{ForkPoint, STATUS_FORKED, fork, snapshot};
 pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
-pub use record::{Books, MessageId, Queued, Record, Setting, record_of};
+pub use record::{Asked, Books, MessageId, Queued, Record, Setting, record_of};
 pub use session::{CutOff, Parts, Programs, SessionHandle, resume, start};
 pub use settings::{
     Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS,

@@ -43,6 +43,8 @@ impl Worker {
         });
         // After that: a task's first event says what it is.
         self.become_(AgentState::Working);
+        // What the handle changed before there was a log.
+        self.note_todos();
         let First { content, waits, refused } = self.first_words(waiting).await;
         taken.retain(|id| !waits.contains(id));
         // Whatever came of it: a task that can't begin must not be begun again and again.
@@ -99,6 +101,7 @@ impl Worker {
             model: self.parts.model.name(),
             mode: self.settings.mode,
             tool_calling: self.settings.tool_calling,
+            asked: self.settings.asked.clone(),
         }
     }
 

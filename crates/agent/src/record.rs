@@ -12,6 +12,8 @@ use journeyman_store::Entry;
 use journeyman_tools::SeenFile;
 use serde::{Deserialize, Serialize};
 
+use crate::settings::Checks;
+
 /// Names a message that waits for a session, unique in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -40,6 +42,32 @@ pub struct Setting {
     pub mode: Mode,
     /// Whether the model calls tools; without, it speaks the text protocol.
     pub tool_calling: bool,
+    /// What it was started with beside the configuration.
+    #[serde(default, skip_serializing_if = "Asked::is_nothing")]
+    pub asked: Asked,
+}
+
+/// What a session is started with beside the configuration, kept so that it can be opened again as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// The address of the model, where it is no provider's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The protocol that is spoken there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<String>,
+    /// Which checks verify.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
+}
+
+impl Asked {
+    /// Whether the configuration says it all.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The books of a task that runs, so that a restart goes on counting.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, RunReport};
+use journeyman_store::StoreError;
 
 use crate::log::redacted;
 use crate::record::Record;
@@ -56,6 +57,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         worker.log.emit(Event::Landed { changes: report.changes.clone() });
     }
     worker.close_calls("not run: the task ended first");
+    worker.note_todos();
     worker.become_(AgentState::Ready);
     worker.at(Breakpoint::Ready);
     worker.note(Record::Ended { outcome: report.outcome });
@@ -66,11 +68,8 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
 /// Writes the last entries. A log that refuses them turns the outcome into an error: what is not on
 /// record has not been verified.
 async fn close(worker: &mut Worker, mut report: RunReport) -> RunReport {
-    let status = serde_json::to_value(report.outcome).ok().and_then(|v| v.as_str().map(str::to_owned));
     let written = worker.flush().await;
-    let store = Arc::clone(&worker.parts.store);
-    let now = worker.parts.clock.now();
-    let noted = store.set_status(&worker.session, &status.unwrap_or_default(), now).await;
+    let noted = worker.list_as(report.outcome).await;
     let failed = written.err().map(|e| e.to_string()).or_else(|| noted.err().map(|e| e.to_string()));
     if let Some(problem) = failed
         && report.outcome != Outcome::Error
@@ -80,6 +79,15 @@ async fn close(worker: &mut Worker, mut report: RunReport) -> RunReport {
         report.summary = format!("{} (before that: {})", problem, report.summary);
     }
     report
+}
+
+impl Worker {
+    /// What lists show of the session from now on.
+    pub(crate) async fn list_as(&self, outcome: Outcome) -> Result<(), StoreError> {
+        let status = serde_json::to_value(outcome).ok().and_then(|word| word.as_str().map(str::to_owned));
+        let (store, now) = (Arc::clone(&self.parts.store), self.parts.clock.now());
+        store.set_status(&self.session, &status.unwrap_or_default(), now).await
+    }
 }
 
 async fn diff(worker: &mut Worker, nothing: bool) -> Result<String, String> {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use journeyman_protocol::{
-    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, Outcome, ResumeStrategy,
-    Transition, UnixMillis,
+    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
+    ReminderCategory, ResumeStrategy, Transition, UnixMillis,
 };
 use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,17 @@ use crate::turn::{Before, Begin, End, Worker, blocking};
 /// Files named in a seal: the model reads the rest from the tree.
 const MOST_NAMED: usize = 20;
 
+/// What was found of calls and checks that were cut off.
+#[derive(Default)]
+struct Found {
+    /// The records of the calls that were closed.
+    sealed: Vec<CallRecord>,
+    /// What they and checks changed, and what was taken back of it.
+    changes: Vec<FileChange>,
+    /// What is to be told of them.
+    events: Vec<Event>,
+}
+
 impl Worker {
     /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
     pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
@@ -30,10 +41,12 @@ impl Worker {
             None => ResumeStrategy::Manual,
         };
         let changed = self.take_over_setting();
-        let sealed = self.seal_cut_off().await;
+        let Found { sealed, changes, events } = self.seal_cut_off().await;
         self.restore();
+        self.own(changes).await;
         self.starts(StartedBy::Resume);
         self.log.emit(Event::AgentResumed { strategy, sealed, changed });
+        events.into_iter().for_each(|event| self.log.emit(event));
         if let Err(error) = self.find_checks_again().await {
             self.warn(ErrorPhase::Lifecycle, error.to_string());
         }
@@ -49,6 +62,9 @@ impl Worker {
         };
         // What can't be written now is told by the log, and written when it can be.
         self.flush().await.ok();
+        if strategy == ResumeStrategy::Crash && begin.is_none() {
+            self.list_as(Outcome::Interrupted).await.ok();
+        }
         begin
     }
 
@@ -83,33 +99,72 @@ impl Worker {
         }
     }
 
-    /// Closes the calls whose effect may have begun; gives their records.
-    async fn seal_cut_off(&mut self) -> Vec<CallRecord> {
+    /// Keeps that these changes are the session's own, though no result told of them before the program ended.
+    async fn own(&mut self, changes: Vec<FileChange>) {
+        let (seen, workspace) = (Arc::clone(&self.seen), Arc::clone(&self.parts.workspace));
+        let looked =
+            blocking("looking at what was cut off", move || seen.left_by(&workspace, &changes)).await;
+        if let Err(error) = looked {
+            self.warn(ErrorPhase::Lifecycle, error.to_string());
+        }
+        self.note_seen();
+    }
+
+    /// Closes the calls whose effect may have begun.
+    async fn seal_cut_off(&mut self) -> Found {
         let checkpoint = self.state.task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
         let checking = self.state.task.as_ref().is_some_and(|task| task.checking);
-        if checking {
-            self.claim_checks().await;
-        }
+        let changes = if checking { self.claim_checks().await } else { Vec::new() };
+        let mut found = Found { changes, ..Found::default() };
         let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
         let begun: Vec<OpenCall> = self.state.calls.iter().filter(begun).cloned().collect();
-        let mut sealed = Vec::new();
         for open in begun {
             let text = match self.fate(checkpoint, &open).await {
                 Ok(fate) => {
-                    for change in &fate.applied {
-                        self.log
-                            .emit(Event::FileEdited { call: open.call.id.clone(), change: change.clone() });
-                    }
-                    seal_text(&fate)
+                    let edited = |change: &FileChange| Event::FileEdited {
+                        call: open.call.id.clone(),
+                        change: change.clone(),
+                    };
+                    found.events.extend(fate.applied.iter().map(edited));
+                    let text = seal_text(&fate);
+                    found.changes.extend(fate.applied.into_iter().chain(fate.restored));
+                    text
                 }
                 Err(error) => format!(
                     "cut off: the program ended while this call ran, and what it did could not be found out \
                      ({error}). Look at the files before you do it again."
                 ),
             };
-            sealed.push(self.seal(&open.call.id, &text));
+            let record = self.seal(&open.call.id, &text);
+            found.events.push(cut_off_event(&record, &text));
+            found.sealed.push(record);
         }
-        sealed
+        self.seal_background(checkpoint).await;
+        found
+    }
+
+    /// Brings commands to an end that ran in the background when the program ended: their calls had their results.
+    async fn seal_background(&mut self, checkpoint: Option<CheckpointId>) {
+        let (workspace, session) = (Arc::clone(&self.parts.workspace), self.session.clone());
+        // Without a checkpoint nothing is compared with it.
+        let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
+        let seal = move || {
+            let calls = workspace.cut_off_calls(&session)?;
+            calls.iter().map(|call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(0))).collect()
+        };
+        let fates = blocking("looking at what ran in the background", seal).await;
+        let fates: Vec<Sealed> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from)) {
+            Ok(fates) => fates,
+            Err(error) => return self.warn(ErrorPhase::Lifecycle, error.to_string()),
+        };
+        for fate in fates {
+            let text = format!("A command that ran in the background was {}", seal_text(&fate));
+            let text = crate::reminder::wrapped(&text);
+            let told = self.inbox.take(MessageKind::System, ReminderCategory::General, text).await;
+            if let Err(error) = told {
+                self.warn(ErrorPhase::Lifecycle, error.to_string());
+            }
+        }
     }
 
     /// What the journal knows of a call that was cut off. What a command left half done is taken back first.
@@ -123,16 +178,21 @@ impl Worker {
         Ok(blocking("looking at what was cut off", seal).await??)
     }
 
-    /// What checks left behind when they were cut off is theirs, and undone with the session.
-    async fn claim_checks(&mut self) {
+    /// What checks left behind when they were cut off is theirs, and undone with the session. Gives it.
+    async fn claim_checks(&mut self) -> Vec<FileChange> {
         let workspace = Arc::clone(&self.parts.workspace);
         let session = self.session.clone();
         let claim = move || workspace.seal_checks(&session);
         let claimed = blocking("looking at what checks left", claim).await;
-        if let Err(error) = claimed.and_then(|done| done.map_err(AgentError::from)) {
-            self.warn(ErrorPhase::Lifecycle, error.to_string());
-        }
+        let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
+            Ok(claimed) => claimed.applied,
+            Err(error) => {
+                self.warn(ErrorPhase::Lifecycle, error.to_string());
+                Vec::new()
+            }
+        };
         self.note(Record::Checking { running: false });
+        changes
     }
 
     /// Gives an open call its one result, as cut off; gives its record.
@@ -149,13 +209,6 @@ impl Worker {
         };
         let block = self.result_block(call, &tool, text);
         let record = self.end_call(end, block);
-        self.log.emit(Event::ToolEnd {
-            call: call.clone(),
-            tool: tool.clone(),
-            state: CallState::Sealed,
-            preview: text.to_owned(),
-            duration_ms: 0,
-        });
         record.unwrap_or_else(|| CallRecord {
             id: call.clone(),
             tool,
@@ -183,7 +236,8 @@ impl Worker {
             .map(|open| open.call.id.clone())
             .collect();
         for call in open {
-            self.seal(&call, text);
+            let record = self.seal(&call, text);
+            self.log.emit(cut_off_event(&record, text));
         }
     }
 
@@ -206,6 +260,17 @@ impl Worker {
             return Ok(None);
         }
         self.after_reply(stop).await
+    }
+}
+
+/// What people are told of a call that was cut off.
+fn cut_off_event(record: &CallRecord, text: &str) -> Event {
+    Event::ToolEnd {
+        call: record.id.clone(),
+        tool: record.tool.clone(),
+        state: CallState::Sealed,
+        preview: text.to_owned(),
+        duration_ms: 0,
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::actor::{self, Answered};
+use crate::fork::check_name;
 use crate::hooks::Hooks;
 use crate::inbox::Inbox;
 use crate::lease::Lease;
@@ -28,9 +29,6 @@ use crate::state::State;
 use crate::todos::Todos;
 use crate::turn::Worker;
 use crate::{AgentError, Clock, RunSettings};
-
-/// Bytes of a snapshot's name: a line of a list.
-const MAX_NAME: usize = 100;
 
 /// Says whether a program is installed, by name.
 pub type Programs = dyn Fn(&str) -> bool + Send + Sync;
@@ -67,6 +65,12 @@ pub struct Parts {
 /// last one is dropped the session ends, with whatever it runs.
 #[derive(Clone)]
 pub struct SessionHandle(Arc<Inner>);
+
+impl std::fmt::Debug for SessionHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionHandle").field("id", &self.0.id).finish_non_exhaustive()
+    }
+}
 
 struct Inner {
     id: SessionId,
@@ -302,10 +306,7 @@ impl SessionHandle {
     /// # Errors
     /// [`AgentError::SnapshotName`]; the store's.
     pub async fn snapshot(&self, name: &str) -> Result<Seq, AgentError> {
-        let fits = !name.trim().is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control);
-        if !fits {
-            return Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() });
-        }
+        check_name(name)?;
         let at = self.0.safe.get();
         self.0.log.offer(vec![Item::from(Record::Snapshot { name: name.to_owned(), at })]).await?;
         Ok(at)

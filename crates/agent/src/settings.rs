@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use journeyman_model::{Price, Thinking};
 use journeyman_protocol::{Mode, Needs, Tokens};
+use serde::{Deserialize, Serialize};
+
+use crate::record::Asked;
 
 /// Model ↔ tool round trips before a run stops. A large refactoring takes 30 to 60.
 pub const DEFAULT_MAX_TURNS: u32 = 100;
@@ -21,7 +24,8 @@ pub const DEFAULT_TODO_INTERVAL: u32 = 10;
 pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
 /// Which checks decide whether a change is verified.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Checks {
     /// Those found in the project.
     #[default]
@@ -104,6 +108,8 @@ pub struct RunSettings {
     pub max_output: Option<Tokens>,
     /// What the first context may cost.
     pub context_budget: Tokens,
+    /// What the session is to be opened with again beside the configuration; it changes nothing of the run.
+    pub asked: Asked,
     /// The day, as `2026-01-31`, for the prompt.
     pub today: String,
     /// The platform, such as `linux`, for the prompt.
@@ -135,6 +141,7 @@ impl Default for RunSettings {
             thinking: None,
             max_output: None,
             context_budget: DEFAULT_CONTEXT_BUDGET,
+            asked: Asked::default(),
             today: String::new(),
             platform: std::env::consts::OS.to_owned(),
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-/// What `jm run --help` adds about its end.
+/// What `jm run --help` and `jm resume --help` add about their end.
 const EXIT_CODES: &str = "\
 Exit codes:
     0  verified: the change is in place and every check that ran passed
@@ -13,10 +13,11 @@ Exit codes:
     2  usage: a wrong flag, an unknown model, a missing key, a bad configuration
     3  finished, but checks fail
     4  finished, and nothing verified it (no check was found or could run, or nothing changed)
-    5  a limit was reached: turns, time or budget
+    5  a limit was reached: turns, time, budget, or a run that went in circles
     6  a permission was needed and there was nobody to ask
   130  interrupted
-
+";
+const RUN_EXAMPLES: &str = "
 Examples:
   jm run \"make the date parser accept ISO weeks\"
   jm run --check 'make test' --model openai/gpt-5 \"fix the flaky retry test\"
@@ -24,6 +25,64 @@ Examples:
   git diff main | jm run --json -
 
 The result goes to stdout, progress to stderr.";
+const RESUME_HELP: &str = "\
+A run that was killed, or whose machine went down, goes on where it was: what it had done is not done again, and
+the call that was running is looked at first, so that the model knows whether it took effect. Without a task that
+was cut off, give a message: the session answers it with everything said before in mind.
+
+Model, mode, checks and the address of the model are those the session had, unless flags say otherwise; limits are
+those of your configuration and flags. The session works in its own directory, wherever you are (-C for another).
+
+Examples:
+  jm resume                          finish what was cut off in this directory
+  jm resume --last \"now add a test\"  go on with this directory's newest session
+  jm resume 01k3 --model openai/gpt-5
+  jm resume 01k3 --close             give the task up, keep the session
+
+";
+const FORK_HELP: &str = "\
+The new session has everything that was said up to the place, and goes its own way from there; the old one and the
+files stay as they are. `jm resume` goes on with it.
+
+A place is the number of an entry (`seq` in `jm show --json`) or a name that `jm snapshot` gave. The fork begins at
+the newest place up to there at which every call was answered.
+
+Examples:
+  jm fork last                       from its end
+  jm fork 01k3 --at 240
+  jm fork 01k3 --at before-the-rewrite";
+const SNAPSHOT_HELP: &str = "\
+It names a place in the session, not the state of your files: `jm undo` and git are for those.
+
+Examples:
+  jm snapshot last before-the-rewrite
+  jm fork last --at before-the-rewrite";
+const EXPORT_HELP: &str = "\
+Formats:
+  jsonl      the whole log, an entry a line, byte for byte; `jm import` takes it (docs/sessions.md)
+  anthropic  the conversation as a request of the Anthropic Messages API has it: model, system, messages
+  openai     the same for OpenAI Chat Completions: model, messages
+  markdown   the conversation, to be read
+
+Known secrets are in none of them: they never got into the log. What files and commands said is.
+
+Examples:
+  jm export last -o session.jsonl
+  jm export 01k3 --format anthropic | jq '.messages | length'
+  jm export last --format markdown > talk.md";
+const IMPORT_HELP: &str = "\
+All of it is taken in or nothing. Take in only what you trust: a session may hold permissions that were given in it.
+An imported session is opened with your own model and mode, not with those it had.
+
+Examples:
+  jm import session.jsonl
+  ssh elsewhere jm export last | jm import -";
+const DELETE_HELP: &str = "\
+What the session changed in your project stays as it is; take it back before with `jm undo`, if you want to.
+
+Examples:
+  jm delete 01k3
+  jm delete --yes 01k3 01k4";
 
 /// A coding agent that lands only verified change.
 #[derive(Debug, Parser)]
@@ -36,8 +95,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Take a task to a verified change in this directory
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = format!("{EXIT_CODES}{RUN_EXAMPLES}"))]
     Run(Box<RunArgs>),
+    /// Go on with a session: finish a task that was cut off, or give it a further message
+    #[command(after_help = format!("{RESUME_HELP}{EXIT_CODES}"))]
+    Resume(Box<ResumeArgs>),
     /// Watch the whole way on a small built-in project, offline, with a scripted model
     Demo(DemoArgs),
     /// Say what is installed, what the sandbox enforces here, and which keys are set
@@ -48,6 +110,21 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Take back what a session changed
     Undo(UndoArgs),
+    /// Make a new session from the beginning of another one
+    #[command(after_help = FORK_HELP)]
+    Fork(ForkArgs),
+    /// Give the place where a session stands now a name, to fork from later
+    #[command(after_help = SNAPSHOT_HELP)]
+    Snapshot(SnapshotArgs),
+    /// Write a session out: whole, for another program, or to be read
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportArgs),
+    /// Take in a session that `jm export` wrote
+    #[command(after_help = IMPORT_HELP)]
+    Import(ImportArgs),
+    /// Remove sessions for good
+    #[command(after_help = DELETE_HELP)]
+    Delete(DeleteArgs),
     /// Print the effective configuration and where each value comes from
     Config(ConfigArgs),
     /// Print a completion script for a shell
@@ -85,7 +162,30 @@ pub(crate) struct RunArgs {
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// Work in this directory instead of the current one
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The session's id, or its beginning; without one, this directory's newest
+    pub(crate) session: Option<String>,
+    /// What to tell it; `-` reads it from standard input
+    pub(crate) message: Option<String>,
+    /// This directory's newest session; what follows is the message
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// Give up the task that was cut off instead of finishing it
+    #[arg(long)]
+    pub(crate) close: bool,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// What a run and a resumed one have in common.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunOptions {
+    /// Work in this directory instead of the current one, or the session's own
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
@@ -135,6 +235,9 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Go on with what can be read of a damaged session log; the damaged one is kept beside it
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) repair: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -161,6 +264,69 @@ pub(crate) struct ShowArgs {
     /// Print every event as one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Go on showing what happens for as long as another process works on it
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// The session's id, or its beginning; `last` is this directory's newest
+    pub(crate) session: String,
+    /// Where the new one begins: the number of an entry, or a snapshot's name [built-in: the end]
+    #[arg(long, value_name = "SEQ|NAME")]
+    pub(crate) at: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SnapshotArgs {
+    /// The session's id, or its beginning; `last` is this directory's newest
+    pub(crate) session: String,
+    /// The name, such as before-the-rewrite. One that is there already moves here
+    pub(crate) name: String,
+}
+
+/// What a session is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    Jsonl,
+    Anthropic,
+    Openai,
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The session's id, or its beginning; `last` is this directory's newest
+    pub(crate) session: String,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Format::Jsonl, hide_possible_values = true)]
+    pub(crate) format: Format,
+    /// A new file for it, readable by you alone [built-in: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// What `jm export` wrote; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Under a new id, also where the session is here already
+    #[arg(long)]
+    pub(crate) copy: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// The sessions' ids, or their beginnings
+    #[arg(required = true)]
+    pub(crate) sessions: Vec<String>,
+    /// Don't ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

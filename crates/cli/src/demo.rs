@@ -69,7 +69,7 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
         day: None,
     };
     let config = Config { mode: Some(Mode::Auto), ..Config::default() };
-    let wired = wire(environment, &root, &config, connected, Approver::Nobody, Checks::Found)?;
+    let wired = wire(environment, &house, &root, &config, connected, Approver::Nobody, Checks::Found)?;
     let report = drive(wired, TASK.to_owned(), Output::Text, false).await?;
     eprintln!();
     print(&report, Output::Text, Progress::Shown)?;

@@ -1,7 +1,12 @@
 //! `jm doctor`: what is installed, what the sandbox enforces here, which keys are set.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+
+use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::providers;
+use journeyman_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
@@ -27,6 +32,9 @@ const PROGRAMS: [(&str, &str); 13] = [
 ];
 
 pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, Failure> {
+    if args.repair {
+        return repair(environment).await;
+    }
     let sandbox = sandbox(environment).await?;
     let enforces = sandbox.get("error").is_none();
     let programs: Vec<Value> = PROGRAMS
@@ -54,12 +62,34 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
     Ok(u8::from(!enforces || state.get("problem").is_some()))
 }
 
+/// Puts a damaged session log aside and what can be read of it in its place. A whole one is left alone.
+async fn repair(environment: &Environment) -> Result<u8, Failure> {
+    let log = environment.state_dir().map(|dir| dir.join("sessions.db"));
+    let Some(log) = log.filter(|log| log.exists() || log.with_extension("db-wal").exists()) else {
+        say!("there is no session log");
+        return Ok(0);
+    };
+    let store = SqliteStore::open(&log).context("the session log")?;
+    if store.check().await.is_ok_and(|damage| damage.is_empty()) {
+        say!("{} is whole", log.display());
+        return Ok(0);
+    }
+    // Closes it: a repair wants the file for itself.
+    drop(store);
+    let repaired = journeyman_store::repair(&log).await.context("the session log")?;
+    say!("{}", repaired.salvage);
+    say!("the damaged log is now {}", repaired.aside.display());
+    Ok(0)
+}
+
 /// Where sessions are kept, and whether they can be.
 fn state(environment: &Environment) -> Value {
     let Some(dir) = environment.state_dir() else {
         return json!({ "problem": "there is no place for sessions: set HOME or XDG_STATE_HOME" });
     };
-    let probe = std::fs::create_dir_all(&dir).and_then(|()| {
+    // Private from the first, as the log itself makes it.
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    let probe = made.and_then(|()| {
         let file = dir.join(format!(".probe-{}", std::process::id()));
         std::fs::write(&file, b"")?;
         std::fs::remove_file(&file)

@@ -109,8 +109,12 @@ pub(crate) fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Resul
 /// The project's root: the directory given, or the current one, with symlinks resolved.
 pub(crate) fn root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, Failure> {
     let path = given.map_or_else(|| environment.cwd.clone(), |given| environment.cwd.join(given));
-    let root = std::fs::canonicalize(&path)
-        .map_err(|error| Failure::usage(format_args!("cannot work in {}: {error}", path.display())))?;
+    let root = std::fs::canonicalize(&path).map_err(|error| {
+        Failure::usage(format_args!(
+            "cannot work in {}: {error}; give another directory with -C",
+            path.display()
+        ))
+    })?;
     if root.is_dir() {
         Ok(root)
     } else {

@@ -2,13 +2,16 @@
 //! library user.
 
 mod args;
+mod carry;
 mod color;
 mod demo;
 mod doctor;
 mod edge;
+mod export;
 mod prompt;
 mod question;
 mod render;
+mod resume;
 mod run;
 mod sessions;
 mod settings;
@@ -52,6 +55,12 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let environment = edge::environment()?;
     match cli.command {
         Command::Run(args) => edge::block_on(run::run(&environment, args)),
+        Command::Resume(args) => edge::block_on(resume::resume(&environment, args)),
+        Command::Fork(args) => edge::block_on(carry::fork(&environment, &args)),
+        Command::Snapshot(args) => edge::block_on(carry::snapshot(&environment, &args)),
+        Command::Export(args) => edge::block_on(export::export(&environment, &args)),
+        Command::Import(args) => edge::block_on(carry::import(&environment, &args)),
+        Command::Delete(args) => edge::block_on(carry::delete(&environment, &args)),
         Command::Demo(args) => edge::block_on(demo::demo(&environment, args)),
         Command::Doctor(args) => edge::block_on(doctor::doctor(&environment, &args)),
         Command::Sessions(args) => edge::block_on(sessions::list(&environment, &args)),

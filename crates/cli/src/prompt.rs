@@ -24,6 +24,11 @@ pub(crate) fn show(paint: Paint, asked: &Asked) -> Option<Answer> {
         );
         return Some(Answer::Deny { note: Some(note) });
     }
+    // What was typed before the question could be read is no answer to it.
+    if let Ok(terminal) = std::fs::File::open(TERMINAL) {
+        // A terminal that is gone is noticed by whoever reads from it.
+        rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush).ok();
+    }
     eprintln!();
     eprintln!("{} {}", paint.yellow("May I run this?"), clean(asked.summary.as_bytes()));
     // All of it: what a summary leaves out is what would be hidden.
@@ -102,8 +107,12 @@ pub(crate) fn trust(
     for (key, value) in keys.iter().zip(values) {
         eprintln!("  {} {} = {}", paint.dim("│"), clean(key.as_bytes()), clean(value.as_bytes()));
     }
-    let answer = ask("Have you read it and trust it? [y/N] ")?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    confirm("Have you read it and trust it? [y/N] ")
+}
+
+/// Asks a question whose answer is no unless it is yes.
+pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
+    Ok(matches!(ask(question)?.trim(), "y" | "Y" | "yes"))
 }
 
 fn ask(question: &str) -> std::io::Result<String> {

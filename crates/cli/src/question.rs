@@ -64,7 +64,7 @@ impl Questions {
         let Some(asked) = self.open.front() else { return std::future::pending().await };
         let answer = loop {
             if !self.shown {
-                // What was typed before it could be read is no answer to it.
+                // A line that was typed for an earlier one is no answer to it.
                 self.keyboard.forget();
                 match prompt::show(color::stderr(), asked) {
                     Some(refused) => break refused,

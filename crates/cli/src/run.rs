@@ -14,15 +14,17 @@ use journeyman_agent::{
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Event, Mode, Needs, RunReport, SessionId, Tokens};
-use journeyman_sandbox::{HostEnvironment, toolchains};
+use journeyman_sandbox::{HostEnvironment, clean, toolchains};
+use journeyman_store::Store;
 use journeyman_tools::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, RunOptions};
 use crate::edge::{Failure, House, now, root};
 use crate::question::Questions;
 use crate::render::Renderer;
 use crate::sessions::holder;
+use crate::settings::{Before, Settled};
 use crate::summary::Seen;
 use crate::{color, settings, summary};
 
@@ -54,64 +56,109 @@ pub(crate) struct Wired {
 }
 
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, Failure> {
-    let root = root(environment, args.directory.as_deref())?;
-    let interactive = interactive(&args);
-    let config = settings::load(environment, &root, &args, interactive)?;
-    let cassette = Cassette {
-        record: args.model.record.clone(),
-        replay: args.model.replay.clone(),
-        day: summary::day(now()),
-    };
-    let connected = connect(&config, environment, &cassette, Arc::new(now))?;
+    let options = &args.options;
+    let root = root(environment, options.directory.as_deref())?;
+    // First what can be wrong with the command line alone; the task is read when nothing else can be.
+    let (house, prepared) = (House::open(environment)?, Prepared::new(environment, &root, options, None)?);
     let task = task(environment, &args)?;
-    let approver = if interactive { Approver::Handle } else { Approver::Nobody };
-    let checks = match (args.no_check, &config.checks) {
-        (true, _) => Checks::Off,
-        (false, Some(commands)) => Checks::Custom(commands.clone()),
-        (false, None) => Checks::Found,
-    };
-    let wired = wire(environment, &root, &config, connected, approver, checks)?;
-    let output = match (args.json, args.stream_json) {
-        (true, _) => Output::Json,
-        (_, true) => Output::StreamJson,
-        _ => Output::Text,
-    };
-    let report = drive(wired, task, output, args.quiet).await?;
-    let progress = if args.quiet { Progress::Hidden } else { Progress::Shown };
-    print(&report, output, progress)?;
-    Ok(report.exit_code)
+    let wired = prepared.wire(environment, &house, &root, "run")?;
+    let shown = Shown::of(options);
+    let report = drive(wired, task, shown.output, options.quiet).await?;
+    shown.print(&report)
+}
+
+/// What a run is to be like, before anything is opened.
+pub(crate) struct Prepared {
+    settled: Settled,
+    connected: Connected,
+    approver: Approver,
+}
+
+impl Prepared {
+    pub(crate) fn new(
+        environment: &Environment,
+        root: &Path,
+        options: &RunOptions,
+        before: Option<&Before>,
+    ) -> Result<Self, Failure> {
+        let interactive = interactive(options);
+        let settled = settings::load(environment, root, options, before, interactive)?;
+        let cassette = Cassette {
+            record: options.model.record.clone(),
+            replay: options.model.replay.clone(),
+            day: summary::day(now()),
+        };
+        let connected = connect(&settled.config, environment, &cassette, Arc::new(now))?;
+        let approver = if interactive { Approver::Handle } else { Approver::Nobody };
+        Ok(Self { settled, connected, approver })
+    }
+
+    /// Puts the rooms together.
+    pub(crate) fn wire(
+        self,
+        environment: &Environment,
+        house: &House,
+        root: &Path,
+        command: &str,
+    ) -> Result<Wired, Failure> {
+        let Settled { config, asked, warnings } = self.settled;
+        for warning in warnings {
+            eprintln!("{} {}", color::stderr().yellow("warning:"), clean(warning.as_bytes()));
+        }
+        let checks = match (&asked.checks, &config.checks) {
+            (Some(Checks::Off), _) => Checks::Off,
+            (_, Some(commands)) => Checks::Custom(commands.clone()),
+            (_, None) => Checks::Found,
+        };
+        let mut wired = wire(environment, house, root, &config, self.connected, self.approver, checks)?;
+        wired.parts.holder = holder(command);
+        wired.settings.asked = settings::worth_keeping(&asked);
+        Ok(wired)
+    }
+}
+
+/// What is shown, and where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown {
+    pub(crate) output: Output,
+    progress: Progress,
+}
+
+impl Shown {
+    pub(crate) fn of(options: &RunOptions) -> Self {
+        let output = match (options.json, options.stream_json) {
+            (true, _) => Output::Json,
+            (_, true) => Output::StreamJson,
+            _ => Output::Text,
+        };
+        let progress = if options.quiet { Progress::Hidden } else { Progress::Shown };
+        Self { output, progress }
+    }
+
+    /// Prints the result; gives the exit code.
+    pub(crate) fn print(self, report: &RunReport) -> Result<u8, Failure> {
+        print(report, self.output, self.progress)?;
+        Ok(report.exit_code)
+    }
 }
 
 /// A person can be asked when they are at the terminal and didn't ask for output that a program reads.
-fn interactive(args: &RunArgs) -> bool {
-    let machine = args.json || args.stream_json || args.quiet;
+fn interactive(options: &RunOptions) -> bool {
+    let machine = options.json || options.stream_json || options.quiet;
     !machine && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// The task's text. Standard input is only read when the task is `-`.
 fn task(environment: &Environment, args: &RunArgs) -> Result<String, Failure> {
-    let read = |mut from: Box<dyn std::io::Read>, what: &str| -> Result<String, Failure> {
-        let mut bytes = Vec::new();
-        from.by_ref()
-            .take(MAX_TASK + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::usage(format_args!("cannot read the task from {what}: {error}")))?;
-        if bytes.len() as u64 > MAX_TASK {
-            return Err(Failure::usage(format_args!("the task from {what} is longer than {MAX_TASK} bytes")));
-        }
-        String::from_utf8(bytes)
-            .map_err(|_| Failure::usage(format_args!("the task from {what} is not UTF-8 text")))
-    };
     let text = match (&args.task, &args.file) {
-        (Some(dash), _) if dash == "-" => read(Box::new(std::io::stdin()), "standard input")?,
-        (Some(task), _) => task.clone(),
+        (Some(task), _) => words("task", task)?,
         (None, Some(path)) => {
             let path = environment.cwd.join(path);
             let shown = path.display().to_string();
             let file = std::fs::File::open(&path).map_err(|error| {
                 Failure::usage(format_args!("cannot read the task from {shown}: {error}"))
             })?;
-            read(Box::new(file), &shown)?
+            read("task", file, &shown)?
         }
         (None, None) => String::new(),
     };
@@ -121,16 +168,36 @@ fn task(environment: &Environment, args: &RunArgs) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// What a person says: the argument itself, or standard input where it is `-`.
+pub(crate) fn words(what: &str, argument: &str) -> Result<String, Failure> {
+    match argument {
+        "-" => read(what, std::io::stdin(), "standard input"),
+        words => Ok(words.to_owned()),
+    }
+}
+
+fn read(what: &str, from: impl std::io::Read, place: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    from.take(MAX_TASK + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::usage(format_args!("cannot read the {what} from {place}: {error}")))?;
+    if bytes.len() as u64 > MAX_TASK {
+        return Err(Failure::usage(format_args!("the {what} from {place} is longer than {MAX_TASK} bytes")));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format_args!("the {what} from {place} is not UTF-8 text")))
+}
+
 /// Puts the rooms together. Nothing is asked, run or written yet.
 pub(crate) fn wire(
     environment: &Environment,
+    house: &House,
     root: &Path,
     config: &Config,
     connected: Connected,
     approver: Approver,
     checks: Checks,
 ) -> Result<Wired, Failure> {
-    let house = House::open(environment)?;
     let workspace = house.workspace(root)?;
     let sandbox = house.sandbox(&config.sandbox_allow)?;
     let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
@@ -144,7 +211,7 @@ pub(crate) fn wire(
     secrets.extend(config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned));
     let programs = environment.clone();
     let parts = Parts {
-        store: house.store,
+        store: Arc::clone(&house.store) as Arc<dyn Store>,
         model: connected.model,
         workspace: Arc::new(workspace),
         sandbox: Arc::new(sandbox),
@@ -203,6 +270,7 @@ fn run_settings(
         top_p: config.top_p.map(narrow),
         thinking: journeyman_agent::thinking(config),
         max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
+        asked: standard.asked,
         context_budget: config
             .context_tokens
             .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),

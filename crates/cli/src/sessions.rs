@@ -15,10 +15,12 @@ use crate::{color, summary};
 /// back when it is done, and a process that dies loses it at once.
 const CLAIM_MS: u64 = 10 * 60 * 1000;
 
+/// The status of a session that came from elsewhere and wasn't opened here yet.
+pub(crate) const STATUS_IMPORTED: &str = "imported";
 /// The state of a session that some process has.
-const RUNNING: &str = "running";
+pub(crate) const RUNNING: &str = "running";
 /// The state of one that nobody has and that has no end.
-const CUT_OFF: &str = "cut_off";
+pub(crate) const CUT_OFF: &str = "cut_off";
 
 pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, Failure> {
     let house = House::open(environment)?;
@@ -54,7 +56,10 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
 }
 
 /// What a session is doing, or how its last task ended; and who has it, if anybody.
-async fn state(house: &House, session: &SessionSummary) -> Result<(String, Option<String>), Failure> {
+pub(crate) async fn state(
+    house: &House,
+    session: &SessionSummary,
+) -> Result<(String, Option<String>), Failure> {
     let holder = match house.store.holder(&session.id, now()).await {
         // Deleted since it was listed.
         Err(StoreError::UnknownSession { .. }) => None,

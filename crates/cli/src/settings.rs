@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use journeyman_agent::ConfigError;
 use journeyman_agent::config::{
-    Config, Environment, Flag, KEYS, ProjectMay, TrustStore, Trusted, load as load_layers,
+    Config, Environment, Flag, KEYS, Loaded, ProjectMay, TrustStore, Trusted, load as load_layers,
 };
+use journeyman_agent::{Asked, Checks, ConfigError};
+use journeyman_protocol::Mode;
 use toml::Value;
 
-use crate::args::{ConfigArgs, RunArgs};
+use crate::args::{ConfigArgs, RunOptions};
 use crate::edge::{Failure, root};
 use crate::stdout::say;
 use crate::{color, prompt};
@@ -17,23 +18,55 @@ use crate::{color, prompt};
 /// What the administrator forbids.
 const ADMIN: &str = "/etc/journeyman/config.toml";
 
+/// What a session was started with, for opening it again.
+pub(crate) struct Before {
+    pub(crate) model: String,
+    pub(crate) mode: Mode,
+    pub(crate) asked: Asked,
+}
+
+/// How errors name what comes from [`Before`].
+const SESSION: &str = "the session as it was";
+/// What the model of an address without a provider is called before its own name.
+const CUSTOM: &str = "custom/";
+
+/// The configuration of a run, and what is to be kept for opening its session again.
+pub(crate) struct Settled {
+    pub(crate) config: Config,
+    pub(crate) asked: Asked,
+    /// What people should be told of.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// Loads the configuration of a run, asking for trust where a person can be asked.
 pub(crate) fn load(
     environment: &Environment,
     root: &Path,
-    args: &RunArgs,
+    options: &RunOptions,
+    before: Option<&Before>,
     interactive: bool,
-) -> Result<Config, Failure> {
-    let flags = flags(args)?;
+) -> Result<Settled, Failure> {
+    let asked = asked(options, before)?;
+    let flags = flags(options, before, &asked);
+    let Loaded { config, warnings, .. } = loaded(environment, root, options, &flags, interactive)?;
+    Ok(Settled { config, asked, warnings })
+}
+
+fn loaded(
+    environment: &Environment,
+    root: &Path,
+    options: &RunOptions,
+    flags: &[Flag],
+    interactive: bool,
+) -> Result<Loaded, Failure> {
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
+    let admin = Some(Path::new(ADMIN));
     let remembered = |store: &Option<TrustStore>| match store {
-        Some(store) => {
-            load_layers(environment, root, &flags, Trusted::Remembered(store), Some(Path::new(ADMIN)))
-        }
-        None => load_layers(environment, root, &flags, Trusted::Nothing, Some(Path::new(ADMIN))),
+        Some(store) => load_layers(environment, root, flags, Trusted::Remembered(store), admin),
+        None => load_layers(environment, root, flags, Trusted::Nothing, admin),
     };
-    if args.trust_project {
-        return Ok(load_layers(environment, root, &flags, Trusted::ThisRun, Some(Path::new(ADMIN)))?.config);
+    if options.trust_project {
+        return Ok(load_layers(environment, root, flags, Trusted::ThisRun, admin)?);
     }
     match (remembered(&store), &store) {
         (Err(ConfigError::Untrusted { path, keys, values, hash }), Some(trusted)) if interactive => {
@@ -41,43 +74,74 @@ pub(crate) fn load(
                 return Err(ConfigError::Untrusted { path, keys, values, hash }.into());
             }
             trusted.add(&path, &hash).context("remembering the trust")?;
-            Ok(remembered(&store)?.config)
+            Ok(remembered(&store)?)
         }
-        (loaded, _) => Ok(loaded?.config),
+        (loaded, _) => Ok(loaded?),
     }
 }
 
-fn flags(args: &RunArgs) -> Result<Vec<Flag>, Failure> {
+/// What is asked for beside the configuration: by flags, or else when the session was started.
+fn asked(options: &RunOptions, before: Option<&Before>) -> Result<Asked, Failure> {
+    if let Some(blank) = options.check.iter().find(|check| check.trim().is_empty()) {
+        return Err(Failure::usage(format_args!("--check «{blank}» is empty; give a shell command")));
+    }
+    let was = before.map(|before| before.asked.clone()).unwrap_or_default();
+    let model = &options.model;
+    // Another model is somewhere else, unless it is said that it is there.
+    let elsewhere = model.model.is_some() || model.base_url.is_some();
+    let (base_url, wire) = match elsewhere {
+        true => (model.base_url.clone(), model.wire.clone()),
+        false => (was.base_url, model.wire.clone().or(was.wire)),
+    };
+    let checks = match (options.no_check, options.check.is_empty()) {
+        (true, _) => Some(Checks::Off),
+        (false, false) => Some(Checks::Custom(options.check.clone())),
+        (false, true) => was.checks,
+    };
+    Ok(Asked { base_url, wire, checks })
+}
+
+/// The same without what may be a secret: an address with a password or a token in it is not kept.
+pub(crate) fn worth_keeping(asked: &Asked) -> Asked {
+    let secret = |url: &String| url.contains(['@', '?']);
+    match &asked.base_url {
+        Some(url) if secret(url) => Asked { base_url: None, wire: None, checks: asked.checks.clone() },
+        _ => asked.clone(),
+    }
+}
+
+fn flags(options: &RunOptions, before: Option<&Before>, asked: &Asked) -> Vec<Flag> {
     let mut flags = Vec::new();
-    let mut text = |flag, key, value: &Option<String>| {
+    let mut text = |flag, key, value: Option<&String>| {
         if let Some(value) = value {
             flags.push(Flag { flag, key, value: Value::String(value.clone()) });
         }
     };
-    text("--model", "model", &args.model.model);
-    text("--base-url", "base_url", &args.model.base_url);
-    text("--wire", "wire", &args.model.wire);
-    text("--mode", "mode", &args.mode);
-    text("--timeout", "timeout", &args.timeout);
+    let was = before.map(|before| before.model.strip_prefix(CUSTOM).unwrap_or(&before.model).to_owned());
+    let source = |flag, given: &Option<String>| if given.is_some() { flag } else { SESSION };
+    let model = &options.model;
+    text(source("--model", &model.model), "model", model.model.as_ref().or(was.as_ref()));
+    text(source("--base-url", &model.base_url), "base_url", asked.base_url.as_ref());
+    text(source("--wire", &model.wire), "wire", asked.wire.as_ref());
+    let mode = before.map(|before| before.mode.name().to_owned());
+    text(source("--mode", &options.mode), "mode", options.mode.as_ref().or(mode.as_ref()));
+    text("--timeout", "timeout", options.timeout.as_ref());
     for (flag, key, value) in [
-        ("--max-turns", "max_turns", args.max_turns),
-        ("--max-iterations", "max_iterations", args.max_iterations),
+        ("--max-turns", "max_turns", options.max_turns),
+        ("--max-iterations", "max_iterations", options.max_iterations),
     ] {
         if let Some(value) = value {
             flags.push(Flag { flag, key, value: Value::Integer(i64::from(value)) });
         }
     }
-    if let Some(budget) = args.budget {
+    if let Some(budget) = options.budget {
         flags.push(Flag { flag: "--budget", key: "budget_usd", value: Value::Float(budget) });
     }
-    if let Some(blank) = args.check.iter().find(|check| check.trim().is_empty()) {
-        return Err(Failure::usage(format_args!("--check «{blank}» is empty; give a shell command")));
-    }
-    if !args.check.is_empty() {
-        let checks = args.check.iter().cloned().map(Value::String).collect();
+    if let Some(Checks::Custom(checks)) = &asked.checks {
+        let checks = checks.iter().cloned().map(Value::String).collect();
         flags.push(Flag { flag: "--check", key: "checks", value: Value::Array(checks) });
     }
-    Ok(flags)
+    flags
 }
 
 /// `jm config`.

@@ -11,8 +11,13 @@ pub(crate) use say;
 
 /// Writes a text. A reader that went away has what it wanted; any other failure ends the command.
 pub(crate) fn write(text: &str) {
+    write_bytes(text.as_bytes());
+}
+
+/// The same for bytes.
+pub(crate) fn write_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             eprintln!("error: standard output: {error}");
             std::process::exit(1);

@@ -53,3 +53,4 @@ pub use provider::{Provider, builtin_providers, near_names};
 pub use request::{Effort, ModelRequest, SystemPart, Thinking};
 pub use script::ScriptedModel;
 pub use transport::{Body, Header, HttpRequest, HttpResponse, HttpTransport, Method, Transport};
+pub use wire::request_body;

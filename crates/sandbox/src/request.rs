@@ -138,6 +138,10 @@ pub struct Request {
     pub limits: Limits,
     /// What must be enforced for the command to run at all.
     pub needs: Needs,
+    /// A file that is locked (`flock`, shared) for as long as any process of the command lives, also when this
+    /// program is killed: whoever gets it exclusively knows that the command is gone. Where the file isn't there
+    /// any more, or somebody has it exclusively, the command doesn't run. Unconfined ones take no notice of it.
+    pub witness: Option<PathBuf>,
 }
 
 impl Request {
@@ -169,6 +173,7 @@ impl Request {
             network: Network::Off,
             limits: Limits::default(),
             needs: Needs::ALL,
+            witness: None,
         }
     }
 

@@ -44,9 +44,7 @@ pub enum StoreError {
         last: Seq,
     },
     /// Another writer holds the session.
-    #[error(
-        "session {session} is in use by {holder}; wait until that ends, or until its claim runs out ({} ms after 1970)", .until.0
-    )]
+    #[error("session {session} is in use by {holder}; end that, or wait until it ends")]
     Leased {
         /// The session.
         session: SessionId,
@@ -69,9 +67,9 @@ pub enum StoreError {
     },
     /// The log's file is not a whole database any more.
     #[error(
-        "the session log {} is damaged ({detail}). Nothing was changed, moved or deleted. To save what can be read: \
-         `sqlite3 '{}' .recover`. To go on with an empty log: move the file, and the ones beside it ending in \
-         -wal and -shm, elsewhere, and start again", .path.display(), .path.display()
+        "the session log {} is damaged ({detail}). Nothing was changed, moved or deleted. To go on with what can be \
+         read: `jm doctor --repair`, which keeps the damaged file beside the new one. To go on with an empty log: \
+         move the file, and the ones beside it ending in -wal and -shm, elsewhere", .path.display()
     )]
     Damaged {
         /// The database file.

@@ -3,7 +3,8 @@
 //! [`Store`] is the seam: one append-only log a session, whose entries are opaque bytes with a channel and
 //! a kind. [`SqliteStore`] keeps all logs in one SQLite file that several processes may use at once and
 //! whose commits survive a power failure; [`MemoryStore`] behaves the same and forgets. [`Blobs`] keeps
-//! large payloads and the pre-images of files, each under the hash of its bytes.
+//! large payloads and the pre-images of files, each under the hash of its bytes. [`export`] and [`import`]
+//! carry a session elsewhere; [`salvage`] and [`repair`] save what can be read of a damaged file.
 //!
 //! ```
 //! use journeyman_protocol::{Seq, SessionId, UnixMillis};

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::watch::Watchers;
 use crate::{Entry, NewEntry, SessionSummary, Store, StoreError};
-use group::{About, Call, Ground, Sync};
+use group::{About, Call, Ground, Sync, Weight};
 use log::Log;
 use owner::{Job, Owner};
 use reads::Bound;
@@ -34,7 +34,7 @@ mod writes;
 
 // For those who read a damaged file without SQLite.
 pub(crate) use file::PAGE_BYTES;
-pub(crate) use rows::{channel_of, place, place_of, seq_of, unsigned};
+pub(crate) use rows::{channel_code, channel_of, checksum, place, place_of, seq_of, unsigned};
 
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
@@ -150,7 +150,7 @@ impl SqliteStore {
 
 /// A change without payload that nobody watches for.
 fn small(action: &'static str, sync: Sync) -> About {
-    About { action, sync, bytes: 0, tell: None }
+    About { action, sync, weight: Weight::Payload(0), tell: None }
 }
 
 impl Store for SqliteStore {
@@ -176,7 +176,8 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (parent, child, title) = (parent.clone(), child.clone(), title.to_owned());
-        self.change(small("fork a session in", Sync::Full), move |connection, ground| {
+        let about = About { weight: Weight::WholeSession, ..small("fork a session in", Sync::Full) };
+        self.change(about, move |connection, ground| {
             writes::fork(connection, ground, &parent, at, &child, (&title, now))
         })
     }
@@ -189,7 +190,11 @@ impl Store for SqliteStore {
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
         let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum();
-        let about = About { action: "append to", sync: Sync::Full, bytes, tell: Some(session.clone()) };
+        let about = About {
+            weight: Weight::Payload(bytes),
+            tell: Some(session.clone()),
+            ..small("append to", Sync::Full)
+        };
         self.change(about, move |connection, _| writes::append(connection, &session, expected, &entries))
     }
 
@@ -299,7 +304,11 @@ impl Store for SqliteStore {
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
-        let about = About { tell: Some(session.clone()), ..small("delete a session from", Sync::Full) };
+        let about = About {
+            weight: Weight::WholeSession,
+            tell: Some(session.clone()),
+            ..small("delete a session from", Sync::Full)
+        };
         self.change(about, move |connection, _| writes::delete(connection, &session))
     }
 }

@@ -132,6 +132,7 @@ fn an_unknown_session_is_named_by_every_call_but_delete() {
             store.set_status(&id, "done", UnixMillis(1)).await.unwrap_err(),
             store.lease(&id, "me", UnixMillis(1), 1).await.unwrap_err(),
             store.release(&id, "me").await.unwrap_err(),
+            store.holder(&id, UnixMillis(1)).await.unwrap_err(),
         ];
         for error in errors {
             assert!(matches!(&error, StoreError::UnknownSession { session } if *session == id), "{error:?}");
@@ -244,6 +245,12 @@ fn one_writer_a_session_until_it_gives_up_or_its_time_is_over() {
         store.release(&id, "pid 2").await.unwrap();
         lease("pid 1", 200, u64::MAX).await.unwrap();
         assert!(lease("pid 2", 1 << 60, 50).await.is_err());
+        let holder = async |now| store.holder(&id, UnixMillis(now)).await.unwrap();
+        assert_eq!(holder(1 << 60).await.as_deref(), Some("pid 1"));
+        store.release(&id, "pid 1").await.unwrap();
+        assert_eq!(holder(200).await, None);
+        lease("pid 3", 200, 50).await.unwrap();
+        assert_eq!((holder(249).await.as_deref(), holder(250).await), (Some("pid 3"), None));
         // A lease is no entry and no news.
         assert_eq!(store.sessions(None, 1).await.unwrap()[0].updated, UnixMillis(5));
     });

@@ -1,4 +1,4 @@
-//! Disks that fail: what is said, what is kept, and how it goes on.
+//! What is asked of the disk, and disks that fail: what is said, what is kept, and how it goes on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::fs;
@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use disk::{FLUSHES, NO_FLUSH, NO_ROOM};
+use disk::{FLUSHES, NO_FLUSH, NO_ROOM, READS, most_memory};
 use futures_util::future::join_all;
-use journeyman_protocol::{Seq, UnixMillis};
+use journeyman_protocol::{Channel, Seq, UnixMillis};
 use journeyman_store::{NewEntry, SqliteStore, Store, StoreError};
 use support::{beside, block_on, entry, session};
 
@@ -89,6 +89,82 @@ fn appends_of_many_sessions_that_wait_at_once_share_a_flush() {
         }
         assert_eq!(payloads(&store, 77).await, Vec::<Vec<u8>>::new());
         assert_eq!(payloads(&store, 200).await, [b"x"]);
+    });
+}
+
+#[test]
+fn opening_appending_and_resuming_read_no_more_of_a_long_log_than_of_a_short_one() {
+    let _one = disk();
+    let home = tempfile::tempdir().unwrap();
+    let event = NewEntry { channel: Some(Channel::Progress), ..entry(b"a short event") };
+    let mut reads = Vec::new();
+    for length in [10, 100_000] {
+        let path = home.path().join(format!("{length}.db"));
+        block_on(async {
+            let store = begin(&path, 1).await;
+            let mut last = Seq(1);
+            while last.0 < length {
+                let count = (length - last.0).min(5_000) as usize;
+                last = store.append(&session(1), last, vec![event.clone(); count]).await.unwrap();
+            }
+            last = store.append(&session(1), last, vec![entry(b"last")]).await.unwrap();
+            drop(store);
+            let before = READS.load(SeqCst);
+            let store = SqliteStore::open(&path).unwrap();
+            assert_eq!(store.find(session(1).as_str()).await.unwrap()[0].last, last);
+            assert_eq!(store.read_records(&session(1), Seq::START, usize::MAX).await.unwrap().len(), 2);
+            store.append(&session(1), last, vec![entry(b"x")]).await.unwrap();
+            assert_eq!(store.read(&session(1), last, 9).await.unwrap().len(), 1);
+            reads.push(READS.load(SeqCst) - before);
+        });
+    }
+    // A longer log has a deeper tree, and its first and last records are on different pages.
+    assert!(reads[1] <= reads[0] + 10, "{reads:?}");
+}
+
+#[test]
+fn a_fork_takes_little_memory_whatever_it_copies() {
+    let _one = disk();
+    let home = tempfile::tempdir().unwrap();
+    block_on(async {
+        let store = begin(&home.path().join("sessions.db"), 1).await;
+        let mut last = Seq(1);
+        for _ in 0..24 {
+            last = store.append(&session(1), last, vec![entry(&[7; 10_000]); 100]).await.unwrap();
+        }
+        most_memory();
+        store.fork(&session(1), last, &session(2), "t", UnixMillis(1)).await.unwrap();
+        let most = most_memory();
+        assert!(most > 0 && most < 6 << 20, "{most} bytes for 24 MB");
+        assert_eq!(payloads(&store, 2).await.len() as u64, last.0);
+        // Nor does what it wrote stay in the write-ahead log.
+        store.append(&session(2), last, vec![entry(b"x")]).await.unwrap();
+        drop(store);
+        assert!(!beside(&home.path().join("sessions.db"), "-wal").exists());
+    });
+}
+
+#[test]
+fn a_fork_whose_flush_failed_is_there_whole_or_not_at_all() {
+    let _one = disk();
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("sessions.db");
+    block_on(async {
+        let store = begin(&path, 2).await;
+        let other = SqliteStore::open(&path).unwrap();
+        payloads(&other, 1).await;
+        // Enough that it is moved to the main file after the answer, which may fail meanwhile.
+        let large = vec![entry(&vec![7; 1_000_000]); 5];
+        store.append(&session(1), Seq(1), large).await.unwrap();
+        NO_FLUSH.store(true, SeqCst);
+        store.fork(&session(1), Seq(6), &session(3), "t", UnixMillis(1)).await.unwrap_err();
+        NO_FLUSH.store(false, SeqCst);
+        assert_eq!(payloads(&store, 1).await.len(), 6);
+        match store.fork(&session(1), Seq(6), &session(3), "t", UnixMillis(1)).await {
+            Ok(()) | Err(StoreError::SessionExists { .. }) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+        assert_eq!(payloads(&store, 3).await, payloads(&other, 1).await);
     });
 }
 

@@ -64,10 +64,13 @@ fn the_second_process_on_a_session_is_refused_with_who_holds_it_until_that_is_go
         assert_eq!(refused_by(lease(&store, &who, 5_001)), who);
         block_on(store.release(&session(1), &who)).unwrap();
         assert_eq!(refused_by(lease(&store, "me", 5_001)), who);
+        let holder = || block_on(store.holder(&session(1), UnixMillis(5_001))).unwrap();
+        assert_eq!(holder(), Some(who));
         match way {
             "killed" => child.kill(),
             _ => child.finish(),
         }
+        assert_eq!(holder(), None);
         // Whatever the clock says.
         lease(&store, "me", 17).unwrap();
         block_on(store.release(&session(1), "me")).unwrap();

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::{around, clip, shown};
-use crate::seen::stale;
+use crate::seen::refuse_stale;
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
@@ -112,10 +112,7 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     };
     let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };
     let sight = context.seen.sight(&path, &content.hash);
-    // What a command of the session changed is no surprise, and the quoted text has to be there anyway.
-    if sight == Sight::Changed {
-        return Err(stale(context, path, &content));
-    }
+    refuse_stale(context, &path, &content)?;
     let mut work = Work { text: text.to_owned(), changed: Vec::new(), notes: Vec::new() };
     let several = wish.pairs.len() > 1;
     for (nth, pair) in (1..).zip(&wish.pairs) {

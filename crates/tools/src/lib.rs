@@ -53,5 +53,5 @@ pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACK
 pub use error::ToolError;
 pub use outputs::Outputs;
 pub use registry::Registry;
-pub use seen::{Seen, SeenFile, Sight};
+pub use seen::{Seen, SeenFile, Sight, refuse_stale};
 pub use tool::{CALL_TIME, Emit, Tool, ToolContext, ToolLimits, ToolOutput};

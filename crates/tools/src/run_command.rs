@@ -173,6 +173,7 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
     .await?;
     let mut request = request(context, wish, wall);
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
+    request.witness = books.before.witness();
     request.protected.extend(books.guard.protected.iter().cloned());
     Ok((request, books))
 }

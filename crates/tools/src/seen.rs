@@ -266,6 +266,19 @@ impl Known {
     }
 }
 
+/// Refuses to edit `path`, whose content is `now`, where somebody else changed it since the model saw it. What a
+/// command of the session changed is no surprise, and a text that an edit quotes has to be there anyway.
+///
+/// # Errors
+/// [`ToolError::ChangedSince`], with what changed. Where that is all of it the model knows the file again, and the
+/// next try is not refused.
+pub fn refuse_stale(context: &ToolContext, path: &RelPath, now: &FileContent) -> Result<(), ToolError> {
+    match context.seen.sight(path, &now.hash) {
+        Sight::Changed => Err(stale(context, path.clone(), now)),
+        Sight::Never | Sight::ChangedByUs | Sight::Current => Ok(()),
+    }
+}
+
 /// The refusal of a change to a file that isn't what the model saw. Where that shows all of the difference, the
 /// model knows the file again.
 pub(crate) fn stale(context: &ToolContext, path: RelPath, now: &FileContent) -> ToolError {

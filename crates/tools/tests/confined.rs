@@ -3,13 +3,16 @@
 
 mod bench;
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
 use bench::Bench;
 use journeyman_policy::Policy;
-use journeyman_protocol::{Decision, Mode, Needs};
+use journeyman_protocol::{CallId, Decision, Mode, Needs, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
+use journeyman_store::Blobs;
+use journeyman_workspace::{CheckpointId, Limits, Options, Workspace};
 use serde_json::json;
 
 fn main() {
@@ -22,6 +25,10 @@ fn main() {
         println!("skipped: {error}");
         return;
     }
+    if std::env::var_os(VICTIM).is_some() {
+        return be_killed(&sandbox, &runtime);
+    }
+    a_killed_session_takes_its_commands_with_it();
     let git = std::process::Command::new("git").arg("--version").output();
     if git.is_err() {
         assert!(!required, "git is missing");
@@ -32,6 +39,56 @@ fn main() {
     a_planted_repository_is_not_trusted(&sandbox);
     repositories_can_not_be_touched(&sandbox);
     println!("ok");
+}
+
+/// Told to the program that is to be killed.
+const VICTIM: &str = "JM_TEST_VICTIM";
+
+/// A session with two commands at work, until it is killed.
+fn be_killed(sandbox: &Arc<Sandbox>, runtime: &tokio::runtime::Runtime) {
+    let mut bench = confined(sandbox, &[("a", b"1\n"), ("dir/b", b"2\n")]);
+    let session = bench.context.session.clone();
+    let checkpoint = bench.context.workspace.checkpoint(&session, "before").unwrap();
+    println!("{}\n{checkpoint}", bench.outside.display());
+    let run = bench.tools.get("run_command").unwrap();
+    let work = "n=0; while :; do n=$((n+1)); echo $n >> a; echo $n > f$((n % 50)); rm -rf dir; done";
+    runtime.block_on(async {
+        bench.context.call = CallId::new("behind");
+        let command = format!("{work} & {work}");
+        run.call(&bench.context, json!({"command": command, "background": true})).await.unwrap();
+        bench.context.call = CallId::new("before");
+        bench.context.output = Arc::new(|text| print!("{text}"));
+        let command = format!("while ! [ -e f49 ]; do :; done; echo ready; {work}");
+        run.call(&bench.context, json!({ "command": command })).await.unwrap();
+    });
+}
+
+fn a_killed_session_takes_its_commands_with_it() {
+    let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+        .env(VICTIM, "1")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let base = std::path::PathBuf::from(lines.next().unwrap());
+    let checkpoint = CheckpointId(lines.next().unwrap().parse().unwrap());
+    assert_eq!(lines.next().unwrap(), "ready");
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
+    let options = Options { state_dir: base.join("state"), blobs, limits: Limits::default() };
+    let workspace = Workspace::open(&base.join("project"), options).unwrap();
+    let session = SessionId::new(UnixMillis(1), 1);
+    let calls = workspace.cut_off_calls(&session).unwrap();
+    assert_eq!(calls, [CallId::new("behind"), CallId::new("before")]);
+    for call in calls {
+        let sealed = workspace.seal_call(&checkpoint, &session, &call, UnixMillis(u64::MAX)).unwrap();
+        assert_eq!((sealed.applied, sealed.left), (vec![], vec![]));
+    }
+    assert_eq!(workspace.changes_since(&checkpoint).unwrap(), []);
+    let names = std::fs::read_dir(base.join("project")).unwrap().count();
+    assert_eq!(names, 2, "a and dir");
+    std::fs::remove_dir_all(base).unwrap();
 }
 
 fn confined(sandbox: &Arc<Sandbox>, files: &[(&str, &[u8])]) -> Bench {

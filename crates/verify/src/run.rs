@@ -166,6 +166,7 @@ async fn one(
 ) -> Result<Evidence, VerifyError> {
     let (before, guard) = begin(check, context).await?;
     let mut request = request(check, context);
+    request.witness = before.witness();
     request.protected.extend(guard.protected.iter().cloned());
     let ended = confined(index, request, context, cancel, observer).await;
     let (changes, mut warnings) = end(check, context, before, guard).await?;
@@ -194,9 +195,9 @@ async fn one(
 }
 
 async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Guard), VerifyError> {
-    let workspace = Arc::clone(&context.workspace);
+    let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
-        let before = workspace.command_begin()?;
+        let before = workspace.check_begin(&session)?;
         let guard = Guard::before(&workspace, &before);
         Ok((before, guard))
     });

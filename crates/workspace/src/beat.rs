@@ -5,6 +5,10 @@
 //! touched again and again; after the end is journaled it goes. What a crash leaves of it says when the command
 //! was last seen alive, so that what it did can be told from what a person did afterwards.
 //!
+//! A killed program's command may live on for a moment, until the kernel has got to it. Beside each file there is a
+//! second one, the witness, which the command's own processes keep locked: nothing is taken back before it is free,
+//! and a command that begins late finds it locked or gone, and doesn't run.
+//!
 //! Nothing of it is flushed: it has to survive a killed process, not a power failure.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +17,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
@@ -25,12 +29,20 @@ use crate::journal::{DirRecord, End, parse, push_line};
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
 use crate::lock::{make_private_dir, state_error};
 use crate::manifest::{StoredTree, load_tree, store_tree};
+use crate::meanwhile::Live;
 use crate::snapshot::{FileState, Tree, differences, file_clock};
 use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
 /// So many names are tried for one file; each command of a process takes one.
 const NAMES: u32 = 1_000;
+/// The end of a witness's name.
+const WITNESS: &str = ".witness";
+/// How long a command whose program was killed may take to be gone. One that waits for a dead disk or server can
+/// take for ever.
+const DYING: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Whose command runs, and what was there before.
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,6 +153,8 @@ fn is_near(known: &Tree, tree: &Tree) -> bool {
 #[derive(Debug)]
 pub(crate) struct Beat {
     path: PathBuf,
+    /// The command, unless it is a check.
+    pub(crate) live: Option<Live>,
     shared: Arc<Shared>,
 }
 
@@ -173,7 +187,7 @@ impl Shared {
 
 impl Beat {
     /// Writes the file and begins to touch it.
-    pub(crate) fn start(state_dir: &Path, begin: &Begin) -> Result<Self, WorkspaceError> {
+    pub(crate) fn start(state_dir: &Path, begin: &Begin, live: Option<Live>) -> Result<Self, WorkspaceError> {
         let dir = beats_dir(state_dir);
         make_private_dir(&dir)?;
         prune(&dir);
@@ -182,19 +196,25 @@ impl Beat {
         let mut text = Vec::with_capacity(json.len() + 32);
         push_line(&mut text, &json);
         let (path, mut file) = create(&dir).map_err(failed)?;
+        let mut witness = OpenOptions::new();
+        witness.write(true).create_new(true).mode(0o600).open(witness_of(&path)).map_err(failed)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
         file.write_all(&text).map_err(failed)?;
         let shared = Arc::new(Shared { file, stopped: Mutex::new(false), wake: Condvar::new() });
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
         drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
-        Ok(Self { path, shared })
+        Ok(Self { path, live, shared })
+    }
+
+    /// What the command's processes are to keep locked.
+    pub(crate) fn witness(&self) -> PathBuf {
+        witness_of(&self.path)
     }
 
     /// The command's end is journaled: nothing is left to say.
     pub(crate) fn bury(&self) {
-        // One that stays behind is found to be journaled when its call is sealed.
-        fs::remove_file(&self.path).ok();
+        remove(&self.path);
     }
 }
 
@@ -219,12 +239,50 @@ pub(crate) struct DeadBeat {
     /// When it was last seen alive.
     pub(crate) last: i64,
     path: PathBuf,
-    _file: File,
+    file: File,
+    /// Held so that nobody takes the processes for alive while this is looked at.
+    _witness: Option<File>,
+}
+
+impl Drop for DeadBeat {
+    fn drop(&mut self) {
+        // Closing alone wouldn't do where another thread is just starting a process, which has the file too.
+        flock(&self.file, FlockOperation::Unlock).ok();
+    }
 }
 
 impl DeadBeat {
     pub(crate) fn bury(&self) {
-        fs::remove_file(&self.path).ok();
+        remove(&self.path);
+    }
+}
+
+fn witness_of(path: &Path) -> PathBuf {
+    path.with_extension(WITNESS.trim_start_matches('.'))
+}
+
+/// Removes a sign of life with its witness. One that stays behind is found to be journaled when its call is sealed.
+fn remove(path: &Path) {
+    fs::remove_file(witness_of(path)).ok();
+    fs::remove_file(path).ok();
+}
+
+/// Waits until nothing of a command lives whose program is gone; gives its witness, locked, so that nothing of it
+/// begins either. `Err` with nothing where it lives on.
+fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
+    let file = match File::open(witness_of(path)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
+        Err(error) => return Err(error),
+    };
+    let started = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Ok(Some(file))),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < DYING => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Err(())),
+            Err(errno) => return Err(errno.into()),
+        }
     }
 }
 
@@ -267,6 +325,7 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
     if seen.nlink() == 0 {
         return Ok(None);
     }
+    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(begin))) };
     let last = nanos(seen.mtime(), seen.mtime_nsec());
     let late = begin.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
     let until = last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
@@ -277,7 +336,8 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
         until,
         last,
         path: path.to_owned(),
-        _file: file,
+        file,
+        _witness: witness,
     }))))
 }
 
@@ -315,6 +375,7 @@ fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
         Err(error) => return Err(error),
     };
     let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    names.retain(|path| path.extension().is_none());
     names.sort_unstable();
     Ok(names)
 }
@@ -327,7 +388,7 @@ fn prune(dir: &Path) {
         let is_dead =
             File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
         if is_dead {
-            fs::remove_file(path).ok();
+            remove(path);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::beat::{Beat, Begin};
 use crate::compare::{dir_records, filtered, without_others};
 use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, Record, Sync};
 use crate::limits::MAX_DEPTH;
+use crate::meanwhile::Live;
 use crate::snapshot::{Difference, Keep, Tree, TreeSnapshot, differences, directories_only_in};
 use crate::workspace::{Since, Writer, lock};
 use crate::{ChangeId, CheckpointId, Workspace, WorkspaceError};
@@ -68,7 +69,15 @@ impl Workspace {
             let means = (&self.vault, self.limits().beat);
             Begin::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
         };
-        snapshot.beat = Some(Arc::new(Beat::start(&self.options.state_dir, &begin)?));
+        let live = call.map(|call| Live {
+            session: session.clone(),
+            call: call.clone(),
+            tree: Arc::clone(&snapshot.tree),
+            journal_end: snapshot.journal_end,
+        });
+        let beat = Arc::new(Beat::start(&self.options.state_dir, &begin, live)?);
+        self.runs(&beat);
+        snapshot.beat = Some(beat);
         Ok(snapshot)
     }
 

@@ -36,6 +36,8 @@ pub(crate) enum Cause {
     Command,
     /// Found by comparing the tree after checks, while a person may have been working.
     Check,
+    /// What a running command had done to a file before an edit replaced it.
+    Meanwhile,
     /// A command that was cut off, found by comparing the tree afterwards. It is taken back at once.
     CutOff,
     /// Taking other changes back.

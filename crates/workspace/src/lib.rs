@@ -5,6 +5,7 @@
 //! across a crash; it compares the tree [before](Workspace::command_begin) and
 //! [after](Workspace::command_end) a command, so that what the command did can be taken back like an edit, and
 //! around [checks](Workspace::check_end), during which a person may be working;
+//! it puts back what a command did that [was cut off](Workspace::seal_call), by a crash or otherwise;
 //! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and it
 //! [undoes](Workspace::undo) a session, keeping what the user changed since.
 //!
@@ -63,6 +64,7 @@ pub mod limits;
 mod listing;
 mod lock;
 mod manifest;
+mod meanwhile;
 mod recovery;
 mod rename;
 mod repository;

@@ -5,7 +5,7 @@
 //! the doing of a command that was cut off, and then taken back by a transaction like any undo, so that either
 //! step may itself be cut off and be repeated. All else stays, and is named.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
@@ -29,6 +29,9 @@ const CLOCK: &str =
 const REBOOTED: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
+
+/// What a command still does while the tree is looked at is found at the next look, at most so many times.
+const ROUNDS: usize = 4;
 
 /// What became of a call that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,10 +64,10 @@ impl Workspace {
         let mut calls = Vec::new();
         for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
             if let Found::Dead(beat) = found
-                && let Some(call) = beat.begin.call
-                && !calls.contains(&call)
+                && let Some(call) = &beat.begin.call
+                && !calls.contains(call)
             {
-                calls.push(call);
+                calls.push(call.clone());
             }
         }
         Ok(calls)
@@ -92,7 +95,14 @@ impl Workspace {
         let dead = self.dead_beats(is_ours)?;
         let mut reasons = Reasons::default();
         if let Some(oldest) = dead.first() {
-            self.journal_cut_off(oldest, &dead, session, call, &mut reasons)?;
+            self.await_rest(oldest.until)?;
+            for _ in 0..ROUNDS {
+                // First what an earlier try left undone, so that it is told from what is new.
+                self.take_back(session, call, &mut reasons)?;
+                if !self.journal_cut_off(oldest, &dead, session, call, &mut reasons)? {
+                    break;
+                }
+            }
         }
         self.take_back(session, call, &mut reasons)?;
         self.hands().step(Step::Bury, None)?;
@@ -137,6 +147,7 @@ impl Workspace {
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
         for found in beats(&self.options.state_dir, is_ours)? {
             let Found::Dead(beat) = found else { continue };
+            self.await_rest(beat.until)?;
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
@@ -165,7 +176,24 @@ impl Workspace {
         Ok(dead)
     }
 
-    /// Journals what a command did up to its end, unless that has happened.
+    /// Waits until the tree rests, or a command can't be at work in it any more: its processes die after the agent,
+    /// within milliseconds on a machine that isn't busy.
+    fn await_rest(&self, until: i64) -> Result<(), WorkspaceError> {
+        if file_clock() >= until {
+            return Ok(());
+        }
+        let mut last = self.snapshot(Keep::Hashes, None)?;
+        loop {
+            std::thread::sleep(self.limits().beat / 2);
+            let now = self.snapshot(Keep::Hashes, None)?;
+            if now.is_same(&last) || file_clock() >= until {
+                return Ok(());
+            }
+            last = now;
+        }
+    }
+
+    /// Journals what a command did up to its end and isn't journaled yet; whether there was anything.
     fn journal_cut_off(
         &self,
         oldest: &DeadBeat,
@@ -173,21 +201,26 @@ impl Workspace {
         session: &SessionId,
         call: &CallId,
         reasons: &mut Reasons,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<bool, WorkspaceError> {
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
         let lines = self.writing(|writer, _| writer.journal.lines_since(oldest.begin.journal_end))?;
         let history = History::new(lines);
-        if history.of_call(session, call).any(|record| matches!(record.cause, Cause::Command | Cause::CutOff))
-        {
-            return Ok(());
+        if history.of_call(session, call).any(|record| record.cause == Cause::Command) {
+            return Ok(false);
         }
-        let Some(told) = self.tell(oldest, until)? else { return Ok(()) };
+        let Some(mut told) = self.tell(oldest, until)? else { return Ok(false) };
+        let earlier = history.of_call(session, call).filter(|record| record.cause == Cause::CutOff);
+        let known: HashSet<&RelPath> =
+            earlier.flat_map(|record| &record.files).map(|file| &file.path).collect();
+        // A file that was told of and is different again: it was put back, or somebody is at work on it.
+        told.ours.retain(|difference| !known.contains(&difference.path));
         reasons.others = told.others;
+        let is_news = !told.ours.is_empty();
         self.vault.sync()?;
         self.hands().step(Step::Seal, None)?;
         let doing = Doing { session, call: Some(call), cause: Cause::CutOff };
         self.writing(|writer, _| doing.journal(writer, told.ours, told.made, told.removed))?;
-        Ok(())
+        Ok(is_news)
     }
 
     /// Tells what a command did that ended at `until` at the latest; `None` when what was before it is lost.
@@ -270,7 +303,7 @@ impl Workspace {
             let records: Vec<_> = records.into_iter().rev().collect();
             let mut plan = plan_for(&self.door, &self.vault, &history, session.clone(), &records)?;
             plan.intent.call = Some(call.clone());
-            reasons.conflicts = plan.conflicts;
+            reasons.conflicts.extend(plan.conflicts);
             if plan.intent.left.is_empty() || !plan.operations.is_empty() {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }

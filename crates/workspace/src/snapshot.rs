@@ -159,6 +159,13 @@ impl TreeSnapshot {
         self.tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect()
     }
 
+    /// The file that the command's processes are to keep locked (`flock`, shared) while one of them lives, so that
+    /// after a crash nothing is taken back that is still being made; `None` for one that gives no sign of life.
+    #[must_use]
+    pub fn witness(&self) -> Option<std::path::PathBuf> {
+        self.beat.as_ref().map(|beat| beat.witness())
+    }
+
     /// The files whose content isn't kept, because they or all together are too large: a command that changes
     /// them can't be undone.
     #[must_use]

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
 
+use crate::beat::Beat;
 use crate::compare::filtered;
 use crate::diff::{Side, file_diff};
 use crate::door::{Door, Last, Links, Seen, read_up_to};
@@ -72,6 +73,8 @@ pub struct Workspace {
     pub(crate) own_repositories: Vec<Vec<u8>>,
     newest: Mutex<Newest>,
     pub(crate) prints: Mutex<Prints>,
+    /// The commands that run in this process, oldest first.
+    pub(crate) running: Mutex<Vec<Weak<Beat>>>,
     pub(crate) writer: Mutex<Writer>,
     pub(crate) vault: Vault,
 }
@@ -121,6 +124,7 @@ impl Workspace {
             own_repositories,
             newest: Mutex::default(),
             prints: Mutex::default(),
+            running: Mutex::default(),
             writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None, base: None }),
             vault,
         };
@@ -241,6 +245,7 @@ impl Workspace {
                 make: Vec::new(),
                 remove: Vec::new(),
             };
+            self.journal_meanwhile(writer, &operations)?;
             let id = hands.execute(&mut writer.journal, intent, &operations)?;
             let changes = operations.iter().map(|operation| FileChange {
                 path: operation.path.clone(),

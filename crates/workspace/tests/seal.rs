@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, ContentHash, UnixMillis};
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::limits::{Failpoint, Fault, Step as FailStep};
 use journeyman_workspace::{
     CheckpointId, Limits, Options, Sealed, TreeSnapshot, UndoTarget, Workspace, WorkspaceError,
 };
@@ -26,7 +26,7 @@ const VICTIM: &str = "JM_TEST_VICTIM";
 /// After how many lines it is to wait for its end, if it is.
 const STOP: &str = "JM_TEST_STOP";
 /// After so long without a sign of life a command isn't taken to have lived: five periods.
-const BEAT: Duration = Duration::from_millis(100);
+const BEAT: Duration = Duration::from_millis(80);
 
 fn call(name: &str) -> CallId {
     CallId::new(name)
@@ -305,6 +305,22 @@ fn sealing_that_is_itself_cut_off_is_gone_on_with() {
     }
 }
 
+/// The command's processes die a moment after the agent.
+#[test]
+fn what_the_command_does_while_it_is_sealed_goes_back_too() {
+    let (project, checkpoint, before) = cut_off(|_, _| {});
+    let (root, looks) = (project.root(), AtomicUsize::new(0));
+    let hook = move |step| {
+        if step == FailStep::Seal && looks.fetch_add(1, Ordering::Relaxed) < 2 {
+            fs::write(root.join("late"), "x").unwrap();
+            fs::write(root.join(format!("late{}", looks.load(Ordering::Relaxed))), "x").unwrap();
+        }
+        Fault::Go
+    };
+    let sealed = seal(&project.open_failing(Failpoint::new(hook)), checkpoint);
+    assert_eq!((project.tree(), left(&sealed)), (before, vec![]));
+}
+
 #[test]
 fn what_a_person_changes_between_two_sealings_stays() {
     let (whole, checkpoint, _) = cut_off(|_, _| {});
@@ -357,14 +373,17 @@ fn edits_made_while_a_command_ran_are_kept() {
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let snapshot = begin(&workspace);
     project.write("made", "by the command");
+    project.write("a", "by the command");
     apply(&workspace, vec![write("a", "an edit"), write("b", "an edit")]).unwrap();
     project.write("b", "by the command");
     drop(snapshot);
     let sealed = seal(&workspace, checkpoint);
     assert_eq!((shown(&sealed.restored), sealed.left), ("~b -made".to_owned(), vec![]));
     assert_eq!((project.text("a"), project.text("b")), ("an edit".to_owned(), "an edit".to_owned()));
+    // What the command had done to «a» before the edit is known too.
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((shown(&report.restored), report.conflicts), ("~a ~b".to_owned(), vec![]));
+    assert_eq!((project.text("a"), project.text("b")), ("1".to_owned(), "2".to_owned()));
 }
 
 #[test]

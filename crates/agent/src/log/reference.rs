@@ -161,9 +161,9 @@ pub async fn events(
         let page = store.read_chunk(session, after, PAGE_BYTES).await?;
         let Some(last) = page.last() else { break };
         after = last.seq;
-        events.extend(resolver.envelopes(store, session, &page, |_, _| true).await?);
+        let most = limit.saturating_sub(events.len());
+        events.extend(resolver.envelopes(store, session, &page, most, |_, _| true).await?);
     }
-    events.truncate(limit);
     Ok(events)
 }
 
@@ -175,18 +175,22 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// The events of a page that are wanted.
+    /// The events of a page that are wanted, at most so many.
     pub(super) async fn envelopes(
         &mut self,
         store: &dyn Store,
         session: &SessionId,
         page: &[Entry],
+        most: usize,
         wants: impl Fn(Channel, &str) -> bool,
     ) -> Result<Vec<Envelope>, AgentError> {
         let mut envelopes = Vec::new();
         for entry in
             page.iter().filter(|entry| entry.channel.is_some_and(|channel| wants(channel, &entry.kind)))
         {
+            if envelopes.len() >= most {
+                break;
+            }
             let envelope = match references(entry) {
                 None => envelope_of(session, entry),
                 Some((mut value, sources)) => {

@@ -176,7 +176,7 @@ impl Subscription {
         let filter = &self.filter;
         let envelopes = history
             .resolver
-            .envelopes(store, session, &page, |channel, kind| filter.wants(channel, kind))
+            .envelopes(store, session, &page, usize::MAX, |channel, kind| filter.wants(channel, kind))
             .await?;
         // Nothing has been changed before this line: a call that was dropped or failed reads the page again.
         self.ready.extend(envelopes.into_iter().map(Arc::new));

@@ -7,6 +7,8 @@ use journeyman_protocol::{Envelope, Event, Seq};
 
 /// Bytes of an envelope beside its text.
 const ENVELOPE_BYTES: usize = 256;
+/// Envelopes for which there may be room while there are none: 2 KiB.
+const SPARE_ROOM: usize = 128;
 
 /// How much is kept in memory for subscribers that are slower than the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +147,10 @@ impl Timeline {
         let taken = self.readers.values().copied().min().unwrap_or_else(|| self.end());
         while self.first < taken && !self.shown.is_empty() {
             self.drop_oldest();
+        }
+        // A burst is over and everybody has it: its room is given back.
+        if self.shown.is_empty() && self.shown.capacity() > SPARE_ROOM {
+            self.shown.shrink_to_fit();
         }
     }
 

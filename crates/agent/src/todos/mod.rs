@@ -14,6 +14,7 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use journeyman_protocol::Todo;
+use tokio::sync::Notify;
 
 use crate::Clock;
 
@@ -33,6 +34,7 @@ pub struct TodoChange {
 /// The list that a session, its tools and its handle share.
 pub struct Todos {
     clock: Arc<dyn Clock>,
+    changed: Notify,
     inner: Mutex<Inner>,
 }
 
@@ -56,7 +58,11 @@ impl Todos {
     }
 
     fn with(clock: Arc<dyn Clock>, enabled: bool) -> Self {
-        Self { clock, inner: Mutex::new(Inner { enabled, list: TodoList::default(), changes: Vec::new() }) }
+        Self {
+            clock,
+            changed: Notify::new(),
+            inner: Mutex::new(Inner { enabled, list: TodoList::default(), changes: Vec::new() }),
+        }
     }
 
     /// Whether there is a list at all.
@@ -119,6 +125,13 @@ impl Todos {
         std::mem::take(&mut self.lock().changes)
     }
 
+    /// Waits for a change that has not been taken.
+    pub(crate) async fn changed(&self) {
+        while self.lock().changes.is_empty() {
+            self.changed.notified().await;
+        }
+    }
+
     /// Makes one change, keeps what it was for the log, and gives the list as it is.
     fn change(
         &self,
@@ -133,6 +146,7 @@ impl Todos {
         let current = inner.list.todos().to_vec();
         if previous != current {
             inner.changes.push(TodoChange { previous, current: current.clone() });
+            self.changed.notify_one();
         }
         Ok(current)
     }

@@ -31,6 +31,8 @@ fn main() -> std::process::ExitCode {
         return std::process::ExitCode::SUCCESS;
     }
     let code = harness::run(&[cuts::CASES]);
-    parent::clean_up();
+    if code == std::process::ExitCode::SUCCESS {
+        parent::clean_up();
+    }
     code
 }

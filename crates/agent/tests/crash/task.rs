@@ -92,7 +92,8 @@ fn script() -> Vec<Vec<Call>> {
         vec![run(&steps("log.txt", &["one", "two", "three"]))],
         vec![not(run(REFUSED), "denied by the user: not today"), write(ALLOWED, "export A=1\n")],
         vec![not(run(&format!("{}; exit 3", steps("fail.txt", &["before", "the", "end"]))), "exit code 3")],
-        vec![run(&steps("log.txt", &["four"])), run(&steps("log.txt", &["five", "six"]))],
+        // Of different files: one that is cut off is made again after the other.
+        vec![run(&steps("log.txt", &["four"])), run(&steps("log2.txt", &["five", "six"]))],
         vec![read("b.txt"), read("c.txt"), read("src/main.rs")],
         vec![
             edit("src/main.rs", "println!(\"one\")", "println!(\"1\")"),

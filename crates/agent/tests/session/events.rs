@@ -83,8 +83,8 @@ async fn the_way_of_a_run() {
     session.done().await;
     let kinds: Vec<&str> = session.shown.iter().map(|envelope| envelope.event.kind()).collect();
     let way = [
-        "state_changed",
         "run_started",
+        "state_changed",
         "context_packed",
         "breakpoint_changed",
         "turn_started",

@@ -10,14 +10,21 @@ macro_rules! cases {
     };
 }
 
+mod approvals;
+mod breakpoints;
 mod calls;
+mod conformance;
 mod events;
+mod forks;
+mod guard;
 mod intent;
 mod interrupt;
 mod messages;
 mod outcomes;
 mod permissions;
+mod queue;
 mod redaction;
+mod resuming;
 mod review;
 mod stores;
 mod support;
@@ -26,14 +33,29 @@ mod text_protocol;
 fn main() -> std::process::ExitCode {
     journeyman_sandbox::run_helper_if_asked();
     support::harness::run(&[
+        approvals::CASES,
+        breakpoints::CASES,
         calls::CASES,
+        conformance::bookkeeping::CASES,
+        conformance::calls::CASES,
+        conformance::files::CASES,
+        conformance::hooks::CASES,
+        conformance::lifecycle::CASES,
+        conformance::log::CASES,
+        conformance::permission::CASES,
+        conformance::pool::CASES,
+        conformance::queue::CASES,
         events::CASES,
+        forks::CASES,
+        guard::CASES,
         intent::CASES,
         interrupt::CASES,
         messages::CASES,
         outcomes::CASES,
         permissions::CASES,
+        queue::CASES,
         redaction::CASES,
+        resuming::CASES,
         review::CASES,
         stores::CASES,
         text_protocol::CASES,

@@ -51,11 +51,13 @@ async fn one_in_mid_turn_comes_with_the_results() {
 async fn one_after_the_last_word_is_a_further_turn() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([says("done"), says("that too")]);
-    let mut session = bench.start(&told, auto());
+    let session = bench.start(&told, auto());
     session.handle.send("do it").await.unwrap();
+    told.asked(1).await;
     session.handle.send("and this").await.unwrap();
-    let report = session.done().await;
-    assert_eq!((report.text.as_str(), report.turns), ("that too", 2));
+    // A further turn of the task, or a task of its own where that had just ended.
+    let report = session.handle.finished().await.unwrap();
+    assert_eq!(report.text, "that too");
     assert_eq!(told.requests()[1].messages.last().unwrap().text(), "and this");
 }
 

@@ -25,6 +25,7 @@ cases![
     money_is_counted_and_limits,
     a_run_that_only_reads_leaves_nothing_to_undo,
     a_run_that_writes_can_be_undone,
+    a_second_task_reports_its_own_changes_only,
 ];
 
 /// What a run does, and the report's fields.
@@ -402,4 +403,30 @@ async fn a_run_that_writes_can_be_undone() {
     assert_eq!(restored, ["a.txt", "b.txt", "c.txt"]);
     let tree = ["a.txt", "b.txt", "c.txt"].map(|name| bench.file(name));
     assert_eq!(tree, [Some("old\n".to_owned()), None, None]);
+}
+
+async fn a_second_task_reports_its_own_changes_only() {
+    let mut bench = Bench::new(&[("a.txt", "old\n")]);
+    let edit = json!({ "path": "a.txt", "search": "old", "replace": "new" });
+    let told = Told::new([
+        calls([("c1", "edit_file", edit)]),
+        says("one"),
+        write("c2", "b.txt"),
+        says("two"),
+        says("three"),
+    ]);
+    let session = bench.start(&told, RunSettings { checks: Checks::Off, ..auto() });
+    let mut reports = Vec::new();
+    for task in ["first", "second", "third"] {
+        session.handle.send(task).await.unwrap();
+        reports.push(session.handle.finished().await.unwrap());
+    }
+    let changed = |report: &RunReport| -> Vec<String> {
+        report.changes.iter().map(|change| change.path.to_string()).collect()
+    };
+    assert_eq!(changed(&reports[0]), ["a.txt"]);
+    assert_eq!(changed(&reports[1]), ["b.txt"]);
+    assert!(!reports[1].diff.contains("a.txt"), "{}", reports[1].diff);
+    assert_eq!((changed(&reports[2]).len(), reports[2].diff.as_str()), (0, ""));
+    assert_eq!(reports[2].undo, None);
 }

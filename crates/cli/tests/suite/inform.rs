@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use journeyman_store::{NewEntry, SqliteStore, Store as _};
 use serde_json::Value;
 
 use crate::support::{House, has_program, needs_sandbox};
@@ -117,4 +119,28 @@ fn doctor_names_a_state_directory_that_cannot_be_used() {
     std::fs::write(house.at("state"), "a file\n").unwrap();
     let ran = house.jm(&["doctor"]).run().expect(1);
     ran.prints(&[house.state().to_str().unwrap()]);
+}
+
+#[test]
+fn doctor_goes_on_with_what_can_be_read_of_a_damaged_log() {
+    let house = House::new();
+    let repair = || house.jm(&["doctor", "--repair"]).run().expect(0);
+    repair().prints(&["there is no session log"]);
+    let path = house.state().join("sessions.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let id = SessionId::new(UnixMillis(1_700_000_000_000), 1);
+    runtime.block_on(async {
+        let store = SqliteStore::open(&path).unwrap();
+        store.create(&id, house.project().to_str().unwrap(), "a task", UnixMillis(1)).await.unwrap();
+        let note =
+            NewEntry { channel: None, kind: "note".into(), at: UnixMillis(1), payload: vec![b'x'; 900] };
+        store.append(&id, Seq::START, vec![note; 20]).await.unwrap();
+    });
+    repair().prints(&["is whole"]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() - 4096);
+    std::fs::write(&path, bytes).unwrap();
+    house.jm(&["sessions"]).run().expect(1).says(&["damaged", "jm doctor --repair"]);
+    repair().prints(&["saved 1 sessions", id.as_str(), "lost", "sessions.db-damaged-"]);
+    house.jm(&["sessions"]).run().expect(0).prints(&["a task"]);
 }

@@ -142,7 +142,7 @@ fn a_run_that_is_killed_leaves_no_process_and_a_session_that_can_be_undone() {
     wait_until("the command is gone", || !is_running(&sleep));
 
     let shown = house.jm(&["show"]).run().expect(0);
-    shown.prints(&["make a file and wait", "the session has no end"]);
+    shown.prints(&["make a file and wait", "the session was cut off"]);
     house.jm(&["sessions"]).run().expect(0).prints(&["cut off"]);
     let undone = house.jm(&["undo"]).run().expect(0);
     undone.prints(&["removed new.txt", "removed more.txt", "restored greet.sh"]);

@@ -11,11 +11,14 @@
 )]
 
 mod bad_input;
+mod carry;
 mod concurrent;
 mod config;
 mod demo;
 mod ending;
+mod export;
 mod first_request;
+mod follow;
 mod history;
 mod inform;
 mod interrupt;
@@ -24,6 +27,7 @@ mod output;
 mod own_repository;
 mod permission;
 mod record;
+mod resume;
 mod support;
 mod task_input;
 mod terminal;

@@ -28,8 +28,21 @@ mod transcript;
 #[path = "../../tests/wire/mod.rs"]
 mod tests;
 
-use crate::Wire;
+use serde_json::Value;
+
 use crate::codec::Codec;
+use crate::{ModelError, ModelRequest, Wire};
+
+/// The server whose form of Chat Completions and Responses is everybody's.
+const OPENAI: &str = "https://api.openai.com";
+
+/// The body that a request has in a protocol, for passing a conversation on to other programs. Nothing is sent.
+///
+/// # Errors
+/// [`ModelError::Protocol`] where the conversation can't be said to any provider, such as an empty one.
+pub fn request_body(wire: Wire, request: &ModelRequest) -> Result<Value, ModelError> {
+    codec(wire, OPENAI).encode(request).map(|encoded| encoded.body)
+}
 
 /// The codec of a protocol, for the server at `base_url`: servers that speak the same protocol differ in
 /// what they accept (see [`host::Host`]).

@@ -76,6 +76,8 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
     let mut body = vec![0; length];
     read_exact(control, &mut body).at(Stage::Policy)?;
     let policy = Policy::decode(&body).ok_or(Failure(Stage::Policy, 1, Errno::PROTO))?;
+    // Open here and in pid 1, which ends last.
+    let _witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
     let stdin = input(control, policy.stdin).at(Stage::Input)?;
     if rustix::process::geteuid().is_root() {
         // Only root may, and only root need: a user's groups give what the user has anyway.
@@ -110,6 +112,15 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
             },
         );
     })
+}
+
+/// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on there being no
+/// command.
+fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)?;
+    if rustix::fs::fstat(&file)?.st_nlink == 0 { Err(Errno::STALE) } else { Ok(file) }
 }
 
 fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
@@ -258,7 +269,8 @@ impl Init<'_> {
             }
             let [child, agent] = &ready;
             if !agent.revents().is_empty() {
-                return Ok(());
+                // Nothing of it may outlive this process, which holds the witness.
+                return kill_all();
             }
             if !child.revents().is_empty() {
                 // Only empties it; which child ended, `reap` says.
@@ -272,17 +284,7 @@ impl Init<'_> {
     /// Kills what is left and tells how the command ended. The agent needn't wait for the kernel to take the
     /// namespaces apart, which it does when this process ends.
     fn end(&self, command: rustix::process::WaitStatus) -> Result<(), Errno> {
-        match rustix::process::kill_process_group(Pid::INIT, rustix::process::Signal::KILL) {
-            Ok(()) | Err(Errno::SRCH) => {}
-            Err(errno) => return Err(errno),
-        }
-        loop {
-            match rustix::process::wait(WaitOptions::empty()) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::CHILD) => break,
-                Err(errno) => return Err(errno),
-            }
-        }
+        kill_all()?;
         let usage = sys::usage_so_far();
         if let Some(code) = command.exit_status() {
             say(self.control, Note::Exited { code, usage });
@@ -290,6 +292,21 @@ impl Init<'_> {
             say(self.control, Note::Signaled { signal, usage });
         }
         Ok(())
+    }
+}
+
+/// Kills everything else in the sandbox, and waits until it is gone.
+fn kill_all() -> Result<(), Errno> {
+    match rustix::process::kill_process_group(Pid::INIT, rustix::process::Signal::KILL) {
+        Ok(()) | Err(Errno::SRCH) => {}
+        Err(errno) => return Err(errno),
+    }
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::CHILD) => return Ok(()),
+            Err(errno) => return Err(errno),
+        }
     }
 }
 

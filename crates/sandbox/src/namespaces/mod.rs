@@ -116,6 +116,7 @@ fn prepare(request: Request, canary: Option<Canary<CString>>, memory: &Memory) -
         argv: request.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?,
         env,
         stdin: matches!(request.stdin, Stdin::Bytes(_)).then_some(stdin.len() as u64),
+        witness: request.witness.as_ref().map(|path| c_string(path.as_os_str())).transpose()?,
         canary,
     };
     let mut policy = policy.encode();

@@ -82,6 +82,8 @@ pub(super) struct Policy<T> {
     pub(super) env: Vec<T>,
     /// Bytes of standard input that follow the policy; `None` is `/dev/null`.
     pub(super) stdin: Option<u64>,
+    /// A file to keep locked for as long as anything of the command lives.
+    pub(super) witness: Option<T>,
     pub(super) canary: Option<Canary<T>>,
 }
 
@@ -108,6 +110,8 @@ impl Policy<CString> {
             list.iter().for_each(|text| out.text(text));
         }
         out.option(self.stdin);
+        out.count(self.witness.iter().len());
+        self.witness.iter().for_each(|path| out.text(path));
         out.u32(u32::from(self.canary.is_some()));
         if let Some(canary) = &self.canary {
             out.u32(u32::from(canary.port));
@@ -151,6 +155,7 @@ impl<'a> Policy<&'a CStr> {
             argv: from.list(Reader::text)?,
             env: from.list(Reader::text)?,
             stdin: from.option()?,
+            witness: from.list(Reader::text)?.pop(),
             canary: match from.u32()? {
                 0 => None,
                 _ => Some(Canary {
@@ -301,10 +306,11 @@ pub(super) enum Stage {
     Directory = 12,
     Execute = 13,
     Supervise = 14,
+    Witness = 15,
 }
 
 impl Stage {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -319,6 +325,7 @@ impl Stage {
         Self::Directory,
         Self::Execute,
         Self::Supervise,
+        Self::Witness,
     ];
 
     /// In words, for the error.
@@ -338,6 +345,7 @@ impl Stage {
             Self::Directory => "entering the working directory",
             Self::Execute => "executing",
             Self::Supervise => "watching the command",
+            Self::Witness => "locking the file that says it runs",
         }
     }
 }
@@ -446,6 +454,7 @@ mod tests {
             argv: vec![c("sh"), c("")],
             env: vec![c("A=b")],
             stdin: Some(7),
+            witness: Some(c("/state/witness")),
             canary: Some(Canary {
                 port: 8,
                 agent: 9,

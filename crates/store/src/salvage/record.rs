@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{Channel, SessionId, UnixMillis};
 
-use crate::sqlite::{channel_of, unsigned};
+use crate::sqlite::{channel_code, channel_of, checksum, unsigned};
 use crate::{MAX_ENTRY_BYTES, NewEntry};
 
 /// More columns than any of our tables has.
@@ -111,7 +111,10 @@ fn values(record: &[u8]) -> Option<Vec<Value<'_>>> {
 /// Whether a record looks like an entry, from its first bytes alone.
 pub(super) fn is_entry(local: &[u8], length: usize) -> bool {
     let Some((columns, _)) = columns(local, length) else { return false };
-    length <= MAX_ENTRY_BYTES + 64
+    // The first format had no sums.
+    let count = columns.len();
+    (count == 5 || count == 6)
+        && length <= MAX_ENTRY_BYTES + 64
         && matches!(
             columns.as_slice(),
             [
@@ -119,21 +122,29 @@ pub(super) fn is_entry(local: &[u8], length: usize) -> bool {
                 Column::Null | Column::Constant(_) | Column::Number(_),
                 Column::Text(_),
                 Column::Number(_) | Column::Constant(_),
-                Column::Bytes(_)
+                Column::Bytes(_),
+                ..
             ]
         )
 }
 
-/// The entry of a whole record.
+/// The entry of a whole record, if it is as it was written.
 pub(super) fn entry(record: &[u8]) -> Option<NewEntry> {
     let values = values(record)?;
-    let [Value::Null, channel, kind, at, Value::Bytes(payload)] = values.as_slice() else { return None };
+    let [Value::Null, channel, kind, at, Value::Bytes(payload), sum @ ..] = values.as_slice() else {
+        return None;
+    };
     let channel: Option<Channel> = match channel {
         Value::Null => None,
         code => channel_of(Some(code.number()?)).ok()?,
     };
-    let (kind, at) = (kind.text()?.to_owned(), UnixMillis(unsigned(at.number()?)));
-    Some(NewEntry { channel, kind, at, payload: payload.to_vec() })
+    let (kind, at) = (kind.text()?, at.number()?);
+    if let [Value::Number(sum)] = sum
+        && *sum != checksum(channel.map(channel_code), kind, at, payload)
+    {
+        return None;
+    }
+    Some(NewEntry { channel, kind: kind.to_owned(), at: UnixMillis(unsigned(at)), payload: payload.to_vec() })
 }
 
 /// The session of a whole record. Versions differ in the columns behind these.

@@ -45,16 +45,18 @@ CREATE TABLE entries (
   channel INTEGER,
   kind TEXT NOT NULL,
   at INTEGER NOT NULL,
-  payload BLOB NOT NULL
+  payload BLOB NOT NULL,
+  sum INTEGER
 ) STRICT;
 CREATE INDEX records ON entries (channel) WHERE channel IS NULL;
 ";
 
-/// From format 1, which had neither an index of the records nor leases that end with their holder.
+/// From format 1, which had no index of the records, no checksums, and no leases that end with their holder.
 const UPGRADE: &str = "
 ALTER TABLE sessions ADD COLUMN held_for INTEGER;
 ALTER TABLE sessions ADD COLUMN holder_file TEXT;
 ALTER TABLE sessions ADD COLUMN records INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE entries ADD COLUMN sum INTEGER;
 CREATE INDEX records ON entries (channel) WHERE channel IS NULL;
 UPDATE sessions SET records = (SELECT count(*) FROM entries INDEXED BY records
   WHERE channel IS NULL AND place > number << 40 AND place < (number + 1) << 40);

@@ -47,14 +47,22 @@ impl Ground {
     }
 }
 
+/// How much a change writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// So many bytes of payload.
+    Payload(u64),
+    /// All that a session has.
+    WholeSession,
+}
+
 /// What is known of a change before it runs.
 #[derive(Debug)]
 pub(super) struct About {
     /// What is tried, for errors.
     pub(super) action: &'static str,
     pub(super) sync: Sync,
-    /// Payload that it writes, in bytes.
-    pub(super) bytes: u64,
+    pub(super) weight: Weight,
     /// The session whose watchers want to hear of it.
     pub(super) tell: Option<SessionId>,
 }

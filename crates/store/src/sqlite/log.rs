@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode};
 
 use super::file::{self, PAGE_BYTES};
-use super::group::{Broken, Change, Ground, transact};
+use super::group::{Broken, Change, Ground, Weight, transact};
 use super::rows::Stop;
 use crate::StoreError;
 use crate::watch::Watchers;
@@ -79,6 +79,7 @@ impl Log {
             Err(Stop::Sqlite(error)) => {
                 // What SQLite holds in memory may not be what the disk has; the next call starts afresh.
                 self.connection = None;
+                self.doubtful |= is_device(&error);
                 Err(file::failure(action, self.path(), &error))
             }
         }
@@ -119,7 +120,10 @@ impl Log {
 
     fn stored(&mut self, change: Box<dyn Change>) {
         let about = change.about();
-        self.pages = self.pages.saturating_add(about.bytes / PAGE_BYTES + PAGES_A_CHANGE);
+        self.pages = match about.weight {
+            Weight::Payload(bytes) => self.pages.saturating_add(bytes / PAGE_BYTES + PAGES_A_CHANGE),
+            Weight::WholeSession => SETTLE_PAGES,
+        };
         if let Some(session) = &about.tell {
             self.watchers.tell(session);
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use super::group::Change;
+use super::group::{Change, Weight};
 use super::log::{Log, POLL};
 
 /// One call, with its way to answer in it.
@@ -79,12 +79,12 @@ fn work(log: &mut Log, queue: &Receiver<Job>) {
 /// The changes that wait behind one, in order, and the call that ends their row if there is one: calls take
 /// effect in the order in which they were made.
 fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>>, Option<Job>) {
-    let mut bytes = first.about().bytes;
+    let mut bytes = weight(&*first);
     let mut group = vec![first];
     while group.len() < GROUP && bytes < GROUP_BYTES {
         match queue.try_recv() {
             Ok(Job::Change(change)) => {
-                bytes = bytes.saturating_add(change.about().bytes);
+                bytes = bytes.saturating_add(weight(&*change));
                 group.push(change);
             }
             Ok(other) => return (group, Some(other)),
@@ -92,6 +92,15 @@ fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>
         }
     }
     (group, None)
+}
+
+/// Bytes towards the bound of a group. Whoever joins one that copies or deletes a session waits for that
+/// anyway, but nobody else does.
+fn weight(change: &dyn Change) -> u64 {
+    match change.about().weight {
+        Weight::Payload(bytes) => bytes,
+        Weight::WholeSession => GROUP_BYTES,
+    }
 }
 
 impl Drop for Owner {

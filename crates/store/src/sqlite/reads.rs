@@ -1,11 +1,15 @@
 //! The calls that only look.
 
+use std::path::Path;
+
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::holder::{Life, life};
 use super::log::Log;
-use super::rows::{Head, MAX_SEQ, SUMMARY, Stop, entry, head, place, signed, summary, unknown, unsigned};
+use super::rows::{
+    ENTRY, Head, MAX_SEQ, SUMMARY, Stop, entry, head, place, signed, summary, unknown, unsigned,
+};
 use crate::entry::entry_bytes;
 use crate::lease::Lease;
 use crate::{Entry, MAX_FOUND, SessionSummary, StoreError};
@@ -29,22 +33,21 @@ impl Log {
         bound: Bound,
     ) -> Result<Vec<Entry>, StoreError> {
         let path = self.path().to_owned();
+        let sql = format!("{ENTRY} WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3");
         self.run("read from", |connection| {
             // One snapshot for both statements, whatever other processes append meanwhile.
             let transaction = connection.transaction()?;
             let head = head(&transaction, session)?;
-            let mut statement = transaction.prepare_cached(
-                "SELECT place, channel, kind, at, payload FROM entries
-                 WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
-            )?;
+            let mut statement = transaction.prepare_cached(&sql)?;
             let limit = signed(bound.entries as u64);
-            let mut rows =
-                statement.query(params![place(head.number, after), place(head.number, head.last), limit])?;
+            let (from, to) = (place(head.number, after), place(head.number, Seq(MAX_SEQ)));
+            let mut rows = statement.query(params![from, to, limit])?;
             let mut entries: Vec<Entry> = Vec::new();
             let mut previous = after;
             let (mut left, mut enough) = (bound.bytes, false);
             while let Some(row) = rows.next()? {
-                let entry = entry(row)?;
+                let entry = entry(row, session, &path)?;
+                not_beyond(&entry, &head, session, &path)?;
                 if entry.seq != previous.next() {
                     break;
                 }
@@ -74,16 +77,22 @@ impl Log {
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         let path = self.path().to_owned();
+        let sql = format!(
+            "{ENTRY} INDEXED BY records WHERE channel IS NULL AND place > ?1 AND place <= ?2
+             ORDER BY place LIMIT ?3"
+        );
         self.run("read from", |connection| {
             let transaction = connection.transaction()?;
             let head = head(&transaction, session)?;
-            let mut statement = transaction.prepare_cached(
-                "SELECT place, channel, kind, at, payload FROM entries INDEXED BY records
-                 WHERE channel IS NULL AND place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
-            )?;
-            let (from, to) = (place(head.number, after), place(head.number, head.last));
-            let rows = statement.query_map(params![from, to, signed(limit as u64)], entry)?;
-            let entries = rows.collect::<Result<Vec<_>, _>>()?;
+            let mut statement = transaction.prepare_cached(&sql)?;
+            let (from, to) = (place(head.number, after), place(head.number, Seq(MAX_SEQ)));
+            let mut rows = statement.query(params![from, to, signed(limit as u64)])?;
+            let mut entries = Vec::new();
+            while let Some(row) = rows.next()? {
+                let entry = entry(row, session, &path)?;
+                not_beyond(&entry, &head, session, &path)?;
+                entries.push(entry);
+            }
             // Between records there may be events, so one that vanished shows by the count alone.
             let whole = after == Seq::START && entries.len() < limit;
             if whole && entries.len() as u64 != head.records {
@@ -147,14 +156,50 @@ impl Log {
         })
     }
 
+    /// Looks through the whole file, and counts every session's entries.
     pub(super) fn check(&mut self) -> Result<Vec<String>, StoreError> {
         self.run("check", |connection| {
-            let mut statement = connection.prepare(&format!("PRAGMA quick_check({CHECK_LINES})"))?;
+            let transaction = connection.transaction()?;
+            let mut statement = transaction.prepare(&format!("PRAGMA integrity_check({CHECK_LINES})"))?;
             let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
             let lines = lines.collect::<Result<Vec<_>, _>>()?;
-            Ok(if lines == ["ok"] { Vec::new() } else { lines })
+            if lines != ["ok"] {
+                return Ok(lines);
+            }
+            // SQLite doesn't know how many entries there should be, and passes over what an index of some rows
+            // has too many.
+            let mut statement = transaction.prepare(
+                "SELECT * FROM (
+                   SELECT id, last,
+                     (SELECT count(*) FROM entries NOT INDEXED
+                      WHERE place > number << 40 AND place < (number + 1) << 40) AS found,
+                     (SELECT count(*) FROM entries NOT INDEXED WHERE channel IS NULL
+                      AND place > number << 40 AND place <= (number << 40) + last) AS records,
+                     (SELECT count(*) FROM entries INDEXED BY records WHERE channel IS NULL
+                      AND place > number << 40 AND place <= (number << 40) + last) AS indexed
+                   FROM sessions)
+                 WHERE found <> last OR records <> indexed LIMIT ?1",
+            )?;
+            let lines = statement.query_map([CHECK_LINES], |row| {
+                let (id, last, found, records, indexed): (String, i64, i64, i64, i64) = row.try_into()?;
+                Ok(format!(
+                    "session {id} has {found} of its {last} entries, and {records} records, of which its index \
+                     has {indexed}"
+                ))
+            })?;
+            Ok(lines.collect::<Result<_, _>>()?)
         })
     }
+}
+
+/// Refuses an entry behind the one that its session says is the last: then the session's row is damaged, and
+/// the log is longer than it seems.
+fn not_beyond(entry: &Entry, head: &Head, session: &SessionId, path: &Path) -> Result<(), Stop> {
+    if entry.seq <= head.last {
+        return Ok(());
+    }
+    let detail = format!("session {session} says that it ends at {}, and has entry {}", head.last, entry.seq);
+    Err(Stop::Ours(StoreError::Damaged { path: path.to_owned(), detail }))
 }
 
 /// Counts a session's entries one by one after its records didn't add up, and says what is wrong, if

@@ -1,5 +1,7 @@
 //! Between what callers say and what the tables hold.
 
+use std::path::Path;
+
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
@@ -57,7 +59,7 @@ pub(crate) fn seq_of(place: i64) -> Seq {
     Seq(unsigned(place) & MAX_SEQ)
 }
 
-pub(super) fn channel_code(channel: Channel) -> i64 {
+pub(crate) fn channel_code(channel: Channel) -> i64 {
     match channel {
         Channel::Progress => 0,
         Channel::Control => 1,
@@ -95,17 +97,33 @@ pub(super) fn head(connection: &Connection, session: &SessionId) -> Result<Head,
         .ok_or_else(|| unknown(session))
 }
 
-/// An entry from `place, channel, kind, at, payload`.
-pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    let channel =
-        channel_of(row.get(1)?).map_err(|code| rusqlite::Error::IntegralValueOutOfRange(1, code))?;
-    Ok(Entry {
-        seq: seq_of(row.get(0)?),
-        channel,
-        kind: row.get(2)?,
-        at: UnixMillis(unsigned(row.get(3)?)),
-        payload: row.get(4)?,
-    })
+/// What [`entry`] takes.
+pub(super) const ENTRY: &str = "SELECT place, channel, kind, at, payload, sum FROM entries";
+
+/// An entry of a row, if it is as it was written.
+pub(super) fn entry(row: &Row<'_>, session: &SessionId, path: &Path) -> Result<Entry, Stop> {
+    let (seq, code, at) = (seq_of(row.get(0)?), row.get(1)?, row.get(3)?);
+    let channel = channel_of(code).map_err(|code| rusqlite::Error::IntegralValueOutOfRange(1, code))?;
+    let (kind, payload): (String, Vec<u8>) = (row.get(2)?, row.get(4)?);
+    match row.get::<_, Option<i64>>(5)? {
+        Some(sum) if sum != checksum(code, &kind, at, &payload) => {
+            let detail = format!("entry {seq} of session {session} is not as it was written");
+            Err(Stop::Ours(StoreError::Damaged { path: path.to_owned(), detail }))
+        }
+        // Entries of the first format have no sum.
+        _ => Ok(Entry { seq, channel, kind, at: UnixMillis(unsigned(at)), payload }),
+    }
+}
+
+/// What an entry's columns add up to. SQLite notices pages that make no sense, but not bytes within a payload.
+/// The place isn't part of it: gaps are noticed, and a fork copies rows as they are.
+pub(crate) fn checksum(channel: Option<i64>, kind: &str, at: i64, payload: &[u8]) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&channel.unwrap_or(-1).to_le_bytes()).update(&at.to_le_bytes());
+    hasher.update(&(kind.len() as u64).to_le_bytes()).update(kind.as_bytes()).update(payload);
+    let mut sum = [0; 8];
+    hasher.finalize_xof().fill(&mut sum);
+    i64::from_le_bytes(sum)
 }
 
 /// What [`summary`] takes.

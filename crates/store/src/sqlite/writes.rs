@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::group::Ground;
 use super::holder::{Life, life};
-use super::rows::{MAX_SEQ, Stop, channel_code, head, place, signed, unknown, unsigned};
+use super::rows::{MAX_SEQ, Stop, channel_code, checksum, head, place, signed, unknown, unsigned};
 use crate::entry::{check_sizes, entry_bytes};
 use crate::lease::Lease;
 use crate::{NewEntry, STATUS_NEW, StoreError};
@@ -46,7 +46,7 @@ pub(super) fn append(
     check_sizes(entries)?;
     let Some(newest) = entries.iter().map(|entry| entry.at).max() else { return Ok(head.last) };
     let mut insert = connection.prepare_cached(
-        "INSERT INTO entries (place, channel, kind, at, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO entries (place, channel, kind, at, payload, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     let (mut last, mut records) = (head.last, 0);
     for entry in entries {
@@ -54,7 +54,8 @@ pub(super) fn append(
         records += u64::from(entry.channel.is_none());
         let channel = entry.channel.map(channel_code);
         let at = signed(entry.at.0);
-        insert.execute(params![place(head.number, last), channel, entry.kind, at, entry.payload])?;
+        let sum = checksum(channel, &entry.kind, at, &entry.payload);
+        insert.execute(params![place(head.number, last), channel, entry.kind, at, entry.payload, sum])?;
     }
     connection
         .prepare_cached(
@@ -87,8 +88,8 @@ pub(super) fn fork(
          WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
     )?;
     let mut copy = connection.prepare_cached(
-        "INSERT INTO entries (place, channel, kind, at, payload)
-         SELECT place + ?3, channel, kind, at, payload FROM entries WHERE place > ?1 AND place <= ?2",
+        "INSERT INTO entries (place, channel, kind, at, payload, sum)
+         SELECT place + ?3, channel, kind, at, payload, sum FROM entries WHERE place > ?1 AND place <= ?2",
     )?;
     let (mut done, end) = (place(from.number, Seq::START), place(from.number, at));
     let mut copied = 0;

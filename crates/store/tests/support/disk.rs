@@ -10,6 +10,8 @@ use rusqlite::ffi;
 
 /// Flushes of files by SQLite so far.
 pub(crate) static FLUSHES: AtomicU64 = AtomicU64::new(0);
+/// Reads of files by SQLite so far.
+pub(crate) static READS: AtomicU64 = AtomicU64::new(0);
 /// Whether every flush fails, as a broken disk's does.
 pub(crate) static NO_FLUSH: AtomicBool = AtomicBool::new(false);
 /// Whether every write fails, as on a full disk.
@@ -62,6 +64,7 @@ unsafe extern "C" fn open(
                     let mut watched = *methods;
                     watched.xSync = Some(sync);
                     watched.xWrite = Some(write);
+                    watched.xRead = Some(read);
                     let ours = Box::into_raw(Box::new(watched)).expose_provenance();
                     PLAIN.store(methods.cast_mut(), Ordering::SeqCst);
                     known.push((methods.addr(), ours));
@@ -104,4 +107,26 @@ unsafe extern "C" fn write(
             None => ffi::SQLITE_ERROR,
         }
     }
+}
+
+unsafe extern "C" fn read(
+    file: *mut ffi::sqlite3_file,
+    bytes: *mut c_void,
+    count: c_int,
+    offset: ffi::sqlite3_int64,
+) -> c_int {
+    READS.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: as above.
+    unsafe {
+        match (*PLAIN.load(Ordering::SeqCst)).xRead {
+            Some(read) => read(file, bytes, count, offset),
+            None => ffi::SQLITE_ERROR,
+        }
+    }
+}
+
+/// The most memory that SQLite had at a time since the last call, in bytes.
+pub(crate) fn most_memory() -> i64 {
+    // SAFETY: it takes a flag and gives a number.
+    unsafe { ffi::sqlite3_memory_highwater(1) }
 }

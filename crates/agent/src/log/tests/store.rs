@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use std::future::ready;
+use std::future::{pending, ready};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -40,6 +40,8 @@ pub(super) struct Gated {
     pub(super) faults: Mutex<VecDeque<Fault>>,
     /// So many reads fail.
     pub(super) failing_reads: AtomicUsize,
+    /// So many reads never answer.
+    pub(super) endless_reads: AtomicUsize,
     /// So many appends of nothing fail.
     pub(super) failing_probes: AtomicUsize,
     /// An append answers after so many turns of whoever waits.
@@ -150,6 +152,9 @@ impl Store for Gated {
         if one_less(&self.failing_reads) {
             return ready(Err(failure())).boxed();
         }
+        if one_less(&self.endless_reads) {
+            return pending().boxed();
+        }
         self.inner.read(session, after, limit)
     }
 
@@ -162,6 +167,9 @@ impl Store for Gated {
         self.reads.fetch_add(1, Ordering::SeqCst);
         if one_less(&self.failing_reads) {
             return ready(Err(failure())).boxed();
+        }
+        if one_less(&self.endless_reads) {
+            return pending().boxed();
         }
         self.inner.read_chunk(session, after, bytes)
     }

@@ -289,6 +289,27 @@ async fn a_store_that_can_not_be_read_costs_a_subscriber_nothing_but_time() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_dropped_while_it_reads_loses_nothing() {
+    let bench = Bench::new().await;
+    let long = |number: u64| says(format!("{number} {}", "x".repeat(2_000)));
+    bench.log.commit((0..500).map(long).collect()).await.unwrap();
+    let mut events = bench.subscribe(Since::Seq(Seq::START));
+    let mut shown = Vec::new();
+    while shown.len() < 500 {
+        bench.store.endless_reads.store(1, Ordering::SeqCst);
+        shown.extend(drain(&mut events).await);
+        bench.store.endless_reads.store(0, Ordering::SeqCst);
+        if shown.len() < 500 {
+            shown.extend(events.next().await.unwrap());
+        }
+    }
+    assert_eq!(seqs(&shown), (1..=500).collect::<Vec<u64>>());
+    assert!(events.next().now_or_never().is_none(), "live, with nothing to tell");
+    bench.log.commit(vec![says("live")]).await.unwrap();
+    assert_eq!(drained(&mut events).await, ["live"]);
+}
+
+#[tokio::test]
 async fn after_the_end_what_is_left_is_given_and_history_can_be_read() {
     let Bench { store, log } = Bench::new().await;
     let mut events = log.subscribe(Filter::all(), Since::Now);

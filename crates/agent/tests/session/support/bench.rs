@@ -5,14 +5,14 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::{
-    AgentError, CutOff, Filter, Parts, RunSettings, SessionHandle, Since, Subscription, resume, start,
+    AgentError, CutOff, Filter, Parts, RunSettings, SessionHandle, Since, State, Subscription, resume, start,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{Envelope, Event, Mode, Needs, RunReport, SessionId, Tier, UnixMillis};
+use journeyman_protocol::{Envelope, Event, Mode, Needs, RunReport, Seq, SessionId, Tier, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
-use journeyman_store::{Blobs, MemoryStore, Store};
+use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
 use journeyman_tools::{Registry, Tool};
 use journeyman_workspace::{Limits, Options, UndoTarget, Workspace, WorkspaceError};
 use tempfile::TempDir;
@@ -160,6 +160,28 @@ impl Bench {
         cut_off: CutOff,
     ) -> Result<Session, AgentError> {
         Ok(self.shown_by(resume(self.parts(model), settings, id, cut_off).await?))
+    }
+
+    /// The log as a crash at this moment leaves it: whatever still runs writes to another one from here on.
+    pub(crate) async fn crash(&mut self) {
+        let store = MemoryStore::new();
+        let (root, entries) = (self.root.display().to_string(), self.log.entries());
+        store.create(&id(), &root, "cut off", NOW).await.unwrap();
+        let copies = entries.into_iter().map(|Entry { channel, kind, at, payload, .. }| NewEntry {
+            channel,
+            kind,
+            at,
+            payload,
+        });
+        let watched = Watched::over(Arc::new(store), Failing::Never);
+        watched.append(&id(), Seq::START, copies.collect()).await.unwrap();
+        assert_eq!(self.log.problems(), Vec::<String>::new());
+        self.log = watched;
+    }
+
+    /// The state that a restart would find.
+    pub(crate) async fn state(&self) -> State {
+        State::load(&*self.log, &id()).await.unwrap()
     }
 
     /// Listens to a session, also for the bench: what is shown has to be as the schema says.

@@ -57,6 +57,11 @@ impl Watched {
         })
     }
 
+    /// What it passes everything on to.
+    pub(crate) fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     /// What is in the log of the first session.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let sessions = self.sessions.lock().unwrap();
@@ -115,6 +120,13 @@ impl Watched {
             }
         }
         states
+    }
+
+    /// Waits until the log says that a call's effect may have begun.
+    pub(crate) async fn executing(&self, call: &str) {
+        while !self.states(call).contains(&CallState::Executing) {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Everything that was written down, as text.

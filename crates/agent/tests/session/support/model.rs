@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, Tokens, ToolUse, Usage};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 /// What every reply costs.
@@ -22,6 +22,8 @@ pub(crate) const USAGE: Usage = Usage {
 /// One request's answer: some deltas, then an end.
 pub(crate) struct Step {
     deltas: Vec<Delta>,
+    /// What it waits for before its end.
+    gate: Option<Arc<Notify>>,
     end: End,
 }
 
@@ -58,28 +60,33 @@ pub(crate) fn call(id: &str, name: &str, input: Value) -> ToolUse {
 pub(crate) fn stopped(content: Vec<Block>, stop: StopReason) -> Step {
     let message = Message { role: Role::Assistant, content };
     let reply = Reply { message, stop, usage: USAGE, model: "told".to_owned() };
-    Step { deltas: Vec::new(), end: End::Reply(reply) }
+    Step { deltas: Vec::new(), gate: None, end: End::Reply(reply) }
 }
 
 /// An error instead of a reply.
 pub(crate) fn fails(error: ModelError) -> Step {
-    Step { deltas: Vec::new(), end: End::Error(error) }
+    Step { deltas: Vec::new(), gate: None, end: End::Error(error) }
 }
 
 /// Waits until it is cancelled.
 pub(crate) fn stalls() -> Step {
-    Step { deltas: Vec::new(), end: End::Stalls }
+    Step { deltas: Vec::new(), gate: None, end: End::Stalls }
 }
 
 /// Waits for ever, and doesn't hear that it is cancelled.
 pub(crate) fn deaf() -> Step {
-    Step { deltas: Vec::new(), end: End::Deaf }
+    Step { deltas: Vec::new(), gate: None, end: End::Deaf }
 }
 
 impl Step {
     /// The same after these deltas.
     pub(crate) fn after(self, deltas: Vec<Delta>) -> Self {
         Self { deltas, ..self }
+    }
+
+    /// The same once the gate is open.
+    pub(crate) fn when(self, gate: &Arc<Notify>) -> Self {
+        Self { gate: Some(Arc::clone(gate)), ..self }
     }
 }
 
@@ -88,17 +95,33 @@ pub(crate) fn piece(text: &str) -> Delta {
     Delta::Text { block: 0, text: text.to_owned() }
 }
 
-/// Answers each request with the next step; after the last, with an error.
+/// What a model answers whose steps are over.
+type Otherwise = dyn Fn(&ModelRequest) -> Step + Send + Sync;
+
+/// Answers each request with the next step; after the last, as it was told to, or with an error.
 pub(crate) struct Told {
     steps: Mutex<VecDeque<Step>>,
+    otherwise: Box<Otherwise>,
     requests: Mutex<Vec<ModelRequest>>,
     asked: watch::Sender<usize>,
 }
 
 impl Told {
     pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Arc<Self> {
-        let steps = Mutex::new(steps.into_iter().collect());
-        Arc::new(Self { steps, requests: Mutex::default(), asked: watch::Sender::new(0) })
+        Self::then(steps, |_| fails(ModelError::Script("nothing is left to say".to_owned())))
+    }
+
+    /// Answers by what it is asked.
+    pub(crate) fn by(answer: impl Fn(&ModelRequest) -> Step + Send + Sync + 'static) -> Arc<Self> {
+        Self::then([], answer)
+    }
+
+    fn then(
+        steps: impl IntoIterator<Item = Step>,
+        otherwise: impl Fn(&ModelRequest) -> Step + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let (steps, otherwise) = (Mutex::new(steps.into_iter().collect()), Box::new(otherwise));
+        Arc::new(Self { steps, otherwise, requests: Mutex::default(), asked: watch::Sender::new(0) })
     }
 
     /// What was asked so far.
@@ -126,10 +149,12 @@ impl Model for Told {
         let begun = stream::once(async move {
             self.requests.lock().unwrap().push(request.clone());
             let step = self.steps.lock().unwrap().pop_front();
-            let Step { deltas, end } =
-                step.unwrap_or_else(|| fails(ModelError::Script("nothing is left to say".to_owned())));
+            let Step { deltas, gate, end } = step.unwrap_or_else(|| (self.otherwise)(request));
             let last = stream::once(async move {
                 self.asked.send_modify(|asked| *asked += 1);
+                if let Some(gate) = gate {
+                    gate.notified().await;
+                }
                 match end {
                     End::Reply(reply) => Ok(Delta::Done(Box::new(reply))),
                     End::Error(error) => Err(error),

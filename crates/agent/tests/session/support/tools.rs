@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{Effects, ToolSpec};
-use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use journeyman_tools::{CALL_TIME, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
@@ -30,7 +31,7 @@ impl Tool for Lent {
         self.0.is_read_only()
     }
 
-    fn limit(&self) -> Option<std::time::Duration> {
+    fn limit(&self) -> Option<Duration> {
         self.0.limit()
     }
 
@@ -110,6 +111,70 @@ impl Tool for Meet {
             Ok(ToolOutput::text(format!("{who} was here")))
         }
         .boxed()
+    }
+}
+
+/// What a tool of the test's own does.
+pub(crate) type Work =
+    dyn Fn(ToolContext, Value) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
+
+/// A tool that does as the test says.
+pub(crate) struct Does {
+    pub(crate) name: &'static str,
+    pub(crate) read_only: bool,
+    pub(crate) limit: Option<Duration>,
+    pub(crate) work: Arc<Work>,
+}
+
+impl Does {
+    /// A tool that only reads, with the limit that every tool has.
+    pub(crate) fn reading<F, Fut>(name: &'static str, work: F) -> Self
+    where
+        F: Fn(ToolContext, Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+    {
+        let work: Arc<Work> = Arc::new(move |context, input| work(context, input).boxed());
+        Self { name, read_only: true, limit: Some(CALL_TIME), work }
+    }
+
+    /// The same, as one that changes the files that its argument `path` names.
+    pub(crate) fn writing(self) -> Self {
+        Self { read_only: false, ..self }
+    }
+}
+
+impl Tool for Does {
+    fn spec(&self) -> ToolSpec {
+        let input_schema = json!({ "type": "object" });
+        ToolSpec { name: self.name.to_owned(), description: "Does as it is told.".to_owned(), input_schema }
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let path = input["path"].as_str().map(|path| RelPath::parse(path).unwrap());
+        match self.read_only {
+            true => Ok(Effects { reads: path.into_iter().collect(), ..Effects::default() }),
+            false => Ok(Effects { writes: path.into_iter().collect(), ..Effects::default() }),
+        }
+    }
+
+    fn summary(&self, _input: &Value) -> String {
+        self.name.to_owned()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        (self.work)(context.clone(), input)
     }
 }
 

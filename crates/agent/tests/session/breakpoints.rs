@@ -1,0 +1,150 @@
+//! An interrupt at every place of a turn leaves READY, one result a call, and a session that answers.
+
+use std::sync::Arc;
+
+use journeyman_agent::hooks::{Gate, HooksBuilder, PreTool};
+use journeyman_agent::{Answer, Approver, Checks, RunSettings, SessionHandle};
+use journeyman_protocol::{AgentState, Breakpoint, Mode, Outcome};
+use journeyman_tools::ToolOutput;
+use serde_json::json;
+
+use crate::support::bench::{Bench, assert_settled, in_mode};
+use crate::support::model::{Told, calls, piece, says};
+use crate::support::tools::Does;
+
+cases![at_every_breakpoint, at_any_moment];
+
+/// Lets everybody else have their turn.
+async fn linger() {
+    for _ in 0..4 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A project, and a model whose task goes through every breakpoint twice, with room to be seen at each.
+fn busy() -> (Bench, Arc<Told>) {
+    let hooks = HooksBuilder::new()
+        .on_pre_model_async(|_, _| {
+            Box::pin(async {
+                linger().await;
+                Gate::GO
+            })
+        })
+        .on_pre_tool_async(|_, _, _| {
+            Box::pin(async {
+                linger().await;
+                PreTool::Go.into()
+            })
+        })
+        .on_post_append_async(|_, _| Box::pin(linger()));
+    let slow = Does::reading("slow", |_, _| async {
+        linger().await;
+        Ok(ToolOutput::text("done"))
+    });
+    let bench = Bench::new(&[("a.txt", "one\n")]).with_hooks(hooks.build()).with_tool(slow);
+    let told = Told::by(|request| {
+        let text = request.messages.last().unwrap().text();
+        let turn = request.messages.iter().filter(|message| message.tool_uses().next().is_some()).count();
+        if text.ends_with("and now this") {
+            return says("answered");
+        }
+        match turn {
+            0 | 1 => calls([
+                (["c1", "d1"][turn], "read_file", json!({ "path": "a.txt" })),
+                (
+                    ["c2", "d2"][turn],
+                    "write_file",
+                    json!({ "path": "b.txt", "content": format!("{turn}\n") }),
+                ),
+                (["c3", "d3"][turn], "slow", json!({})),
+                (["c4", "d4"][turn], "write_file", json!({ "path": "b.txt", "content": "again\n" })),
+            ])
+            .after(vec![piece("I'll do it")]),
+            _ => says("done"),
+        }
+    });
+    (bench, told)
+}
+
+fn settings() -> RunSettings {
+    RunSettings { approver: Approver::Handle, checks: Checks::Off, ..in_mode(Mode::Ask) }
+}
+
+/// Says yes to everything, a little later.
+async fn consent(handle: SessionHandle) {
+    let mut status = handle.watch();
+    loop {
+        let Ok(asked) = status.wait_for(|status| !status.asked.is_empty()).await.map(|it| it.asked.clone())
+        else {
+            return;
+        };
+        linger().await;
+        for call in asked {
+            handle.decide(&call, Answer::allow());
+        }
+    }
+}
+
+async fn goes_on(bench: &Bench, handle: &SessionHandle, told: &Told, place: &str) {
+    let report = handle.finished().await.unwrap();
+    let ended = matches!(report.outcome, Outcome::Interrupted | Outcome::Unverified);
+    assert!(ended, "{place}: {report:?}");
+    let status = handle.status();
+    assert_eq!((status.state, status.breakpoint), (AgentState::Ready, Breakpoint::Ready), "{place}");
+    assert_eq!(status.asked, [], "{place}");
+    assert_settled(bench);
+    handle.send("and now this").await.unwrap();
+    assert_eq!(handle.finished().await.unwrap().text, "answered", "{place}");
+    let text = told.requests().last().unwrap().messages.last().unwrap().text();
+    assert!(text.ends_with("and now this"), "{place}: {text}");
+    assert_settled(bench);
+}
+
+async fn at_every_breakpoint() {
+    let all = [
+        Breakpoint::PreModel,
+        Breakpoint::StreamingModel,
+        Breakpoint::ToolPending,
+        Breakpoint::AwaitingApproval,
+        Breakpoint::PreTool,
+        Breakpoint::ToolExecuting,
+        Breakpoint::PostTool,
+    ];
+    for breakpoint in all {
+        for visit in 1..=2 {
+            let place = format!("{breakpoint:?}, visit {visit}");
+            let (mut bench, told) = busy();
+            let session = bench.start(&told, settings());
+            let consenting = tokio::spawn(consent(session.handle.clone()));
+            let mut status = session.handle.watch();
+            session.handle.send("do it").await.unwrap();
+            for number in 1..=visit {
+                let there = status.wait_for(|status| status.breakpoint == breakpoint).await;
+                assert_eq!(there.unwrap().state == AgentState::Ready, false, "{place}");
+                if number < visit {
+                    status.wait_for(|status| status.breakpoint != breakpoint).await.unwrap();
+                }
+            }
+            session.handle.interrupt();
+            assert_eq!(session.handle.finished().await.unwrap().outcome, Outcome::Interrupted, "{place}");
+            goes_on(&bench, &session.handle, &told, &place).await;
+            consenting.abort();
+        }
+    }
+}
+
+/// After any number of polls, wherever that is.
+async fn at_any_moment() {
+    for polls in 0..150 {
+        let (mut bench, told) = busy();
+        let session = bench.start(&told, settings());
+        let consenting = tokio::spawn(consent(session.handle.clone()));
+        session.handle.send("do it").await.unwrap();
+        for _ in 0..polls {
+            tokio::task::yield_now().await;
+        }
+        session.handle.interrupt();
+        goes_on(&bench, &session.handle, &told, &format!("after {polls} polls")).await;
+        consenting.abort();
+    }
+}

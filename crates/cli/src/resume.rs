@@ -1,0 +1,155 @@
+//! `jm resume`.
+
+use std::path::Path;
+
+use journeyman_agent::config::Environment;
+use journeyman_agent::{
+    AgentError, CutOff, Filter, SessionHandle, Since, State, Subscription, resume as open,
+};
+use journeyman_protocol::{Event, MessageKind, Outcome};
+use journeyman_store::SessionSummary;
+
+use crate::args::ResumeArgs;
+use crate::color;
+use crate::edge::{Failure, House, root};
+use crate::render::Renderer;
+use crate::run::{Prepared, Shown, stand_by, words};
+use crate::sessions::{Claim, STATUS_IMPORTED, find};
+use crate::settings::Before;
+
+/// What is resumed, and what for.
+struct Request {
+    session: String,
+    message: Option<String>,
+}
+
+pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, Failure> {
+    let house = House::open(environment)?;
+    let request = request(&args)?;
+    let summary = find_in(&house, environment, &args, &request).await?;
+    // Nobody else may go on with it between the look at its state and its opening.
+    let claim = Claim::take(&house, &summary.id, "resume").await?;
+    let resumed = go_on(environment, &house, &args, request.message, &summary).await;
+    // The session has given it back if it was opened.
+    claim.give_back().await;
+    resumed
+}
+
+/// Tells the session from the message. Standard input is only read for `-`.
+fn request(args: &ResumeArgs) -> Result<Request, Failure> {
+    let (session, message) = match (args.last, &args.session, &args.message) {
+        (true, Some(_), Some(_)) => {
+            return Err(Failure::usage(
+                "--last stands for the session: give one message and no other session",
+            ));
+        }
+        (true, message, None) | (true, None, message) => ("last".to_owned(), message),
+        (false, session, message) => (session.clone().unwrap_or_else(|| "last".to_owned()), message),
+    };
+    if message.is_none() && session.contains(char::is_whitespace) {
+        return Err(Failure::usage(format_args!(
+            "«{session}» is no session's id; to say that to this directory's newest session: \
+             jm resume --last \"MESSAGE\""
+        )));
+    }
+    let message = message.as_deref().map(|message| words("message", message)).transpose()?;
+    if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
+        return Err(Failure::usage("the message is empty; leave it out to finish what was cut off"));
+    }
+    Ok(Request { session, message })
+}
+
+/// The session; `last` is the newest of the directory that is given or of the current one.
+async fn find_in(
+    house: &House,
+    environment: &Environment,
+    args: &ResumeArgs,
+    request: &Request,
+) -> Result<SessionSummary, Failure> {
+    match &args.options.directory {
+        Some(dir) if request.session == "last" => {
+            let place = Environment { cwd: root(environment, Some(dir))?, ..environment.clone() };
+            find(house, &place, &request.session).await
+        }
+        _ => find(house, environment, &request.session).await,
+    }
+}
+
+async fn go_on(
+    environment: &Environment,
+    house: &House,
+    args: &ResumeArgs,
+    message: Option<String>,
+    summary: &SessionSummary,
+) -> Result<u8, Failure> {
+    let options = &args.options;
+    let id = &summary.id;
+    let state = State::load(&*house.store, id).await?;
+    let waits = state.queue.iter().any(|queued| queued.kind == MessageKind::User);
+    if state.task.is_none() && !waits && message.is_none() {
+        let ended = ended(state.outcome);
+        return Err(Failure::usage(format_args!(
+            "session {id} has nothing to finish: {ended}. To go on with it, say how: jm resume {id} \"MESSAGE\""
+        )));
+    }
+    let root = match &options.directory {
+        Some(dir) => root(environment, Some(dir))?,
+        None => root(environment, Some(Path::new(&summary.root)))?,
+    };
+    // What comes from elsewhere says nothing about what may be done here, or where it may be sent.
+    let ours = summary.status != STATUS_IMPORTED;
+    let before = state.setting.as_ref().filter(|_| ours).map(|setting| Before {
+        model: setting.model.clone(),
+        mode: setting.mode,
+        asked: setting.asked.clone(),
+    });
+    let prepared = Prepared::new(environment, &root, options, before.as_ref())?;
+    let wired = prepared.wire(environment, house, &root, "resume")?;
+    let cut_off = if args.close { CutOff::Close } else { CutOff::Continue };
+    let session = open(wired.parts, wired.settings, id.clone(), cut_off).await?;
+    // Before anything else is awaited: nothing that the session says is missed.
+    let events = session.subscribe(Filter::all(), Since::Now);
+    let shown = Shown::of(options);
+    match message {
+        Some(message) => {
+            session.send(message).await?;
+        }
+        None if args.close && !waits => return close(&session, events, options.quiet).await,
+        None => {}
+    }
+    let report = stand_by(&session, events, shown.output, options.quiet).await?;
+    shown.print(&report)
+}
+
+/// Waits until what was cut off is closed, and leaves it at that.
+async fn close(session: &SessionHandle, mut events: Subscription, quiet: bool) -> Result<u8, Failure> {
+    let mut renderer = Renderer::new(color::stderr(), quiet);
+    let closed = loop {
+        match events.next().await {
+            Ok(Some(envelope)) => {
+                renderer.show(&envelope.event);
+                if matches!(envelope.event, Event::AgentResumed { .. }) {
+                    break Ok(());
+                }
+            }
+            Ok(None) => break Err(AgentError::Ended),
+            Err(error) => break Err(error),
+        }
+    };
+    session.close().await;
+    closed?;
+    renderer.note(&format!(
+        "its task is closed; to go on with the session: jm resume {} \"MESSAGE\"",
+        session.id()
+    ));
+    Ok(0)
+}
+
+/// How the last task ended, for people.
+fn ended(outcome: Option<Outcome>) -> String {
+    let word = outcome.and_then(|outcome| serde_json::to_value(outcome).ok());
+    match word.as_ref().and_then(|word| word.as_str()) {
+        Some(word) => format!("its last task ended ({})", word.replace('_', " ")),
+        None => "no task of its was begun".to_owned(),
+    }
+}
