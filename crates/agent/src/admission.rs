@@ -6,8 +6,8 @@ use futures_util::StreamExt as _;
 use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
 use journeyman_protocol::{
-    AgentState, Breakpoint, CallRecord, CallState, Decision, Effects, Event, Level, Mode, Needs, RelPath,
-    ToolUse, Transition, Verdict,
+    AgentState, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Event, Level, Mode, Needs,
+    RelPath, ToolUse, Transition, Verdict,
 };
 use journeyman_tools::CALL_TIME;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,12 @@ pub(crate) enum Assessed {
     Ask(Ready, Question),
     /// It has its result already.
     Done(Finished),
+}
+
+/// A call that a person, or the lack of one, refused.
+pub(crate) struct Refused {
+    pub(crate) call: ToolUse,
+    pub(crate) finished: Finished,
 }
 
 /// What a person is asked.
@@ -162,12 +168,15 @@ impl Worker {
         }
     }
 
-    fn ask_or_not(&mut self, ready: Ready, verdict: Verdict) -> Assessed {
+    fn ask_or_not(&mut self, mut ready: Ready, verdict: Verdict) -> Assessed {
         let rule = (verdict.level < Level::System).then(|| rule(&ready.call, &ready.effects));
         let before = self.state.calls.iter().find(|open| open.call.id == ready.call.id);
-        if before.is_some_and(|open| open.record.state == CallState::Approved && by_a_person(&open.record)) {
+        let approved = |record: &CallRecord| record.state == CallState::Approved && by_a_person(record);
+        if let Some(open) = before.filter(|open| approved(&open.record)) {
             // A person said yes before the program was cut off, and the log has it. What a wider mode or a hook
             // allowed then is asked for now.
+            let note = open.record.approval.as_ref().and_then(|approval| approval.note.as_deref());
+            ready.context.extend(note.map(said));
             return Assessed::Run(ready);
         }
         if let Some(rule) = &rule
@@ -209,7 +218,7 @@ impl Worker {
             Assessed::Done(refused) => Ok(Some(refused.text())),
             Assessed::Ask(ready, question) => {
                 let mut answered = self.ask_all(vec![(ready, question)], stop).await?;
-                Ok(answered.pop().and_then(|answer| answer.err().map(|(_, refused)| refused.text())))
+                Ok(answered.pop().and_then(|answer| answer.err().map(|refused| refused.finished.text())))
             }
         }
     }
@@ -219,7 +228,7 @@ impl Worker {
         &mut self,
         asked: Vec<(Ready, Question)>,
         stop: &CancellationToken,
-    ) -> Result<Vec<Result<Ready, (ToolUse, Finished)>>, AgentError> {
+    ) -> Result<Vec<Result<Ready, Box<Refused>>>, AgentError> {
         let mut waiting: FuturesUnordered<_> = FuturesUnordered::new();
         for (place, (ready, question)) in asked.iter().enumerate() {
             let answer = self.put(ready, question);
@@ -293,7 +302,12 @@ impl Worker {
                     None => "denied by the user; don't try it again another way without asking".to_owned(),
                 };
                 self.decided(&ready.call, false, &by, note);
-                answered.push((place, Err((ready.call, Finished::denied(text, &by)))));
+                if self.is_open(&ready.call.id) {
+                    // At once: after a crash nobody is asked again for what they have said no to.
+                    self.settle(&ready.call, Finished::denied(text.clone(), &by));
+                }
+                let finished = Finished::denied(text, &by);
+                answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
             }
             Answer::Allow { note } => {
                 self.allow(&mut ready, note, &by);
@@ -319,7 +333,12 @@ impl Worker {
     fn allow(&mut self, ready: &mut Ready, note: Option<String>, by: &str) {
         self.decided(&ready.call, true, by, note.clone());
         self.change(&ready.call, CallState::Approved, note.clone(), Some(by), None);
-        ready.context.extend(note.map(|note| format!("The user allowed this and says: {note}")));
+        ready.context.extend(note.as_deref().map(said));
+    }
+
+    /// Whether a call of the model waits for its result.
+    pub(crate) fn is_open(&self, call: &CallId) -> bool {
+        self.state.calls.iter().any(|open| open.call.id == *call && open.result.is_none())
     }
 
     /// Closes open questions that nobody answers any more: one of them, or all.
@@ -345,7 +364,7 @@ impl Worker {
                 }
                 _ => Finished::interrupted(),
             };
-            answered.push((place, Err((ready.call, finished))));
+            answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
         }
     }
 
@@ -370,7 +389,12 @@ impl Worker {
 }
 
 /// An answer with the place of its question.
-type Placed = (usize, Result<Ready, (ToolUse, Finished)>);
+type Placed = (usize, Result<Ready, Box<Refused>>);
+
+/// What the model is told beside the result of a call that a person allowed with a note.
+fn said(note: &str) -> String {
+    format!("The user allowed this and says: {note}")
+}
 
 /// Whether whoever allowed a call was asked.
 fn by_a_person(record: &CallRecord) -> bool {

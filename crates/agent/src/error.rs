@@ -17,6 +17,15 @@ pub enum AgentError {
     /// The log refused an entry; the turn stopped before its effect.
     #[error("the session log could not be written, so nothing further was done: {0}")]
     Store(#[from] StoreError),
+    /// The log failed in the midst of writing something down.
+    #[error(
+        "whether this is in the session log can't be told now; it is written, once, as soon as the log works again: \
+         {reason}"
+    )]
+    InDoubt {
+        /// What failed.
+        reason: String,
+    },
     /// Somebody else has written the session's log.
     #[error(
         "another process writes session {session}: nothing further was written here after entry {last}. Go on there, \
@@ -39,7 +48,7 @@ pub enum AgentError {
     Context(#[from] ContextError),
     /// The checks could not be run.
     #[error(transparent)]
-    Verify(#[from] VerifyError),
+    Verify(Box<VerifyError>),
     /// The log holds a record that this version doesn't know.
     #[error(
         "entry {seq} of session {session} is of a kind («{kind}») that this version doesn't know; use the newer \
@@ -104,6 +113,12 @@ pub enum AgentError {
     },
 }
 
+impl From<VerifyError> for AgentError {
+    fn from(error: VerifyError) -> Self {
+        Self::Verify(Box::new(error))
+    }
+}
+
 impl AgentError {
     /// What was being done when it happened.
     #[must_use]
@@ -117,7 +132,8 @@ impl AgentError {
             | Self::SnapshotName { .. }
             | Self::UnknownSnapshot { .. }
             | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,
-            Self::Store(_)
+            Self::InDoubt { .. }
+            | Self::Store(_)
             | Self::LostSession { .. }
             | Self::Workspace(_)
             | Self::Context(_)

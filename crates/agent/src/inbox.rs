@@ -62,8 +62,17 @@ impl Inbox {
         let text = if kind == MessageKind::Reminder { reminder::wrapped(&text) } else { text };
         let id = self.shared.name();
         let queued = Queued { id, kind, category, text };
-        self.log.offer(vec![Item::from(Record::Queued(queued.clone()))]).await?;
-        self.shared.queue(queued);
-        Ok(id)
+        match self.log.offer(vec![Item::from(Record::Queued(queued.clone()))]).await {
+            Ok(()) => {
+                self.shared.queue(queued);
+                Ok(id)
+            }
+            // It will be on record: then it has to be answered, although its sender can't be told so.
+            Err(error @ AgentError::InDoubt { .. }) => {
+                self.shared.queue(queued);
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

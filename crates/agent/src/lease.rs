@@ -70,10 +70,9 @@ impl Lease {
             if !self.is_taken() {
                 continue;
             }
-            match self.take().await {
-                Err(AgentError::Store(error @ StoreError::Leased { .. })) => return error,
-                // A store that fails now may work again; the log tells people of it.
-                Ok(()) | Err(_) => {}
+            // A store that fails otherwise may work again; the log tells people of it.
+            if let Err(AgentError::Store(error @ StoreError::Leased { .. })) = self.take().await {
+                return error;
             }
         }
     }

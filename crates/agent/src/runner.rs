@@ -100,7 +100,10 @@ impl Worker {
             for answer in self.ask_all(asked, stop).await? {
                 match answer {
                     Ok(one) => ready.push(one),
-                    Err((call, finished)) => self.settle(&call, finished),
+                    Err(refused) if self.is_open(&refused.call.id) => {
+                        self.settle(&refused.call, refused.finished);
+                    }
+                    Err(_) => {}
                 }
             }
             let order: Vec<CallId> = self.state.calls.iter().map(|open| open.call.id.clone()).collect();

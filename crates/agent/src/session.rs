@@ -134,6 +134,7 @@ fn open(
 ) -> SessionHandle {
     let (report, reports) = watch::channel(None);
     let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
+    shared.status.send_modify(|status| status.step = state.books.step);
     let log = Log::new(
         Arc::clone(&parts.store),
         id.clone(),
@@ -189,7 +190,8 @@ impl SessionHandle {
     ///
     /// # Errors
     /// [`AgentError::Ended`] when the session is over; [`AgentError::Store`] when the message could not be
-    /// written: it is not sent then; [`AgentError::MessageTooLong`].
+    /// written: it is not sent then; [`AgentError::InDoubt`] when nobody knows: it is sent unless the program ends first;
+    /// [`AgentError::MessageTooLong`].
     pub async fn send(&self, text: impl Into<String>) -> Result<MessageId, AgentError> {
         self.queue(MessageKind::User, ReminderCategory::General, text.into()).await
     }

@@ -241,6 +241,8 @@ impl Worker {
             match self.ask(stop).await {
                 Ok(reply) => self.accept(&reply).await?,
                 Err(AgentError::Model(ModelError::Cancelled)) => return Ok(interrupted()),
+                // A hook that was being asked when the user stopped the task said no to nothing.
+                Err(AgentError::HookDenied { .. }) if stop.is_cancelled() => return Ok(interrupted()),
                 Err(AgentError::Model(ModelError::ToolsUnsupported { .. })) if self.settings.tool_calling => {
                     self.fall_back_to_text();
                     continue;

@@ -26,29 +26,41 @@ Examples:
 
 The result goes to stdout, progress to stderr.";
 const RESUME_HELP: &str = "\
-A run that was killed, or whose machine went down, goes on where it was: what it had done is not done again, and
-the call that was running is looked at first, so that the model knows whether it took effect. Without a task that
-was cut off, give a message: the session answers it with everything said before in mind.
+A run that was killed, or whose machine went down, goes on where it was. What it had done is not done again; the \
+call that was running then is looked at first, and the model is told whether it took effect. Where no task was cut \
+off, give a message: the session answers it with all that was said before in mind.
 
-Model, mode, checks and the address of the model are those the session had, unless flags say otherwise; limits are
-those of your configuration and flags. The session works in its own directory, wherever you are (-C for another).
+Model, mode, checks and the model's address are those that the session had, unless flags say otherwise. Limits come \
+from your configuration and flags. The session works in its own directory, wherever you are (-C for another).
 
 Examples:
-  jm resume                          finish what was cut off in this directory
-  jm resume --last \"now add a test\"  go on with this directory's newest session
-  jm resume 01k3 --model openai/gpt-5
-  jm resume 01k3 --close             give the task up, keep the session
+  jm resume                            finish what was cut off in this directory
+  jm resume --last \"now add a test\"    go on with this directory's newest session
+  jm resume 01k3 --model openai/gpt-5  finish it with another model
+  jm resume 01k3 --close               give the task up, keep the session
 
 ";
+const SESSIONS_HELP: &str = "\
+A session is running (some process has it), cut off (its process is gone; `jm resume` finishes it), forked or \
+imported and not opened since, or it says how its last task ended: verified, checks fail, unverified, limit, \
+permission needed, interrupted, error.";
+const SHOW_HELP: &str = "\
+Examples:
+  jm show                 this directory's newest session
+  jm show -f              watch one that runs elsewhere
+  jm show 01k3 --json | jq 'select(.event == \"tool_end\")'";
+const UNDO_HELP: &str = "\
+What edits and commands changed goes back; what you changed since stays, and is named (exit code 1 then). A session \
+that was cut off can be taken back too, one that runs can't.";
 const FORK_HELP: &str = "\
-The new session has everything that was said up to the place, and goes its own way from there; the old one and the
-files stay as they are. `jm resume` goes on with it.
+The new session knows all that was said up to the place, and goes its own way from there; the old one and your files \
+stay as they are. `jm resume` goes on with it.
 
-A place is the number of an entry (`seq` in `jm show --json`) or a name that `jm snapshot` gave. The fork begins at
+A place is the number of an entry (`seq` in `jm show --json`) or a name that `jm snapshot` gave. The fork begins at \
 the newest place up to there at which every call was answered.
 
 Examples:
-  jm fork last                       from its end
+  jm fork last                          from its end
   jm fork 01k3 --at 240
   jm fork 01k3 --at before-the-rewrite";
 const SNAPSHOT_HELP: &str = "\
@@ -59,26 +71,27 @@ Examples:
   jm fork last --at before-the-rewrite";
 const EXPORT_HELP: &str = "\
 Formats:
-  jsonl      the whole log, an entry a line, byte for byte; `jm import` takes it (docs/sessions.md)
-  anthropic  the conversation as a request of the Anthropic Messages API has it: model, system, messages
+  jsonl      the whole log, an entry a line, byte for byte; `jm import` takes it
+  anthropic  what was said, as the Anthropic Messages API has it: model, system, messages
   openai     the same for OpenAI Chat Completions: model, messages
-  markdown   the conversation, to be read
+  markdown   what was said, to be read
 
-Known secrets are in none of them: they never got into the log. What files and commands said is.
+Your keys and other known secrets are in none of them: they never got into the log. What the files and commands said \
+that the model looked at is.
 
 Examples:
   jm export last -o session.jsonl
   jm export 01k3 --format anthropic | jq '.messages | length'
   jm export last --format markdown > talk.md";
 const IMPORT_HELP: &str = "\
-All of it is taken in or nothing. Take in only what you trust: a session may hold permissions that were given in it.
-An imported session is opened with your own model and mode, not with those it had.
+All of it is taken in or nothing. Take in only what you trust: what was allowed in a session stays allowed in it. It \
+is opened with your own model and mode, not with those it had.
 
 Examples:
   jm import session.jsonl
-  ssh elsewhere jm export last | jm import -";
+  ssh elsewhere jm export 01k3 | jm import -";
 const DELETE_HELP: &str = "\
-What the session changed in your project stays as it is; take it back before with `jm undo`, if you want to.
+What a session changed in your project stays as it is; take it back before with `jm undo`, if you want to.
 
 Examples:
   jm delete 01k3
@@ -105,10 +118,13 @@ pub(crate) enum Command {
     /// Say what is installed, what the sandbox enforces here, and which keys are set
     Doctor(DoctorArgs),
     /// List sessions, newest first
+    #[command(after_help = SESSIONS_HELP)]
     Sessions(SessionsArgs),
     /// Show what happened in a session
+    #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
     /// Take back what a session changed
+    #[command(after_help = UNDO_HELP)]
     Undo(UndoArgs),
     /// Make a new session from the beginning of another one
     #[command(after_help = FORK_HELP)]
@@ -322,7 +338,7 @@ pub(crate) struct ImportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// The sessions' ids, or their beginnings
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
     /// Don't ask
     #[arg(long, short)]

@@ -53,8 +53,10 @@ impl Questions {
     fn forget(&mut self, call: &CallId) -> bool {
         let Some(place) = self.open.iter().position(|asked| asked.call == *call) else { return false };
         self.open.remove(place);
-        if place == 0 {
+        if place == 0 && self.shown {
             self.shown = false;
+            // What follows begins a line of its own.
+            eprintln!();
         }
         true
     }
@@ -79,9 +81,13 @@ impl Questions {
                 Err(_) => break Answer::Deny { note: Some("the terminal could not be read".to_owned()) },
             }
         };
-        let call = asked.call.clone();
+        let (call, rule) = (asked.call.clone(), asked.rule.clone());
         self.open.pop_front();
         self.shown = false;
+        if matches!(answer, Answer::AllowRule { .. }) {
+            // The session answers them with this one, and must not be overtaken by another look at them.
+            self.open.retain(|asked| asked.rule != rule);
+        }
         (call, answer)
     }
 }

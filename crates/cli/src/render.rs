@@ -166,13 +166,14 @@ impl Renderer {
 
     fn resumed(&mut self, strategy: ResumeStrategy, sealed: usize, changed: &[String]) {
         let paint = self.paint;
-        let how = match (strategy, sealed) {
-            (ResumeStrategy::Manual, _) => String::new(),
-            (ResumeStrategy::Crash, 0) => "  its task was cut off; nothing was running then".to_owned(),
-            (ResumeStrategy::Crash, 1) => "  its task was cut off, and one call with it".to_owned(),
-            (ResumeStrategy::Crash, many) => format!("  its task was cut off, and {many} calls with it"),
-        };
-        self.line(&format!("{}{how}", paint.bold("opened again")));
+        if strategy == ResumeStrategy::Crash {
+            let how = match sealed {
+                0 => "its task was cut off; no call was running".to_owned(),
+                1 => "its task was cut off, and one call with it".to_owned(),
+                many => format!("its task was cut off, and {many} calls with it"),
+            };
+            self.line(&format!("{}  {how}", paint.bold("opened again")));
+        }
         for what in changed {
             self.note(&format!("  other than before: {}", clean(what.as_bytes())));
         }

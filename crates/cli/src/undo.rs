@@ -3,25 +3,32 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use journeyman_agent::State;
 use journeyman_agent::config::Environment;
+use journeyman_agent::{STATUS_FORKED, State};
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
-use journeyman_store::Store as _;
+use journeyman_store::{SessionSummary, Store as _};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
 use crate::args::UndoArgs;
 use crate::color;
 use crate::edge::{Failure, House, root};
-use crate::sessions::{Claim, find};
+use crate::sessions::{Claim, STATUS_IMPORTED, find};
 use crate::stdout::say;
+
+/// Sessions among which the newest that was opened is looked for.
+const LOOKED_AT: usize = 100;
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, Failure> {
     let house = House::open(environment)?;
     let (session, place) = match &args.session {
         None => {
             let place = root(environment, args.directory.as_deref())?;
-            let newest = house.store.sessions(Some(&place.display().to_string()), 1).await;
-            (newest.context("the session log")?.into_iter().next(), place)
+            let newest = house.store.sessions(Some(&place.display().to_string()), LOOKED_AT).await;
+            // One that was made and never opened here has changed nothing.
+            let opened = |session: &SessionSummary| {
+                session.status != STATUS_FORKED && session.status != STATUS_IMPORTED
+            };
+            (newest.context("the session log")?.into_iter().find(opened), place)
         }
         Some(word) => {
             let session = find(&house, environment, word).await?;

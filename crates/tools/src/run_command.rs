@@ -159,14 +159,18 @@ impl Books {
 async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(Request, Books), ToolError> {
     let (workspace, directory) = (Arc::clone(&context.workspace), wish.directory.clone());
     let (session, call) = (context.session.clone(), context.call.clone());
-    let (seen, only_reads) = (Arc::clone(&context.seen), wish.only_reads());
+    let (seen, only_reads, background) = (Arc::clone(&context.seen), wish.only_reads(), wish.background);
     let books = in_background(move || {
         if let Some(directory) = directory
             && !workspace.stat(&directory)?.is_some_and(|stat| stat.kind == StatKind::Directory)
         {
             return Err(not_found(&workspace, directory));
         }
-        let before = workspace.call_begin(&session, &call)?;
+        let before = if background {
+            workspace.background_begin(&session, &call)?
+        } else {
+            workspace.call_begin(&session, &call)?
+        };
         let guard = Guard::before(workspace.root(), &before);
         Ok(Books { workspace, session, call, seen, before, guard, only_reads })
     })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bench::Bench;
 use journeyman_policy::Policy;
-use journeyman_protocol::{CallId, Decision, Mode, Needs, SessionId, UnixMillis};
+use journeyman_protocol::{CallId, Decision, FileChange, Mode, Needs, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_store::Blobs;
 use journeyman_workspace::{CheckpointId, Limits, Options, Workspace};
@@ -54,11 +54,13 @@ fn be_killed(sandbox: &Arc<Sandbox>, runtime: &tokio::runtime::Runtime) {
     let work = "n=0; while :; do n=$((n+1)); echo $n >> a; echo $n > f$((n % 50)); rm -rf dir; done";
     runtime.block_on(async {
         bench.context.call = CallId::new("behind");
-        let command = format!("{work} & {work}");
+        let command = "echo $$ > behind; echo done; sleep 1000";
         run.call(&bench.context, json!({"command": command, "background": true})).await.unwrap();
+        let read = bench.tools.get("command_output").unwrap();
+        read.call(&bench.context, json!({"id": "b1", "wait_s": 60})).await.unwrap();
         bench.context.call = CallId::new("before");
         bench.context.output = Arc::new(|text| print!("{text}"));
-        let command = format!("while ! [ -e f49 ]; do :; done; echo ready; {work}");
+        let command = format!("({work}) & while ! [ -e f49 ]; do :; done; echo ready; {work}");
         run.call(&bench.context, json!({ "command": command })).await.unwrap();
     });
 }
@@ -80,15 +82,23 @@ fn a_killed_session_takes_its_commands_with_it() {
     let workspace = Workspace::open(&base.join("project"), options).unwrap();
     let session = SessionId::new(UnixMillis(1), 1);
     let calls = workspace.cut_off_calls(&session).unwrap();
-    assert_eq!(calls, [CallId::new("behind"), CallId::new("before")]);
-    for call in calls {
-        let sealed = workspace.seal_call(&checkpoint, &session, &call, UnixMillis(u64::MAX)).unwrap();
-        assert_eq!((sealed.applied, sealed.left), (vec![], vec![]));
-    }
-    assert_eq!(workspace.changes_since(&checkpoint).unwrap(), []);
-    let names = std::fs::read_dir(base.join("project")).unwrap().count();
-    assert_eq!(names, 2, "a and dir");
+    assert_eq!(calls, [CallId::new("before"), CallId::new("behind")]);
+    let seal = |call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(u64::MAX)).unwrap();
+    let sealed = seal(&calls[0]);
+    assert_eq!((sealed.applied, paths(sealed.left.iter().map(|(change, _)| change))), (vec![], behind()));
+    let sealed = seal(&calls[1]);
+    assert_eq!((paths(&sealed.applied), sealed.restored, sealed.left), (behind(), vec![], vec![]));
+    assert_eq!(paths(&workspace.changes_since(&checkpoint).unwrap()), behind());
+    assert_eq!(std::fs::read_dir(base.join("project")).unwrap().count(), 3, "a, behind and dir");
     std::fs::remove_dir_all(base).unwrap();
+}
+
+fn paths<'a>(changes: impl IntoIterator<Item = &'a FileChange>) -> Vec<String> {
+    changes.into_iter().map(|change| change.path.to_string()).collect()
+}
+
+fn behind() -> Vec<String> {
+    vec!["behind".to_owned()]
 }
 
 fn confined(sandbox: &Arc<Sandbox>, files: &[(&str, &[u8])]) -> Bench {

@@ -51,6 +51,9 @@ pub(crate) struct Begin {
     /// Absent for checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<CallId>,
+    /// Whether the command ran beside the session's turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) background: bool,
     period_ms: u64,
     /// Where the journal ended.
     pub(crate) journal_end: End,
@@ -65,6 +68,9 @@ pub(crate) struct Begin {
     dirs_gone: Vec<RelPath>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<RelPath>,
+    /// What was named `.git`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) repositories: Vec<RelPath>,
 }
 
 impl Begin {
@@ -88,6 +94,7 @@ impl Begin {
         let mut begin = Self {
             session: session.clone(),
             call: call.cloned(),
+            background: false,
             period_ms: u64::try_from(period.as_millis()).unwrap_or(u64::MAX),
             journal_end,
             base: hash,
@@ -95,6 +102,7 @@ impl Begin {
             dirs: Vec::new(),
             dirs_gone: Vec::new(),
             unreadable: tree.unreadable.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
+            repositories: tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
         };
         if !Arc::ptr_eq(&known, tree) {
             let found = differences(&known, tree);
@@ -155,6 +163,7 @@ pub(crate) struct Beat {
     path: PathBuf,
     /// The command, unless it is a check.
     pub(crate) live: Option<Live>,
+    pub(crate) background: bool,
     shared: Arc<Shared>,
 }
 
@@ -204,7 +213,7 @@ impl Beat {
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
         drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
-        Ok(Self { path, live, shared })
+        Ok(Self { path, live, background: begin.background, shared })
     }
 
     /// What the command's processes are to keep locked.
@@ -290,7 +299,7 @@ fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
 pub(crate) enum Found {
     Dead(Box<DeadBeat>),
     /// It is still touched, or being sealed, by somebody.
-    Alive(Begin),
+    Alive(Box<Begin>),
 }
 
 /// All signs of life that `wanted` wants, oldest first.
@@ -318,14 +327,14 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(begin))),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(Box::new(begin)))),
         Err(errno) => return Err(errno.into()),
     }
     let seen = file.metadata()?;
     if seen.nlink() == 0 {
         return Ok(None);
     }
-    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(begin))) };
+    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(Box::new(begin)))) };
     let last = nanos(seen.mtime(), seen.mtime_nsec());
     let late = begin.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
     let until = last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));

@@ -22,6 +22,15 @@ const OWNER_LOOKS: u32 = 0o500;
 /// Those that a directory gets which was made without them.
 const OWNER: u32 = 0o700;
 
+/// Where a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The session waits for it.
+    Foreground,
+    /// It runs beside the session's turns.
+    Background,
+}
+
 /// Whose doing a difference is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doing<'a> {
@@ -50,7 +59,21 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::command_begin`], and failures of the state directory.
     pub fn call_begin(&self, session: &SessionId, call: &CallId) -> Result<TreeSnapshot, WorkspaceError> {
-        self.begin(session, Some(call))
+        self.begin(session, Some(call), Place::Foreground)
+    }
+
+    /// The same for a command that runs in the background, perhaps for hours in which a person works too. What
+    /// differs at its [end](Workspace::command_end) is journaled for the call, and an undo treats it as it treats
+    /// what [checks](Workspace::check_end) left.
+    ///
+    /// # Errors
+    /// As [`Workspace::call_begin`].
+    pub fn background_begin(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+    ) -> Result<TreeSnapshot, WorkspaceError> {
+        self.begin(session, Some(call), Place::Background)
     }
 
     /// The same for checks, up to [`Workspace::check_end`]: after a crash, [`Workspace::seal_checks`] journals what
@@ -59,16 +82,22 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::call_begin`].
     pub fn check_begin(&self, session: &SessionId) -> Result<TreeSnapshot, WorkspaceError> {
-        self.begin(session, None)
+        self.begin(session, None, Place::Foreground)
     }
 
-    fn begin(&self, session: &SessionId, call: Option<&CallId>) -> Result<TreeSnapshot, WorkspaceError> {
+    fn begin(
+        &self,
+        session: &SessionId,
+        call: Option<&CallId>,
+        place: Place,
+    ) -> Result<TreeSnapshot, WorkspaceError> {
         let mut snapshot = self.command_begin()?;
-        let begin = {
+        let mut begin = {
             let base = &mut lock(&self.writer).base;
             let means = (&self.vault, self.limits().beat);
             Begin::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
         };
+        begin.background = place == Place::Background;
         let live = call.map(|call| Live {
             session: session.clone(),
             call: call.clone(),
@@ -99,7 +128,9 @@ impl Workspace {
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
-        let doing = Doing { session, call, cause: Cause::Command };
+        let background = before.beat.as_ref().is_some_and(|beat| beat.background);
+        let cause = if background { Cause::Background } else { Cause::Command };
+        let doing = Doing { session, call, cause };
         let changes = self.journal_difference(&before.tree, &after, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
         Ok(changes)

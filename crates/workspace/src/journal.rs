@@ -36,12 +36,21 @@ pub(crate) enum Cause {
     Command,
     /// Found by comparing the tree after checks, while a person may have been working.
     Check,
+    /// Found by comparing the tree after a command that ran in the background, while a person may have been working.
+    Background,
     /// What a running command had done to a file before an edit replaced it.
     Meanwhile,
     /// A command that was cut off, found by comparing the tree afterwards. It is taken back at once.
     CutOff,
     /// Taking other changes back.
     Undo,
+}
+
+impl Cause {
+    /// Whether what differed may as well be a person's work.
+    pub(crate) fn is_doubtful(self) -> bool {
+        matches!(self, Self::Check | Self::Background)
+    }
 }
 
 /// One file of a change.

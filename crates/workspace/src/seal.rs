@@ -56,20 +56,23 @@ struct Told {
 
 impl Workspace {
     /// The calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Workspace::call_begin`] gave, and which weren't sealed yet. Oldest first, which is the order to seal them in.
+    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in: oldest first, those in the background last.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
     pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
-        let mut calls = Vec::new();
+        let (mut calls, mut behind) = (Vec::new(), Vec::new());
         for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
             if let Found::Dead(beat) = found
                 && let Some(call) = &beat.begin.call
-                && !calls.contains(call)
             {
-                calls.push(call.clone());
+                let calls = if beat.begin.background { &mut behind } else { &mut calls };
+                if !calls.contains(call) {
+                    calls.push(call.clone());
+                }
             }
         }
+        calls.append(&mut behind);
         Ok(calls)
     }
 
@@ -79,6 +82,9 @@ impl Workspace {
     /// What the call has in the journal is applied. Otherwise what its command did goes back, as one change in the
     /// journal; what somebody else changed before or after stays, and so does what nobody can tell. Cut off itself
     /// or called again, it leaves the same tree.
+    ///
+    /// What a command in the [background](Workspace::background_begin) did stays: while it ran, a person may have
+    /// changed the same tree for hours. It is journaled as at that command's end, and given as applied.
     ///
     /// # Errors
     /// [`WorkspaceError::Busy`] when the command still runs, in this process or another;
@@ -96,6 +102,7 @@ impl Workspace {
         let mut reasons = Reasons::default();
         if let Some(oldest) = dead.first() {
             self.await_rest(oldest.until)?;
+            reasons.planted = self.remove_planted(oldest, oldest.until)?;
             for _ in 0..ROUNDS {
                 // First what an earlier try left undone, so that it is told from what is new.
                 self.take_back(session, call, &mut reasons)?;
@@ -122,7 +129,7 @@ impl Workspace {
                 .map(|(path, there)| FileChange { path: path.clone(), kind: kind_of(there.0, there.1) })
                 .collect::<Vec<_>>()
         };
-        let applied = files_of(&[Cause::Edit, Cause::Command]);
+        let applied = files_of(&[Cause::Edit, Cause::Command, Cause::Background]);
         let restored = files_of(&[Cause::Undo]);
         let ran =
             history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();
@@ -148,6 +155,7 @@ impl Workspace {
         for found in beats(&self.options.state_dir, is_ours)? {
             let Found::Dead(beat) = found else { continue };
             self.await_rest(beat.until)?;
+            sealed.left.extend(self.remove_planted(&beat, beat.until)?);
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
@@ -205,7 +213,8 @@ impl Workspace {
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
         let lines = self.writing(|writer, _| writer.journal.lines_since(oldest.begin.journal_end))?;
         let history = History::new(lines);
-        if history.of_call(session, call).any(|record| record.cause == Cause::Command) {
+        let is_end = |cause| matches!(cause, Cause::Command | Cause::Background);
+        if history.of_call(session, call).any(|record| is_end(record.cause)) {
             return Ok(false);
         }
         let Some(mut told) = self.tell(oldest, until)? else { return Ok(false) };
@@ -218,7 +227,8 @@ impl Workspace {
         let is_news = !told.ours.is_empty();
         self.vault.sync()?;
         self.hands().step(Step::Seal, None)?;
-        let doing = Doing { session, call: Some(call), cause: Cause::CutOff };
+        let cause = if oldest.begin.background { Cause::Background } else { Cause::CutOff };
+        let doing = Doing { session, call: Some(call), cause };
         self.writing(|writer, _| doing.journal(writer, told.ours, told.made, told.removed))?;
         Ok(is_news)
     }
@@ -251,6 +261,28 @@ impl Workspace {
         told.removed = dir_records(&self.door, &removed, false);
         told.removed.retain(|dir| !set_back && self.emptied_by(&dir.path, until));
         Ok(Some(told))
+    }
+
+    /// Moves away what a command planted that is named `.git`: the user's next use of git would run what it says.
+    fn remove_planted(
+        &self,
+        beat: &DeadBeat,
+        until: i64,
+    ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
+        let mut removed = Vec::new();
+        for path in self.repositories()? {
+            if beat.begin.repositories.contains(&path) || !self.changed_by(&path, until) {
+                continue;
+            }
+            let reason = match self.remove_repository(&path) {
+                Ok(place) => {
+                    format!("a command may not create a repository; it was moved to {}", place.display())
+                }
+                Err(error) => format!("a command may not create a repository, and this one stays: {error}"),
+            };
+            removed.push((FileChange { path, kind: kind_of(false, true) }, reason));
+        }
+        Ok(removed)
     }
 
     /// Why a difference isn't a command's that ended at `until`; `None` when it is.
@@ -318,7 +350,8 @@ impl Workspace {
         reasons: Reasons,
         otherwise: &str,
     ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
-        let Reasons { others, conflicts } = reasons;
+        let Reasons { planted, mut others, conflicts } = reasons;
+        others.extend(planted);
         let mut left: BTreeMap<RelPath, (FileChange, String)> =
             others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
         let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
@@ -345,6 +378,8 @@ impl Workspace {
 /// Why files are left as they are.
 #[derive(Default)]
 struct Reasons {
+    /// Repositories that the command made.
+    planted: Vec<(FileChange, String)>,
     /// What isn't the command's.
     others: Vec<(FileChange, String)>,
     /// What is, and can't be taken back.

@@ -120,6 +120,8 @@ struct Steps<'a> {
     files: Vec<&'a FileRecord>,
     /// Whether an edit or a command is among them.
     of_session: bool,
+    /// Whether checks are.
+    after_checks: bool,
 }
 
 impl Steps<'_> {
@@ -154,7 +156,8 @@ pub(crate) fn plan_for(
         for file in record.files.iter().filter(|file| !history.is_undone(record.id, Some(&file.path))) {
             let steps = files.entry(&file.path).or_default();
             steps.files.push(file);
-            steps.of_session |= record.cause != Cause::Check;
+            steps.of_session |= !record.cause.is_doubtful();
+            steps.after_checks |= record.cause == Cause::Check;
         }
     }
     let (files, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, steps)| steps.are_ours());
@@ -199,8 +202,10 @@ pub(crate) fn plan_for(
         remove,
     };
     // These aren't left for another try: they never were the session's to take back.
-    let kept = "changed while checks ran; kept";
-    conflicts.extend(others.into_iter().map(|(path, _)| (path.clone(), kept.to_owned())));
+    conflicts.extend(others.into_iter().map(|(path, steps)| {
+        let what = if steps.after_checks { "checks" } else { "a command in the background" };
+        (path.clone(), format!("changed while {what} ran; kept"))
+    }));
     Ok(UndoPlan { intent, operations, conflicts: conflicts.into_iter().collect() })
 }
 
@@ -313,7 +318,7 @@ fn directories(
     let mut remove = BTreeMap::new();
     // Newest first: what an older change says of a directory counts more.
     for record in records {
-        let check = record.cause == Cause::Check;
+        let check = record.cause.is_doubtful();
         let empties = |dir: &DirRecord| {
             let mut gone = operations.iter().filter(|operation| operation.after.is_none());
             gone.any(|operation| is_beneath(&operation.path, &dir.path))

@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -416,6 +416,31 @@ fn seal_of(workspace: &Workspace, checkpoint: CheckpointId, number: u64, name: &
 }
 
 #[test]
+fn what_a_background_command_did_stays_and_is_known() {
+    let project = project();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let behind = workspace.background_begin(&session(1), &call("behind")).unwrap();
+    project.write("early", "by the command, or a person");
+    project.write("new", "by the command");
+    let front = begin(&workspace);
+    project.write("a", "by the command in front");
+    drop((front, behind));
+    let calls = workspace.cut_off_calls(&session(1)).unwrap();
+    assert_eq!(calls, [call("shell"), call("behind")]);
+    assert_eq!(shown(&seal(&workspace, checkpoint).restored), "~a");
+    let sealed = seal_of(&workspace, checkpoint, 1, "behind");
+    assert_eq!(
+        (shown(&sealed.applied), sealed.restored, sealed.left),
+        ("~early +new".to_owned(), vec![], vec![])
+    );
+    let report = workspace.undo(UndoTarget::LastRun).unwrap();
+    assert_eq!(shown(&report.restored), "-new");
+    assert_eq!(report.conflicts[0].1, "changed while a command in the background ran; kept");
+    assert_eq!(project.text("a"), "1");
+}
+
+#[test]
 fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     let project = project();
     let workspace = project.open();
@@ -435,11 +460,17 @@ fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     assert_eq!((sealed.applied.len(), sealed.restored.len(), paths_left(&sealed).as_str()), (0, 0, "~early"));
 }
 
+/// The sign of life itself; what lies beside it is empty.
+fn beat_of(project: &Project) -> PathBuf {
+    let mut files = fs::read_dir(project.state().join("running")).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| fs::metadata(path).unwrap().len() > 0).unwrap()
+}
+
 #[test]
 fn a_sign_of_life_that_is_torn_or_lost_takes_nothing_back() {
     let (project, checkpoint, _) = cut_off(|_, _| {});
     let done = project.tree();
-    let beat = fs::read_dir(project.state().join("running")).unwrap().next().unwrap().unwrap().path();
+    let beat = beat_of(&project);
     let whole = fs::read(&beat).unwrap();
     for torn in [&b""[..], &whole[..whole.len() / 2], b"0123456789abcdef {}\n"] {
         fs::write(&beat, torn).unwrap();
@@ -484,12 +515,33 @@ fn a_tree_far_from_its_checkpoint_is_described_anew() {
     }
     let before = project.tree();
     let snapshot = begin(&workspace);
-    let beat = fs::read_dir(project.state().join("running")).unwrap().next().unwrap().unwrap();
-    assert!(beat.metadata().unwrap().len() < 1_000);
+    assert!(fs::metadata(beat_of(&project)).unwrap().len() < 1_000);
     fs::remove_dir_all(project.root().join("many")).unwrap();
     drop(snapshot);
     let sealed = seal(&workspace, checkpoint);
     assert_eq!((sealed.restored.len(), project.tree()), (700, before));
+}
+
+#[test]
+fn a_repository_that_a_command_planted_before_it_was_cut_off_is_moved_away() {
+    let project = project();
+    fs::create_dir_all(project.root().join("own/.git")).unwrap();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let snapshot = begin(&workspace);
+    project.write("users/.git/config", "evil");
+    project.write("own/.git/config", "the sandbox guards what was there");
+    drop(snapshot);
+    let sealed = seal(&workspace, checkpoint);
+    let reason = "+users/.git: a command may not create a repository; it was moved to ";
+    assert!(left(&sealed).len() == 1 && left(&sealed)[0].starts_with(reason), "{sealed:?}");
+    assert!(!project.root().join("users/.git").exists() && project.root().join("own/.git").exists());
+    let snapshot = begin(&workspace);
+    drop(snapshot);
+    outlive(&project);
+    project.write("users/.git/config", "made by a person afterwards");
+    assert_eq!(seal(&workspace, checkpoint).left, []);
+    assert!(project.root().join("users/.git").exists());
 }
 
 #[test]

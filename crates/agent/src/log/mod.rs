@@ -159,8 +159,8 @@ impl Log {
     /// Writes items or refuses them: where they can't be written they are taken out again.
     ///
     /// # Errors
-    /// As [`Log::flush`]. The items are not written and won't be, but for one case: the store failed and does not
-    /// say either whether it wrote them. Then they stay queued, and are written once.
+    /// As [`Log::flush`]: the items are not written and won't be. But for one case, [`AgentError::InDoubt`]: the store
+    /// failed and does not say either whether it wrote them. Then they stay queued, and are written once.
     pub(crate) async fn offer(&self, items: Vec<Item>) -> Result<(), AgentError> {
         let prepared = self.shared.prepare(items);
         prepared.iter().try_for_each(Prepared::check_size)?;
@@ -214,9 +214,14 @@ impl Log {
         }
         match tokio::spawn(self.clone().write(ticket)).await {
             Ok(written) => written,
-            Err(error) => {
-                Err(AgentError::Background { what: "writing the session log", reason: error.to_string() })
-            }
+            Err(died) => match ticket {
+                // Only its own append takes entries back: those that don't wait any more were written.
+                Some(ticket) if !lock(&self.shared.queue).holds(ticket) => Ok(()),
+                Some(_) => Err(AgentError::InDoubt { reason: died.to_string() }),
+                None => {
+                    Err(AgentError::Background { what: "writing the session log", reason: died.to_string() })
+                }
+            },
         }
     }
 

@@ -41,8 +41,13 @@ impl Queue {
         self.items.shrink_to_fit();
     }
 
-    fn holds(&self, ticket: Ticket) -> bool {
-        self.items.iter().any(|(owner, _)| *owner == ticket)
+    fn place_of(&self, ticket: Ticket) -> Option<usize> {
+        self.items.iter().position(|(owner, _)| *owner == ticket)
+    }
+
+    /// Whether entries that were pushed under a ticket wait.
+    pub(super) fn holds(&self, ticket: Ticket) -> bool {
+        self.place_of(ticket).is_some()
     }
 
     /// Takes out what was pushed under a ticket and has not been written.
@@ -93,13 +98,16 @@ impl Shared {
         let mut writer = self.writer.lock().await;
         let was_lost = writer.lost;
         let Err(error) = self.write_queue(&mut writer).await else { return Ok(()) };
+        let mut kept = false;
         if let Some(ticket) = ticket {
             let mut queue = lock(&self.queue);
-            if !queue.holds(ticket) {
+            let Some(place) = queue.place_of(ticket) else {
                 // What failed came behind it, or before it was settled that it had been written.
                 return Ok(());
-            }
-            if writer.in_doubt == 0 {
+            };
+            // What lies behind the entries in doubt was never handed to the store.
+            kept = place < writer.in_doubt;
+            if !kept {
                 queue.take_back(ticket);
             }
         }
@@ -107,7 +115,7 @@ impl Shared {
             let waiting = lock(&self.queue).len() as u64;
             self.show(Event::StorageFailure { message: error.to_string(), waiting });
         }
-        Err(error)
+        if kept { Err(AgentError::InDoubt { reason: error.to_string() }) } else { Err(error) }
     }
 
     async fn write_queue(&self, writer: &mut Writer) -> Result<(), AgentError> {
@@ -226,14 +234,6 @@ impl Shared {
         (writer.lost, writer.in_doubt) = (true, 0);
         lock(&self.queue).lost = true;
         AgentError::LostSession { session: self.session.clone(), last: writer.last }
-    }
-}
-
-#[cfg(test)]
-impl Shared {
-    /// How many entries may or may not be in the store.
-    pub(super) async fn in_doubt(&self) -> usize {
-        self.writer.lock().await.in_doubt
     }
 }
 

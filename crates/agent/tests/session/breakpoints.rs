@@ -111,19 +111,27 @@ async fn at_every_breakpoint() {
         Breakpoint::PostTool,
     ];
     for breakpoint in all {
-        for visit in 1..=2 {
+        // The second time the tree is on record already: the task passes there without a pause.
+        let visits = if breakpoint == Breakpoint::PreTool { 1 } else { 2 };
+        for visit in 1..=visits {
             let place = format!("{breakpoint:?}, visit {visit}");
             let (mut bench, told) = busy();
             let session = bench.start(&told, settings());
             let consenting = tokio::spawn(consent(session.handle.clone()));
             let mut status = session.handle.watch();
             session.handle.send("do it").await.unwrap();
-            for number in 1..=visit {
-                let there = status.wait_for(|status| status.breakpoint == breakpoint).await;
-                assert_eq!(there.unwrap().state == AgentState::Ready, false, "{place}");
-                if number < visit {
-                    status.wait_for(|status| status.breakpoint != breakpoint).await.unwrap();
+            let there = async {
+                for number in 1..=visit {
+                    status.wait_for(|status| status.breakpoint == breakpoint).await.unwrap();
+                    if number < visit {
+                        status.wait_for(|status| status.breakpoint != breakpoint).await.unwrap();
+                    }
                 }
+            };
+            tokio::select! {
+                biased;
+                () = there => {}
+                _ = session.handle.finished() => panic!("{place}: nobody saw it"),
             }
             session.handle.interrupt();
             assert_eq!(session.handle.finished().await.unwrap().outcome, Outcome::Interrupted, "{place}");

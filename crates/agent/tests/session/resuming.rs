@@ -129,15 +129,20 @@ async fn a_task_that_was_cut_off_can_be_closed() {
     let trail = Arc::new(Trail::default());
     let wait = Meet { name: "wait", read_only: true, barrier: None, gate: Some(gate), trail };
     let mut bench = Bench::new(&[]).with_tool(wait);
-    let told =
-        Told::new([calls([("c1", "wait", json!({})), ("c2", "list_files", json!({}))]), says("answered")]);
-    let mut session = bench.start(&told, settings(Mode::Ask));
+    let told = Told::new([
+        calls([
+            ("c1", "wait", json!({})),
+            ("c2", "write_file", json!({ "path": "a.txt", "content": "a\n" })),
+        ]),
+        says("answered"),
+    ]);
+    let mut session = bench.start(&told, settings(Mode::Edit));
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::ToolStart { .. })).await;
     bench.log.executing("c1").await;
     bench.crash().await;
     drop(session);
-    let session = bench.resume(&told, settings(Mode::Ask), CutOff::Close).await.unwrap();
+    let session = bench.resume(&told, settings(Mode::Edit), CutOff::Close).await.unwrap();
     assert_eq!(ask(&session, "and now this").await, "answered");
     let heard = &told.requests()[1];
     assert!(result(heard, "c1").starts_with("cut off: "), "{}", result(heard, "c1"));

@@ -7,8 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_agent::hooks::{Gate, Hooks, HooksBuilder};
 use journeyman_agent::{
-    Approver, Asked, Checks, CutOff, MessageId, Parts, Queued, Record, RunSettings, SessionHandle, Setting,
-    start,
+    Approver, Checks, CutOff, MessageId, Parts, Queued, Record, RunSettings, SessionHandle, Setting, start,
 };
 use journeyman_model::{ModelError, SystemPart};
 use journeyman_protocol::{
@@ -51,7 +50,12 @@ async fn left_behind(bench: &Bench, records: Vec<Record>) {
 }
 
 fn setting(mode: Mode, tool_calling: bool) -> Record {
-    Record::Setting(Setting { model: "test/told".to_owned(), mode, tool_calling, asked: Asked::default() })
+    Record::Setting(Setting {
+        model: "test/told".to_owned(),
+        mode,
+        tool_calling,
+        asked: journeyman_agent::Asked::default(),
+    })
 }
 
 fn context() -> Record {

@@ -39,9 +39,13 @@ fn an_answer_reaches_the_model() {
     // What is typed, whether the command runs, and what the model is told.
     for (answer, runs, told) in [
         ("y\n", true, "exit code 0"),
+        ("yes, and keep it small\n", true, "The user allowed this and says: and keep it small"),
+        ("always, it is quick\n", true, "The user allowed this and says: it is quick"),
         ("n\n", false, "denied by the user"),
+        ("no: not now\n", false, "denied by the user: not now"),
         ("\nno\n", false, "denied by the user"),
         ("write it with write_file\n", false, "write it with write_file"),
+        ("a file is no use\n", false, "a file is no use"),
     ] {
         let house = House::with_greeter();
         let server = Server::chat([touch("made"), say("I see.")]);
@@ -53,6 +57,71 @@ fn an_answer_reaches_the_model() {
         let newest = server.seen()[1].newest();
         assert!(newest.contains(told), "{answer:?}: {newest}");
     }
+}
+
+#[test]
+fn several_questions_come_one_after_the_other() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let [one, two, three] = ["one", "two", "three"].map(|name| json!({"command": format!("touch {name}")}));
+    let calls = call("run_command", one.clone())
+        .and("run_command", two)
+        .and("run_command", three)
+        .and("run_command", one);
+    let server = Server::chat([calls, say("Done.")]);
+    let mut person = at_the_terminal(&server, &house, &["--no-check", "make files"]);
+    person.sees("touch one");
+    person.sees("would allow, in this session: run_command exactly this: touch one");
+    person.sees("say what to do instead:");
+    person.types("a\n");
+    person.sees("touch two");
+    person.sees("say what to do instead:");
+    person.types("n\n");
+    person.sees("touch three");
+    person.sees("say what to do instead:");
+    person.types("y\n");
+    let (code, screen) = person.ends();
+    assert_eq!(code, 4);
+    assert_eq!(screen.matches("May I run this?").count(), 3, "the rule answers the fourth\n{screen}");
+    let made = ["one", "two", "three"].map(|name| house.project().join(name).exists());
+    assert_eq!(made, [true, false, true]);
+}
+
+#[test]
+fn what_reaches_beyond_the_project_is_never_allowed_for_good() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("run_command", json!({"command": "git push"})), say("Then not.")]);
+    let mut person = at_the_terminal(&server, &house, &["publish it"]);
+    person.sees("[y]es  [n]o  or say what to do instead:");
+    person.types("a\n");
+    person.sees("asked about every time");
+    person.sees("say what to do instead:");
+    person.types("n\n");
+    let (_, screen) = person.ends();
+    assert!(!screen.contains("[a]lways"), "{screen}");
+}
+
+#[test]
+fn a_question_that_nobody_answers_counts_as_denied_where_that_is_configured() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    house.configure("[session]\napproval_timeout = \"1ms\"\n");
+    let server = Server::chat([touch("made"), say("I see.")]);
+    let (_, screen) = at_the_terminal(&server, &house, &["make a file"]).ends();
+    assert!(screen.contains("denied by timeout"), "{screen}");
+    assert!(
+        server.seen()[1].newest().contains("nobody answered within 1 ms"),
+        "{}",
+        server.seen()[1].newest()
+    );
+    assert!(!house.project().join("made").exists());
 }
 
 #[test]

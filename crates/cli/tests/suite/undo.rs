@@ -1,8 +1,9 @@
 //! `jm undo`.
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{House, Server, call, needs, needs_sandbox, polite_edit, say};
+use crate::support::{House, Server, call, is_running, needs, needs_sandbox, polite_edit, say, wait_until};
 
 /// A run that edits one file, adds one, and changes and adds one each by a command.
 fn busy_run(house: &House) -> String {
@@ -104,4 +105,39 @@ fn the_newest_run_goes_first_then_the_one_before() {
         house.jm(&["undo"]).run().expect(0);
         assert_eq!(house.tree(), *expected);
     }
+}
+
+#[test]
+fn a_fork_that_was_not_opened_is_no_run() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write("log.txt", "line\n");
+    let before = house.tree();
+    let session = busy_run(&house);
+    house.jm(&["fork", "last"]).run().expect(0);
+    house.jm(&["undo"]).run().expect(0).prints(&[&session]);
+    assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn what_a_check_that_was_cut_off_left_goes_back_too() {
+    if !needs_sandbox() {
+        return;
+    }
+    let sleep = format!("sleep 941.{}", std::process::id());
+    let house = House::with_greeter();
+    let before = house.tree();
+    let write = call("write_file", json!({"path": "new.txt", "content": "new\n"}));
+    let server = Server::chat([write, say("Done.")]);
+    let check = format!("echo x > left.txt; {sleep}");
+    let running = server.run(&house, &["--check", &check, "make a file"]).start();
+    wait_until("the check runs", || is_running(&sleep));
+    running.signal(Signal::KILL);
+    running.gone();
+    wait_until("the check is gone", || !is_running(&sleep));
+    house.jm(&["undo"]).run().expect(0).prints(&["removed new.txt", "removed left.txt"]);
+    assert_eq!(house.tree(), before);
+    house.jm(&["undo"]).run().expect(1).says(&["no run has changes to take back"]);
 }

@@ -74,12 +74,10 @@ impl Run {
             7..9 => {
                 let (numbers, items) = self.items();
                 let offered = self.bench.log.offer(items).await;
-                // A panic takes the answer along.
-                let panicked = matches!(offered, Err(crate::AgentError::Background { .. }));
                 let fate = match offered {
                     Ok(()) => Fate::Due,
-                    Err(_) if !panicked && self.bench.log.shared.in_doubt().await == 0 => Fate::Refused,
-                    Err(_) => Fate::Open,
+                    Err(crate::AgentError::InDoubt { .. }) => Fate::Open,
+                    Err(_) => Fate::Refused,
                 };
                 self.fate(&numbers, fate);
             }
