@@ -43,6 +43,12 @@ impl Finished {
         Self { by: Some(by.to_owned()), ..Self::refused(CallState::Denied, text) }
     }
 
+    /// With what else the model is told.
+    pub(crate) fn saying(mut self, notes: Vec<String>) -> Self {
+        self.parts.extend(notes.into_iter().map(|text| ResultPart::Text { text }));
+        self
+    }
+
     /// It did not run because the user stopped the task.
     pub(crate) fn interrupted() -> Self {
         Self::refused(CallState::Sealed, "not run: interrupted by the user")

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{
     Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
     ReminderCategory, ResumeStrategy, ToolUse, Transition, UnixMillis,
@@ -33,6 +34,10 @@ struct Found {
     /// What is to be told of them.
     events: Vec<Event>,
 }
+
+/// What the model is told of a call whose arguments the log doesn't have as they were.
+const ARGUMENTS_LOST: &str = "not run: the program ended before this call began, and its arguments held a secret, \
+                              which the log doesn't keep. Make the call again, with the whole text.";
 
 impl Worker {
     /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
@@ -140,8 +145,24 @@ impl Worker {
             found.events.push(cut_off_event(&record, &text));
             found.sealed.push(record);
         }
+        self.seal_masked(&mut found);
         self.seal_background(checkpoint).await;
         found
+    }
+
+    /// Closes calls that hadn't begun and whose arguments had a secret: the log has them without it, and they would
+    /// write the mask into a file.
+    fn seal_masked(&mut self, found: &mut Found) {
+        let open = self.state.calls.iter().filter(|open| open.result.is_none());
+        let masked: Vec<CallId> = open
+            .filter(|open| open.call.input.to_string().contains(MASK))
+            .map(|open| open.call.id.clone())
+            .collect();
+        for call in masked {
+            let record = self.seal(&call, ARGUMENTS_LOST);
+            found.events.push(cut_off_event(&record, ARGUMENTS_LOST));
+            found.sealed.push(record);
+        }
     }
 
     /// Brings commands to an end that ran in the background when the program ended: their calls had their results.
