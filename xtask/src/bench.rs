@@ -2,6 +2,7 @@
 
 mod process;
 mod server;
+mod session;
 mod start;
 mod turns;
 
@@ -11,6 +12,9 @@ use anyhow::bail;
 
 /// Runs a benchmark by name.
 pub(crate) fn run(name: &str) -> anyhow::Result<()> {
+    if name == "session" {
+        return session::run();
+    }
     let jm = build()?;
     match name {
         "turns" => turns::run(&jm),
@@ -19,17 +23,21 @@ pub(crate) fn run(name: &str) -> anyhow::Result<()> {
         "all" => {
             start::version(&jm)?;
             start::first_request(&jm)?;
-            turns::run(&jm)
+            turns::run(&jm)?;
+            session::run()
         }
-        other => bail!("there is no benchmark «{other}»; there are turns, start, version, all"),
+        other => bail!("there is no benchmark «{other}»; there are turns, start, version, session, all"),
     }
 }
 
 fn build() -> anyhow::Result<PathBuf> {
     crate::cargo(&["build", "--release", "--locked", "--package", "journeyman"], &[])?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
-    Ok(target.join("release/jm"))
+    Ok(target().join("release/jm"))
+}
+
+/// Where what is built lies.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
 }
 
 /// Minimum, median and maximum of some figures.

@@ -3,18 +3,21 @@
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
 //! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences.
 //! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
+//! - `cargo xtask soak NAME` runs a heavy test in full, of which the suite has a few seeds.
 
 mod bench;
 mod dependencies;
 mod licences;
 mod sizes;
+mod soak;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|all";
+const USAGE: &str =
+    "usage: cargo xtask check | house | bench turns|start|version|session|all | soak session|crash|all";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +26,7 @@ fn main() -> ExitCode {
         ["check"] => check(),
         ["house"] => house(),
         ["bench", name] => bench::run(name),
+        ["soak", name] => soak::run(name),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
