@@ -71,6 +71,7 @@ pub(crate) async fn act(
         Err(why) => worker.log.emit(Event::StorageFailure { message: why.to_string(), waiting: 0 }),
     }
     worker.shared.closing.cancel();
+    worker.shared.rest();
     worker.log.close();
     lease.give_back().await;
     drop(reports);

@@ -143,11 +143,11 @@ impl Worker {
             PreTool::Deny { reason } => {
                 let text = format!("denied by a hook: {reason}");
                 self.decided(&ready.call, false, HOOK, Some(reason));
-                return Assessed::Done(Finished::denied(text, HOOK));
+                return Assessed::Done(Finished::denied(text, HOOK).saying(ready.context));
             }
             PreTool::Result { text, is_error } => {
                 let state = if is_error { CallState::Failed } else { CallState::Completed };
-                return Assessed::Done(Finished::refused(state, text));
+                return Assessed::Done(Finished::refused(state, text).saying(ready.context));
             }
         }
         self.admit(ready, verdict)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_model::ModelRequest;
-use journeyman_protocol::{ErrorPhase, Event, FileChange, Message, MessageKind, Outcome};
+use journeyman_protocol::{ErrorPhase, Event, FileChange, Message, MessageKind, Outcome, Role};
 use journeyman_workspace::TreeSnapshot;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,9 @@ impl Worker {
         if notes.stop.is_some() {
             self.stopped_by_hook = notes.stop;
         }
-        notes.context
+        // A program of the user's own may print what is in its environment.
+        let clean = |text: String| self.parts.redactor.redact(&text).into_owned();
+        notes.context.into_iter().map(clean).collect()
     }
 
     fn gate(&mut self, event: HookEvent, said: GateSaid) -> Result<Vec<String>, AgentError> {
@@ -147,9 +149,12 @@ impl Worker {
         let gate = self.parts.hooks.pre_model(&at, request).await;
         match self.gate(HookEvent::PreModel, gate) {
             Ok(context) => {
-                let added = context.into_iter().map(journeyman_protocol::Block::text);
-                if let Some(last) = request.messages.last_mut() {
-                    last.content.extend(added);
+                match request.messages.last_mut() {
+                    Some(last) if last.role == Role::User => {
+                        last.content.extend(context.into_iter().map(journeyman_protocol::Block::text));
+                    }
+                    // The model goes on with its own words: nothing can be put between.
+                    _ => self.hook_context_waiting.extend(context),
                 }
                 Ok(Some(said))
             }

@@ -5,14 +5,16 @@
 
 use std::sync::Arc;
 
+use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{
     Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
-    ReminderCategory, ResumeStrategy, Transition, UnixMillis,
+    ReminderCategory, ResumeStrategy, ToolUse, Transition, UnixMillis,
 };
 use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::finished::Finished;
 use crate::hooks::StartedBy;
 use crate::record::Record;
 use crate::session::CutOff;
@@ -32,6 +34,10 @@ struct Found {
     /// What is to be told of them.
     events: Vec<Event>,
 }
+
+/// What the model is told of a call whose arguments the log doesn't have as they were.
+const ARGUMENTS_LOST: &str = "not run: the program ended before this call began, and its arguments held a secret, \
+                              which the log doesn't keep. Make the call again, with the whole text.";
 
 impl Worker {
     /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
@@ -139,8 +145,24 @@ impl Worker {
             found.events.push(cut_off_event(&record, &text));
             found.sealed.push(record);
         }
+        self.seal_masked(&mut found);
         self.seal_background(checkpoint).await;
         found
+    }
+
+    /// Closes calls that hadn't begun and whose arguments had a secret: the log has them without it, and they would
+    /// write the mask into a file.
+    fn seal_masked(&mut self, found: &mut Found) {
+        let open = self.state.calls.iter().filter(|open| open.result.is_none());
+        let masked: Vec<CallId> = open
+            .filter(|open| open.call.input.to_string().contains(MASK))
+            .map(|open| open.call.id.clone())
+            .collect();
+        for call in masked {
+            let record = self.seal(&call, ARGUMENTS_LOST);
+            found.events.push(cut_off_event(&record, ARGUMENTS_LOST));
+            found.sealed.push(record);
+        }
     }
 
     /// Brings commands to an end that ran in the background when the program ended: their calls had their results.
@@ -165,6 +187,28 @@ impl Worker {
                 self.warn(ErrorPhase::Lifecycle, error.to_string());
             }
         }
+    }
+
+    /// Takes back what a call did in part that didn't end when it was told to, and says what of it is in place.
+    pub(crate) async fn clear_up(&mut self, call: &ToolUse, finished: &mut Finished) {
+        let Before::Recorded(checkpoint) = self.before else { return };
+        let Some(open) = self.state.calls.iter().find(|open| open.call.id == call.id).cloned() else {
+            return;
+        };
+        let text = match self.fate(Some(checkpoint), &open).await {
+            Ok(Sealed { applied, restored, .. }) => {
+                let text = match (applied.is_empty(), restored.is_empty()) {
+                    (true, true) => return,
+                    (true, false) => format!("What it had done was taken back: {}.", named(&restored)),
+                    (false, _) => format!("Its changes are in place: {}.", named(&applied)),
+                };
+                self.own(applied.iter().chain(&restored).cloned().collect()).await;
+                finished.changes.extend(applied);
+                text
+            }
+            Err(error) => format!("What it did could not be found out ({error}); look at the files."),
+        };
+        finished.parts.push(journeyman_protocol::ResultPart::Text { text });
     }
 
     /// What the journal knows of a call that was cut off. What a command left half done is taken back first.

@@ -120,7 +120,14 @@ pub async fn resume(
     let lease =
         Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
     lease.take().await?;
-    let state = State::load(&*parts.store, &id).await?;
+    let state = match State::load(&*parts.store, &id).await {
+        Ok(state) => state,
+        Err(error) => {
+            // Nobody has it now, and somebody else may be able to read it.
+            lease.give_back().await;
+            return Err(error);
+        }
+    };
     Ok(open(parts, settings, id, state, lease, actor::Opening::Again(cut_off)))
 }
 

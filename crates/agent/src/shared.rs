@@ -221,6 +221,14 @@ impl Shared {
         self.withdraw_all();
     }
 
+    /// The session has ended, perhaps in the middle of its work.
+    pub(crate) fn rest(&self) {
+        self.disarm();
+        self.status.send_modify(|status| {
+            (status.state, status.breakpoint) = (AgentState::Ready, Breakpoint::Ready);
+        });
+    }
+
     /// Stops the task that runs now, or the one that was sent and has not begun. An answer that comes after
     /// this finds nothing to answer.
     pub(crate) fn interrupt(&self) {

@@ -192,6 +192,8 @@ impl State {
         self.lineage.push(parent);
         self.queue.clear();
         self.task = None;
+        // Who said «from now on» said so of that session.
+        self.allowed.clear();
     }
 
     fn message(
@@ -232,15 +234,21 @@ impl State {
             })
             .collect();
         if !message.content.is_empty() {
-            self.messages.push(message);
+            self.add(message);
         }
     }
 
-    /// Adds to the user's side. Neighbours of one role become one message, which every provider takes.
-    fn say(&mut self, mut content: Vec<Block>) {
+    /// Adds to the user's side.
+    fn say(&mut self, content: Vec<Block>) {
+        self.add(Message { role: Role::User, content });
+    }
+
+    /// Adds to the transcript. Neighbours of one role become one message, which every provider takes: of a person who
+    /// speaks twice, and of a model that paused and goes on.
+    fn add(&mut self, mut message: Message) {
         match self.messages.last_mut() {
-            Some(last) if last.role == Role::User => last.content.append(&mut content),
-            _ => self.messages.push(Message { role: Role::User, content }),
+            Some(last) if last.role == message.role => last.content.append(&mut message.content),
+            _ => self.messages.push(message),
         }
     }
 

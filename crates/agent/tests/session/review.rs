@@ -3,24 +3,26 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_agent::hooks::{Gate, Hooks, HooksBuilder};
+use futures_util::{FutureExt as _, StreamExt as _};
+use journeyman_agent::hooks::{Gate, Hooks, HooksBuilder, PreTool, PreToolAnswer};
 use journeyman_agent::{
-    Approver, Checks, CutOff, MessageId, Parts, Queued, Record, RunSettings, SessionHandle, Setting, start,
+    AgentError, Approver, Checks, CutOff, ForkPoint, MessageId, Parts, Queued, Record, RunSettings,
+    SessionHandle, Setting, State, fork, resume, start,
 };
-use journeyman_model::{ModelError, SystemPart};
+use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, SystemPart};
 use journeyman_protocol::{
-    Block, CallState, Effects, Message, MessageKind, Mode, Outcome, ReminderCategory, Role, Seq, StopReason,
-    ToolSpec, ToolUse, Transition,
+    AgentState, Block, CallState, Effects, Message, MessageKind, Mode, Outcome, ReminderCategory, Role, Seq,
+    SessionId, StopReason, ToolSpec, ToolUse, Transition,
 };
-use journeyman_store::{NewEntry, Store as _};
+use journeyman_store::{MemoryStore, NewEntry, Store};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::bench::{Bench, NOW, assert_settled, auto, id, in_mode};
-use crate::support::model::{Step, Told, call, calls, fails, result, says};
+use crate::support::model::{Step, Told, call, calls, fails, result, says, stopped};
 use crate::support::tools::{Meet, Trail};
 
 cases![
@@ -35,6 +37,13 @@ cases![
     a_restart_before_the_fall_back_loses_nothing,
     what_a_hook_denies_never_reaches_the_model,
     a_denied_message_takes_nothing_with_it,
+    a_call_with_a_masked_secret_is_not_taken_up,
+    what_hooks_say_is_searched_for_secrets,
+    what_a_hook_says_beside_a_denial_is_heard,
+    a_model_that_paused_goes_on_with_its_own_words,
+    a_session_that_cannot_be_read_is_left_free,
+    a_session_that_died_does_not_look_busy,
+    a_fork_begins_with_no_permissions,
 ];
 
 /// Writes a log as a process that is gone would have left it.
@@ -265,7 +274,7 @@ async fn a_call_of_before_is_answered_in_its_own_form() {
     let parts = bench.parts(&Arc::clone(&told));
     // Another model: the one before was found to take no tools.
     let parts = Parts { model: Arc::new(Renamed(Arc::clone(&told))), ..parts };
-    let handle = journeyman_agent::resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
+    let handle = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
     handle.finished().await.unwrap();
     let request = &told.requests()[0];
     assert!(!request.tools.is_empty());
@@ -275,16 +284,12 @@ async fn a_call_of_before_is_answered_in_its_own_form() {
 /// The same under another name.
 struct Renamed(Arc<Told>);
 
-impl journeyman_model::Model for Renamed {
+impl Model for Renamed {
     fn name(&self) -> String {
         "test/other".to_owned()
     }
 
-    fn stream<'a>(
-        &'a self,
-        request: &'a journeyman_model::ModelRequest,
-        cancel: tokio_util::sync::CancellationToken,
-    ) -> journeyman_model::DeltaStream<'a> {
+    fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
         self.0.stream(request, cancel)
     }
 }
@@ -376,4 +381,113 @@ async fn a_denied_message_takes_nothing_with_it() {
     session.handle.finished().await.unwrap();
     let heard = told.requests()[0].messages.last().unwrap().text();
     assert!(heard.contains("do it") && heard.contains("mind the gap"), "{heard}");
+}
+
+/// The log has the secret's mask in its place; the file was to have the secret.
+async fn a_call_with_a_masked_secret_is_not_taken_up() {
+    let mut bench = Bench::new(&[]);
+    let content = format!("key = {}\n", journeyman_policy::secrets::MASK);
+    let write = call("c1", "write_file", json!({ "path": "a.txt", "content": content }));
+    left_behind(&bench, called(Mode::Auto, std::slice::from_ref(&write))).await;
+    let told = Told::new([says("done")]);
+    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    session.handle.finished().await.unwrap();
+    assert_eq!(bench.file("a.txt"), None);
+    let said = result(&told.requests()[0], "c1");
+    assert!(said.contains("its arguments held a secret"), "{said}");
+}
+
+async fn what_hooks_say_is_searched_for_secrets() {
+    let secret = "correct-horse-battery-staple";
+    let hooks = HooksBuilder::new()
+        .on_session_start(move |_| vec![format!("the password is {secret}")])
+        .on_prompt(move |_, _| Gate::Go { context: vec![format!("it is {secret}")] })
+        .on_pre_model(move |_, _| Gate::Go { context: vec![format!("again: {secret}")] })
+        .build();
+    let mut bench = Bench::new(&[]).with_hooks(hooks);
+    bench.secrets = vec![secret.to_owned()];
+    let told = Told::new([says("done")]);
+    bench.run(&told, asking(Mode::Auto)).await;
+    let heard = told.heard();
+    assert!(heard.contains("the password is") && heard.contains("it is") && heard.contains("again:"));
+    assert!(!heard.contains(secret), "{heard}");
+}
+
+async fn what_a_hook_says_beside_a_denial_is_heard() {
+    let denies = |_: &_, _: &_, _: &_| PreToolAnswer {
+        decision: PreTool::Deny { reason: "not here".to_owned() },
+        context: vec!["use the other door".to_owned()],
+        ..PreToolAnswer::default()
+    };
+    let mut bench = Bench::new(&[]).with_hooks(HooksBuilder::new().on_pre_tool(denies).build());
+    let told = Told::new([calls([("c1", "list_files", json!({}))]), says("done")]);
+    bench.run(&told, asking(Mode::Auto)).await;
+    let said = result(&told.requests()[1], "c1");
+    assert!(said.contains("not here") && said.contains("use the other door"), "{said}");
+}
+
+/// Nothing is put into the mouth of a model that goes on where it paused.
+async fn a_model_that_paused_goes_on_with_its_own_words() {
+    let hooks = HooksBuilder::new()
+        .on_pre_model(|_, _| Gate::Go { context: vec!["mind the gap".to_owned()] })
+        .build();
+    let mut bench = Bench::new(&[]).with_hooks(hooks);
+    let told = Told::new([stopped(vec![Block::text("I think")], StopReason::Paused), says("done")]);
+    bench.run(&told, asking(Mode::Auto)).await;
+    let last = told.requests()[1].messages.last().unwrap().clone();
+    assert_eq!((last.role, last.text().as_str()), (Role::Assistant, "I think"));
+}
+
+async fn a_session_that_cannot_be_read_is_left_free() {
+    let mut bench = Bench::new(&[]);
+    left_behind(&bench, vec![Record::Began]).await;
+    let store = MemoryStore::new();
+    store.create(&id(), "/project", "do it", NOW).await.unwrap();
+    let kind = "of_the_future".to_owned();
+    let newer =
+        NewEntry { channel: None, kind, at: NOW, payload: b"{\"record\":\"of_the_future\"}".to_vec() };
+    store.append(&id(), Seq::START, vec![newer]).await.unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    let parts = Parts { store: Arc::clone(&store), ..bench.parts(&Told::new([])) };
+    let opened = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await;
+    assert!(matches!(opened, Err(AgentError::NewerRecord { .. })));
+    store.lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
+    bench.secrets.clear();
+}
+
+async fn a_session_that_died_does_not_look_busy() {
+    let mut bench = Bench::new(&[]);
+    let session = bench.start(&Arc::new(Panics), asking(Mode::Auto));
+    session.handle.send("do it").await.unwrap();
+    assert!(matches!(session.handle.finished().await, Err(AgentError::Ended)));
+    let status = session.handle.status();
+    assert_eq!((status.state, status.asked.len()), (AgentState::Ready, 0));
+}
+
+/// Has a bug.
+struct Panics;
+
+impl Model for Panics {
+    fn name(&self) -> String {
+        "test/panics".to_owned()
+    }
+
+    fn stream<'a>(&'a self, _request: &'a ModelRequest, _cancel: CancellationToken) -> DeltaStream<'a> {
+        futures_util::stream::once(async { panic!("a bug, as the test wants it") }).boxed()
+    }
+}
+
+async fn a_fork_begins_with_no_permissions() {
+    let bench = Bench::new(&[]);
+    let first = Record::message(Message::user_text("do it"));
+    let rule = Record::Allowed { rule: "run_command exactly this: make install".to_owned() };
+    left_behind(&bench, vec![Record::Began, first, rule, Record::Ended { outcome: Outcome::Unverified }])
+        .await;
+    let child = SessionId::new(NOW, 8);
+    fork(&*bench.log, &id(), &ForkPoint::End, &child, &|| NOW).await.unwrap();
+    let allowed = |id| {
+        let log = Arc::clone(&bench.log);
+        async move { State::load(&*log, &id).await.unwrap().allowed.len() }
+    };
+    assert_eq!((allowed(id()).await, allowed(child).await), (1, 0));
 }
