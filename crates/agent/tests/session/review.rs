@@ -48,6 +48,8 @@ cases![
     what_is_too_long_for_the_log_stops_nothing,
     more_than_a_transcript_takes_is_not_queued,
     a_flood_of_calls_in_text_is_cut,
+    nothing_is_written_after_the_end,
+    a_handle_that_is_dropped_writes_to_the_end_and_no_further,
 ];
 
 /// Writes a log as a process that is gone would have left it.
@@ -578,4 +580,44 @@ async fn a_flood_of_calls_in_text_is_cut() {
     let heard = told.requests()[1].messages.last().unwrap().text();
     assert_eq!(heard.matches("<result").count(), 65);
     assert!(heard.contains("at most 64 calls"));
+}
+
+/// Somebody else may have the session by then.
+async fn nothing_is_written_after_the_end() {
+    let mut bench = Bench::new(&[]);
+    let session = bench.start(&Told::new([says("done")]), asking(Mode::Auto));
+    session.handle.send("do it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    session.handle.close().await;
+    bench.log.lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
+    let before = bench.log.entries().len();
+    assert!(matches!(session.handle.snapshot("late").await, Err(AgentError::Ended)));
+    assert!(matches!(session.handle.send("late").await, Err(AgentError::Ended)));
+    assert_eq!(bench.log.entries().len(), before);
+}
+
+/// The next one has the session as soon as it is free, and nothing comes in between.
+async fn a_handle_that_is_dropped_writes_to_the_end_and_no_further() {
+    for _ in 0..20 {
+        let mut bench = Bench::new(&[]);
+        let told =
+            Told::new([calls([("c1", "list_files", json!({}))]), says("one"), says("two"), says("three")]);
+        let session = bench.start(&told, asking(Mode::Auto));
+        session.handle.send("do it").await.unwrap();
+        told.asked(1).await;
+        let mut parts = bench.parts(&told);
+        parts.holder = "somebody else".to_owned();
+        drop(session);
+        while bench.log.lease(&id(), "somebody else", NOW, 1_000).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let before = bench.log.entries().len();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(bench.log.entries().len(), before);
+        let handle = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
+        handle.send("go on").await.unwrap();
+        assert_ne!(handle.finished().await.unwrap().outcome, Outcome::Error);
+    }
 }
