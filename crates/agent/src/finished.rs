@@ -13,6 +13,8 @@ pub(crate) struct Finished {
     pub(crate) verdict: Option<Verdict>,
     pub(crate) changes: Vec<FileChange>,
     pub(crate) duration_ms: u64,
+    /// Whether it was ended without having come to an end of its own.
+    pub(crate) abandoned: bool,
 }
 
 impl Finished {
@@ -27,12 +29,13 @@ impl Finished {
             verdict: None,
             changes: Vec::new(),
             duration_ms: 0,
+            abandoned: false,
         }
     }
 
     /// It ran: its result says how, and nothing else needs to.
     pub(crate) fn ran(state: CallState, parts: Vec<ResultPart>, changes: Vec<FileChange>) -> Self {
-        Self { state, parts, note: None, by: None, verdict: None, changes, duration_ms: 0 }
+        Self { state, parts, note: None, by: None, verdict: None, changes, duration_ms: 0, abandoned: false }
     }
 
     /// Somebody said no.

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{
     Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
-    ReminderCategory, ResumeStrategy, Transition, UnixMillis,
+    ReminderCategory, ResumeStrategy, ToolUse, Transition, UnixMillis,
 };
 use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::finished::Finished;
 use crate::hooks::StartedBy;
 use crate::record::Record;
 use crate::session::CutOff;
@@ -186,6 +187,28 @@ impl Worker {
                 self.warn(ErrorPhase::Lifecycle, error.to_string());
             }
         }
+    }
+
+    /// Takes back what a call did in part that didn't end when it was told to, and says what of it is in place.
+    pub(crate) async fn clear_up(&mut self, call: &ToolUse, finished: &mut Finished) {
+        let Before::Recorded(checkpoint) = self.before else { return };
+        let Some(open) = self.state.calls.iter().find(|open| open.call.id == call.id).cloned() else {
+            return;
+        };
+        let text = match self.fate(Some(checkpoint), &open).await {
+            Ok(Sealed { applied, restored, .. }) => {
+                let text = match (applied.is_empty(), restored.is_empty()) {
+                    (true, true) => return,
+                    (true, false) => format!("What it had done was taken back: {}.", named(&restored)),
+                    (false, _) => format!("Its changes are in place: {}.", named(&applied)),
+                };
+                self.own(applied.iter().chain(&restored).cloned().collect()).await;
+                finished.changes.extend(applied);
+                text
+            }
+            Err(error) => format!("What it did could not be found out ({error}); look at the files."),
+        };
+        finished.parts.push(journeyman_protocol::ResultPart::Text { text });
     }
 
     /// What the journal knows of a call that was cut off. What a command left half done is taken back first.

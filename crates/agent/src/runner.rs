@@ -236,6 +236,9 @@ impl Worker {
 
     /// Lets the hooks see a result, and keeps it.
     async fn finish(&mut self, ready: Ready, mut finished: Finished) {
+        if finished.abandoned && !ready.read_only {
+            self.clear_up(&ready.call, &mut finished).await;
+        }
         let notes = self.post_tool(&ready, &mut finished).await;
         for note in ready.context.into_iter().chain(notes) {
             finished.parts.push(journeyman_protocol::ResultPart::Text { text: note });
@@ -369,7 +372,7 @@ impl Execution {
             return (id, Finished::interrupted());
         }
         let started = Instant::now();
-        let mut task = Task(tokio::spawn(async move {
+        let running = tokio::spawn(async move {
             let called = async {
                 let tool = registry.get(&call.name)?;
                 tool.call(&context, call.input).await
@@ -377,10 +380,11 @@ impl Execution {
             // A tool may be anybody's. One that panics costs its call, not the session and the other results.
             let caught = AssertUnwindSafe(called).catch_unwind().await;
             caught.unwrap_or_else(|_| Err(ToolError::Stopped("the tool panicked".to_owned())))
-        }));
+        });
+        let mut task = Task { running, abandoned: false };
         let (result, timed_out) = tokio::select! {
             biased;
-            done = &mut task.0 => (joined(done), false),
+            done = &mut task.running => (joined(done), false),
             () = cancel.cancelled() => (task.put_away().await, false),
             () = tokio::time::sleep(limit) => {
                 cancel.cancel();
@@ -389,6 +393,7 @@ impl Execution {
         };
         live.end();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let abandoned = task.abandoned;
         let finished = match result {
             Ok(output) => ended(output, cancel.is_cancelled(), timed_out.then_some(limit)),
             Err(error) if timed_out => {
@@ -400,27 +405,31 @@ impl Execution {
                 Finished::refused(state, error.to_string())
             }
         };
-        (id, Finished { duration_ms, ..finished })
+        (id, Finished { duration_ms, abandoned, ..finished })
     }
 }
 
 /// The task that a call runs in; it ends with whoever waits for it.
-struct Task(JoinHandle<Result<ToolOutput, ToolError>>);
+struct Task {
+    running: JoinHandle<Result<ToolOutput, ToolError>>,
+    abandoned: bool,
+}
 
 impl Task {
     /// Waits a little for a call that was told to end, and then ends it.
     async fn put_away(&mut self) -> Result<ToolOutput, ToolError> {
-        if let Ok(done) = tokio::time::timeout(GRACE, &mut self.0).await {
+        if let Ok(done) = tokio::time::timeout(GRACE, &mut self.running).await {
             return joined(done);
         }
-        self.0.abort();
+        self.abandoned = true;
+        self.running.abort();
         Err(ToolError::Stopped("it did not end when it was told to, and was ended".to_owned()))
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.0.abort();
+        self.running.abort();
     }
 }
 

@@ -1,9 +1,10 @@
 //! Progress, on standard error, as a person follows it.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 
 use journeyman_protocol::{
-    CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind,
+    CallId, CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind,
     ReminderCategory, ResumeStrategy, Todo, TodoStatus,
 };
 use journeyman_sandbox::clean;
@@ -29,17 +30,19 @@ pub(crate) struct Renderer {
     stream: Stream,
     mid_line: bool,
     streamed: bool,
+    /// What is asked about, until somebody decides.
+    asked: HashMap<CallId, String>,
 }
 
 impl Renderer {
     pub(crate) fn new(paint: Paint, quiet: bool) -> Self {
         let stream = if quiet { Stream::Nowhere } else { Stream::Stderr };
-        Self { paint, stream, mid_line: false, streamed: false }
+        Self { paint, stream, mid_line: false, streamed: false, asked: HashMap::new() }
     }
 
     /// For `jm show`, where the events are the result.
     pub(crate) fn to_stdout(paint: Paint) -> Self {
-        Self { paint, stream: Stream::Stdout, mid_line: false, streamed: false }
+        Self { paint, stream: Stream::Stdout, mid_line: false, streamed: false, asked: HashMap::new() }
     }
 
     /// A line of our own.
@@ -130,16 +133,23 @@ impl Renderer {
             Event::AgentResumed { strategy, sealed, changed } => {
                 self.resumed(*strategy, sealed.len(), changed)
             }
-            // Where the question was asked, the person has just given the answer.
-            Event::PermissionRequired { summary, .. } if self.stream == Stream::Stdout => {
-                self.line(&format!("  {} {}", paint.yellow("asked:"), cut(&clean(summary.as_bytes()))));
+            Event::PermissionRequired { call, summary, .. } => {
+                let summary = cut(&clean(summary.as_bytes()));
+                // Where it is asked, the question itself is shown.
+                if self.stream == Stream::Stdout {
+                    self.line(&format!("  {} {summary}", paint.yellow("asked:")));
+                }
+                self.asked.insert(call.clone(), summary);
             }
-            Event::PermissionDecided { allowed, by, note, .. }
-                if self.stream == Stream::Stdout || by == "timeout" =>
-            {
-                let what = if *allowed { paint.green("allowed") } else { paint.red("denied") };
-                let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-                self.line(&format!("  {what} {}", cut(&clean(format!("by {by}{note}").as_bytes()))));
+            Event::PermissionDecided { call, allowed, by, note } => {
+                let summary = self.asked.remove(call).unwrap_or_default();
+                // Where it was asked, the person has just said so.
+                if self.stream == Stream::Stdout || by == "timeout" {
+                    let what = if *allowed { paint.green("allowed") } else { paint.red("denied") };
+                    let note = note.as_ref().map(|note| format!(" («{note}»)")).unwrap_or_default();
+                    let by = cut(&clean(format!("by {by}{note}").as_bytes()));
+                    self.line(&format!("  {what} {by}: {summary}"));
+                }
             }
             Event::TodoChanged { current, .. } => self.todos(current),
             Event::FileChanged { change } => {

@@ -7,6 +7,7 @@ use journeyman_agent::{
     AgentError, CutOff, Filter, SessionHandle, Since, State, Subscription, resume as open,
 };
 use journeyman_protocol::{Event, MessageKind, Outcome};
+use journeyman_sandbox::clean;
 use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
@@ -98,6 +99,13 @@ async fn go_on(
     };
     // What comes from elsewhere says nothing about what may be done here, or where it may be sent.
     let ours = summary.status != STATUS_IMPORTED;
+    if let Some(setting) = state.setting.as_ref().filter(|_| !ours && !options.quiet) {
+        let model = clean(setting.model.as_bytes());
+        eprintln!(
+            "the session was imported: elsewhere it ran with {model} in mode {}, and here it runs as you configure it",
+            setting.mode.name()
+        );
+    }
     let before = state.setting.as_ref().filter(|_| ours).map(|setting| Before {
         model: setting.model.clone(),
         mode: setting.mode,

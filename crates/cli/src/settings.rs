@@ -194,3 +194,65 @@ fn quoted(part: &str) -> String {
     let bare = !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if bare { part.to_owned() } else { Value::String(part.to_owned()).to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::ModelArgs;
+
+    fn options(model: Option<&str>, base_url: Option<&str>, check: &[&str], no_check: bool) -> RunOptions {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        RunOptions {
+            model: ModelArgs { model: text(model), base_url: text(base_url), ..ModelArgs::default() },
+            check: check.iter().map(|&check| check.to_owned()).collect(),
+            no_check,
+            ..RunOptions::default()
+        }
+    }
+
+    fn was() -> Before {
+        let asked = Asked {
+            base_url: Some("http://one".to_owned()),
+            wire: Some("chat".to_owned()),
+            checks: Some(Checks::Custom(vec!["make".to_owned()])),
+        };
+        Before { model: "custom/tiny".to_owned(), mode: Mode::Edit, asked }
+    }
+
+    #[test]
+    fn flags_stand_above_what_the_session_had() {
+        let was = was();
+        let before = Some(&was);
+        // What is given; the address, the model and the checks that hold then.
+        let custom = |check: &str| Some(Checks::Custom(vec![check.to_owned()]));
+        let cases = [
+            (options(None, None, &[], false), Some("http://one"), "tiny", custom("make")),
+            (options(Some("openai/gpt-5"), None, &[], false), None, "openai/gpt-5", custom("make")),
+            (options(None, Some("http://two"), &["true"], false), Some("http://two"), "tiny", custom("true")),
+            (options(None, None, &[], true), Some("http://one"), "tiny", Some(Checks::Off)),
+        ];
+        for (options, base_url, model, checks) in cases {
+            let asked = asked(&options, before).unwrap();
+            assert_eq!(asked.base_url.as_deref(), base_url, "{options:?}");
+            assert_eq!(asked.checks, checks, "{options:?}");
+            let flags = flags(&options, before, &asked);
+            let flag = |key: &str| flags.iter().find(|flag| flag.key == key).map(|flag| flag.value.clone());
+            assert_eq!(flag("model"), Some(Value::String(model.to_owned())), "{options:?}");
+            assert_eq!(flag("base_url"), base_url.map(|url| Value::String(url.to_owned())), "{options:?}");
+            assert_eq!(flag("mode"), Some(Value::String("edit".to_owned())), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_secret_in_it_is_not_kept() {
+        for (url, kept) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("https://me:secret@example.com/v1", false),
+            ("https://example.com/v1?key=secret", false),
+        ] {
+            let asked = Asked { base_url: Some(url.to_owned()), wire: Some("chat".to_owned()), checks: None };
+            assert_eq!(worth_keeping(&asked).base_url.is_some(), kept, "{url}");
+            assert_eq!(worth_keeping(&asked).wire.is_some(), kept, "{url}");
+        }
+    }
+}

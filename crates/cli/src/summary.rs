@@ -68,10 +68,21 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
             report.session
         ),
     );
+    if !is_done(report.outcome) {
+        push(&mut out, &format!("go on with: jm resume {} \"go on\"", report.session));
+    }
     if let Some(undo) = &report.undo {
         push(&mut out, &format!("take it back with: {undo}"));
     }
     out
+}
+
+/// Whether the task came to an end of its own.
+fn is_done(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Verified | Outcome::ChecksFail | Outcome::Unverified => true,
+        Outcome::Error | Outcome::Limit | Outcome::PermissionNeeded | Outcome::Interrupted => false,
+    }
 }
 
 fn push(out: &mut String, line: &str) {

@@ -1,6 +1,8 @@
 //! `docs/events.md` and `docs/events.schema.json` are made from the types. `UPDATE_DOCS=1 cargo test -p
 //! journeyman-protocol --test docs` writes them anew.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

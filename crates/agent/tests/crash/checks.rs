@@ -191,6 +191,23 @@ pub(crate) async fn subscribed(
     problems
 }
 
+/// Calls of which the workspace's journal has an effect, and the log no intent.
+pub(crate) async fn effects_without_intent(place: &Place) -> Vec<String> {
+    let journal = std::fs::read_to_string(place.0.join("state/journal/log")).unwrap_or_default();
+    let called = journal.split("\"call\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let log = place.log();
+    let entries = log.read(&session(), Seq::START, usize::MAX).await.unwrap_or_default();
+    let meant: Vec<CallId> = entries
+        .iter()
+        .filter_map(|entry| match record_of(entry) {
+            Some(Record::Call(step)) if step.state == CallState::Executing => Some(step.call),
+            _ => None,
+        })
+        .collect();
+    let unforeseen = called.filter(|call| !meant.iter().any(|meant| meant.as_str() == *call));
+    unforeseen.map(|call| format!("{call} was done, and the log doesn't know")).collect()
+}
+
 /// The processes that have to do with a place: its commands name it, or stand in it.
 pub(crate) fn processes(place: &Path) -> Vec<String> {
     let name = place.display().to_string();

@@ -16,6 +16,8 @@ macro_rules! cases {
 mod checks;
 mod child;
 mod cuts;
+mod faults;
+mod flushes;
 mod gated;
 mod harness;
 mod parent;
@@ -30,7 +32,7 @@ fn main() -> std::process::ExitCode {
     if !harness::confined() {
         return std::process::ExitCode::SUCCESS;
     }
-    let code = harness::run(&[cuts::CASES]);
+    let code = harness::run(&[cuts::CASES, faults::CASES]);
     if code == std::process::ExitCode::SUCCESS {
         parent::clean_up();
     }

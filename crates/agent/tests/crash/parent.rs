@@ -12,7 +12,7 @@ use journeyman_protocol::Outcome;
 use tempfile::TempDir;
 
 use crate::checks;
-use crate::child::{Kill, PLAN, Plan, Said};
+use crate::child::{Fault, Kill, PLAN, Plan, Said};
 use crate::place::{Place, now, session, settings};
 use crate::task::Script;
 
@@ -51,9 +51,12 @@ impl Scene {
         Self { dir: Some(dir), place }
     }
 
-    /// Leaves the directory for a person to look at.
-    fn keep(&mut self) -> PathBuf {
-        self.dir.take().map(TempDir::keep).unwrap_or_default()
+    /// Leaves the directory for a person to look at, where something is wrong.
+    pub(crate) fn mind(&mut self, problems: &mut Vec<String>, what: &str) {
+        if !problems.is_empty() {
+            let kept = self.dir.take().map(TempDir::keep).unwrap_or_default();
+            problems.push(format!("{what}: the place is kept as {}", kept.display()));
+        }
     }
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn clean_up() {
 
 /// A plan for a child that isn't disturbed.
 pub(crate) fn plan(place: &Path, kill: Kill) -> Plan {
-    Plan { place: place.to_owned(), kill, clock_jumps_at: None, fsync_fails_from: None }
+    Plan { place: place.to_owned(), kill, fault: Fault::None, hold_at: None, go_on: false }
 }
 
 /// Starts a child.
@@ -149,9 +152,7 @@ pub(crate) fn cut_off(ends: &[End]) -> Vec<String> {
     let mut scene = Scene::new();
     let mut problems = story(&scene.place, ends);
     problems.extend(examine(&scene.place, &reference.tree));
-    if !problems.is_empty() {
-        problems.push(format!("{ends:?}: the place is kept as {}", scene.keep().display()));
-    }
+    scene.mind(&mut problems, &format!("{ends:?}"));
     problems
 }
 
@@ -159,7 +160,12 @@ fn story(place: &Place, ends: &[End]) -> Vec<String> {
     let all = ends.iter().copied().chain(std::iter::repeat(End::Planned(Kill::Never)));
     for end in all.take(MOST_CHILDREN) {
         match one(place, end) {
-            Ok(false) => {}
+            Ok(false) => {
+                let unforeseen = unforeseen(place);
+                if !unforeseen.is_empty() {
+                    return unforeseen;
+                }
+            }
             Ok(true) => {
                 let said = match said(place) {
                     Ok(said) => said,
@@ -172,6 +178,12 @@ fn story(place: &Place, ends: &[End]) -> Vec<String> {
         }
     }
     vec!["it never ended".to_owned()]
+}
+
+/// What was done although the log doesn't know that it was meant to be.
+fn unforeseen(place: &Place) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(checks::effects_without_intent(place))
 }
 
 /// What is wrong with a place whose task has ended.

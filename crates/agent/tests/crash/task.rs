@@ -16,6 +16,8 @@ const REFUSED: &str = "git push";
 const ALLOWED: &str = "conf/.envrc";
 /// What the session's check runs.
 pub(crate) const CHECK: &str = "grep -q omega sum.txt && printf 'checked\\n' > check.out";
+/// What the user says when it was stopped.
+pub(crate) const GO_ON: &str = "go on";
 /// A call that is cut off is made again, but not for ever.
 const MOST_ATTEMPTS: usize = 12;
 

@@ -48,14 +48,16 @@ impl Driver {
         self.world.waits.store(self.random.u8(..4) > 0, Ordering::SeqCst);
         self.world.send(MessageKind::User);
         self.note("send");
-        for _ in 0..STEPS {
+        for step in 0..STEPS {
             self.world.settle().await;
             self.world.check().await?;
+            if step % 16 == 0 {
+                self.world.check_load().await?;
+            }
             if !self.step().await? {
                 return Ok(());
             }
         }
-        self.world.check_load().await?;
         self.let_go().await?;
         self.world.check_end().await?;
         self.world.close().await

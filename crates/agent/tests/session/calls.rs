@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::ModelRequest;
-use journeyman_protocol::{CallId, CallState, Outcome};
+use journeyman_protocol::{CallId, CallState, Event, Outcome};
+use journeyman_tools::{ToolError, ToolOutput};
 use serde_json::json;
 use tokio::sync::Barrier;
 
 use crate::support::bench::{Bench, assert_settled, auto, in_mode};
 use crate::support::model::{Told, call, calls, calls_of, result, says};
-use crate::support::tools::{Meet, Panics, Trail};
+use crate::support::tools::{Does, Meet, Panics, Trail};
 use crate::support::transcript::results;
 
 cases![
@@ -21,6 +24,10 @@ cases![
     more_calls_than_a_reply_may_make,
     repeated_ids_get_names_of_their_own,
     a_tool_that_panics_costs_its_call_only,
+    writers_of_one_file_take_turns_and_others_do_not_wait,
+    a_tool_that_says_nothing_has_the_settings_limit,
+    a_tool_that_does_not_listen_is_ended_all_the_same,
+    a_tool_tells_of_its_own_events,
 ];
 
 fn meet(name: &'static str, read_only: bool, barrier: Option<Barrier>, trail: &Arc<Trail>) -> Meet {
@@ -174,4 +181,128 @@ async fn a_tool_that_panics_costs_its_call_only() {
     assert_eq!(answered(heard), ["c1", "c2", "c3"].map(CallId::new));
     assert_eq!(result(heard, "c2"), "the call was cut off: the tool panicked");
     assert!(result(heard, "c1").contains("right") && result(heard, "c3").contains("right"));
+}
+
+/// Two write one file, one writes another: the latter meets the first, and the second comes after the first.
+async fn writers_of_one_file_take_turns_and_others_do_not_wait() {
+    let (barrier, trail) = (Arc::new(Barrier::new(2)), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let (meeting, noted) = (Arc::clone(&barrier), Arc::clone(&trail));
+    let writes = Does::reading("put", move |context, _| {
+        let (meeting, noted) = (Arc::clone(&meeting), Arc::clone(&noted));
+        async move {
+            let who = context.call.to_string();
+            noted.lock().unwrap().push(format!("{who} begins"));
+            if who != "second" {
+                meeting.wait().await;
+            }
+            noted.lock().unwrap().push(format!("{who} ends"));
+            Ok(ToolOutput::text(who))
+        }
+    });
+    let mut bench = Bench::new(&[]).with_tool(writes.writing());
+    let put = |id, path: &str| (id, "put", json!({ "path": path }));
+    let told = Told::new([
+        calls([put("first", "a.txt"), put("second", "a.txt"), put("other", "b.txt")]),
+        says("done"),
+    ]);
+    bench.run(&told, auto()).await;
+    let steps = trail.lock().unwrap().clone();
+    let place = |step: &str| steps.iter().position(|one| one == step).unwrap();
+    assert!(place("other begins") < place("first ends"), "{steps:?}");
+    assert!(place("first ends") < place("second begins"), "{steps:?}");
+    assert_eq!(answered(&told.requests()[1]), ["first", "second", "other"].map(CallId::new));
+}
+
+async fn a_tool_that_says_nothing_has_the_settings_limit() {
+    let slow = Does::reading("slow", |context, _| async move {
+        context.cancel.cancelled().await;
+        Err(ToolError::Cancelled)
+    });
+    let own =
+        Does { name: "own", limit: Some(Duration::from_millis(2)), work: Arc::clone(&slow.work), ..slow };
+    let slow = Does {
+        work: Arc::clone(&own.work),
+        ..Does::reading("slow", |_, _| async { Err(ToolError::Cancelled) })
+    };
+    let mut bench = Bench::new(&[("a.txt", "right\n")]).with_tool(slow).with_tool(own);
+    let told = Told::new([
+        calls([
+            ("c1", "slow", json!({})),
+            ("c2", "own", json!({})),
+            ("c3", "read_file", json!({ "path": "a.txt" })),
+        ]),
+        says("done"),
+    ]);
+    // Long enough for a file to be read on a loaded machine.
+    let settings = RunSettings { tool_timeout: Duration::from_millis(1500), checks: Checks::Off, ..auto() };
+    let report = bench.run(&told, settings).await;
+    assert_eq!(report.text, "done");
+    let heard = &told.requests()[1];
+    for (call, limit) in [("c1", "1500 ms"), ("c2", "2 ms")] {
+        let text = result(heard, call);
+        assert!(text.starts_with(&format!("ended at its time limit of {limit}")), "{text}");
+        assert_eq!(bench.log.states(call).last(), Some(&CallState::Failed));
+    }
+    assert!(result(heard, "c3").contains("right"));
+}
+
+/// Ends when it is told to, or is ended.
+async fn a_tool_that_does_not_listen_is_ended_all_the_same() {
+    struct Gone(Arc<Barrier>);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            let barrier = Arc::clone(&self.0);
+            tokio::spawn(async move { barrier.wait().await });
+        }
+    }
+    let limits = [Some(Duration::from_millis(1)), None];
+    let runs = limits.map(|limit| async move {
+        let ended = Arc::new(Barrier::new(2));
+        let held = Arc::clone(&ended);
+        let deaf = Does::reading("deaf", move |_, _| {
+            let gone = Gone(Arc::clone(&held));
+            async move {
+                std::future::pending::<()>().await;
+                drop(gone);
+                Ok(ToolOutput::text("never"))
+            }
+        });
+        let mut bench = Bench::new(&[]).with_tool(Does { limit, ..deaf });
+        let told = Told::new([calls([("c1", "deaf", json!({}))]), says("done"), says("answered")]);
+        let session = bench.start(&told, RunSettings { checks: Checks::Off, ..auto() });
+        session.handle.send("do it").await.unwrap();
+        if limit.is_none() {
+            bench.log.executing("c1").await;
+            session.handle.interrupt();
+        }
+        let report = session.handle.finished().await.unwrap();
+        let expected = if limit.is_none() { Outcome::Interrupted } else { Outcome::Unverified };
+        assert_eq!(report.outcome, expected, "{}", report.summary);
+        // Its work is gone, not only forgotten.
+        ended.wait().await;
+        session.handle.send("and this").await.unwrap();
+        session.handle.finished().await.unwrap();
+        let text = result(told.requests().last().unwrap(), "c1");
+        assert!(text.contains("did not end when it was told to"), "{text}");
+        assert_settled(&bench);
+    });
+    futures_util::future::join_all(runs).await;
+}
+
+async fn a_tool_tells_of_its_own_events() {
+    let tells = Does::reading("tells", |context, _| async move {
+        (context.emit)("progress", json!({ "done": 3, "of": 7 }));
+        (context.emit)("finished", json!(null));
+        Ok(ToolOutput::text("told"))
+    });
+    let mut bench = Bench::new(&[]).with_tool(tells);
+    let mut session = bench.start(&Told::new([calls([("c1", "tells", json!({}))]), says("done")]), auto());
+    session.handle.send("do it").await.unwrap();
+    let event = session.until(|event| matches!(event, Event::ToolCustomEvent { .. })).await;
+    let (call, tool, kind) = (CallId::new("c1"), "tells".to_owned(), "progress".to_owned());
+    assert_eq!(event, Event::ToolCustomEvent { call, tool, kind, data: json!({ "done": 3, "of": 7 }) });
+    session.done().await;
+    let kept =
+        bench.log.events().iter().filter(|event| matches!(event, Event::ToolCustomEvent { .. })).count();
+    assert_eq!(kept, 2);
 }

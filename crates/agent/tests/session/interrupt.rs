@@ -56,12 +56,14 @@ async fn before_the_task_begins() {
     let told = Told::new([says("answered")]);
     let mut session = bench.start(&told, auto());
     let mut status = session.handle.watch();
-    let at_once = async {
+    // A task of its own: it is woken before the session is, and so has its turn first.
+    let handle = session.handle.clone();
+    let at_once = tokio::spawn(async move {
         status.wait_for(|status| status.queued > 0).await.unwrap();
-        session.handle.interrupt();
-    };
-    let (sent, ()) = tokio::join!(session.handle.send("do it"), at_once);
-    sent.unwrap();
+        handle.interrupt();
+    });
+    session.handle.send("do it").await.unwrap();
+    at_once.await.unwrap();
     interrupted(&session).await;
     assert_eq!(told.requests().len(), 0);
     goes_on(&bench, &mut session, &told).await;

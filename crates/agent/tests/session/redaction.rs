@@ -1,19 +1,29 @@
 //! Known secrets reach neither log, events, reports nor the model (invariant 12).
 
-use journeyman_agent::{Checks, RunSettings};
+use std::sync::Arc;
+
+use journeyman_agent::hooks::{Gate, HooksBuilder, PreTool, PreToolAnswer};
+use journeyman_agent::schedule::Job;
+use journeyman_agent::todos::Draft;
+use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
 use journeyman_model::{Delta, ModelError};
-use journeyman_protocol::{Mode, RunReport};
-use journeyman_store::Store as _;
+use journeyman_protocol::{ContentHash, Event, MessageKind, Mode, ReminderCategory, RunReport};
+use journeyman_store::{SqliteStore, Store};
+use journeyman_tools::ToolOutput;
 use serde_json::json;
 
+use crate::conformance::permission::files_below;
 use crate::support::bench::{Bench, auto, confined, in_mode};
+use crate::support::log::Failing;
 use crate::support::model::{Step, Told, calls, fails, piece, says};
+use crate::support::tools::Does;
 
 cases![
     wherever_a_secret_stands,
     what_the_model_says_is_not_kept,
     secrets_cut_by_a_bound,
     secrets_split_over_pieces_of_a_stream,
+    no_file_of_the_program_has_one,
 ];
 
 /// A value that the user configured.
@@ -183,4 +193,127 @@ fn put_together(shown: &str) -> String {
         }
     }
     blocks.join("\n")
+}
+
+/// Whatever there is that takes a text: all of it with the secret, and none of it in any file beside the project.
+async fn no_file_of_the_program_has_one() {
+    if !confined().await {
+        return;
+    }
+    for secret in secrets() {
+        let mut bench = planted(&secret);
+        let told = Told::new([
+            calls([
+                ("c1", "read_file", json!({ "path": "secret.txt" })),
+                ("c2", "run_command", json!({ "command": "cat secret.txt; echo err $(cat secret.txt) >&2" })),
+                ("c3", "tells", json!({ "note": secret })),
+                ("c4", "write_file", json!({ "path": "made.txt", "content": "made\n" })),
+                ("c5", "todo_write", json!({ "todos": [{ "id": "1", "title": format!("use {secret}") }] })),
+                ("c6", "search_text", json!({ "pattern": secret })),
+            ])
+            .after(vec![piece("I use "), piece(&secret)]),
+            says(&format!("I used {secret}")),
+            says("and again"),
+        ]);
+        let settings = RunSettings {
+            approver: Approver::Handle,
+            checks: Checks::Custom(vec!["cat secret.txt; true".to_owned()]),
+            instructions: Some(format!("log in with {secret}")),
+            ..in_mode(Mode::Ask)
+        };
+        let mut session = bench.start(&told, settings.clone());
+        let handle = session.handle.clone();
+        let title = Some(format!("hide {secret}"));
+        handle.todos().set(vec![Draft { title, ..Draft::default() }]).unwrap();
+        let every = std::num::NonZeroU64::MIN;
+        handle.schedule().every("remind", every, Job::Reminder(format!("{secret} is due"))).unwrap();
+        handle.remind(ReminderCategory::General, format!("remember {secret}")).await.unwrap();
+        handle.send_as(MessageKind::System, format!("[from:x] {secret}")).await.unwrap();
+        handle.send(format!("{secret} is the key")).await.unwrap();
+        loop {
+            let wanted =
+                |event: &Event| matches!(event, Event::PermissionRequired { .. } | Event::Done { .. });
+            let Event::PermissionRequired { call, .. } = session.until(wanted).await else { break };
+            let note = Some(format!("keep {secret} to yourself"));
+            let answer = match call.as_str() {
+                "c3" => Answer::Deny { note },
+                "c4" => Answer::AllowRule { note },
+                _ => Answer::Allow { note },
+            };
+            assert!(handle.decide_as(&call, answer, &format!("the surface {secret}")));
+        }
+        handle.snapshot(&format!("before {secret}")).await.unwrap();
+        let shown = session.text();
+        assert!(!shown.contains(&secret), "an event: {}", around(&shown, &secret));
+        handle.close().await;
+        drop((session, handle));
+        let session = bench.resume(&told, settings, CutOff::Continue).await.unwrap();
+        session.handle.send(format!("again {secret}")).await.unwrap();
+        session.handle.finished().await.unwrap();
+        let state = bench.state().await;
+        assert!(!format!("{state:?}").contains(&secret));
+        assert!(state.snapshots.keys().all(|name| name.starts_with("before ")), "{:?}", state.snapshots);
+        let mut looked = 0;
+        for file in files_below(&bench.outside) {
+            // The project is the user's own, and so is the copy of its files that undoing puts back.
+            if file.starts_with(&bench.root) || is_pre_image(&file, &secret) {
+                continue;
+            }
+            looked += 1;
+            let bytes = std::fs::read(&file).unwrap();
+            let found = bytes.windows(secret.len()).position(|window| window == secret.as_bytes());
+            let near =
+                found.map(|at| String::from_utf8_lossy(&bytes[at.saturating_sub(200)..at]).into_owned());
+            assert_eq!(near, None, "{}", file.display());
+        }
+        assert!(looked >= 2, "the log and its journal are among them: {looked}");
+    }
+}
+
+fn line(secret: &str) -> String {
+    format!("key = \"{secret}\"\n")
+}
+
+/// Whether a file is the kept copy of the project's file with the secret, named by its content.
+fn is_pre_image(file: &std::path::Path, secret: &str) -> bool {
+    let hash = ContentHash::of(line(secret).as_bytes()).to_string();
+    let name = file.file_name().unwrap().to_string_lossy().into_owned();
+    file.components().any(|part| part.as_os_str() == "blobs") && hash.ends_with(&name)
+}
+
+/// A project with a secret in a file, hooks that say it, and a tool that tells it.
+fn planted(secret: &str) -> Bench {
+    let said = |words: &str| format!("{words} {secret}");
+    let [one, two, three, four, five] = ["started", "before", "after", "asked", "sent"].map(said);
+    let hooks = HooksBuilder::new()
+        .on_session_start(move |_| vec![one.clone()])
+        .on_prompt(move |_, _| Gate::Go { context: vec![five.clone()] })
+        .on_pre_tool(move |_, _, _| PreToolAnswer { context: vec![two.clone()], ..PreToolAnswer::default() })
+        .on_pre_tool(move |_, call, _| match call.name.as_str() {
+            "search_text" => PreTool::Deny { reason: four.clone() },
+            "tells" => PreTool::Ask { reason: four.clone() },
+            _ => PreTool::Go,
+        })
+        .on_post_tool(move |_, _, result| {
+            let text = result.text();
+            result.set_text(format!("{text}\n{three}"));
+            vec![three.clone()]
+        });
+    let secret_of_tool = secret.to_owned();
+    let tells = Does::reading("tells", move |context, _| {
+        let secret = secret_of_tool.clone();
+        async move {
+            (context.emit)(&secret, json!({ "key": secret, secret.clone(): "as a name" }));
+            (context.output)(secret.clone());
+            Ok(ToolOutput::text(secret))
+        }
+    });
+    let open = |directory: &std::path::Path| -> Arc<dyn Store> {
+        Arc::new(SqliteStore::open(&directory.join("sessions.db")).unwrap())
+    };
+    let line = line(secret);
+    let files = [("secret.txt", line.as_str()), ("AGENTS.md", line.as_str())];
+    let mut bench = Bench::with_log(&files, open, Failing::Never).with_hooks(hooks.build()).with_tool(tells);
+    bench.secrets = vec![VALUE.to_owned()];
+    bench
 }

@@ -111,7 +111,7 @@ fn what_is_exported_comes_back_as_it_was() {
         .env("JM_API_KEY", KEY)
         .run()
         .expect(2)
-        .says(&["model"]);
+        .says(&["was imported", "no model is set"]);
     let url = server.url();
     let flags = ["--base-url", &url, "--wire", "chat", "--model", "tiny"];
     let all: Vec<&str> = ["resume", copy.trim(), "third question"].iter().chain(&flags).copied().collect();

@@ -220,3 +220,49 @@ fn a_trusted_projects_checks_run() {
     let report = server.run(&house, &flags).run().expect(0).report();
     assert_eq!(report.evidence[0].command, "grep -q Hello greet.sh");
 }
+
+#[test]
+fn the_session_is_as_it_is_configured() {
+    let house = House::with_greeter();
+    let server = Server::chat((0..3).map(|_| say("Done.")));
+    let offers = |place: usize| server.seen()[place].tools().contains(&"todo_write".to_owned());
+    server.run(&house, &["look around"]).run().expect(4);
+    assert!(offers(0), "built-in: on");
+    house.configure("[todos]\nenabled = false\n");
+    server.run(&house, &["look around"]).run().expect(4);
+    assert!(!offers(1));
+    server.run(&house, &["look around"]).env("JM_TODOS", "true").run().expect(4);
+    assert!(offers(2));
+}
+
+#[test]
+fn a_project_narrows_the_session_and_never_widens_it() {
+    // The user's file, the project's, and what is said of it; nothing where it is taken.
+    let cases = [
+        ("", "[tools]\nconcurrency = 1\ntimeout = \"5s\"\n", None),
+        ("", "[todos]\nremind_every = 3\n[session]\napproval_timeout = \"5m\"\n", None),
+        ("", "[tools]\nconcurrency = 99\n", Some("tools.concurrency = 99")),
+        ("", "[tools]\ntimeout = \"1h\"\n", Some("tools.timeout")),
+        ("[tools]\ntimeout = \"2h\"\n", "[tools]\ntimeout = \"1h\"\n", None),
+        (
+            "[session]\napproval_timeout = \"1m\"\n",
+            "[session]\napproval_timeout = \"5m\"\n",
+            Some("session.approval_timeout"),
+        ),
+        ("", "loop_guard = false\n", Some("`loop_guard` can only be set in your own configuration")),
+        ("[tools]\nconcurrency = 0\n", "", Some("a whole number, 1 or more")),
+        ("[tools]\nconcurency = 2\n", "", Some("did you mean `tools.concurrency`?")),
+        ("loop_guard = \"no\"\n", "", Some("true or false")),
+    ];
+    let server = Server::chat((0..cases.len()).map(|_| say("Done.")));
+    for (user, project, refused) in cases {
+        let house = House::with_greeter();
+        house.configure(user);
+        house.write(".journeyman/config.toml", project);
+        let ran = server.run(&house, &["look around"]).run();
+        match refused {
+            None => drop(ran.expect(4)),
+            Some(words) => drop(ran.expect(2).says(&[words])),
+        }
+    }
+}

@@ -14,7 +14,22 @@ fn version_and_help() {
     let house = House::new();
     let version = house.jm(&["--version"]).run().expect(0);
     assert_eq!(version.stdout, format!("jm {}\n", env!("CARGO_PKG_VERSION")));
-    let commands = ["run", "demo", "doctor", "sessions", "show", "undo", "config", "completions"];
+    let commands = [
+        "run",
+        "resume",
+        "demo",
+        "doctor",
+        "sessions",
+        "show",
+        "undo",
+        "fork",
+        "snapshot",
+        "export",
+        "import",
+        "delete",
+        "config",
+        "completions",
+    ];
     house.jm(&["--help"]).run().expect(0).prints(&commands);
     for command in commands {
         assert!(house.jm(&[command, "--help"]).run().expect(0).stderr.is_empty(), "{command}");

@@ -164,15 +164,17 @@ impl Bench {
 
     /// The log as a crash at this moment leaves it: whatever still runs writes to another one from here on.
     pub(crate) async fn crash(&mut self) {
+        self.crash_after(usize::MAX).await;
+    }
+
+    /// The same at the moment when it had so many entries.
+    pub(crate) async fn crash_after(&mut self, count: usize) {
         let store = MemoryStore::new();
-        let (root, entries) = (self.root.display().to_string(), self.log.entries());
+        let root = self.root.display().to_string();
+        let entries = self.log.entries().into_iter().take(count);
         store.create(&id(), &root, "cut off", NOW).await.unwrap();
-        let copies = entries.into_iter().map(|Entry { channel, kind, at, payload, .. }| NewEntry {
-            channel,
-            kind,
-            at,
-            payload,
-        });
+        let copies =
+            entries.map(|Entry { channel, kind, at, payload, .. }| NewEntry { channel, kind, at, payload });
         let watched = Watched::over(Arc::new(store), Failing::Never);
         watched.append(&id(), Seq::START, copies.collect()).await.unwrap();
         assert_eq!(self.log.problems(), Vec::<String>::new());
