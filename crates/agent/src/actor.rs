@@ -72,7 +72,7 @@ pub(crate) async fn act(
     }
     worker.shared.closing.cancel();
     worker.shared.rest();
-    worker.log.close();
+    worker.log.end().await;
     lease.give_back().await;
     drop(reports);
 }

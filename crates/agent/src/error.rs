@@ -80,6 +80,14 @@ pub enum AgentError {
         /// The most that is taken.
         limit: usize,
     },
+    /// More messages wait than can go to the model at once.
+    #[error("{messages} messages of {bytes} bytes wait already; send this one when they have been taken")]
+    QueueFull {
+        /// How many wait.
+        messages: usize,
+        /// Their bytes in the log.
+        bytes: usize,
+    },
     /// A snapshot's name is blank, too long, or has control characters.
     #[error("«{name}» can't name a snapshot: up to 100 bytes without control characters")]
     SnapshotName {
@@ -129,6 +137,7 @@ impl AgentError {
             | Self::HookDenied { .. }
             | Self::NewerRecord { .. }
             | Self::MessageTooLong { .. }
+            | Self::QueueFull { .. }
             | Self::SnapshotName { .. }
             | Self::UnknownSnapshot { .. }
             | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,

@@ -17,6 +17,12 @@ const MAX_TITLE: usize = 120;
 /// Bytes of one message: more than any model's window.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
+/// Bytes of messages that may wait, as the log has them: they go into the transcript as one entry, and the store takes
+/// none of more than 16 MiB.
+const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
+/// Messages that may wait. Nobody reads more; whoever sends more is a program in a loop.
+const MAX_WAITING: usize = 10_000;
+
 /// The way of messages into a session, from its handles and from its own background work.
 pub(crate) struct Inbox {
     log: Log,
@@ -60,6 +66,7 @@ impl Inbox {
             self.lease.create(&self.root, &title).await?;
         }
         let text = if kind == MessageKind::Reminder { reminder::wrapped(&text) } else { text };
+        self.check_room(&text)?;
         let id = self.shared.name();
         let queued = Queued { id, kind, category, text };
         match self.log.offer(vec![Item::from(Record::Queued(queued.clone()))]).await {
@@ -75,4 +82,22 @@ impl Inbox {
             Err(error) => Err(error),
         }
     }
+
+    /// Refuses what would make more wait than the log takes at once. Called by one sender at a time.
+    fn check_room(&self, text: &str) -> Result<(), AgentError> {
+        let bytes = in_log(text);
+        if bytes > MAX_WAITING_BYTES {
+            return Err(AgentError::MessageTooLong { bytes, limit: MAX_WAITING_BYTES });
+        }
+        let (messages, waiting) = self.shared.load();
+        if messages >= MAX_WAITING || waiting.saturating_add(bytes) > MAX_WAITING_BYTES {
+            return Err(AgentError::QueueFull { messages, bytes: waiting });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a text as the log has it.
+pub(crate) fn in_log(text: &str) -> usize {
+    serde_json::to_string(text).map_or(text.len(), |text| text.len())
 }

@@ -262,7 +262,7 @@ impl Worker {
         })
     }
 
-    fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
+    pub(crate) fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
         let text = self.parts.redactor.redact(text);
         match self.takes_result(call) {
             true => Block::result(call.clone(), text, true),

@@ -24,9 +24,14 @@ use crate::record::Record;
 use crate::turn::Worker;
 
 /// Calls that one reply may make. More than this is a model in a loop; the rest are refused with the reason.
-const MAX_CALLS: usize = 64;
+pub(crate) const MAX_CALLS: usize = 64;
 /// Bytes of a result that people see in the event; the model sees the whole.
 const PREVIEW: usize = 2_000;
+/// Bytes of a result as the log has it: an image, or a text that no model's window holds. The store takes no entry of
+/// more than 16 MiB.
+const MAX_RESULT: usize = 12 * 1024 * 1024;
+/// Bytes of what a tool tells people in a form of its own.
+const MAX_CUSTOM: usize = 64 * 1024;
 /// How long a call that was told to end may take for it. A command's processes are killed at once; this is for
 /// tools that have something to put away.
 const GRACE: Duration = Duration::from_secs(5);
@@ -207,6 +212,12 @@ impl Worker {
             output: Arc::new(move |text| output.push(&text)),
             emit: Arc::new(move |kind: &str, data| {
                 let (call, tool, kind) = (custom.clone(), tool.clone(), kind.to_owned());
+                let bytes = serde_json::to_vec(&data).map_or(0, |bytes| bytes.len());
+                if bytes.saturating_add(kind.len()) > MAX_CUSTOM {
+                    let message =
+                        format!("an event of {tool} with {bytes} bytes is too long and was left out");
+                    return log.emit(Event::Warning { message });
+                }
                 log.emit(Event::ToolCustomEvent { call, tool, kind, data });
             }),
             limits: ToolLimits::default(),
@@ -292,8 +303,19 @@ impl Worker {
         self.state.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
     }
 
-    /// A result as the model is given it.
+    /// A result as the model is given it, or that it is too long for the log.
     fn block_of(&self, call: &ToolUse, finished: Finished) -> Block {
+        let block = self.whole_block_of(call, finished);
+        let bytes = serde_json::to_vec(&block).map_or(0, |bytes| bytes.len());
+        if bytes <= MAX_RESULT {
+            return block;
+        }
+        let text =
+            format!("the call ran, and its result of {bytes} bytes is too long to be kept; ask for less");
+        self.result_block(&call.id, &call.name, &text)
+    }
+
+    fn whole_block_of(&self, call: &ToolUse, finished: Finished) -> Block {
         if !self.takes_result(&call.id) {
             // Fenced: what a file or a command says can't pass for the next result, or for the user.
             let text = fenced("result", &[("of", &call.name)], &finished.text());

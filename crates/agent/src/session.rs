@@ -351,8 +351,14 @@ impl Drop for Inner {
         self.shared.interrupt();
         self.actor.abort();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let lease = Arc::clone(&self.lease);
-            runtime.spawn(async move { lease.give_back().await });
+            let (lease, log, mut reports) = (Arc::clone(&self.lease), self.log.clone(), self.reports.clone());
+            runtime.spawn(async move {
+                // The actor drops its end of the reports when it is gone. What it was writing is still under way:
+                // whoever has the session next must not find it in the middle of their log.
+                while reports.changed().await.is_ok() {}
+                log.end().await;
+                lease.give_back().await;
+            });
         }
     }
 }

@@ -1,13 +1,14 @@
 //! What the handle and the actor share: messages that wait, questions that wait for a person, and the switch that
 //! stops a task.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::{AgentState, Breakpoint, CallId, MessageKind};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::inbox::in_log;
 use crate::record::{MessageId, Queued};
 
 /// What a person says of a call.
@@ -98,6 +99,8 @@ struct Switch {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Queued>,
+    /// Bytes of those that wait, as the log has them.
+    bytes: usize,
     /// The name that was given last.
     newest: MessageId,
     /// The newest message of a person that `send` has returned for.
@@ -110,7 +113,8 @@ impl Shared {
     /// With what waited when the session was last open.
     pub(crate) fn new(waiting: VecDeque<Queued>, newest: MessageId) -> Self {
         let queued = waiting.len();
-        let queue = Queue { waiting, newest, ..Queue::default() };
+        let bytes = waiting.iter().map(|queued| in_log(&queued.text)).sum();
+        let queue = Queue { waiting, bytes, newest, ..Queue::default() };
         let status = watch::Sender::new(Status { queued, ..Status::default() });
         Self {
             waiting: Mutex::default(),
@@ -135,6 +139,7 @@ impl Shared {
         if queued.kind == MessageKind::User {
             queue.sent = queue.sent.max(Some(queued.id));
         }
+        queue.bytes = queue.bytes.saturating_add(in_log(&queued.text));
         queue.waiting.push_back(queued);
         let waiting = queue.waiting.len();
         drop(queue);
@@ -145,6 +150,12 @@ impl Shared {
     /// Whether a person's message waits.
     pub(crate) fn has_work(&self) -> bool {
         lock(&self.queue).waiting.iter().any(|queued| queued.kind == MessageKind::User)
+    }
+
+    /// How many messages wait, and how many bytes they have in the log.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        let queue = lock(&self.queue);
+        (queue.waiting.len(), queue.bytes)
     }
 
     /// All that waits, in order. They are still in the queue: [`Shared::took`] takes them out.
@@ -158,7 +169,9 @@ impl Shared {
         let users = queue.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
         let newest = users.map(|queued| queued.id).filter(|id| taken.contains(id)).max();
         queue.taken = queue.taken.max(newest.unwrap_or_default());
+        let taken: HashSet<&MessageId> = taken.iter().collect();
         queue.waiting.retain(|queued| !taken.contains(&queued.id));
+        queue.bytes = queue.waiting.iter().map(|queued| in_log(&queued.text)).sum();
         let waiting = queue.waiting.len();
         drop(queue);
         self.status.send_modify(|status| status.queued = waiting);

@@ -205,6 +205,7 @@ impl State {
         at: UnixMillis,
     ) {
         if !taken.is_empty() {
+            let taken: HashSet<&MessageId> = taken.iter().collect();
             self.queue.retain(|queued| !taken.contains(&queued.id));
         }
         if message.role == Role::User {

@@ -25,6 +25,7 @@ use crate::log::{Item, Log};
 use crate::opening::blocks;
 use crate::progress::{Guard, StepFacts};
 use crate::record::{Books, MessageId, Record};
+use crate::runner::MAX_CALLS;
 use crate::schedule::Schedule;
 use crate::session::Parts;
 use crate::settings::Approver;
@@ -38,6 +39,11 @@ use crate::{AgentError, RunSettings, report, text_calls};
 const MAX_UNANSWERED: u32 = 3;
 /// Replies in a row that the output limit may cut off before the run ends.
 const MAX_CUT_OFF: u32 = 3;
+/// Bytes of a reply as the log has it: some million tokens. The store takes no entry of more than 16 MiB, and in the
+/// text protocol a reply's calls are kept beside it.
+const MAX_REPLY: usize = 4 * 1024 * 1024;
+/// Bytes of a call's id that are kept as they are. Providers give some 30; the log has each a dozen times.
+const MAX_ID: usize = 200;
 /// How often a hook may send the model back to work in one task: what still wants more then never has enough.
 pub(crate) const MAX_SENT_BACK: u32 = 5;
 
@@ -386,6 +392,11 @@ impl Worker {
     async fn accept(&mut self, reply: &Reply) -> Result<(), AgentError> {
         let mut message = reply.message.clone();
         self.post_model(&mut message).await;
+        let bytes = serde_json::to_vec(&message).map_or(0, |bytes| bytes.len());
+        if bytes > MAX_REPLY {
+            let why = format!("the reply has {bytes} bytes; no model's output limit allows that");
+            return Err(ModelError::Protocol(why).into());
+        }
         let text = message.text();
         let mut books = self.state.books;
         books.usage += reply.usage;
@@ -435,6 +446,8 @@ impl Worker {
         let mut calls = text_calls::read(text, turns);
         // Results are text here, so a call that came all the same can't stay in the transcript.
         calls.extend(message.tool_uses().cloned());
+        // One more than may run, so that the model hears of the limit. Nobody has to answer the rest.
+        calls.truncate(MAX_CALLS + 1);
         message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
         for (place, call) in calls.iter_mut().enumerate() {
             call.id = self.unique(&given, place, &call.id);
@@ -447,6 +460,7 @@ impl Worker {
     /// unique in the session. A repeated one gets the turn's number, and one more while that is taken: turns
     /// are counted anew with every task.
     fn unique(&self, given: &std::collections::HashSet<CallId>, place: usize, wanted: &CallId) -> CallId {
+        let wanted = if wanted.as_str().len() > MAX_ID { &CallId::new("call") } else { wanted };
         let mut id = wanted.clone();
         let mut again = 0_u32;
         while self.state.call_ids.contains(&id) || given.contains(&id) {

@@ -17,7 +17,7 @@ use journeyman_protocol::{Event, Mode, Needs, RunReport, SessionId, Tokens};
 use journeyman_sandbox::{HostEnvironment, clean, toolchains};
 use journeyman_store::Store;
 use journeyman_tools::Registry;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{RunArgs, RunOptions};
 use crate::edge::{Failure, House, now, root};
@@ -309,11 +309,38 @@ pub(crate) async fn stand_by(
     if rustix::process::geteuid().is_root() {
         renderer.note("running as root: commands are confined, but files that only root may read in the project are open to them");
     }
-    let watched = watch(session, &mut events, &mut renderer, output).await;
+    let mut signals = Signals::listen()?;
+    let watched = watch(session, &mut events, &mut renderer, output, &mut signals).await;
     renderer.end();
-    // Also after a failure: what runs in the background ends, and others may have the session.
-    session.close().await;
+    tokio::select! {
+        biased;
+        // Also after a failure: what runs in the background ends, and others may have the session.
+        () = session.close() => {}
+        () = signals.heard() => std::process::exit(130),
+    }
     watched
+}
+
+/// Ctrl-C, and what asks a program to end.
+struct Signals {
+    interrupts: Signal,
+    terminations: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
+        let terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+        Ok(Self { interrupts, terminations })
+    }
+
+    /// The next of them.
+    async fn heard(&mut self) {
+        tokio::select! {
+            _ = self.interrupts.recv() => {}
+            _ = self.terminations.recv() => {}
+        }
+    }
 }
 
 /// Shows events, passes questions on, and listens for Ctrl-C. Gives the last report.
@@ -322,9 +349,8 @@ async fn watch(
     events: &mut Subscription,
     renderer: &mut Renderer,
     output: Output,
+    signals: &mut Signals,
 ) -> Result<Arc<RunReport>, Failure> {
-    let mut interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
-    let mut terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
     let mut asked_to_stop = false;
     let mut ending = std::pin::pin!(session.finished());
     // A question is open beside the loop, so that Ctrl-C is heard while it waits.
@@ -332,8 +358,7 @@ async fn watch(
     loop {
         tokio::select! {
             biased;
-            _ = interrupts.recv() => stop(session, renderer, &mut asked_to_stop),
-            _ = terminations.recv() => stop(session, renderer, &mut asked_to_stop),
+            () = signals.heard() => stop(session, renderer, &mut asked_to_stop),
             event = events.next() => {
                 let Some(envelope) = event? else { return Ok(ending.await?) };
                 if output == Output::StreamJson {

@@ -185,6 +185,27 @@ fn cancelling_and_dropping_kill_the_tree() {
     assert!(matches!(block_on(running.wait()), Err(SandboxError::Abandoned)));
 }
 
+/// Whatever the sandbox is at just then: when the wait is over nothing of the command is left.
+#[test]
+fn cancelling_while_it_is_set_up_leaves_nothing() {
+    let project = project();
+    let marker = format!("jm-early-{}", std::process::id());
+    let command = format!("while :; do sleep 1; done # {marker}");
+    let box_ = sandbox();
+    block_on(async {
+        for number in 0..150 {
+            let cancel = CancellationToken::new();
+            let request = Request::shell(project.path(), &command);
+            let running = box_.spawn(request, cancel.clone()).await.unwrap();
+            let wait = tokio::spawn(running.wait());
+            tokio::time::sleep(Duration::from_micros(number * 50)).await;
+            cancel.cancel();
+            assert_eq!(wait.await.unwrap().unwrap().outcome, Outcome::Cancelled);
+            assert_eq!(alive(&marker), 0, "cancelled after {number} times 50 µs");
+        }
+    });
+}
+
 #[test]
 fn limits_hold() {
     let project = project();

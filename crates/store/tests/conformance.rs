@@ -439,6 +439,27 @@ fn a_clock_that_is_set_back_locks_nobody_out_for_longer_than_the_lease() {
 }
 
 #[test]
+fn who_holds_a_session_is_told_for_as_long_as_it_is_held() {
+    over_each(async |store| {
+        let id = session(1);
+        assert!(matches!(
+            store.holder(&id, UnixMillis(5)).await.unwrap_err(),
+            StoreError::UnknownSession { .. }
+        ));
+        store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
+        let holder = async |now| store.holder(&id, UnixMillis(now)).await.unwrap();
+        assert_eq!(holder(5).await, None);
+        store.lease(&id, "pid 1", UnixMillis(100), 50).await.unwrap();
+        assert_eq!(holder(149).await.as_deref(), Some("pid 1"));
+        assert_eq!(holder(150).await, None, "it has run out");
+        store.lease(&id, "pid 2", UnixMillis(150), 50).await.unwrap();
+        assert_eq!(holder(150).await.as_deref(), Some("pid 2"), "looking takes nothing");
+        store.release(&id, "pid 2").await.unwrap();
+        assert_eq!(holder(151).await, None);
+    });
+}
+
+#[test]
 fn a_tail_gives_what_is_there_then_what_comes_in_order_once() {
     over_each(async |store| {
         let id = session(1);

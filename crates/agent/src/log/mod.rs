@@ -206,6 +206,13 @@ impl Log {
         self.shared.close();
     }
 
+    /// The session is over: waits for what is being written, and from then on nothing is written any more, whoever
+    /// still holds an end of this. Whoever takes the session next has the log to themselves.
+    pub(crate) async fn end(&self) {
+        self.shared.end().await;
+        self.close();
+    }
+
     /// Appends what is queued in a task of its own, so that its outcome is accounted for even if this future is
     /// dropped: the store does not take a call back.
     async fn append(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {

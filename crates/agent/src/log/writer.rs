@@ -83,11 +83,13 @@ pub(super) struct Writer {
     /// Pieces of messages that later events may repeat.
     known: Known,
     lost: bool,
+    /// The session is over.
+    ended: bool,
 }
 
 impl Writer {
     pub(super) fn new(last: Seq) -> Self {
-        Self { last, in_doubt: 0, known: Known::default(), lost: false }
+        Self { last, in_doubt: 0, known: Known::default(), lost: false, ended: false }
     }
 }
 
@@ -96,7 +98,7 @@ impl Shared {
     /// may have it.
     pub(super) async fn write(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {
         let mut writer = self.writer.lock().await;
-        let was_lost = writer.lost;
+        let was_over = writer.lost || writer.ended;
         let Err(error) = self.write_queue(&mut writer).await else { return Ok(()) };
         let mut kept = false;
         if let Some(ticket) = ticket {
@@ -111,14 +113,22 @@ impl Shared {
                 queue.take_back(ticket);
             }
         }
-        if !was_lost {
+        if !was_over {
             let waiting = lock(&self.queue).len() as u64;
             self.show(Event::StorageFailure { message: error.to_string(), waiting });
         }
         if kept { Err(AgentError::InDoubt { reason: error.to_string() }) } else { Err(error) }
     }
 
+    /// Nothing is written after this.
+    pub(super) async fn end(&self) {
+        self.writer.lock().await.ended = true;
+    }
+
     async fn write_queue(&self, writer: &mut Writer) -> Result<(), AgentError> {
+        if writer.ended {
+            return Err(AgentError::Ended);
+        }
         if writer.lost {
             return Err(self.lost(writer));
         }

@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::bench::{Bench, NOW, assert_settled, auto, id, in_mode};
+use crate::support::log::Failing;
 use crate::support::model::{Step, Told, call, calls, fails, result, says, stopped};
 use crate::support::tools::{Meet, Trail};
 
@@ -44,6 +45,11 @@ cases![
     a_session_that_cannot_be_read_is_left_free,
     a_session_that_died_does_not_look_busy,
     a_fork_begins_with_no_permissions,
+    what_is_too_long_for_the_log_stops_nothing,
+    more_than_a_transcript_takes_is_not_queued,
+    a_flood_of_calls_in_text_is_cut,
+    nothing_is_written_after_the_end,
+    a_handle_that_is_dropped_writes_to_the_end_and_no_further,
 ];
 
 /// Writes a log as a process that is gone would have left it.
@@ -490,4 +496,128 @@ async fn a_fork_begins_with_no_permissions() {
         async move { State::load(&*log, &id).await.unwrap().allowed.len() }
     };
     assert_eq!((allowed(id()).await, allowed(child).await), (1, 0));
+}
+
+/// Gives as much as it is asked for.
+struct Floods;
+
+impl Tool for Floods {
+    fn spec(&self) -> ToolSpec {
+        let input_schema = json!({ "type": "object" });
+        ToolSpec { name: "flood".to_owned(), description: "Floods.".to_owned(), input_schema }
+    }
+
+    fn effects(&self, _input: &Value) -> Result<Effects, ToolError> {
+        Ok(Effects::default())
+    }
+
+    fn summary(&self, _input: &Value) -> String {
+        "flood".to_owned()
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        _input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        (context.emit)("flood", json!("w".repeat(17 << 20)));
+        async { Ok(ToolOutput::text("w".repeat(17 << 20))) }.boxed()
+    }
+}
+
+/// An entry that the store never takes would be tried for ever, and everything after it would wait.
+async fn what_is_too_long_for_the_log_stops_nothing() {
+    let store = |_: &std::path::Path| Arc::new(MemoryStore::new()) as Arc<dyn Store>;
+    let mut bench = Bench::with_log(&[], store, Failing::Never).with_tool(Floods);
+    let long = "c".repeat(1 << 20);
+    let told = Told::new([
+        calls([("c1", "flood", json!({})), (&long, "list_files", json!({}))]),
+        says(&"w".repeat(17 << 20)),
+        says("done"),
+    ]);
+    let session = bench.start(&told, asking(Mode::Auto));
+    session.handle.send("do it").await.unwrap();
+    let report = session.handle.finished().await.unwrap();
+    assert!(report.summary.contains("no model's output limit"), "{:?}", report.outcome);
+    assert!(result(&told.requests()[1], "c1").contains("too long to be kept"));
+    session.handle.send("and now").await.unwrap();
+    assert_eq!(session.handle.finished().await.unwrap().text, "done");
+    assert!(bench.log.entries().iter().map(|entry| entry.payload.len()).sum::<usize>() < 8 << 20);
+}
+
+async fn more_than_a_transcript_takes_is_not_queued() {
+    let (mut bench, gate) = waiting(Bench::new(&[]));
+    let told = Told::new([calls([("c1", "wait", json!({}))]), says("heard")]);
+    let session = bench.start(&told, asking(Mode::Auto));
+    session.handle.send("do it").await.unwrap();
+    told.asked(1).await;
+    let long = "w".repeat(3 << 20);
+    for _ in 0..2 {
+        session.handle.send(long.clone()).await.unwrap();
+    }
+    assert!(matches!(
+        session.handle.send(long.clone()).await,
+        Err(AgentError::QueueFull { messages: 2, .. })
+    ));
+    // As the log has it, each of these is six characters.
+    let odd = "\u{1}".repeat(2 << 20);
+    assert!(matches!(session.handle.send(odd).await, Err(AgentError::MessageTooLong { .. })));
+    gate.notify_one();
+    session.handle.finished().await.unwrap();
+    assert_eq!(told.requests()[1].messages.last().unwrap().text().matches(&long).count(), 2);
+}
+
+async fn a_flood_of_calls_in_text_is_cut() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([says(&"<call tool=\"list_files\">{}</call>\n".repeat(20_000)), says("done")]);
+    let settings = RunSettings { tool_calling: false, ..asking(Mode::Auto) };
+    let report = bench.run(&told, settings).await;
+    assert_eq!(report.text, "done", "{}", report.summary);
+    let heard = told.requests()[1].messages.last().unwrap().text();
+    assert_eq!(heard.matches("<result").count(), 65);
+    assert!(heard.contains("at most 64 calls"));
+}
+
+/// Somebody else may have the session by then.
+async fn nothing_is_written_after_the_end() {
+    let mut bench = Bench::new(&[]);
+    let session = bench.start(&Told::new([says("done")]), asking(Mode::Auto));
+    session.handle.send("do it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    session.handle.close().await;
+    bench.log.lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
+    let before = bench.log.entries().len();
+    assert!(matches!(session.handle.snapshot("late").await, Err(AgentError::Ended)));
+    assert!(matches!(session.handle.send("late").await, Err(AgentError::Ended)));
+    assert_eq!(bench.log.entries().len(), before);
+}
+
+/// The next one has the session as soon as it is free, and nothing comes in between.
+async fn a_handle_that_is_dropped_writes_to_the_end_and_no_further() {
+    for _ in 0..20 {
+        let mut bench = Bench::new(&[]);
+        let told =
+            Told::new([calls([("c1", "list_files", json!({}))]), says("one"), says("two"), says("three")]);
+        let session = bench.start(&told, asking(Mode::Auto));
+        session.handle.send("do it").await.unwrap();
+        told.asked(1).await;
+        let mut parts = bench.parts(&told);
+        parts.holder = "somebody else".to_owned();
+        drop(session);
+        while bench.log.lease(&id(), "somebody else", NOW, 1_000).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let before = bench.log.entries().len();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(bench.log.entries().len(), before);
+        let handle = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
+        handle.send("go on").await.unwrap();
+        assert_ne!(handle.finished().await.unwrap().outcome, Outcome::Error);
+    }
 }

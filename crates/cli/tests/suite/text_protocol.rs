@@ -1,8 +1,9 @@
 //! Models without tool calling: edits out of the text.
 
 use journeyman_protocol::Outcome;
+use rustix::process::Signal;
 
-use crate::support::{House, POLITE, Server, Step, Wire, needs, refuse, say};
+use crate::support::{House, KEY, POLITE, Server, Step, Wire, needs, refuse, say};
 
 /// The edit that makes the greeting polite, as a model without tools writes it.
 const BLOCK: &str = "I'll make it polite.\n\n<edit>\n<file>greet.sh</file>\n<search>\ngreet() {\n  echo \"hello $1\"\n}\n\
@@ -82,4 +83,25 @@ fn a_block_that_was_cut_off_is_never_applied() {
     let server = Server::chat([say(half).cut_off(), say("I give up.")]);
     server.run(&house, &["make it polite"]).run().expect(4);
     assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn a_session_that_was_cut_off_goes_on_without_tools() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let refused = refuse(Wire::Chat, 400, "invalid_request_error", "tiny does not support tools");
+    let server = Server::chat([refused, say(BLOCK).into(), Step::Stall, say("It is polite now.").into()]);
+    let running = server.run(&house, &["make it polite"]).start();
+    server.wait_for(3);
+    running.signal(Signal::KILL);
+    running.gone();
+    house.jm(&["resume"]).env("JM_API_KEY", KEY).run().expect(0).prints(&["verified"]);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 4);
+    assert_eq!(seen[3].body, seen[2].body, "the same is asked, without tools");
+    assert_eq!(house.read("greet.sh"), POLITE);
+    let exported = house.jm(&["export", "last", "--format", "openai"]).run().expect(0).stdout;
+    assert!(exported.contains("<edit>") && exported.contains("Changed greet.sh"), "{exported}");
 }

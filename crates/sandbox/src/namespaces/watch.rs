@@ -253,7 +253,11 @@ impl Watcher {
     fn stop(&mut self, outcome: Outcome) {
         self.outcome = Some(outcome);
         self.killed = Some(tokio::time::Instant::now() + KILL_WAIT);
-        self.processes.kill();
+        // Before pid 1 is named the helper isn't killed: it may have begun pid 1 already, which nobody would know
+        // of then. It ends by itself in a few milliseconds, and pid 1 is killed when its name comes.
+        if self.processes.init.is_some() {
+            self.processes.kill();
+        }
     }
 
     fn take(&mut self, stream: Stream, buffer: &mut [u8]) -> Result<(), SandboxError> {
