@@ -83,6 +83,39 @@ pub struct Task {
     pub opened: bool,
 }
 
+const BOOKS: &str = "books";
+const CALL: &str = "call";
+const BEGAN: &str = "began";
+
+/// Records that need not be taken apart: the books but for the last, and the steps of calls that have their results.
+/// They are most of a long log.
+#[derive(Default)]
+struct Later {
+    books: Option<Entry>,
+    calls: Vec<Entry>,
+}
+
+impl Later {
+    fn keep(&mut self, entry: Entry) {
+        match entry.kind.as_str() {
+            BOOKS => self.books = Some(entry),
+            _ => self.calls.push(entry),
+        }
+    }
+
+    /// What is left of them counts.
+    fn fold_into(&mut self, state: &mut State, session: &SessionId) -> Result<(), AgentError> {
+        let kept = self.books.take().into_iter().chain(self.calls.drain(..));
+        let safe = state.safe;
+        for entry in kept {
+            state.fold(session, &entry)?;
+        }
+        // They were counted when they came.
+        state.safe = safe;
+        Ok(())
+    }
+}
+
 impl State {
     /// Reads a session's state from its log.
     ///
@@ -100,14 +133,16 @@ impl State {
         // Looked up first: what comes while the records are read is left out, records and events alike.
         let end = Self::end(store, session).await?.min(until);
         let mut state = Self::default();
+        let mut later = Later::default();
         while state.last < end {
             let page = store.read_records(session, state.last, PAGE).await?;
             let Some(last) = page.last().map(|entry| entry.seq) else { break };
             for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
-                state.fold(session, &entry)?;
+                state.fold_or_keep(session, entry, &mut later)?;
             }
             state.last = last;
         }
+        later.fold_into(&mut state, session)?;
         // Events after the last record belong to the log as well: the next entry comes behind them.
         state.last = end;
         if state.is_settled() {
@@ -121,6 +156,35 @@ impl State {
         let found = store.find(session.as_str()).await?.into_iter().find(|found| found.id == *session);
         let unknown = || StoreError::UnknownSession { session: session.clone() };
         Ok(found.ok_or_else(unknown)?.last)
+    }
+
+    /// Folds a record in, or keeps it for later where it may come to nothing.
+    fn fold_or_keep(
+        &mut self,
+        session: &SessionId,
+        entry: Entry,
+        later: &mut Later,
+    ) -> Result<(), AgentError> {
+        match entry.kind.as_str() {
+            BOOKS | CALL => {
+                if self.is_settled() {
+                    self.safe = entry.seq;
+                }
+                later.keep(entry);
+                Ok(())
+            }
+            BEGAN => {
+                later.fold_into(self, session)?;
+                self.fold(session, &entry)
+            }
+            _ => {
+                self.fold(session, &entry)?;
+                if self.is_settled() {
+                    later.calls.clear();
+                }
+                Ok(())
+            }
+        }
     }
 
     fn fold(&mut self, session: &SessionId, entry: &Entry) -> Result<(), AgentError> {
