@@ -320,7 +320,8 @@ impl Instantly {
         let cpu = Duration::new(u64::try_from(cpu.tv_sec).unwrap(), u32::try_from(cpu.tv_nsec).unwrap());
         let mut marks = self.marks.lock().unwrap();
         // Looking at the memory costs more than a turn: now and then is enough.
-        let memory = if marks.len() % 1_000 == 999 || marks.len().is_multiple_of(1_000) { memory() } else { 0 };
+        let memory =
+            if marks.len() % 1_000 == 999 || marks.len().is_multiple_of(1_000) { memory() } else { 0 };
         marks.push(Mark { at: Instant::now(), cpu, memory, messages: bytes + new });
     }
 }
