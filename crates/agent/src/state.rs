@@ -134,13 +134,15 @@ impl State {
         let end = Self::end(store, session).await?.min(until);
         let mut state = Self::default();
         let mut later = Later::default();
-        while state.last < end {
-            let page = store.read_records(session, state.last, PAGE).await?;
-            let Some(last) = page.last().map(|entry| entry.seq) else { break };
+        let mut page = store.read_records(session, Seq::START, PAGE).await?;
+        while let Some(last) = page.last().map(|entry| entry.seq) {
+            // Asked for before this one is folded: a store with a thread of its own reads meanwhile.
+            let next = (last < end).then(|| store.read_records(session, last, PAGE));
             for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
                 state.fold_or_keep(session, entry, &mut later)?;
             }
-            state.last = last;
+            let Some(next) = next else { break };
+            page = next.await?;
         }
         later.fold_into(&mut state, session)?;
         // Events after the last record belong to the log as well: the next entry comes behind them.
