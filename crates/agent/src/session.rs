@@ -317,7 +317,13 @@ impl SessionHandle {
     pub async fn snapshot(&self, name: &str) -> Result<Seq, AgentError> {
         check_name(name)?;
         let at = self.0.safe.get();
-        self.0.log.offer(vec![Item::from(Record::Snapshot { name: name.to_owned(), at })]).await?;
+        let offered =
+            self.0.log.offer(vec![Item::from(Record::Snapshot { name: name.to_owned(), at })]).await;
+        if let Err(AgentError::InDoubt { .. }) = &offered {
+            // A session that rests doesn't know that something waits to be written again.
+            self.0.shared.wake.notify_one();
+        }
+        offered?;
         Ok(at)
     }
 
