@@ -4,15 +4,17 @@
 //!
 //! * **news**: the tree is in a state that this task hasn't had; checks gave results that they hadn't given; a
 //!   message or a notice came in; or a call said something that no call had said before.
-//! * **little**: something is different, and it carries no state: another call with a result that was had before, a
-//!   result that differs only in its numbers, the same command changing files once more, a look at a background
-//!   command that goes on in silence.
+//! * **fresh**: a call that wasn't made before went well, and says nothing new: a step of a long list, such as one
+//!   silent command a file. It costs nothing, and makes up for nothing.
+//! * **little**: something is different, and it carries no state: another call that fails as one did before, a result
+//!   that differs only in its numbers, the same command changing files once more, a look at a background command that
+//!   goes on in silence.
 //! * **nothing**: calls that were made before with results that were had before, a tree that goes back to a state it
 //!   was in, a reply without calls.
 //!
 //! What a result says is measured so that noise doesn't pass for news. Clocks (durations, times of day, dates) are
 //! left out of it. Of a call that may change things or failed, only the words count that aren't in the call itself:
-//! `echo 1; true` and `echo 2; true` say the same, as do the refusals of two paths that don't exist. Of a call that
+//! `echo 1` and `echo 2` say the same, as do the refusals of two paths that don't exist. Of a call that
 //! only reads, the whole result counts, so that a hundred files are a hundred news however alike they are, and so is
 //! a command's output that advances.
 //!
@@ -84,6 +86,8 @@ pub enum Guidance {
 enum Worth {
     Nothing,
     Little,
+    /// A call that wasn't made before went well: a list is being worked through, whatever its results say.
+    Fresh,
     /// Something was learned.
     News,
     /// The tree or the checks came to a new state, or a person spoke.
@@ -142,6 +146,8 @@ impl Guard {
         match worth {
             Worth::State => self.calm(true),
             Worth::News => self.calm(false),
+            // It costs nothing, and makes up for nothing.
+            Worth::Fresh => {}
             Worth::Little => self.without_news(step, LITTLE),
             Worth::Nothing => self.without_news(step, NOTHING),
         }
@@ -211,6 +217,9 @@ impl Guard {
         }
         if !reads && new_said && new_shape {
             return Worth::News;
+        }
+        if new_call && !call.is_error {
+            return Worth::Fresh;
         }
         if new_call || new_pair || new_said || call.waiting { Worth::Little } else { Worth::Nothing }
     }
