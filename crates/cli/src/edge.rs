@@ -12,7 +12,7 @@ use journeyman_agent::{AgentError, ConfigError};
 use journeyman_protocol::{ContentHash, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};
-use journeyman_workspace::{Limits, Options, Workspace};
+use journeyman_workspace::{Clock, Options, Workspace};
 
 /// Bytes of pre-images kept in all (decision 7: 4 GiB over every project).
 const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
@@ -144,9 +144,8 @@ impl House {
         let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
         let short = name.get(..16).unwrap_or(&name);
         let options = Options {
-            state_dir: self.state_dir.join("projects").join(short),
-            blobs: Arc::clone(&self.blobs),
-            limits: Limits::default(),
+            clock: Some(Clock::new(now)),
+            ..Options::new(self.state_dir.join("projects").join(short), Arc::clone(&self.blobs))
         };
         Ok(Workspace::open(root, options).context("the project")?)
     }

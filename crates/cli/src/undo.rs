@@ -102,7 +102,7 @@ async fn bring_to_an_end(
 fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result<UndoReport, Failure> {
     let session = match &target {
         UndoTarget::Session(session) => Some(session.clone()),
-        UndoTarget::LastRun => None,
+        UndoTarget::LastRun | UndoTarget::To(_) => None,
     };
     let mut report = match (workspace.undo(target), session) {
         // All there was to take back went back with the call that was cut off.

@@ -36,6 +36,7 @@
 //!
 //! [`Tier::Unconfined`]: journeyman_protocol::Tier::Unconfined
 
+mod base;
 mod capture;
 mod clean;
 mod error;
@@ -49,6 +50,7 @@ mod unconfined;
 #[cfg(target_os = "linux")]
 mod namespaces;
 
+pub use base::{Base, Mounted, OverlayPlan};
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
 pub use error::SandboxError;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::request::{Network, Request};
 use crate::run::Running;
-use crate::{SandboxError, unconfined};
+use crate::{Mounted, OverlayPlan, SandboxError, unconfined};
 
 /// How a [`Sandbox`] may run commands.
 #[derive(Debug, Clone)]
@@ -80,6 +80,18 @@ impl Sandbox {
             }
         }
         Err(refused)
+    }
+
+    /// Mounts an overlay in namespaces of its own. Blocks for some milliseconds; needs no runtime.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] where the kernel, the file systems or the allowed back-ends don't have it, with
+    /// the reason; [`SandboxError::Path`]; [`SandboxError::Start`].
+    pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
+        Err(SandboxError::Unavailable {
+            reason: format!("an overlay over {} is not built yet", plan.lower.display()),
+            fix: "Use another copy".to_owned(),
+        })
     }
 
     /// Starts a command. Cancelling `cancel` kills it and all its processes.

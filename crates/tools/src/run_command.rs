@@ -171,7 +171,7 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
         } else {
             workspace.call_begin(&session, &call)?
         };
-        let guard = Guard::before(workspace.root(), &before);
+        let guard = Guard::before(&workspace, &before);
         Ok(Books { workspace, session, call, seen, before, guard, only_reads })
     })
     .await?;
@@ -253,6 +253,7 @@ fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
     if let Some(directory) = &wish.directory {
         request.cwd = root.join(directory.as_path());
     }
+    request.base = context.workspace.base();
     request.needs = context.needs;
     request.streams = Streams::Merged;
     request.limits = Limits { wall, output_bytes: context.limits.output_bytes, ..Limits::default() };

@@ -106,6 +106,8 @@ pub enum UndoTarget {
     LastRun,
     /// The changes of this session.
     Session(SessionId),
+    /// All changes in the journal since this checkpoint, whichever session made them.
+    To(CheckpointId),
 }
 
 /// What was taken back, and what not.

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_sandbox::Base;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
@@ -127,6 +128,31 @@ impl Door {
         let root = openat(rustix::fs::CWD, path, flags, Mode::empty())
             .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
         Ok(Self { root, path: path.to_owned() })
+    }
+
+    /// Opens the copy that stands for the tree at `path`.
+    pub(crate) fn open_base(path: &Path, base: &Base) -> Result<Self, WorkspaceError> {
+        match base {
+            Base::Directory(copy) => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
+            #[cfg(target_os = "linux")]
+            Base::Mounted(mounted) => {
+                let root = rustix::io::fcntl_dupfd_cloexec(mounted.root(), 3);
+                let root = root
+                    .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
+                Ok(Self { root, path: path.to_owned() })
+            }
+            #[cfg(not(target_os = "linux"))]
+            Base::Mounted(_) => {
+                let source = io::ErrorKind::Unsupported.into();
+                Err(WorkspaceError::Root { path: path.to_owned(), source })
+            }
+        }
+    }
+
+    /// A path by which this process alone reaches what the root's descriptor stands for.
+    pub(crate) fn by_descriptor(&self) -> PathBuf {
+        use std::os::fd::AsRawFd as _;
+        PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
     }
 
     pub(crate) fn path(&self) -> &Path {

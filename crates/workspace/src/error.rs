@@ -241,6 +241,27 @@ pub enum WorkspaceError {
         /// The session asked for; `None` for the newest run of any.
         session: Option<SessionId>,
     },
+    /// No undo is there to be done again, or something was changed since.
+    #[error("there is nothing to do again: nothing was undone, or something was changed since")]
+    NothingToRedo,
+    /// No way of copying the tree works here.
+    #[error("the project can't be copied: {}", listed(.reasons))]
+    NoCopy {
+        /// Each way, with the reason.
+        reasons: Vec<(crate::Tier, String)>,
+    },
+    /// The session has a copy already.
+    #[error("session {session} has a copy of the project already; land or discard it first")]
+    CopyExists {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session has no copy (any more).
+    #[error("session {session} has no copy of the project; it may have been landed or discarded")]
+    UnknownCopy {
+        /// The session.
+        session: SessionId,
+    },
     /// What a checkpoint or a change needs isn't among the blobs any more, or is damaged.
     #[error("the stored state of {what} is gone or damaged; it can't be compared or restored")]
     Lost {
@@ -304,4 +325,9 @@ pub enum EncodeError {
         /// The encoding's name.
         encoding: &'static str,
     },
+}
+
+fn listed(reasons: &[(crate::Tier, String)]) -> String {
+    let each: Vec<String> = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect();
+    each.join("; ")
 }

@@ -20,14 +20,14 @@
 //! use std::sync::Arc;
 //! use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 //! use journeyman_store::Blobs;
-//! use journeyman_workspace::{Change, ChangeSet, Expected, Limits, Options, UndoTarget, Workspace};
+//! use journeyman_workspace::{Change, ChangeSet, Expected, Options, UndoTarget, Workspace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! # let (root, state) = (dir.path().join("project"), dir.path().join("state"));
 //! # std::fs::create_dir(&root)?;
 //! let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 30)?);
-//! let options = Options { state_dir: state.join("project"), blobs, limits: Limits::default() };
+//! let options = Options::new(state.join("project"), blobs);
 //! let workspace = Workspace::open(&root, options)?;
 //!
 //! let path = RelPath::parse("src/main.rs")?;
@@ -52,6 +52,7 @@
 mod apply;
 mod beat;
 mod change;
+mod checkpoints;
 mod command;
 mod compare;
 mod content;
@@ -59,7 +60,9 @@ mod diff;
 mod door;
 mod error;
 mod fingerprints;
+mod isolate;
 mod journal;
+mod land;
 pub mod limits;
 mod listing;
 mod lock;
@@ -78,10 +81,13 @@ mod walk;
 mod workspace;
 
 pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, UndoReport, UndoTarget};
+pub use checkpoints::CheckpointInfo;
 pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
-pub use limits::{Limits, Options};
+pub use isolate::{CopyInfo, Isolated, Means, Refreshed, Tier};
+pub use land::{CopyChanges, LandOptions, Landing, OnConflict};
+pub use limits::{Clock, Limits, Options};
 pub use listing::{ListOptions, Listing, Stat, StatKind};
 pub use seal::Sealed;
 pub use snapshot::TreeSnapshot;

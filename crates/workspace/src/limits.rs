@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use journeyman_protocol::UnixMillis;
 use journeyman_store::Blobs;
 use rustix::io::Errno;
 
@@ -92,6 +93,37 @@ pub struct Options {
     pub blobs: Arc<Blobs>,
     /// The bounds.
     pub limits: Limits,
+    /// The time, for what people read; `None` leaves it out.
+    pub clock: Option<Clock>,
+}
+
+impl Options {
+    /// With the usual bounds, and no clock.
+    #[must_use]
+    pub fn new(state_dir: PathBuf, blobs: Arc<Blobs>) -> Self {
+        Self { state_dir, blobs, limits: Limits::default(), clock: None }
+    }
+}
+
+/// The time, passed in.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
+
+impl Clock {
+    /// A clock that asks `now`.
+    pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub(crate) fn now(&self) -> UnixMillis {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 /// A step of a transaction at which a test can cut it off.

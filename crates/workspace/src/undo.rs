@@ -93,11 +93,11 @@ impl History {
     fn select(&self, target: &UndoTarget) -> Result<(SessionId, Vec<&Record>), WorkspaceError> {
         let undoable = || self.done.iter().rev().filter(|record| self.is_undoable(record));
         let session = match target {
-            UndoTarget::LastRun => undoable().next().map(|record| record.session.clone()),
+            UndoTarget::LastRun | UndoTarget::To(_) => undoable().next().map(|record| record.session.clone()),
             UndoTarget::Session(session) => Some(session.clone()),
         };
         let asked = match target {
-            UndoTarget::LastRun => None,
+            UndoTarget::LastRun | UndoTarget::To(_) => None,
             UndoTarget::Session(session) => Some(session.clone()),
         };
         let nothing = || WorkspaceError::NothingToUndo { session: asked.clone() };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
+use journeyman_sandbox::Base;
 
 use crate::beat::Beat;
 use crate::compare::filtered;
@@ -66,6 +67,7 @@ struct LastCheckpoint {
 pub struct Workspace {
     pub(crate) door: Door,
     root: PathBuf,
+    base: Option<Base>,
     pub(crate) options: Options,
     failpoint: Option<Failpoint>,
     pub(crate) rules: RuleCache,
@@ -100,6 +102,15 @@ impl Workspace {
         Self::open_with(root, options, None)
     }
 
+    /// Opens a copy that stands for the tree at `root`: paths and messages are the tree's, files the copy's. It has
+    /// a state directory of its own.
+    ///
+    /// # Errors
+    /// As [`Workspace::open`].
+    pub(crate) fn open_base(root: &Path, base: Base, options: Options) -> Result<Self, WorkspaceError> {
+        Self::open_at(Door::open_base(root, &base)?, root, Some(base), options, None)
+    }
+
     /// As [`Workspace::open`], with a hook by which a test cuts transactions off.
     ///
     /// # Errors
@@ -110,14 +121,24 @@ impl Workspace {
         options: Options,
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
+        Self::open_at(Door::open(root)?, root, None, options, failpoint)
+    }
+
+    fn open_at(
+        door: Door,
+        root: &Path,
+        base: Option<Base>,
+        options: Options,
+        failpoint: Option<Failpoint>,
+    ) -> Result<Self, WorkspaceError> {
         let vault = Vault::new(options.blobs.clone(), &options.state_dir);
         let journal = Journal::new(&options.state_dir, options.limits.journal_bytes);
-        let door = Door::open(root)?;
         let own_repositories = repositories_in(door.root())
             .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
         let workspace = Self {
             door,
             root: root.to_owned(),
+            base,
             options,
             failpoint,
             rules: RuleCache::default(),
@@ -132,10 +153,27 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The root as it was given.
+    /// The root as it was given; for a copy that of the tree it stands for, where commands see it.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// A path by which this process reaches the files: the root, or where a copy of it is. It is good for as long
+    /// as the workspace lives, and may mean nothing to other processes.
+    #[must_use]
+    pub fn reach(&self) -> PathBuf {
+        match &self.base {
+            None => self.root.clone(),
+            Some(Base::Directory(copy)) => copy.clone(),
+            Some(Base::Mounted(_)) => self.door.by_descriptor(),
+        }
+    }
+
+    /// What commands are to see at the root, where that is a copy.
+    #[must_use]
+    pub fn base(&self) -> Option<Base> {
+        self.base.clone()
     }
 
     /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,

@@ -59,7 +59,7 @@ impl Project {
     }
 
     pub fn options(&self) -> Options {
-        Options { state_dir: self.state(), blobs: self.blobs.clone(), limits: self.limits.clone() }
+        Options { limits: self.limits.clone(), ..Options::new(self.state(), self.blobs.clone()) }
     }
 
     pub fn open(&self) -> Workspace {
