@@ -45,6 +45,7 @@ mod request;
 mod run;
 mod sandbox;
 mod toolchain;
+mod trial;
 mod unconfined;
 mod view;
 
