@@ -164,7 +164,7 @@ impl Workspace {
     pub fn reach(&self) -> PathBuf {
         match &self.base {
             None => self.root.clone(),
-            Some(Base::Directory(copy)) => copy.clone(),
+            Some(Base::Directory { path: copy, .. }) => copy.clone(),
             Some(Base::Mounted(_)) => self.door.by_descriptor(),
         }
     }
