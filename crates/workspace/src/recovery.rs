@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::WorkspaceError;
 use crate::door::{Links, mode_of};
-use crate::journal::{Cause, FileRecord, Journal, Line, Record, Sync, Unfinished};
+use crate::journal::{FileRecord, Journal, Line, Record, Sync, Unfinished};
 use crate::rename::move_new;
 use crate::snapshot::{FileState, Kind, observe};
 use crate::transaction::{Hands, Move};
@@ -37,7 +37,7 @@ impl Hands<'_> {
             // What isn't there is what is wanted; what can't be removed is at worst a hidden file left over.
             let _best_effort = self.unlink(sibling);
         }
-        if record.cause == Cause::Undo {
+        if record.cause.is_transaction() {
             for dir in record.removed.iter().rev() {
                 // Not empty: somebody put something there, and it stays.
                 let _best_effort = self.remove_dir(&dir.path);

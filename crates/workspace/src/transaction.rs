@@ -123,7 +123,7 @@ impl Hands<'_> {
         operations: &[Operation],
     ) -> Result<ChangeId, WorkspaceError> {
         let id = ChangeId(journal.next_id());
-        let record = self.plan(id, intent, operations)?;
+        let record = Record { at: journal.now(), ..self.plan(id, intent, operations)? };
         self.step(Step::Keep, None)?;
         for operation in operations {
             self.keep(operation)?;
@@ -194,7 +194,7 @@ impl Hands<'_> {
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
         let Intent { session, call, cause, undoes, left, remove, .. } = intent;
-        Ok(Record { id, session, call, cause, files, made, removed: remove, cleared, undoes, left })
+        Ok(Record { id, session, call, cause, at: None, files, made, removed: remove, cleared, undoes, left })
     }
 
     /// The nearest directory that exists at or above `dir`, and those below it that don't, outermost first.

@@ -194,6 +194,9 @@ impl Workspace {
             let opened = self.open_as_copy(made.base.clone(), place)?;
             opened.seed(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
+            if let Some(files) = place.files(made.beside).filter(|_| *tier != Tier::Overlay) {
+                record::flush_later(place.dir(), files);
+            }
             return Ok((opened, record, made, passed_over));
         }
         Err(WorkspaceError::NoCopy { reasons: passed_over })

@@ -143,6 +143,9 @@ pub(super) fn reopen(
     if !fs::symlink_metadata(&tree).is_ok_and(|found| found.is_dir()) {
         return Err(Reason(format!("its directory {} is gone", tree.display())));
     }
+    if !record.is_whole(place.dir()) {
+        return Err("the machine stopped before all of it was on the disk".into());
+    }
     let caches = caches::beneath(workspace).unwrap_or_default();
     Ok(directory_base(&tree, &caches))
 }
