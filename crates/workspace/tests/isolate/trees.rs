@@ -142,8 +142,12 @@ pub(crate) struct Tools {
 
 impl Tools {
     pub(crate) fn of(project: &Project) -> Self {
+        Self::at(&project.root())
+    }
+
+    pub(crate) fn at(root: &Path) -> Self {
         let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
-        let git = Git::new(&project.root(), sandbox.clone());
+        let git = Git::new(root, sandbox.clone());
         Self { sandbox, git }
     }
 
