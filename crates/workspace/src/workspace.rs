@@ -171,7 +171,7 @@ impl Workspace {
     pub fn reach(&self) -> PathBuf {
         match &*lock(&self.base) {
             None => self.root.clone(),
-            Some(Base::Directory(copy)) => copy.clone(),
+            Some(Base::Directory { path: copy, .. }) => copy.clone(),
             Some(Base::Mounted(_)) => self.door.by_descriptor(),
         }
     }
