@@ -86,7 +86,7 @@ impl Making<'_> {
 
     fn fill(self, beside: Beside, to: &Path, how: fill::How) -> Result<Made, Reason> {
         let filled = fill::Fill::new(self.workspace, self.tree, to, how)?.run()?;
-        let base = directory_base(to, &filled.caches);
+        let base = directory_base(to, filled.caches);
         Ok(Made { base, beside, seed: Arc::new(filled.seed), left_out: filled.left_out })
     }
 
@@ -104,6 +104,8 @@ impl Making<'_> {
 
 /// The name of a copy's tree where it is a directory.
 const TREE: &str = "tree";
+/// That of the directory for what commands write to the tree's caches.
+const CACHES: &str = "caches";
 
 impl Beside {
     /// Where the copy's files are on the file system of the project's.
@@ -123,8 +125,8 @@ impl Beside {
 }
 
 /// What a directory is to commands.
-fn directory_base(tree: &Path, _caches: &[RelPath]) -> Base {
-    Base::Directory(tree.to_owned())
+fn directory_base(tree: &Path, caches: Vec<RelPath>) -> Base {
+    Base::Directory { path: tree.to_owned(), caches, layers: tree.with_file_name(CACHES) }
 }
 
 /// A copy that was made earlier, opened again.
@@ -147,7 +149,7 @@ pub(super) fn reopen(
         return Err("the machine stopped before all of it was on the disk".into());
     }
     let caches = caches::beneath(workspace).unwrap_or_default();
-    Ok(directory_base(&tree, &caches))
+    Ok(directory_base(&tree, caches))
 }
 
 /// Whether `inner` lies in `outer`, or is it.
