@@ -134,6 +134,26 @@ impl Lock {
     }
 }
 
+/// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while somebody else does.
+pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(new)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(()),
+        Err(errno) => return Err(errno.into()),
+    }
+    // Whoever had the lock until now has given this file its place.
+    let still_there = fs::symlink_metadata(new).is_ok_and(|there| {
+        file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+    });
+    if !still_there {
+        return Ok(());
+    }
+    let written =
+        file.set_len(0).and_then(|()| file.write_all_at(bytes, 0)).and_then(|()| fs::rename(new, path));
+    written.inspect_err(|_| drop(fs::remove_file(new)))
+}
+
 /// Makes a directory that only its owner may enter.
 pub(crate) fn make_private_dir(path: &Path) -> Result<(), WorkspaceError> {
     DirBuilder::new()
