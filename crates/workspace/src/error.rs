@@ -325,6 +325,22 @@ impl WorkspaceError {
     }
 }
 
+/// Whether what failed may work in a while: a full disk, a want of memory or descriptors, a flaw of the medium.
+/// Permissions and what is in use are for people to change, and nothing waits for that.
+pub(crate) fn may_pass(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOSPC
+            | Errno::DQUOT
+            | Errno::IO
+            | Errno::NOMEM
+            | Errno::MFILE
+            | Errno::NFILE
+            | Errno::INTR
+            | Errno::AGAIN
+    )
+}
+
 /// Why an edited text can't be written in the file's own encoding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {

@@ -19,6 +19,7 @@ use crate::history::undone_in;
 use crate::limits::{Clock, MAX_DROPPED_SESSIONS};
 use crate::lock::{make_private_dir, state_error};
 use crate::snapshot::FileState;
+use crate::transaction::{is_beneath, sibling};
 use crate::{ChangeId, CheckpointId, WorkspaceError};
 
 /// Digits of the checksum before each line.
@@ -117,6 +118,30 @@ pub(crate) struct Record {
     /// The files of those changes that it left as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) left: Vec<RelPath>,
+}
+
+impl Record {
+    /// The outermost of the directories that make room, each with the name that it has until the change is complete.
+    pub(crate) fn set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
+        let is_inner = |dir: &DirRecord| self.cleared.iter().any(|top| is_beneath(&dir.path, &top.path));
+        let tops = self.cleared.iter().filter(move |dir| !is_inner(dir));
+        tops.filter_map(|dir| {
+            // Files are counted from 0, so that no file has this name.
+            Some((dir, sibling(&dir.path, dir.path.parent().as_ref(), self.id, usize::MAX).ok()?))
+        })
+    }
+
+    /// One of these, and those of the record beneath it, outermost first.
+    pub(crate) fn cleared_with<'a>(&'a self, top: &'a DirRecord) -> Vec<&'a DirRecord> {
+        let with = |dir: &&DirRecord| dir.path == top.path || is_beneath(&dir.path, &top.path);
+        self.cleared.iter().filter(with).collect()
+    }
+}
+
+/// Where `path` is once `top`, which is it or above it, has been moved.
+pub(crate) fn moved(path: &RelPath, top: &RelPath, to: &RelPath) -> Option<RelPath> {
+    let rest = path.as_bytes().strip_prefix(top.as_bytes())?;
+    RelPath::parse([to.as_bytes(), rest].concat()).ok()
 }
 
 /// A checkpoint, as the journal holds it.
@@ -310,6 +335,12 @@ impl Journal {
         Ok(())
     }
 
+    /// Makes the next [`Journal::prepare`] read what is there: a change stayed open that this process began.
+    pub(crate) fn forget(&mut self) {
+        self.file = None;
+        self.known = End::default();
+    }
+
     /// Waits until everything is on the disk.
     pub(crate) fn flush(&self) -> Result<(), WorkspaceError> {
         match &self.file {
@@ -347,11 +378,16 @@ impl Journal {
             over.remove(&ChangeId(line.id()));
         }
         let open = lines.into_iter().filter_map(|line| match line {
-            Line::Change(record) if !over.contains(&record.id) => Some(record.files),
+            Line::Change(record) if !over.contains(&record.id) => Some(record),
             _ => None,
         });
-        let siblings = open.flatten().filter_map(|file| file.sibling);
-        Ok(siblings.map(|path| path.as_bytes().to_vec()).collect())
+        let mut siblings = HashSet::new();
+        for record in open {
+            siblings.extend(record.set_aside().map(|(_, aside)| aside.as_bytes().to_vec()));
+            let files = record.files.into_iter().filter_map(|file| file.sibling);
+            siblings.extend(files.map(|path| path.as_bytes().to_vec()));
+        }
+        Ok(siblings)
     }
 
     /// The lines of changes and checkpoints that came after this id.
@@ -477,7 +513,11 @@ impl Journal {
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&new, &self.path))
             .and_then(|()| File::open(self.path.parent().unwrap_or(&self.path))?.sync_all());
-        replaced.map_err(|source| state_error("cut the journal", &self.path, source))?;
+        replaced.map_err(|source| {
+            // It is as long as half a journal, and of no use.
+            drop(fs::remove_file(&new));
+            state_error("cut the journal", &self.path, source)
+        })?;
         self.file = None;
         self.known = self.end();
         Ok(())

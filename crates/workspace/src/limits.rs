@@ -54,6 +54,10 @@ pub const GLOB_BYTES: usize = 1_000;
 pub const GLOB_BRACES: usize = 32;
 /// And so many `*`, each of which multiplies the states of the matcher.
 pub const GLOB_STARS: usize = 64;
+/// So many names are looked at for trouble on other systems; a command may add a million files.
+pub const NAMES_LOOKED_AT: usize = 10_000;
+/// And so many of them are told of: who has more has seen enough.
+pub const NAME_TROUBLES: usize = 20;
 /// A checkpoint's label is cut to this many bytes.
 pub const LABEL_BYTES: usize = 200;
 

@@ -22,8 +22,8 @@ mod moves;
 mod staging;
 
 pub(crate) use moves::found;
-use staging::{FLUSH_ALL_FROM, sibling};
-pub(crate) use staging::{executable_mode, write_all};
+use staging::FLUSH_ALL_FROM;
+pub(crate) use staging::{executable_mode, sibling, write_all};
 
 /// Where new content comes from.
 #[derive(Debug)]
@@ -135,18 +135,20 @@ impl Hands<'_> {
                 // Nothing that fails from here on can take the change back.
                 self.step(Step::Clean, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
-                self.clean(&record);
+                let cleaned = self.clean(&record);
                 self.step(Step::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line gets there; whoever prepares next adds it.
-                drop(journal.append(&[Line::Done(id)], Sync::Later));
+                if cleaned.is_err() || journal.append(&[Line::Done(id)], Sync::Later).is_err() {
+                    journal.forget();
+                }
                 Ok(id)
             }
             Err(cut) if cut.is_cut_off() => Err(cut),
             Err(failure) => {
                 // What can't be put back now stays open in the journal, and is tried again by whoever is next.
-                if self.revert(&record).is_ok() {
-                    drop(journal.append(&[Line::Void(id)], Sync::Later));
+                if self.revert(&record).is_err() || journal.append(&[Line::Void(id)], Sync::Later).is_err() {
+                    journal.forget();
                 }
                 Err(failure)
             }

@@ -411,6 +411,17 @@ impl Workspace {
         };
         let walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
+        // What isn't seen would count as made by a command, or couldn't be undone: better nothing begins.
+        if let Some((dir, errno)) = &walked.failed {
+            return Err(match RelPath::parse(dir) {
+                Ok(dir) => self.door.fail("list", &dir, *errno),
+                Err(_) => WorkspaceError::Root { path: self.root.clone(), source: (*errno).into() },
+            });
+        }
+        if walked.unreadable.first().is_some_and(Vec::is_empty) {
+            let source = rustix::io::Errno::ACCESS.into();
+            return Err(WorkspaceError::Root { path: self.root.clone(), source });
+        }
         if walked.files.is_empty() {
             self.door.check_alive()?;
         }
@@ -452,9 +463,10 @@ impl Workspace {
         let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
         let path = self.cache_path();
-        // Its own name for each process: another run in this project may save at the same moment.
-        let new = path.with_extension(format!("{}.new", std::process::id()));
-        let saved = std::fs::write(&new, cache_bytes(&tree)).and_then(|()| std::fs::rename(&new, &path));
+        // One name for all processes, so that those that are killed here leave one file at most. Where another run
+        // in this project saves at the same moment, its cache is as good as ours.
+        let new = path.with_extension("new");
+        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree));
         saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
         Ok(())
