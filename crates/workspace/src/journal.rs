@@ -44,6 +44,8 @@ pub(crate) enum Cause {
     CutOff,
     /// Taking other changes back.
     Undo,
+    /// What was changed in a copy of the tree, brought into it.
+    Landing,
 }
 
 impl Cause {

@@ -37,7 +37,7 @@ impl Hands<'_> {
             // What isn't there is what is wanted; what can't be removed is at worst a hidden file left over.
             let _best_effort = self.unlink(sibling);
         }
-        if record.cause == Cause::Undo {
+        if matches!(record.cause, Cause::Undo | Cause::Landing) {
             for dir in record.removed.iter().rev() {
                 // Not empty: somebody put something there, and it stays.
                 let _best_effort = self.remove_dir(&dir.path);

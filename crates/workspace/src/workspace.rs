@@ -552,7 +552,7 @@ impl Workspace {
     }
 }
 
-fn git_mode(state: &FileState) -> u32 {
+pub(crate) fn git_mode(state: &FileState) -> u32 {
     match state.kind {
         Kind::Link => 0o120_000,
         Kind::File if state.mode & 0o100 != 0 => 0o100_755,
