@@ -214,6 +214,7 @@ pub(crate) fn wire(
         store: Arc::clone(&house.store) as Arc<dyn Store>,
         model: connected.model,
         workspace: Arc::new(workspace),
+        copy: None,
         sandbox: Arc::new(sandbox),
         toolchains: Arc::new(tools),
         registry: Registry::rooted(root),
