@@ -11,7 +11,8 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use journeyman_protocol::{
-    CandidateReport, CopyState, Envelope, Event, MessageKind, Outcome, ReminderCategory, RunReport, Seq, SessionId,
+    CandidateReport, CopyState, Envelope, Event, MessageKind, Outcome, ReminderCategory, RunReport, Seq,
+    SessionId,
 };
 use journeyman_store::Store;
 use tokio::sync::mpsc;
@@ -202,7 +203,11 @@ fn compared(number: u32, report: &RunReport, extent: Extent) -> CandidateReport 
 fn rank(candidate: &CandidateReport) -> impl Ord + use<> {
     let verified = candidate.outcome == Some(Outcome::Verified);
     let lines = candidate.added.saturating_add(candidate.removed);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "costs are small and positive")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "costs are small and positive"
+    )]
     let cost = candidate.cost_usd.map_or(u64::MAX, |usd| (usd * 1e9) as u64);
     (Reverse(verified), candidate.files == 0, lines, candidate.files, cost, candidate.number)
 }
@@ -405,7 +410,13 @@ mod tests {
 
     use super::*;
 
-    fn candidate(number: u32, outcome: Outcome, files: u64, added: u64, cost: Option<f64>) -> CandidateReport {
+    fn candidate(
+        number: u32,
+        outcome: Outcome,
+        files: u64,
+        added: u64,
+        cost: Option<f64>,
+    ) -> CandidateReport {
         CandidateReport {
             number,
             session: SessionId::new(UnixMillis(0), u64::from(number)),

@@ -10,10 +10,10 @@ use journeyman_store::STATUS_NEW;
 use journeyman_verify::Check;
 use journeyman_workspace::{ListOptions, Listing};
 
+use crate::before::Before;
 use crate::record::{MessageId, Queued, Record, Setting};
 use crate::settings::Checks;
 use crate::text_calls::{has_calls, in_words};
-use crate::before::Before;
 use crate::turn::{Worker, blocking};
 use crate::{AgentError, apply_edit};
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, RunReport};
 use journeyman_store::StoreError;
 
+use crate::before::Before;
 use crate::log::redacted;
 use crate::record::Record;
-use crate::before::Before;
 use crate::turn::{End, Worker, blocking};
 
 /// Bytes of diff in the report. What a person reads in one sitting; `git diff` shows the rest.
@@ -112,9 +112,7 @@ async fn diff(worker: &mut Worker, nothing: bool) -> Result<String, String> {
         }
         (None, _) => return Ok(String::new()),
     };
-    let diff = compared
-        .map_err(|error| error.to_string())?
-        .map_err(|error| error.to_string())?;
+    let diff = compared.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };
     Ok(format!("{}{cut}", worker.parts.redactor.redact(&diff.text)))
 }

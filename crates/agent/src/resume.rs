@@ -14,12 +14,12 @@ use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::before::Before;
 use crate::finished::Finished;
 use crate::hooks::StartedBy;
 use crate::record::Record;
 use crate::session::CutOff;
 use crate::state::OpenCall;
-use crate::before::Before;
 use crate::turn::{Begin, End, Worker, blocking};
 
 /// Files named in a seal: the model reads the rest from the tree.
@@ -45,7 +45,9 @@ impl Worker {
     pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
         let strategy = match self.state.task {
             // It was made with its task open, and nobody has worked on it yet.
-            Some(_) if self.state.candidate.is_some() && self.state.books.turns == 0 => ResumeStrategy::Candidate,
+            Some(_) if self.state.candidate.is_some() && self.state.books.turns == 0 => {
+                ResumeStrategy::Candidate
+            }
             Some(_) => ResumeStrategy::Crash,
             None => ResumeStrategy::Manual,
         };

@@ -1,7 +1,7 @@
 //! What a session is told to do and how far it may go.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use journeyman_model::{Price, Thinking};
@@ -80,7 +80,11 @@ impl Purse {
 
     /// One of them spends so many US dollars.
     pub(crate) fn spend(&self, usd: f64) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "prices are checked to be positive")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "prices are checked to be positive"
+        )]
         let parts = (usd * Self::PARTS) as u64;
         self.0.fetch_add(parts, Ordering::Relaxed);
     }

@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::record::{Books, Record};
-use crate::settings::Checks;
 use crate::before::Before;
 use crate::copies::Copy;
+use crate::record::{Books, Record};
+use crate::settings::Checks;
 use crate::turn::{End, Worker, blocking};
 
 /// Files that the search for checks looks at after a change.
@@ -62,7 +62,10 @@ impl Worker {
     /// Runs the checks, again where the user's tree moved on under what had just passed: what is verified is to be
     /// what would be landed. Gives what they found, and what those of the round before had; `None` when the user
     /// stopped them.
-    async fn prove(&mut self, stop: &CancellationToken) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
+    async fn prove(
+        &mut self,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
         for again in 0.. {
             let rounds = self.state.books.rounds.saturating_add(1);
             self.note(Record::Books(Books { rounds, ..self.state.books }));

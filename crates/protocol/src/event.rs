@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentState, Breakpoint, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, CopyReport,
-    Enforcement, Evidence, FileConflict, Mode, PassedOver, RelPath, ReminderCategory, Seq, SessionId,
-    StopReason, Todo, Tokens, UnixMillis, Usage, Verdict,
+    AgentState, Breakpoint, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport,
+    CopyReport, Enforcement, Evidence, FileConflict, Mode, PassedOver, RelPath, ReminderCategory, Seq,
+    SessionId, StopReason, Todo, Tokens, UnixMillis, Usage, Verdict,
 };
 
 /// What an event is for. Each kind belongs to exactly one.
@@ -56,7 +56,7 @@ impl Outcome {
             Self::Unverified => 4,
             Self::Limit => 5,
             Self::PermissionNeeded => 6,
-            Self::Conflict => 7,
+            Self::Conflict => 9,
             Self::Interrupted => 130,
         }
     }

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use journeyman_git::{Git, GitError};
-use journeyman_protocol::{CheckOutcome, CommitReport, Evidence, RelPath};
+use journeyman_protocol::{CheckOutcome, CommitReport, Envelope, Evidence, Outcome, RelPath, RunReport};
+
+use super::landing::{Desk, LandContext, names};
+use crate::AgentError;
 
 /// Characters of a subject: what `git log --oneline` shows on a usual terminal.
 const SUBJECT: usize = 72;
@@ -96,8 +99,58 @@ fn wrapped(text: &str) -> String {
 ///
 /// # Errors
 /// [`GitError`].
-pub(crate) async fn uncommitted(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
-    let _ = git; Ok(BTreeSet::new())
+pub async fn uncommitted(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
+    let _ = git;
+    Ok(BTreeSet::new())
+}
+
+/// Commits what a run changed in the user's own tree, where it is verified. `before` is what was
+/// [uncommitted] when it began. Puts the commit, or why there is none, into the report; gives what was written into
+/// the session's log.
+///
+/// # Errors
+/// The store's, and those of writing to the log.
+pub async fn commit_run(
+    context: &LandContext,
+    report: &mut RunReport,
+    wish: &CommitWish,
+    before: &BTreeSet<RelPath>,
+) -> Result<Vec<Envelope>, AgentError> {
+    let mixed: Vec<RelPath> = report
+        .changes
+        .iter()
+        .map(|change| change.path.clone())
+        .filter(|path| before.contains(path))
+        .collect();
+    let reason = if report.changes.is_empty() {
+        return Ok(Vec::new());
+    } else if report.outcome != Outcome::Verified {
+        format!("{}; not committed, for nothing verified it", report.summary)
+    } else if mixed.is_empty() {
+        let session = report.session.clone();
+        let desk = Desk::open(context, &session).await?;
+        let committed = desk.commit_run(wish, report).await;
+        desk.close().await;
+        match committed {
+            Ok((commit, told)) => {
+                report.commit = Some(commit);
+                return Ok(told);
+            }
+            Err(AgentError::Git(error)) => format!("{}; not committed: {error}", report.summary),
+            Err(error) => return Err(error),
+        }
+    } else {
+        format!(
+            "{}; not committed: you had uncommitted changes in {} before, and they would be taken along",
+            report.summary,
+            names(&mixed)
+        )
+    };
+    report.summary = reason;
+    if report.outcome == Outcome::Verified {
+        (report.outcome, report.exit_code) = (Outcome::Error, Outcome::Error.exit_code());
+    }
+    Ok(Vec::new())
 }
 
 /// Commits these files and nothing else.

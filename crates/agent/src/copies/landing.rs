@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
-    CommitReport, CopyReport, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, Outcome, RelPath,
-    RunReport, Seq, SessionId,
+    CommitReport, CopyReport, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, Outcome,
+    RelPath, RunReport, Seq, SessionId,
 };
 use journeyman_store::{SessionSummary, Store, StoreError};
 use journeyman_verify::Verdict;
@@ -155,7 +155,7 @@ impl LandReport {
     }
 
     /// Puts into a run's report where its work is now.
-    fn amend(&self, report: &mut RunReport) {
+    pub fn amend(&self, report: &mut RunReport) {
         report.copy = Some(self.copy.clone());
         report.commit.clone_from(&self.commit);
         report.undo.clone_from(&self.undo);
@@ -282,7 +282,7 @@ pub async fn last_report(store: &dyn Store, session: &SessionId) -> Result<Optio
 }
 
 /// A session taken, for what is decided about its copy.
-struct Desk<'a> {
+pub(super) struct Desk<'a> {
     context: &'a LandContext,
     session: &'a SessionId,
     lease: Lease,
@@ -290,7 +290,7 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    async fn open(context: &'a LandContext, session: &'a SessionId) -> Result<Self, AgentError> {
+    pub(super) async fn open(context: &'a LandContext, session: &'a SessionId) -> Result<Self, AgentError> {
         let LandContext { store, clock, holder, .. } = context;
         let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), Arc::clone(clock));
         lease.take().await?;
@@ -309,7 +309,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    async fn close(self) {
+    pub(super) async fn close(self) {
         self.lease.give_back().await;
     }
 
@@ -365,7 +365,9 @@ impl<'a> Desk<'a> {
 
     /// Whether the newest run of the session ended verified.
     fn is_verified(&self) -> bool {
-        let word = |outcome: Outcome| serde_json::to_value(outcome).is_ok_and(|word| word == self.summary.status.as_str());
+        let word = |outcome: Outcome| {
+            serde_json::to_value(outcome).is_ok_and(|word| word == self.summary.status.as_str())
+        };
         word(Outcome::Verified) || word(Outcome::Conflict)
     }
 
@@ -398,7 +400,8 @@ impl<'a> Desk<'a> {
                 return Ok(Prepared::Ready { changes, evidence: proven });
             }
             if round >= MAX_ROUNDS {
-                let summary = "not landed: your files changed again and again while the merged result was checked";
+                let summary =
+                    "not landed: your files changed again and again while the merged result was checked";
                 let mut over = LandReport::new(self.session, LandEnd::Unproven, summary, copy.kept());
                 over.copy.merged = looked.merged;
                 return Ok(Prepared::over(over));
@@ -453,7 +456,12 @@ impl<'a> Desk<'a> {
         Ok(would)
     }
 
-    async fn apply(&self, changes: &CopyChanges, wish: &LandWish, dry_run: bool) -> Result<Landing, AgentError> {
+    async fn apply(
+        &self,
+        changes: &CopyChanges,
+        wish: &LandWish,
+        dry_run: bool,
+    ) -> Result<Landing, AgentError> {
         let (origin, changes) = (Arc::clone(&self.context.isolation.origin), changes.clone());
         let options = LandOptions { on_conflict: wish.on_conflict, dry_run };
         Ok(blocking("landing the change", move || origin.land(&changes, &options)).await??)
@@ -526,6 +534,17 @@ impl<'a> Desk<'a> {
         Ok(delivery::commit(git, &paths, wish, &message).await?)
     }
 
+    /// Commits what a run changed in the user's own tree.
+    pub(super) async fn commit_run(
+        &self,
+        wish: &CommitWish,
+        report: &RunReport,
+    ) -> Result<(CommitReport, Vec<Envelope>), AgentError> {
+        let commit = self.commit(wish, &report.changes, &[], Some(report)).await?;
+        let told = self.tell(vec![Event::Committed { commit: commit.clone() }]).await?;
+        Ok((commit, told))
+    }
+
     /// Nothing was changed in the copy: it goes without a word to keep it by.
     async fn nothing(&self, tier: Tier) -> Result<LandReport, AgentError> {
         self.drop_copy().await?;
@@ -535,14 +554,14 @@ impl<'a> Desk<'a> {
         Ok(nothing)
     }
 
-    /// The copy stays as it is, and the log says why. A dry run leaves no trace.
+    /// The copy stays as it is, and the log says why. A dry run leaves no trace, nor does what somebody is asked about.
     async fn stays(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
-        if over.end == LandEnd::WouldLand {
+        if matches!(over.end, LandEnd::WouldLand | LandEnd::Unverified) {
             return Ok(over);
         }
         let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
         over.events = self.tell(vec![Event::Kept { reason, conflicts }]).await?;
-        if over.end != LandEnd::Unverified && self.is_verified() {
+        if self.is_verified() {
             let word = serde_json::to_value(Outcome::Conflict).ok();
             let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
             self.context.store.set_status(self.session, word, self.context.clock.now()).await?;
@@ -575,8 +594,14 @@ impl<'a> Desk<'a> {
     async fn discard(&self) -> Result<u64, AgentError> {
         // One that can't be opened any more goes all the same.
         let files = match self.copy().await {
-            Ok(copy) => changes_of(&Arc::new(copy)).await.map(|changes| changes.files().len()).unwrap_or_default(),
-            Err(error @ AgentError::Workspace(WorkspaceError::UnknownCopy { .. } | WorkspaceError::Busy { .. })) => {
+            Ok(copy) => {
+                changes_of(&Arc::new(copy)).await.map(|changes| changes.files().len()).unwrap_or_default()
+            }
+            Err(
+                error @ AgentError::Workspace(
+                    WorkspaceError::UnknownCopy { .. } | WorkspaceError::Busy { .. },
+                ),
+            ) => {
                 return Err(error);
             }
             Err(_) => 0,
@@ -595,11 +620,18 @@ impl<'a> Desk<'a> {
     /// Writes events into the session's log.
     async fn tell(&self, told: Vec<Event>) -> Result<Vec<Envelope>, AgentError> {
         let LandContext { store, clock, redactor, .. } = self.context;
-        let found = store.find(self.session.as_str()).await?.into_iter().find(|found| found.id == *self.session);
+        let found =
+            store.find(self.session.as_str()).await?.into_iter().find(|found| found.id == *self.session);
         let last = found.map_or(self.summary.last, |found| found.last);
         let bounds = LogBounds::default();
-        let log =
-            Log::new(Arc::clone(store), self.session.clone(), last, Arc::clone(clock), Arc::clone(redactor), bounds);
+        let log = Log::new(
+            Arc::clone(store),
+            self.session.clone(),
+            last,
+            Arc::clone(clock),
+            Arc::clone(redactor),
+            bounds,
+        );
         told.into_iter().for_each(|event| log.emit(event));
         log.flush().await?;
         log.end().await;
@@ -661,7 +693,7 @@ fn unproven(
 }
 
 /// A few files by name, the rest by number.
-fn names(paths: &[RelPath]) -> String {
+pub(super) fn names(paths: &[RelPath]) -> String {
     const NAMED: usize = 5;
     let named: Vec<String> = paths.iter().take(NAMED).map(ToString::to_string).collect();
     match paths.len().checked_sub(NAMED).filter(|more| *more > 0) {

@@ -29,9 +29,11 @@ use journeyman_workspace::{
 
 use crate::AgentError;
 
-pub use delivery::{CommitWish, commit_message};
+pub use delivery::{CommitWish, commit_message, commit_run, uncommitted};
 pub(crate) use landing::keep;
-pub use landing::{Extent, LandContext, LandEnd, LandReport, LandWish, Unverified, discard, land, last_report, settle};
+pub use landing::{
+    Extent, LandContext, LandEnd, LandReport, LandWish, Unverified, discard, land, last_report, settle,
+};
 pub use proof::Proof;
 
 /// What copies are made of and with.

@@ -65,14 +65,19 @@ impl Proof {
         Ok((verdict(&evidence), evidence))
     }
 
-    async fn find(&self, workspace: &Arc<Workspace>, changed: Vec<RelPath>) -> Result<Vec<Check>, AgentError> {
+    async fn find(
+        &self,
+        workspace: &Arc<Workspace>,
+        changed: Vec<RelPath>,
+    ) -> Result<Vec<Check>, AgentError> {
         match &self.checks {
             Checks::Off => Ok(Vec::new()),
             Checks::Custom(commands) => Ok(journeyman_verify::custom(commands)),
             Checks::Found => {
                 let (workspace, programs) = (Arc::clone(workspace), Arc::clone(&self.programs));
                 let find = move || {
-                    let listing = workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() });
+                    let listing =
+                        workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() });
                     listing.map(|listing| {
                         journeyman_verify::find_for(&workspace, &listing, &changed, &*programs)
                     })

@@ -72,7 +72,8 @@ impl Worker {
     /// What the notice tells of isn't told again file by file.
     fn know_of<'a>(&mut self, paths: impl Iterator<Item = &'a RelPath>) {
         let seen = self.seen.entries();
-        let paths: Vec<RelPath> = paths.filter(|path| seen.iter().any(|file| file.path == **path)).cloned().collect();
+        let paths: Vec<RelPath> =
+            paths.filter(|path| seen.iter().any(|file| file.path == **path)).cloned().collect();
         let hashes = self.parts.workspace.fingerprints(&paths);
         for (path, hash) in paths.iter().zip(hashes) {
             self.seen.noticed(path, hash);
@@ -96,7 +97,10 @@ fn notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) -> Strin
     for (paths, what) in [
         (taken, "As the user has them now"),
         (merged, "Changed by you and by the user, merged line by line"),
-        (conflicts, "Changed by you and by the user in ways that don't go together; the copy has your version"),
+        (
+            conflicts,
+            "Changed by you and by the user in ways that don't go together; the copy has your version",
+        ),
     ] {
         if paths.is_empty() {
             continue;
@@ -124,10 +128,13 @@ mod tests {
         let many: Vec<String> = (0..12).map(|number| format!("f{number}")).collect();
         let many = paths(&many.iter().map(String::as_str).collect::<Vec<_>>());
         let text = notice(&many, &paths(&["m"]), &[]);
-        assert!(text.ends_with(
-            "\nAs the user has them now: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more.\
+        assert!(
+            text.ends_with(
+                "\nAs the user has them now: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more.\
              \nChanged by you and by the user, merged line by line: m."
-        ), "{text}");
+            ),
+            "{text}"
+        );
         assert!(notice(&[], &[], &paths(&["c"])).ends_with("the copy has your version: c."));
     }
 }
