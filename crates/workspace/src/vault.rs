@@ -127,6 +127,11 @@ impl Vault {
         Ok(bytes.filter(|bytes| ContentHash::of(bytes) == *hash).map(<[u8]>::to_vec))
     }
 
+    /// For asking after many contents: each pack is looked for once.
+    pub(crate) fn holdings(&self) -> Holdings<'_> {
+        Holdings { vault: self, packs: HashMap::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Index> {
         // Both parts are replaced whole, so that they are valid after a panic.
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
@@ -196,6 +201,28 @@ impl Vault {
     pub(crate) fn begin_pack(&self) -> Option<Pack<'_>> {
         let size = std::fs::metadata(&self.path).map_or(0, |found| found.len());
         (size < INDEX_BYTES).then(|| Pack { vault: self, bytes: Vec::new(), contents: Vec::new() })
+    }
+}
+
+/// What is kept, for many questions.
+pub(crate) struct Holdings<'a> {
+    vault: &'a Vault,
+    packs: HashMap<ContentHash, bool>,
+}
+
+impl Holdings<'_> {
+    /// As [`Vault::contains`].
+    pub(crate) fn has(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        let Some(place) = self.vault.place(hash)? else { return Ok(self.vault.blobs.contains(hash)?) };
+        let known = match self.packs.get(&place.pack) {
+            Some(known) => *known,
+            None => {
+                let is_there = self.vault.blobs.contains(&place.pack)?;
+                self.packs.insert(place.pack, is_there);
+                is_there
+            }
+        };
+        Ok(known || self.vault.blobs.contains(hash)?)
     }
 }
 
