@@ -61,6 +61,12 @@ pub const NAME_TROUBLES: usize = 20;
 /// A checkpoint's label is cut to this many bytes.
 pub const LABEL_BYTES: usize = 200;
 
+/// The record of a copy is longer only if somebody else wrote it: it has some three hundred bytes.
+pub(crate) const RECORD_BYTES: u64 = 16 * 1024;
+/// Ignored directories that commands in a copied directory see; each is a mount. Repositories of many packages
+/// have a hundred.
+pub(crate) const MAX_CACHES: usize = 256;
+
 /// What a workspace may keep and how long it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
