@@ -20,7 +20,7 @@ const LINGER: Duration = Duration::from_millis(250);
 /// Gives the command its pipes; where both streams share one, its reading end is returned.
 #[cfg(unix)]
 fn outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<ChildStdout>> {
-    if streams == Streams::Separate {
+    if streams != Streams::Merged {
         command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
         return Ok(None);
     }
@@ -61,7 +61,7 @@ pub(crate) fn spawn(request: Request, cancel: CancellationToken) -> Result<Runni
         child.stdout = Some(reader);
     }
     let group = Group(child.id());
-    let (collector, live) = Collector::new(&request.limits);
+    let (collector, live) = Collector::new(&request.limits, request.streams);
     let stop = CancellationToken::new();
     let ends = Ends { cancel, dropped: stop.clone() };
     let watcher = watch(child, group, request.stdin, request.limits, ends, collector, begun);
@@ -172,12 +172,13 @@ async fn watch(
             group.kill();
         }
     }
-    let [stdout, stderr, combined] = collector.finish();
+    let ([stdout, stderr, combined], exact) = collector.finish();
     Ok(Completed {
         outcome: outcome.unwrap_or(Outcome::Cancelled),
         stdout,
         stderr,
         combined,
+        exact,
         duration: begun.elapsed(),
         usage: ResourceUsage::default(),
         enforcement: Enforcement::none(),

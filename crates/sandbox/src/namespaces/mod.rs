@@ -87,7 +87,7 @@ pub(crate) async fn spawn(
 ) -> Result<Running, SandboxError> {
     let begun = Instant::now();
     let job = prepare(request, joined, None, memory)?;
-    let (collector, live) = Collector::new(&job.limits);
+    let (collector, live) = Collector::new(&job.limits, job.streams);
     let stop = CancellationToken::new();
     let ends = watch::Ends { cancel, dropped: stop.clone() };
     let started = start(settings, &job)?;
@@ -212,7 +212,7 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     let (stdout, out) = io::pipe().map_err(error)?;
     let (stderr, err) = io::pipe().map_err(error)?;
     let err = match job.streams {
-        Streams::Separate => err,
+        Streams::Separate | Streams::Exact => err,
         // Nobody writes to the second pipe then; it ends at once.
         Streams::Merged => out.try_clone().map_err(error)?,
     };

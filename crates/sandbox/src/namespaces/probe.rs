@@ -152,7 +152,7 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
     let job = prepare(request, None, Some(canary), &Memory::default())?;
-    let (collector, _live) = Collector::new(&job.limits);
+    let (collector, _live) = Collector::new(&job.limits, job.streams);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";

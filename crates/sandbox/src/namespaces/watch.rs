@@ -36,16 +36,16 @@ pub(super) struct Seen {
     pub(super) escaped: Option<i32>,
     /// Where and with which error the set-up failed, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
-    output: [Captured; 3],
+    output: ([Captured; 3], Vec<u8>),
     duration: Duration,
     usage: ResourceUsage,
 }
 
 impl Seen {
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
-        let [stdout, stderr, combined] = self.output;
+        let ([stdout, stderr, combined], exact) = self.output;
         let (duration, usage) = (self.duration, self.usage);
-        Completed { outcome: self.outcome, stdout, stderr, combined, duration, usage, enforcement }
+        Completed { outcome: self.outcome, stdout, stderr, combined, exact, duration, usage, enforcement }
     }
 }
 
