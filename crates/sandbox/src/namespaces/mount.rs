@@ -24,8 +24,9 @@ use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a lock is waited for: a command that was killed with its agent takes milliseconds to be gone.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
+/// How long a lock is waited for: a command that was killed with its agent takes milliseconds to be gone, and the
+/// kernel writes out what a mount changed when it takes it down.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// The longest name that file systems take.
 const MAX_NAME: usize = 255;
@@ -222,41 +223,60 @@ fn perform(
     let helper = Helper(command.spawn().map_err(start)?);
     // It holds the helper's end of the socket; as long as it lives, the socket has no end.
     drop(command);
-    converse(&control, &helper, order, &bytes).ok_or(SandboxError::NoHelper { path: program })
+    match converse(&control, &helper, &bytes) {
+        Ok(result) => Ok(result),
+        Err(Heard::Nothing) => Err(SandboxError::NoHelper { path: program }),
+        Err(Heard::Hello) => Err(SandboxError::Unavailable {
+            reason: "the helper that mounts overlays ended, or hung, without saying why".to_owned(),
+            fix: "Try it again; the kernel's log may say more".to_owned(),
+        }),
+    }
 }
 
-/// `None` if the other end doesn't talk like a helper, or no more.
+/// How far the other end talked like a helper.
+enum Heard {
+    Nothing,
+    Hello,
+}
+
 fn converse(
     control: &UnixStream,
     helper: &Helper,
-    order: &Order<CString>,
     bytes: &[u8],
-) -> Option<Result<Descriptors, Trouble>> {
+) -> Result<Result<Descriptors, Trouble>, Heard> {
     let mut passed = Vec::with_capacity(pass::MOST);
     let mut unsent = bytes;
     while !unsent.is_empty() {
-        let sent = pass::send(control, unsent, &[]).ok()?;
-        unsent = unsent.get(sent..)?;
+        let sent = pass::send(control, unsent, &[]).map_err(|_| Heard::Nothing)?;
+        unsent = unsent.get(sent..).unwrap_or_default();
+    }
+    if hear(control, &mut passed) != Some(Note::Hello) {
+        return Err(Heard::Nothing);
     }
     loop {
-        let mut note = [0; NOTE];
-        pass::receive_exact(control, &mut note, &mut passed).ok()?;
-        match Note::decode(&note)? {
-            Note::Hello => {}
+        match hear(control, &mut passed).ok_or(Heard::Hello)? {
             Note::Unshared => {
-                let mapped = order.maps && Maps::ours()?.give(helper.0.id()).is_ok();
-                pass::send(control, &[if mapped { MAPPED } else { 0 }], &[]).ok()?;
+                let mapped = Maps::ours().is_some_and(|maps| maps.give(helper.0.id()).is_ok());
+                let answer = [if mapped { MAPPED } else { 0 }];
+                pass::send(control, &answer, &[]).map_err(|_| Heard::Hello)?;
             }
             Note::Failed { stage, index, errno } => {
-                return Some(Err(Trouble { stage, index, errno: Errno::from_raw_os_error(errno) }));
+                return Ok(Err(Trouble { stage, index, errno: Errno::from_raw_os_error(errno) }));
             }
-            Note::Mounted { .. } => {
-                let [root, user, mounts] = <[OwnedFd; 3]>::try_from(passed).ok()?;
-                return Some(Ok((root, user, mounts)));
+            Note::Mounted => {
+                let [root, user, mounts] = <[OwnedFd; 3]>::try_from(passed).map_err(|_| Heard::Hello)?;
+                return Ok(Ok((root, user, mounts)));
             }
-            _ => return None,
+            _ => return Err(Heard::Hello),
         }
     }
+}
+
+/// The next note; `None` if there is none.
+fn hear(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<Note> {
+    let mut note = [0; NOTE];
+    pass::receive_exact(control, &mut note, passed).ok()?;
+    Note::decode(&note)
 }
 
 /// Where a helper failed.

@@ -210,6 +210,10 @@ impl Builder {
             Base::Mounted(mounted) if mounted.path != root => {
                 return Err(refused(&mounted.path, "the mount is one of another directory than the root"));
             }
+            Base::Mounted(mounted) if joined.is_none() => {
+                // The root's own name leads to the real one out there.
+                return Err(refused(&mounted.path, "the mount's namespaces must be joined"));
+            }
             Base::Mounted(_) => {}
         }
         if let Some(joined) = joined {
