@@ -120,6 +120,10 @@ fn commands_at_once_share_caches() {
         assert_eq!(front.outcome, Outcome::Exited(0), "{}", front.combined.text);
         assert_eq!(behind.wait().await.unwrap().stdout.text, "both\n");
     });
+    // Another sandbox has no part in the layers while this one may write to them.
+    let command = "ls target; echo x > target/x || echo kept";
+    assert_eq!(run(in_copy(&place, &["target"], command)).stdout.text, "debug\nkept\n");
+    drop(box_);
     assert_eq!(text(in_copy(&place, &["target"], "ls target")), "a\nb\ndebug\n");
 }
 

@@ -44,10 +44,13 @@ pub(crate) fn mount(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mo
             work.display()
         )));
     }
-    let lock = lock(&upper)?;
+    let layer = open(&upper)?;
+    if !locks(&layer).map_err(|errno| unlocked(&upper, errno))? {
+        return Err(unlocked(&upper, Errno::WOULDBLOCK));
+    }
     let order = order(&lower, Some(layers(&upper, &work)?), &lower, Vec::new())?;
     let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.explain(plan))?;
-    Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock })
+    Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock: layer })
 }
 
 /// Shows the caches of a real root in a copy of it.
@@ -65,10 +68,12 @@ pub(crate) fn mount_caches(
     let beneath = real("the caches' layers", beneath)?;
     apart(&real_root, [&beneath, &copy])?;
     apart(&copy, [&beneath, &real_root])?;
-    let lock = lock(&beneath)?;
+    let lock = open(&beneath)?;
+    // Whoever else has them may write to them, and this one only read what is really there.
+    let ours = locks(&lock).map_err(|errno| unlocked(&beneath, errno))?;
     let mut shown = Vec::with_capacity(caches.len());
     for place in caches.iter().take(MAX_CACHES) {
-        let layers = name_of(place).and_then(|name| made(&beneath.join(name)).ok());
+        let layers = name_of(place).filter(|_| ours).and_then(|name| made(&beneath.join(name)).ok());
         shown.push(Cache { place: c_string(place.as_path().as_os_str())?, layers });
     }
     let order = order(&copy, None, &real_root, shown)?;
@@ -138,24 +143,28 @@ fn apart(tree: &Path, others: [&PathBuf; 2]) -> Result<(), SandboxError> {
     }
 }
 
-/// Two mounts that write to one layer would spoil it; whoever has it open keeps this.
-fn lock(layer: &Path) -> Result<OwnedFd, SandboxError> {
-    let error = |errno: Errno| SandboxError::Path {
-        what: "locking the layers",
-        path: layer.to_owned(),
-        source: errno.into(),
-    };
+fn open(layer: &Path) -> Result<OwnedFd, SandboxError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(layer, flags, Mode::empty()).map_err(error)?;
+    rustix::fs::open(layer, flags, Mode::empty()).map_err(|errno| unlocked(layer, errno))
+}
+
+/// Two mounts that write to one layer would spoil it: whoever has it mounted keeps it locked. False where somebody
+/// else has, and keeps it.
+fn locks(layer: &OwnedFd) -> Result<bool, Errno> {
     let begun = Instant::now();
     loop {
-        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(directory),
+        match rustix::fs::flock(layer, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(error(errno)),
+            Err(errno) => return Err(errno),
         }
     }
+}
+
+fn unlocked(layer: &Path, errno: Errno) -> SandboxError {
+    SandboxError::Path { what: "locking the layers", path: layer.to_owned(), source: errno.into() }
 }
 
 /// This process's own user and group maps, for a namespace in which everybody is who they are here.
