@@ -6,10 +6,10 @@ use journeyman_protocol::RelPath;
 
 use crate::WorkspaceError;
 use crate::door::Door;
+use crate::history::History;
 use crate::journal::{DirRecord, Line};
 use crate::rules::{FixedRules, RuleCache, is_rule_file, last_component};
 use crate::snapshot::{Content, Difference, FileState, Kind, Tree, observe};
-use crate::history::History;
 use crate::vault::Vault;
 use crate::walk::WalkedDir;
 

@@ -530,15 +530,20 @@ fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
         Line::Dropped(dropped) => Some(dropped),
         _ => None,
     });
-    let changes = |lines| <[Line]>::iter(lines).filter_map(|line| match line {
-        Line::Change(record) => Some(record),
-        _ => None,
-    });
+    let changes = |lines| {
+        <[Line]>::iter(lines).filter_map(|line| match line {
+            Line::Change(record) => Some(record),
+            _ => None,
+        })
+    };
     let undone = undone_in(changes(gone).chain(changes(kept)));
-    let ours = changes(gone).rev().filter(|record| !record.cause.takes_back() && !undone.contains(&record.id));
+    let ours =
+        changes(gone).rev().filter(|record| !record.cause.takes_back() && !undone.contains(&record.id));
     let mut sessions: Vec<SessionId> = Vec::new();
     let mut seen = HashSet::new();
-    for session in ours.map(|record| &record.session).chain(earlier.iter().flat_map(|dropped| &dropped.sessions)) {
+    for session in
+        ours.map(|record| &record.session).chain(earlier.iter().flat_map(|dropped| &dropped.sessions))
+    {
         if seen.insert(session) && sessions.len() < MAX_DROPPED_SESSIONS {
             sessions.push(session.clone());
         }

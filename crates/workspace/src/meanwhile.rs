@@ -11,10 +11,10 @@ use journeyman_protocol::{CallId, SessionId};
 use crate::WorkspaceError;
 use crate::beat::Beat;
 use crate::command::Doing;
+use crate::history::History;
 use crate::journal::{Cause, End};
 use crate::snapshot::{Difference, FileState, Kind, Tree};
 use crate::transaction::Operation;
-use crate::history::History;
 use crate::workspace::{Workspace, Writer, lock};
 
 /// A command that runs in this process.
