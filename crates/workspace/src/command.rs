@@ -50,7 +50,7 @@ impl Workspace {
         let tree = self.snapshot(Keep::Contents, None)?;
         self.gives(&tree);
         self.save_cache(SAVE_FROM)?;
-        let journal_end = lock(&self.writer).journal.end();
+        let journal_end = lock(&self.writer).journal.find_end()?;
         Ok(TreeSnapshot { tree, beat: None, journal_end })
     }
 

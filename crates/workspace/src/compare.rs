@@ -125,8 +125,11 @@ pub(crate) fn without_others(found: Vec<Difference>, lines: Vec<Line>) -> Vec<Di
 pub(crate) fn dir_records(door: &Door, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
     let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
     let records = paths.filter(|(path, _)| {
-        let is_dir = matches!(door.look(path), Ok(Some(seen)) if seen.is_dir());
-        is_dir == there
+        match door.look(path) {
+            Ok(seen) => seen.is_some_and(|seen| seen.is_dir()) == there,
+            // The snapshot saw it, and an undo removes it only if it is empty.
+            Err(_) => there,
+        }
     });
     records.map(|(path, mode)| DirRecord { path, mode: Some(mode) }).collect()
 }

@@ -12,6 +12,7 @@
 
 mod bad_input;
 mod carry;
+mod checkpoints;
 mod concurrent;
 mod config;
 mod demo;
