@@ -402,7 +402,7 @@ impl Workspace {
         let siblings = || self.open_siblings(end);
         let last = match &newest.tree {
             Some(tree) => tree.clone(),
-            None => Arc::new(read_cache(&self.cache_path(), &self.vault).unwrap_or_default()),
+            None => Arc::new(self.saved_tree().unwrap_or_default()),
         };
         let max_files = self.limits().max_files;
         let under = Vec::new();
@@ -468,6 +468,11 @@ impl Workspace {
             newest.unsaved = 1;
         }
         self.save_cache(1)
+    }
+
+    /// The newest snapshot that was saved; `None` when it isn't there or can't be believed.
+    pub(crate) fn saved_tree(&self) -> Option<Tree> {
+        read_cache(&self.cache_path(), &self.vault)
     }
 
     fn cache_path(&self) -> PathBuf {

@@ -20,6 +20,8 @@ pub(super) mod fill;
 pub(super) mod overlay;
 mod worktree;
 
+pub(super) use file::set_modified;
+
 /// A copy that was made.
 pub(super) struct Made {
     pub(super) base: Base,
@@ -144,9 +146,6 @@ pub(super) fn reopen(
     let tree = files.join(TREE);
     if !fs::symlink_metadata(&tree).is_ok_and(|found| found.is_dir()) {
         return Err(Reason(format!("its directory {} is gone", tree.display())));
-    }
-    if !record.is_whole(place.dir()) {
-        return Err("the machine stopped before all of it was on the disk".into());
     }
     let caches = caches::beneath(workspace).unwrap_or_default();
     Ok(directory_base(&tree, caches))
