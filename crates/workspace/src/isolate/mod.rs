@@ -235,6 +235,8 @@ impl Workspace {
             record.note_boot();
             record.write(place.dir())?;
         }
+        // What was written down of it isn't so any more once it is worked in.
+        self.forget_changes(session)?;
         let info = record.info.clone();
         let (passed_over, left_out) = (Vec::new(), Vec::new());
         Ok(Isolated { workspace, info, passed_over, left_out, record, place, _held: held })
