@@ -14,7 +14,7 @@ use crate::journal::Cause;
 use crate::rules::is_git;
 use crate::snapshot::{Difference, Entry, FileState, Kind, Tree, differences, directories_only_in, observe};
 use crate::transaction::io_error;
-use crate::undo::History;
+use crate::history::History;
 use crate::{Workspace, WorkspaceError};
 
 impl Workspace {

@@ -39,7 +39,7 @@ impl Workspace {
                     file_diff(&change.path, side(&before), side(&after))
                 }
             };
-            diff.add(&piece, max_bytes);
+            diff.add(&change.path, &piece, max_bytes);
         }
         Ok(diff)
     }
@@ -117,7 +117,7 @@ fn rename(from: &RelPath, to: &RelPath) -> FileDiff {
         quoted("", from),
         quoted("", to)
     );
-    FileDiff { text, ..FileDiff::default() }
+    FileDiff { text, kind: journeyman_protocol::FileChangeKind::Modified, added: 0, removed: 0, opaque: false }
 }
 
 fn side(content: &Option<Content>) -> Option<Side<'_>> {
