@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{FileChangeKind, RelPath};
 
 use super::lines::{Numbering, edits};
 use super::{CopyChange, CopyChanges};
@@ -117,7 +117,7 @@ fn rename(from: &RelPath, to: &RelPath) -> FileDiff {
         quoted("", from),
         quoted("", to)
     );
-    FileDiff { text, kind: journeyman_protocol::FileChangeKind::Modified, added: 0, removed: 0, opaque: false }
+    FileDiff { text, kind: FileChangeKind::Added, added: 0, removed: 0, opaque: false }
 }
 
 fn side(content: &Option<Content>) -> Option<Side<'_>> {
