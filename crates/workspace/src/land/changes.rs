@@ -75,8 +75,6 @@ impl Workspace {
     }
 
     /// Forgets them: the copy is about to be changed.
-    // Opening a copy calls it.
-    #[allow(dead_code)]
     pub(crate) fn forget_changes(&self, session: &SessionId) -> Result<(), WorkspaceError> {
         stored::remove(&self.copy_dir(session))
     }
@@ -226,7 +224,7 @@ fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, 
     }
 }
 
-fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
+pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
     let mut renames: HashMap<RelPath, RelPath> =
         renames(&found).into_iter().map(|(from, to)| (to, from)).collect();
     let files = found.into_iter().map(|Difference { path, before, after }| {
