@@ -12,10 +12,10 @@ use journeyman_store::Durability;
 use crate::WorkspaceError;
 use crate::beat::Beat;
 use crate::command::Doing;
+use crate::history::History;
 use crate::journal::{Cause, End};
 use crate::snapshot::{Difference, FileState, Kind, Tree};
 use crate::transaction::{After, Operation, Source};
-use crate::undo::History;
 use crate::workspace::{Workspace, Writer, lock};
 
 /// A command that runs in this process.

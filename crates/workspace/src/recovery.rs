@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::WorkspaceError;
 use crate::door::{Links, mode_of};
 use crate::error::may_pass;
-use crate::journal::{Cause, FileRecord, Journal, Line, Record, Sync, Unfinished, moved};
+use crate::journal::{FileRecord, Journal, Line, Record, Sync, Unfinished, moved};
 use crate::rename::move_new;
 use crate::snapshot::{FileState, Kind, observe};
 use crate::transaction::{Hands, Move};
@@ -58,7 +58,7 @@ impl Hands<'_> {
                 }
             }
         }
-        if record.cause == Cause::Undo {
+        if record.cause.is_transaction() {
             for dir in record.removed.iter().rev() {
                 // Not empty: somebody put something there, and it stays.
                 note(&dir.path, self.remove_dir(&dir.path));
