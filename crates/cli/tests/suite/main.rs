@@ -11,8 +11,10 @@
 )]
 
 mod bad_input;
+mod candidates;
 mod carry;
 mod checkpoints;
+mod commit;
 mod concurrent;
 mod config;
 mod demo;
@@ -23,6 +25,7 @@ mod follow;
 mod history;
 mod inform;
 mod interrupt;
+mod isolate;
 mod model_errors;
 mod output;
 mod own_repository;
