@@ -22,7 +22,8 @@ pub(super) fn heal(copy: &Workspace) -> Result<(), Reason> {
     for entry in tree.entries.iter().filter(|entry| entry.seen.is_file()) {
         let Ok(path) = RelPath::parse(&entry.path) else { continue };
         let Ok(Some(now)) = copy.door.look(&path) else { continue };
-        let is_torn = (now.ino, now.mtime) == (entry.seen.ino, entry.seen.mtime) && now.size != entry.seen.size;
+        let is_torn =
+            (now.ino, now.mtime) == (entry.seen.ino, entry.seen.mtime) && now.size != entry.seen.size;
         if !is_torn {
             continue;
         }
