@@ -182,6 +182,13 @@ impl Workspace {
         lock(&self.base).clone()
     }
 
+    /// Puts another copy in the place of the one that this workspace reaches, in one step.
+    pub(crate) fn replace_base(&self, base: Base) -> Result<(), WorkspaceError> {
+        self.door.replace(&Door::open_base(&self.root, &base)?)?;
+        *lock(&self.base) = Some(base);
+        Ok(())
+    }
+
     /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,
     /// sockets and devices are refused.
     ///

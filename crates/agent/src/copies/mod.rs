@@ -21,7 +21,7 @@ pub(crate) use within::Copy;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_git::Git;
-use journeyman_protocol::{CopyReport, CopyState, PassedOver, SessionId};
+use journeyman_protocol::{CopyReport, CopyState, PassedOver, RelPath, SessionId};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
     CopyChanges, CopyInfo, Diff, Isolated, Means, Refreshed, Tier, Workspace, WorkspaceError,
@@ -117,6 +117,12 @@ impl WorkCopy {
         let isolated = self.lock();
         let each = isolated.passed_over().iter();
         each.map(|(tier, reason)| PassedOver { tier: tier.to_string(), reason: reason.clone() }).collect()
+    }
+
+    /// What it hasn't as the project has it, each with the reason: a file that nobody may read, a pipe.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<(RelPath, String)> {
+        self.lock().left_out().to_vec()
     }
 
     /// Whether it was there already.

@@ -229,6 +229,7 @@ impl Workspace {
         let refused =
             |reason: tiers::Reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] };
         let base = tiers::reopen(self, &record, &place, means).map_err(refused)?;
+        refresh::finish(self, base.clone(), &place.refreshing())?;
         let workspace = Arc::new(self.open_as_copy(base, &place)?);
         if !record.is_of_this_boot() && record.info.tier != Tier::Overlay {
             heal::heal(&workspace).map_err(refused)?;
