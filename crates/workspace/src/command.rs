@@ -48,7 +48,7 @@ impl Workspace {
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
         let tree = self.snapshot(Keep::Contents, None)?;
         self.save_cache(SAVE_FROM)?;
-        let journal_end = lock(&self.writer).journal.end();
+        let journal_end = lock(&self.writer).journal.find_end()?;
         Ok(TreeSnapshot { tree, beat: None, journal_end })
     }
 
@@ -290,6 +290,7 @@ impl Doing<'_> {
             session: self.session.clone(),
             call: self.call.cloned(),
             cause: self.cause,
+            at: writer.journal.now(),
             files: files.collect(),
             made,
             removed,

@@ -133,7 +133,7 @@ impl Door {
     /// Opens the copy that stands for the tree at `path`.
     pub(crate) fn open_base(path: &Path, base: &Base) -> Result<Self, WorkspaceError> {
         match base {
-            Base::Directory(copy) => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
+            Base::Directory { path: copy, .. } => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
             #[cfg(target_os = "linux")]
             Base::Mounted(mounted) => {
                 let root = rustix::io::fcntl_dupfd_cloexec(mounted.root(), 3);
@@ -147,6 +147,18 @@ impl Door {
                 Err(WorkspaceError::Root { path: path.to_owned(), source })
             }
         }
+    }
+
+    /// Leads to what `other` leads to from now on.
+    pub(crate) fn replace(&self, other: &Self) -> Result<(), WorkspaceError> {
+        #[cfg(target_os = "linux")]
+        let replaced = journeyman_sandbox::replace_descriptor(self.root(), other.root());
+        #[cfg(not(target_os = "linux"))]
+        let replaced = {
+            let _ = other;
+            Err(io::ErrorKind::Unsupported.into())
+        };
+        replaced.map_err(|source| WorkspaceError::Root { path: self.path.clone(), source })
     }
 
     /// A path by which this process alone reaches what the root's descriptor stands for.

@@ -38,12 +38,20 @@ pub(crate) const BEAT_BYTES: u64 = 8 * 1024 * 1024;
 pub(crate) const MAX_PRINTS: usize = 4_096;
 /// The journal is cut to its newer half when it passes this.
 pub const JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
+/// So many sessions are remembered whose changes were dropped from the journal: as many as anybody asks about, and
+/// few enough for one short line.
+pub(crate) const MAX_DROPPED_SESSIONS: usize = 64;
 /// An ignore file larger than this is not read: the largest published collections have 20 KiB.
 pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
 /// As many links are followed on one path as the kernel follows.
 pub(crate) const MAX_LINKS: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor useful.
 pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// Versions of a file larger than this aren't merged line by line: they are no text that a person wrote.
+pub const MERGE_BYTES: usize = 4 * 1024 * 1024;
+/// After so many steps a comparison of two versions is given up, and the file is a conflict: about 4,000 changed
+/// lines that both versions have elsewhere. Lines that only one of them has cost next to nothing.
+pub(crate) const MERGE_STEPS: u64 = 20_000_000;
 /// A glob may have so many bytes. The matcher turns each into an expression that it takes apart by recursion, so
 /// that what it may hold is bounded before it sees it; a path name's usual bound is 255.
 pub const GLOB_BYTES: usize = 1_000;
@@ -51,8 +59,18 @@ pub const GLOB_BYTES: usize = 1_000;
 pub const GLOB_BRACES: usize = 32;
 /// And so many `*`, each of which multiplies the states of the matcher.
 pub const GLOB_STARS: usize = 64;
+/// So many names are looked at for trouble on other systems; a command may add a million files.
+pub const NAMES_LOOKED_AT: usize = 10_000;
+/// And so many of them are told of: who has more has seen enough.
+pub const NAME_TROUBLES: usize = 20;
 /// A checkpoint's label is cut to this many bytes.
 pub const LABEL_BYTES: usize = 200;
+
+/// The record of a copy is longer only if somebody else wrote it: it has some three hundred bytes.
+pub(crate) const RECORD_BYTES: u64 = 16 * 1024;
+/// Ignored directories that commands in a copied directory see; each is a mount. Repositories of many packages
+/// have a hundred.
+pub(crate) const MAX_CACHES: usize = 256;
 
 /// What a workspace may keep and how long it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]

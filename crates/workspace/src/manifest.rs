@@ -225,22 +225,47 @@ pub(crate) fn store_tree(tree: &Tree, blobs: &Blobs) -> Result<ContentHash, Work
 
 /// Reads back what [`store_tree`] wrote.
 pub(crate) fn load_tree(hash: &ContentHash, blobs: &Blobs) -> Result<StoredTree, WorkspaceError> {
+    let mut all = Vec::new();
+    let dirs = load_tree_with(hash, blobs, |_, files| {
+        all.extend(files()?);
+        Ok(())
+    })?;
+    Ok(StoredTree { files: all, dirs })
+}
+
+/// Files with their states.
+pub(crate) type Files = Vec<(Vec<u8>, FileState)>;
+
+/// Reads the list of a tree's chunks and gives each to `see`, which may read it; gives the directories.
+pub(crate) fn load_tree_with(
+    hash: &ContentHash,
+    blobs: &Blobs,
+    mut see: impl FnMut(
+        ContentHash,
+        &mut dyn FnMut() -> Result<Files, WorkspaceError>,
+    ) -> Result<(), WorkspaceError>,
+) -> Result<Vec<WalkedDir>, WorkspaceError> {
     let lost = || WorkspaceError::Lost { what: "a checkpoint's tree".to_owned() };
     let list = blobs.get(hash)?.ok_or_else(lost)?;
     let mut reader = Reader(&list);
     if reader.array() != Some(*TREE_MAGIC) {
         return Err(lost());
     }
-    let mut tree = StoredTree { files: Vec::new(), dirs: read_dirs(&mut reader).ok_or_else(lost)? };
+    let dirs = read_dirs(&mut reader).ok_or_else(lost)?;
     while !reader.0.is_empty() {
         let hash = ContentHash::from(reader.array::<HASH_BYTES>().ok_or_else(lost)?);
-        let chunk = blobs.get(&hash)?.ok_or_else(lost)?;
-        read_chunk(&chunk, &mut tree.files).ok_or_else(lost)?;
+        let mut read = || {
+            let chunk = blobs.get(&hash)?.ok_or_else(lost)?;
+            let mut files = Vec::new();
+            read_chunk(&chunk, &mut files).ok_or_else(lost)?;
+            Ok(files)
+        };
+        see(hash, &mut read)?;
     }
-    Ok(tree)
+    Ok(dirs)
 }
 
-fn read_chunk(chunk: &[u8], files: &mut Vec<(Vec<u8>, FileState)>) -> Option<()> {
+fn read_chunk(chunk: &[u8], files: &mut Files) -> Option<()> {
     let mut reader = Reader(chunk);
     while !reader.0.is_empty() {
         let path = reader.path()?.to_vec();

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::{ContentHash, FileChange, FileChangeKind, RelPath};
 use journeyman_store::Durability;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::beat::Beat;
@@ -319,7 +320,8 @@ impl Capture<'_> {
         if entry.seen.is_link() {
             return match self.door.read_link(&path) {
                 Ok(target) => self.entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack),
-                Err(_) => Ok(None),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
+                Err(errno) => Err(self.door.fail("read", &path, errno)),
             };
         }
         let (file, before) = match self.door.read_file(&path, Links::Refuse) {

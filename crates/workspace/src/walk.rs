@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use rustix::io::Errno;
 
 use crate::door::{Door, Links, Seen};
+use crate::error::may_pass;
 use crate::limits::MAX_DEPTH;
 use crate::rules::{self, Layer, RuleCache, is_ignored};
 
@@ -75,6 +76,8 @@ pub(crate) struct Walked {
     pub(crate) repositories: Vec<Vec<u8>>,
     /// There were more files than the limit.
     pub(crate) overflow: bool,
+    /// A directory that would be read another time. It is among the unreadable ones too.
+    pub(crate) failed: Option<(Vec<u8>, Errno)>,
 }
 
 enum Item {
@@ -105,6 +108,8 @@ enum Content {
     /// A cache: nothing of it counts, but that there are repositories right in it.
     Tagged(Vec<Vec<u8>>),
     Unreadable,
+    /// It can't be read just now.
+    Failed(Errno),
     Gone,
 }
 
@@ -171,10 +176,13 @@ pub(crate) fn walk(plan: &Plan<'_>) -> Result<Walked, Errno> {
     });
     let overflow = walk.overflow.load(Ordering::Relaxed);
     let mut walked = Walked { overflow, ..flatten(found, walk.next_index.load(Ordering::Relaxed), plan) };
-    let looks_like_one = |file: &WalkedFile| is_sibling(rules::last_component(&file.path));
-    if walked.files.iter().any(looks_like_one) {
+    let looks_like_one = |path: &[u8]| is_sibling(rules::last_component(path));
+    if walked.files.iter().any(|file| looks_like_one(&file.path))
+        || walked.dirs.iter().any(|dir| looks_like_one(&dir.path))
+    {
         let siblings = (plan.siblings)();
         walked.files.retain(|file| !siblings.contains(&file.path));
+        walked.dirs.retain(|dir| !is_or_is_in(&dir.path, &siblings));
     }
     Ok(walked)
 }
@@ -236,9 +244,12 @@ impl Walk<'_> {
         let dir = match opened {
             Ok(dir) => dir,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Content::Gone,
-            Err(_) => return Content::Unreadable,
+            Err(errno) => return unreadable(errno),
         };
-        let Ok(names) = entries(dir.as_fd()) else { return Content::Unreadable };
+        let names = match entries(dir.as_fd()) {
+            Ok(names) => names,
+            Err(errno) => return unreadable(errno),
+        };
         let mut layers = task.layers.clone();
         if !self.plan.include_ignored {
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
@@ -261,7 +272,10 @@ impl Walk<'_> {
         };
         let repositories = names.repositories;
         let items = self.select(task, dir.as_fd(), names.all, layers.as_ref(), below);
-        let Ok(mut items) = items else { return Content::Unreadable };
+        let mut items = match items {
+            Ok(items) => items,
+            Err(errno) => return unreadable(errno),
+        };
         items.sort_unstable_by(|a, b| a.order().cmp(b.order()));
         Content::Items { items, permissions, repositories }
     }
@@ -292,11 +306,13 @@ impl Walk<'_> {
                 }
                 match statat(dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => seen = Some(Seen::of(&stat)),
-                    Err(Errno::ACCESS) => {
+                    Err(Errno::NOENT) => continue,
+                    // What is there and not seen would count as absent, and what is absent before a command as
+                    // made by it.
+                    Err(errno) => {
                         below.clear();
-                        return Err(Errno::ACCESS);
+                        return Err(errno);
                     }
-                    Err(_) => continue,
                 }
             }
             let asked = seen.is_some() && kind != FileType::Unknown;
@@ -385,6 +401,22 @@ pub(crate) fn is_sibling(name: &[u8]) -> bool {
         && back.strip_prefix(SIBLING_TAG).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
+fn unreadable(errno: Errno) -> Content {
+    if may_pass(errno) { Content::Failed(errno) } else { Content::Unreadable }
+}
+
+/// Whether one of these is the directory, or above it.
+fn is_or_is_in(dir: &[u8], siblings: &HashSet<Vec<u8>>) -> bool {
+    let slashes = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    slashes.chain([dir.len()]).filter_map(|cut| dir.get(..cut)).any(|above| siblings.contains(above))
+}
+
+/// The names in a directory.
+pub(crate) fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
+    let Names { all, repositories, .. } = entries(dir)?;
+    Ok(all.into_iter().map(|(name, _)| name).chain(repositories).collect())
+}
+
 /// What in this directory is named as git's own directory is.
 pub(crate) fn repositories_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     entries(dir).map(|names| names.repositories)
@@ -416,7 +448,7 @@ fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
 fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>) -> Walked {
     let files = found.iter().map(|(_, _, content)| match content {
         Content::Items { items, .. } => items.len(),
-        Content::Tagged(_) | Content::Unreadable | Content::Gone => 0,
+        Content::Tagged(_) | Content::Unreadable | Content::Failed(_) | Content::Gone => 0,
     });
     let mut walked = Walked { files: Vec::with_capacity(files.sum()), ..Walked::default() };
     let mut slots: Vec<Option<(Vec<u8>, Content)>> = Vec::new();
@@ -448,6 +480,11 @@ fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>)
         }
         Some((path, Content::Unreadable)) => {
             walked.unreadable.push(path);
+            None
+        }
+        Some((path, Content::Failed(errno))) => {
+            walked.unreadable.push(path.clone());
+            walked.failed = Some((path, errno));
             None
         }
         Some((_, Content::Gone)) | None => None,

@@ -322,6 +322,10 @@ impl Watcher {
             Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
             Note::Canaries { escaped } => self.escaped = Some(escaped),
+            // The other helper's.
+            Note::Unshared | Note::Mounted { .. } => {
+                return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+            }
         }
         Ok(())
     }
@@ -333,7 +337,7 @@ impl Watcher {
         self.processes.ending = true;
     }
 
-    fn finish(self) -> Result<Seen, SandboxError> {
+    fn finish(mut self) -> Result<Seen, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
@@ -351,9 +355,12 @@ impl Watcher {
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
+            // Until then pid 1's own mounts of a copy are there, and its layers are in use.
+            let joined = self.job.joined.take();
             tokio::spawn(async move {
                 processes.usage = processes.ended().await.ok();
                 drop(processes);
+                drop(joined);
             });
         }
         Ok(seen)
@@ -375,7 +382,7 @@ fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
             Step::Directory { path } => format!("making the directory /{}", shown(path)),
             Step::File { path } => format!("making the file /{}", shown(path)),
             Step::Link { path, .. } => format!("making the link /{}", shown(path)),
-            Step::Bind { path, .. } => format!("mounting /{}", shown(path)),
+            Step::Bind { path, .. } | Step::Base { path, .. } => format!("mounting /{}", shown(path)),
             Step::Scratch { path, .. } => format!("making the private directory /{}", shown(path)),
             Step::Layer { path, .. } => format!("layering /{}", shown(path)),
             Step::Proc { path } | Step::Terminals { path } => format!("mounting /{}", shown(path)),
