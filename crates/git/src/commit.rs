@@ -237,7 +237,8 @@ impl Work<'_> {
             });
         };
         // Ended after the commit was made, or somebody else was faster?
-        if !said.is_done() && !(said.code.is_none() && calm.is_of(&id, index).await?) {
+        let is_ours = said.is_done() || (said.code.is_none() && calm.is_of(&id, index).await?);
+        if !is_ours {
             return Err(said.failed("commit"));
         }
         let changed = calm.changed(&id).await?;

@@ -41,7 +41,8 @@ fn theirs(repo: &Repo) -> BTreeMap<Vec<u8>, (u32, Vec<u8>)> {
 }
 
 fn assert_gone(repo: &Repo) {
-    assert!(!repo.beside("state/branch").exists());
+    let state = fs::read_dir(repo.beside("state")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(state.collect::<Vec<_>>(), Vec::<std::ffi::OsString>::new());
     assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
     let left = fs::read_dir(repo.root.join(".git/worktrees")).map_or(0, Iterator::count);
     assert_eq!(left, 0);
