@@ -12,8 +12,10 @@
 //! [`Parts::within`]: crate::Parts::within
 
 mod delivery;
+mod desk;
 mod landing;
 mod proof;
+mod wish;
 mod within;
 
 pub(crate) use within::Copy;
@@ -24,17 +26,16 @@ use journeyman_git::Git;
 use journeyman_protocol::{CopyReport, CopyState, PassedOver, RelPath, SessionId};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
-    CopyChanges, CopyInfo, Diff, Isolated, Means, Refreshed, Tier, Workspace, WorkspaceError,
+    CopyChanges, CopyInfo, Diff, DiffStat, Isolated, Means, Refreshed, Tier, Workspace, WorkspaceError,
 };
 
 use crate::AgentError;
 
-pub use delivery::{CommitWish, commit_message, commit_run, uncommitted};
+pub use delivery::{CommitWish, Committer, commit_message, commit_run, uncommitted};
 pub(crate) use landing::keep;
-pub use landing::{
-    Extent, LandContext, LandEnd, LandReport, LandWish, Unverified, discard, land, last_report, settle,
-};
+pub use landing::{LandContext, discard, land, last_report, settle};
 pub use proof::Proof;
+pub use wish::{LandEnd, LandReport, LandWish, Unverified};
 
 /// What copies are made of and with.
 #[derive(Debug, Clone)]
@@ -145,6 +146,14 @@ impl WorkCopy {
     /// As [`Workspace::copy_diff`].
     pub fn diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
         self.origin.copy_diff(changes, max_bytes)
+    }
+
+    /// How many files and lines those changes are. Blocks.
+    ///
+    /// # Errors
+    /// As [`Workspace::copy_stat`].
+    pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
+        self.origin.copy_stat(changes)
     }
 
     /// Takes over what the user changed in their tree meanwhile. Blocks.
