@@ -59,7 +59,7 @@ impl Isolation {
         match self.open(session) {
             Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => {
                 let isolated = self.origin.isolate(session, &self.means())?;
-                Ok(WorkCopy::new(isolated, Arc::clone(&self.origin), false))
+                Ok(WorkCopy::new(isolated, self.clone(), false))
             }
             opened => opened,
         }
@@ -71,7 +71,7 @@ impl Isolation {
     /// [`WorkspaceError::UnknownCopy`], [`WorkspaceError::Busy`], [`WorkspaceError::NoCopy`].
     pub fn open(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
         let isolated = self.origin.open_copy(session, &self.means())?;
-        Ok(WorkCopy::new(isolated, Arc::clone(&self.origin), true))
+        Ok(WorkCopy::new(isolated, self.clone(), true))
     }
 
     /// Whether a session has a copy of this tree. Blocks.
@@ -91,13 +91,13 @@ impl Isolation {
 #[derive(Debug)]
 pub struct WorkCopy {
     isolated: Mutex<Isolated>,
-    origin: Arc<Workspace>,
+    isolation: Isolation,
     reopened: bool,
 }
 
 impl WorkCopy {
-    fn new(isolated: Isolated, origin: Arc<Workspace>, reopened: bool) -> Self {
-        Self { isolated: Mutex::new(isolated), origin, reopened }
+    fn new(isolated: Isolated, isolation: Isolation, reopened: bool) -> Self {
+        Self { isolated: Mutex::new(isolated), isolation, reopened }
     }
 
     /// The copy as a workspace.
@@ -137,7 +137,7 @@ impl WorkCopy {
     /// # Errors
     /// As [`Workspace::copy_changes`].
     pub fn changes(&self) -> Result<CopyChanges, WorkspaceError> {
-        self.origin.copy_changes(&self.lock())
+        self.isolation.origin.copy_changes(&self.lock())
     }
 
     /// Those changes as a unified diff of at most `max_bytes` bytes. Blocks.
@@ -145,7 +145,7 @@ impl WorkCopy {
     /// # Errors
     /// As [`Workspace::copy_diff`].
     pub fn diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
-        self.origin.copy_diff(changes, max_bytes)
+        self.isolation.origin.copy_diff(changes, max_bytes)
     }
 
     /// How many files and lines those changes are. Blocks.
@@ -153,16 +153,15 @@ impl WorkCopy {
     /// # Errors
     /// As [`Workspace::copy_stat`].
     pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
-        self.origin.copy_stat(changes)
+        self.isolation.origin.copy_stat(changes)
     }
 
     /// Takes over what the user changed in their tree meanwhile. Blocks.
     ///
     /// # Errors
-    /// As [`Workspace::copy_changes`], and failures of mounting it anew.
+    /// As [`Isolated::refresh`].
     pub fn refresh(&self) -> Result<Refreshed, WorkspaceError> {
-        let _origin = &self.origin;
-        Ok(Refreshed::default())
+        self.lock().refresh(&self.isolation.origin, &self.isolation.means())
     }
 
     /// What is told of it while it is neither landed nor discarded.

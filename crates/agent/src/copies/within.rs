@@ -63,7 +63,6 @@ impl Worker {
         let taking = Arc::clone(&copy);
         let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
         let Refreshed { taken, merged, conflicts } = refreshed.await??;
-        self.parts.workspace = copy.workspace();
         if taken.is_empty() && merged.is_empty() && conflicts.is_empty() {
             return Ok(Copy::AsItWas);
         }
