@@ -26,7 +26,8 @@ use journeyman_git::Git;
 use journeyman_protocol::{CopyReport, CopyState, PassedOver, RelPath, SessionId};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
-    CopyChanges, CopyInfo, Diff, DiffStat, Isolated, Means, Refreshed, Tier, Workspace, WorkspaceError,
+    CopyChanges, CopyInfo, Diff, DiffStat, Isolated, LandOptions, Means, Refreshed, Tier, Workspace,
+    WorkspaceError,
 };
 
 use crate::AgentError;
@@ -156,12 +157,25 @@ impl WorkCopy {
         self.isolation.origin.copy_stat(changes)
     }
 
-    /// Takes over what the user changed in their tree meanwhile. Blocks.
+    /// Takes over what the user changed in their tree meanwhile. Where both changed a file in ways that don't go
+    /// together nothing is taken over: the copy would be compared with the user's new version from then on, and
+    /// landing it would replace that without a word. Blocks.
     ///
     /// # Errors
-    /// As [`Isolated::refresh`].
+    /// As [`Isolated::refresh`] and [`Workspace::land`].
     pub fn refresh(&self) -> Result<Refreshed, WorkspaceError> {
-        self.lock().refresh(&self.isolation.origin, &self.isolation.means())
+        let mut isolated = self.lock();
+        let origin = &self.isolation.origin;
+        if origin.changes_since(&isolated.info().base)?.is_empty() {
+            return Ok(Refreshed::default());
+        }
+        let changes = origin.copy_changes(&isolated)?;
+        let looked = origin.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
+        if !looked.conflicts.is_empty() {
+            let conflicts = looked.conflicts.into_iter().map(|(path, _)| path).collect();
+            return Ok(Refreshed { conflicts, ..Refreshed::default() });
+        }
+        isolated.refresh(origin, &self.isolation.means())
     }
 
     /// What is told of it while it is neither landed nor discarded.
