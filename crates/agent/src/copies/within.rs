@@ -42,6 +42,13 @@ impl Worker {
         if let Some(copy) = &self.parts.copy {
             let (tier, passed_over) = (copy.tier().to_string(), copy.passed_over());
             self.log.emit(Event::Isolated { tier, passed_over, reopened: copy.reopened() });
+            let left_out = copy.left_out();
+            for (path, reason) in left_out.iter().take(MOST_NAMED) {
+                self.log.emit(Event::Warning { message: format!("«{path}» isn't in the copy: {reason}") });
+            }
+            if let Some(more) = left_out.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+                self.log.emit(Event::Warning { message: format!("{more} more files aren't in the copy") });
+            }
         }
     }
 
@@ -56,8 +63,10 @@ impl Worker {
         let taking = Arc::clone(&copy);
         let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
         let Refreshed { taken, merged, conflicts } = refreshed.await??;
-        self.parts.workspace = copy.workspace();
-        if taken.is_empty() && merged.is_empty() && conflicts.is_empty() {
+        // The same conflicts are told once.
+        let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.copy_conflicts;
+        self.copy_conflicts.clone_from(&conflicts);
+        if !news {
             return Ok(Copy::AsItWas);
         }
         let text = notice(&taken, &merged, &conflicts);

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::lock::Holding;
 use crate::{Options, Workspace, WorkspaceError};
 
+mod heal;
 mod place;
 mod record;
 mod refresh;
@@ -22,7 +23,7 @@ mod tiers;
 
 use place::Place;
 use record::{Found, Record};
-use tiers::{Made, Making};
+use tiers::Making;
 
 /// The label of the checkpoint that a copy is made from.
 const BASE_LABEL: &str = "before the isolated run";
@@ -78,6 +79,14 @@ pub struct Isolated {
     record: Record,
     place: Place,
     _held: Holding,
+}
+
+/// A copy that was just made.
+struct Fresh {
+    workspace: Arc<Workspace>,
+    record: Record,
+    passed_over: Vec<(Tier, String)>,
+    left_out: Vec<(RelPath, String)>,
 }
 
 /// What is known of a copy without opening it.
@@ -153,20 +162,12 @@ impl Workspace {
             }
         }
         let made = self.make_copy(session, means, &place);
-        let (opened, record, made, passed_over) = made.inspect_err(|_| {
+        let Fresh { workspace, record, passed_over, left_out } = made.inspect_err(|_| {
             // The next call sweeps what can't be taken away now.
             let _next_time = place.remove();
         })?;
-        let left_out = made.left_out;
-        Ok(Isolated {
-            workspace: Arc::new(opened),
-            info: record.info.clone(),
-            passed_over,
-            left_out,
-            record,
-            place,
-            _held: held,
-        })
+        let info = record.info.clone();
+        Ok(Isolated { workspace, info, passed_over, left_out, record, place, _held: held })
     }
 
     fn make_copy(
@@ -174,7 +175,7 @@ impl Workspace {
         session: &SessionId,
         means: &Means<'_>,
         place: &Place,
-    ) -> Result<(Self, Record, Made, Vec<(Tier, String)>), WorkspaceError> {
+    ) -> Result<Fresh, WorkspaceError> {
         let base = self.checkpoint(session, BASE_LABEL)?;
         let tree = self.newest_tree().unwrap_or_default();
         let making = Making { workspace: self, tree: &tree, place, means };
@@ -194,10 +195,8 @@ impl Workspace {
             let opened = self.open_as_copy(made.base.clone(), place)?;
             opened.seed(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
-            if let Some(files) = place.files(made.beside).filter(|_| *tier != Tier::Overlay) {
-                record::flush_later(place.dir(), files);
-            }
-            return Ok((opened, record, made, passed_over));
+            let (workspace, left_out) = (Arc::new(opened), made.left_out);
+            return Ok(Fresh { workspace, record, passed_over, left_out });
         }
         Err(WorkspaceError::NoCopy { reasons: passed_over })
     }
@@ -217,7 +216,7 @@ impl Workspace {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = Place::of(self, session);
         let held = place.hold_existing()?.ok_or_else(unknown)?;
-        let record = match place.record()? {
+        let mut record = match place.record()? {
             Found::Record(record) => *record,
             Found::Nothing => {
                 place.remove()?;
@@ -228,9 +227,18 @@ impl Workspace {
                 return Err(crate::lock::state_error("read the record in", place.dir(), source));
             }
         };
-        let base = tiers::reopen(self, &record, &place, means)
-            .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] })?;
+        let refused =
+            |reason: tiers::Reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] };
+        let base = tiers::reopen(self, &record, &place, means).map_err(refused)?;
+        refresh::finish(self, base.clone(), &place.refreshing())?;
         let workspace = Arc::new(self.open_as_copy(base, &place)?);
+        if !record.is_of_this_boot() && record.info.tier != Tier::Overlay {
+            heal::heal(&workspace).map_err(refused)?;
+            record.note_boot();
+            record.write(place.dir())?;
+        }
+        // What was written down of it isn't so any more once it is worked in.
+        self.forget_changes(session)?;
         let info = record.info.clone();
         let (passed_over, left_out) = (Vec::new(), Vec::new());
         Ok(Isolated { workspace, info, passed_over, left_out, record, place, _held: held })

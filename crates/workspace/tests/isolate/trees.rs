@@ -27,6 +27,12 @@ pub(crate) struct Fact {
     attributes: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
+impl Fact {
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
 /// Everything beneath a directory but what is named in `without` at its top.
 pub(crate) fn facts(root: &Path, without: &[&str]) -> BTreeMap<Vec<u8>, Fact> {
     fn add(root: &Path, dir: &Path, without: &[&str], found: &mut BTreeMap<Vec<u8>, Fact>) {
@@ -193,6 +199,13 @@ pub(crate) fn run(tools: &Tools, workspace: &Workspace, command: &str) -> String
     });
     assert!(matches!(report.outcome, Outcome::Exited(_)), "{command}: {:?}", report.outcome);
     report.combined.text
+}
+
+/// Makes a repository of the tree, with one of its files in it.
+pub(crate) fn make_repository(project: &Project, file: &str) {
+    git(&project.root(), &["init", "-q"]);
+    git(&project.root(), &["add", "--", file]);
+    git(&project.root(), &["commit", "-qm", "one"]);
 }
 
 /// Runs git on a directory as the user does.
