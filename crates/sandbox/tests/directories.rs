@@ -128,6 +128,23 @@ fn commands_at_once_share_caches() {
 }
 
 #[test]
+fn a_copy_is_hidden_where_a_listed_path_would_show_it() {
+    let place = Place::new();
+    let copy = copy(&place);
+    fs::create_dir(copy.join("inner layers")).unwrap();
+    let above = fs::canonicalize(place.directory.path()).unwrap();
+    let command = format!("cd {}; ls -A 'the copy' layers; cat project/file", above.display());
+    for layers in [place.at("layers"), copy.join("inner layers")] {
+        fs::create_dir_all(place.at("layers")).unwrap();
+        fs::write(copy.join("file"), "the copy's\n").unwrap();
+        let mut request = in_copy(&place, &[], &command);
+        request.base = Some(Base::Directory { path: copy.clone(), caches: Vec::new(), layers });
+        request.read_only = vec![above.clone()];
+        assert_eq!(text(request), "layers:\n\nthe copy:\nthe copy's\n");
+    }
+}
+
+#[test]
 fn one_sandbox_keeps_the_mounts_of_caches_while_they_are_true() {
     let place = Place::new();
     let copy = copy(&place);

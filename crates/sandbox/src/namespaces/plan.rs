@@ -425,7 +425,10 @@ fn layers(request: &Request) -> Vec<PathBuf> {
         Some(Base::Directory { path, layers, .. }) => vec![path.clone(), layers.clone()],
         Some(Base::Mounted(mounted)) => mounted.layers.clone(),
     };
-    layers.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
+    let real: Vec<PathBuf> = layers.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
+    // What lies in one that is hidden isn't there to be hidden.
+    let outermost = |path: &&PathBuf| !real.iter().any(|other| other != *path && path.starts_with(other));
+    real.iter().filter(outermost).cloned().collect()
 }
 
 /// Protected paths that exist, refusing links: what a link leads to could be changed, and the link replaced.
