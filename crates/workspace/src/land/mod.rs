@@ -15,6 +15,7 @@ use crate::{Applied, CheckpointId};
 mod changes;
 mod decide;
 mod landing;
+mod large;
 mod lines;
 pub(crate) mod merge;
 mod plan;
