@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use journeyman_protocol::{ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
 
+use super::contested::{self, Contested};
 use super::decide::is_same;
 use super::large::Large;
 use super::{CopyChange, CopyChanges, stored};
@@ -46,6 +47,7 @@ impl Workspace {
         found.retain(|difference| !is_uncertain(difference));
         compared.add_unkept(&mut found)?;
         compared.add_edited(&mut found)?;
+        compared.contest(&mut found, contested::read(&self.copy_dir(&info.session))?)?;
         found.retain(|difference| !difference.path.components().any(is_git));
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut large = Large::of(&self.copy_dir(&info.session));
@@ -159,6 +161,21 @@ impl Compared<'_> {
             }
         }
         found.extend(edited);
+        Ok(())
+    }
+
+    /// Compares files that both sides changed before a refresh with what they were then.
+    fn contest(&self, found: &mut Vec<Difference>, contested: Contested) -> Result<(), WorkspaceError> {
+        if contested.is_empty() {
+            return Ok(());
+        }
+        found.retain(|difference| !contested.contains_key(&difference.path));
+        for (path, before) in contested {
+            let after = state_at(self.copy, &path)?;
+            if !is_same(before.as_ref(), after.as_ref()) {
+                found.push(Difference { path, before, after });
+            }
+        }
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use crate::snapshot::{FileState, kind_of};
 use crate::{Applied, CheckpointId};
 
 mod changes;
+pub(crate) mod contested;
 mod decide;
 mod landing;
 mod large;
