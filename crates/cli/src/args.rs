@@ -342,8 +342,8 @@ pub(crate) struct DeliveryArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) branch: Option<String>,
     /// The commit's message [built-in: from the task, the model's words and the checks]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) message: Option<String>,
+    #[arg(long = "message", value_name = "TEXT")]
+    pub(crate) commit_message: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,9 @@
 //! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and it
 //! [undoes](Workspace::undo) a session, keeping what the user changed since.
 //!
+//! What a session changed in a [copy](Workspace::isolate) of the tree is [told exactly](Workspace::copy_changes), and
+//! [landed](Workspace::land) in one step beside what the user did meanwhile.
+//!
 //! It says where [repositories](Workspace::repositories) are, and [moves away](Workspace::remove_repository) one
 //! that a command planted.
 //!
