@@ -5,9 +5,8 @@
 //! directory says where each content lies; it is appended to, and only read when a blob of its own is missing.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +15,7 @@ use journeyman_protocol::ContentHash;
 use journeyman_store::{Blobs, Durability};
 
 use crate::WorkspaceError;
-use crate::lock::{make_private_dir, state_error};
+use crate::lock::{make_private_dir, own_file, state_error};
 
 /// From so many files to be kept at once, packs are worth it.
 pub(crate) const PACK_FROM: usize = 128;
@@ -206,7 +205,7 @@ impl Vault {
             make_private_dir(dir)?;
         }
         let mut index = self.lock();
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
+        let file = own_file().append(true).create(true).open(&self.path);
         let written = file.and_then(|mut file| file.write_all(&section));
         written.map_err(|source| state_error("write", &self.path, source))?;
         let place = |offset, length| Place { pack, offset, length };

@@ -93,7 +93,7 @@ impl Known {
         (task.prepare)(&place);
         let before = place.tree();
         // One that fails nothing counts the calls that may be failed.
-        let plan = if failing { Plan::Fail(usize::MAX, libc::EIO) } else { Plan::Watch };
+        let plan = if failing { Plan::Fail(usize::MAX, libc::EIO, is_of_the_disk) } else { Plan::Watch };
         let whole = Try::new(task, plan);
         assert_eq!((whole.trace.code, whole.outcome().as_str()), (Some(0), "ok"), "{}", task.name);
         let done = whole.place.tree();
@@ -271,7 +271,9 @@ fn failed(task: &Task) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (shift, errno) in [libc::ENOSPC, libc::EIO, libc::EACCES].into_iter().enumerate() {
         for at in places(disk.len(), 5 * shift) {
-            for plan in [Plan::Fail(disk[at], errno), Plan::FailFrom(disk[at], errno, needs_room)] {
+            for plan in
+                [Plan::Fail(disk[at], errno, is_of_the_disk), Plan::FailFrom(disk[at], errno, needs_room)]
+            {
                 if matches!(plan, Plan::FailFrom(..)) && errno != libc::ENOSPC {
                     continue;
                 }

@@ -132,7 +132,7 @@ fn try_everything(what: &str, project: &Project, allowed: &Allowed) {
             project.write("fresh2", "f");
             is_typed(what, workspace.command_end(begun, &session(5), Some(&CallId::new("next"))));
         }
-        is_typed(what, workspace.cut_off(&session(4)));
+        is_typed(what, workspace.cut_off_calls(&session(4)));
         is_typed(what, workspace.checkpoint(&session(5), "c"));
         is_typed(what, workspace.undo(UndoTarget::Session(session(1))));
         is_typed(what, workspace.redo());
