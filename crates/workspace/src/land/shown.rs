@@ -117,7 +117,7 @@ fn rename(from: &RelPath, to: &RelPath) -> FileDiff {
         quoted("", from),
         quoted("", to)
     );
-    FileDiff { text, kind: FileChangeKind::Modified, added: 0, removed: 0, opaque: false }
+    FileDiff { text, kind: FileChangeKind::Added, added: 0, removed: 0, opaque: false }
 }
 
 fn side(content: &Option<Content>) -> Option<Side<'_>> {
