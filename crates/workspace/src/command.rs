@@ -49,6 +49,7 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::checkpoint`], but it takes no lock.
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let tree = self.snapshot(Keep::Contents, None)?;
         // Of these the signature is all that tells a change, so that the next one has to get a later time.
         let now = file_clock();
@@ -56,6 +57,7 @@ impl Workspace {
         if tree.entries.iter().any(is_fresh) {
             std::thread::sleep(TICK);
         }
+        self.gives(&tree);
         self.save_cache(SAVE_FROM)?;
         let journal_end = lock(&self.writer).journal.find_end()?;
         Ok(TreeSnapshot { tree, beat: None, journal_end })
@@ -100,9 +102,12 @@ impl Workspace {
         call: Option<&CallId>,
         place: Place,
     ) -> Result<TreeSnapshot, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let mut snapshot = self.command_begin()?;
         let mut begin = {
-            let base = &mut lock(&self.writer).base;
+            let writer = &mut *lock(&self.writer);
+            self.notice_removals(writer);
+            let base = &mut writer.base;
             let means = (&self.vault, self.limits().beat);
             Begin::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
         };
@@ -135,6 +140,7 @@ impl Workspace {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
         let background = before.beat.as_ref().is_some_and(|beat| beat.background);
@@ -142,6 +148,8 @@ impl Workspace {
         let doing = Doing { session, call, cause };
         let changes = self.journal_difference(&before.tree, &after, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
+        drop(using);
+        self.keep_to_quota()?;
         Ok(changes)
     }
 
@@ -158,11 +166,14 @@ impl Workspace {
         before: TreeSnapshot,
         session: &SessionId,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
         let doing = Doing { session, call: None, cause: Cause::Check };
         let changes = self.journal_difference(&before.tree, &after, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
+        drop(using);
+        self.keep_to_quota()?;
         Ok(changes)
     }
 
@@ -177,6 +188,7 @@ impl Workspace {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let before = self.checkpoint_tree(checkpoint)?;
         let after = self.snapshot_after(&before, false)?;
         let since = Since::Checkpoint(*checkpoint);

@@ -193,12 +193,12 @@ fn path_hash(path: &[u8]) -> u64 {
 }
 
 /// Writes a tree into the blobs and gives the hash to find it by. The caller syncs.
-pub(crate) fn store_tree(tree: &Tree, blobs: &Blobs) -> Result<ContentHash, WorkspaceError> {
+pub(crate) fn store_tree(tree: &Tree, vault: &Vault) -> Result<ContentHash, WorkspaceError> {
     let mut list = Vec::from(TREE_MAGIC);
     push_dirs(&mut list, &tree.dirs);
     let mut chunk = Vec::new();
     let mut close = |chunk: &mut Vec<u8>| -> Result<(), WorkspaceError> {
-        let hash = blobs.put_with(chunk, Durability::Later)?;
+        let hash = vault.put(chunk, Durability::Later)?;
         list.extend_from_slice(hash.as_bytes());
         chunk.clear();
         Ok(())
@@ -220,7 +220,7 @@ pub(crate) fn store_tree(tree: &Tree, blobs: &Blobs) -> Result<ContentHash, Work
     if !chunk.is_empty() {
         close(&mut chunk)?;
     }
-    Ok(blobs.put_with(&list, Durability::Later)?)
+    vault.put(&list, Durability::Later)
 }
 
 /// Reads back what [`store_tree`] wrote.
@@ -334,15 +334,17 @@ mod tests {
     #[test]
     fn one_changed_file_costs_a_checkpoint_one_chunk() {
         let dir = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(dir.path(), 1 << 30).unwrap();
+        let blobs = Arc::new(Blobs::open(dir.path(), 1 << 30).unwrap());
+        let state = tempfile::tempdir().unwrap();
+        let vault = Vault::new(blobs.clone(), state.path());
         let mut original = tree(5_000);
-        let first = store_tree(&original, &blobs).unwrap();
+        let first = store_tree(&original, &vault).unwrap();
         let before = std::fs::read_dir(dir.path())
             .unwrap()
             .flat_map(|d| std::fs::read_dir(d.unwrap().path()).unwrap())
             .count();
         original.entries[2_500].content = Content::Hashed { hash: ContentHash::of(b"new"), kept: true };
-        let second = store_tree(&original, &blobs).unwrap();
+        let second = store_tree(&original, &vault).unwrap();
         let after = std::fs::read_dir(dir.path())
             .unwrap()
             .flat_map(|d| std::fs::read_dir(d.unwrap().path()).unwrap())

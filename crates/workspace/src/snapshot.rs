@@ -205,12 +205,13 @@ impl Capture<'_> {
         let mut entries = Vec::with_capacity(walked.files.len());
         let mut to_read = Vec::new();
         let mut kept_bytes = 0_u64;
+        let most_bytes = self.limits.kept_project_bytes.min(self.limits.project_bytes);
         for WalkedFile { path, seen } in walked.files {
             let Some(seen) = seen else { continue };
             while old.next_if(|entry| entry.path < path).is_some() {}
             let known = old.next_if(|entry| entry.path == path);
             let fits = seen.size <= self.limits.kept_file_bytes
-                && kept_bytes.saturating_add(seen.size) <= self.limits.kept_project_bytes;
+                && kept_bytes.saturating_add(seen.size) <= most_bytes;
             if fits {
                 kept_bytes = kept_bytes.saturating_add(seen.size);
             }

@@ -32,7 +32,7 @@ fn note(project: &Project, allowed: &mut Allowed) {
 
 /// A project with a bit of everything in its state: edits, a command, a checkpoint, an undo, packs, a sign of life.
 fn history() -> (Project, Allowed) {
-    let files: Vec<(String, String)> = (0..70).map(|n| (format!("many/{n}"), format!("file {n}"))).collect();
+    let files: Vec<(String, String)> = (0..140).map(|n| (format!("many/{n}"), format!("file {n}"))).collect();
     let names: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let project = Project::with(&names);
     let mut allowed = Allowed::new();
@@ -45,7 +45,7 @@ fn history() -> (Project, Allowed) {
     apply(&workspace, vec![write("edit", "new"), delete("gone"), write("made/file", "m")]).unwrap();
     note(&project, &mut allowed);
     let begun = workspace.command_begin().unwrap();
-    for n in 0..70 {
+    for n in 0..140 {
         project.write(&format!("many/{n}"), format!("by a command {n}"));
     }
     workspace.command_end(begun, &session(2), None).unwrap();
@@ -114,7 +114,7 @@ fn users_files_are_there(what: &str, project: &Project, allowed: &Allowed) {
         tree.get(b"users".as_slice()).cloned(),
         Some(Node::File(0o644, b"never touched by anybody".to_vec()))
     );
-    for n in 0..70 {
+    for n in 0..140 {
         assert!(tree.contains_key(format!("many/{n}").as_bytes()), "{what}: many/{n} is gone");
     }
 }
