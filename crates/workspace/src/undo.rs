@@ -415,7 +415,11 @@ fn directories(
     // Only what is there now can go, and comes back as it is now when the undo itself is taken back.
     let mut there = Vec::new();
     for path in remove.into_keys() {
-        if let Ok(Some(seen)) = door.look(&path)
+        let seen = match door.look(&path) {
+            Err(Errno::ACCESS) => continue,
+            other => other.map_err(|errno| door.fail("look at", &path, errno))?,
+        };
+        if let Some(seen) = seen
             && seen.is_dir()
         {
             there.push(DirRecord { path, mode: Some(seen.permissions()) });
