@@ -55,6 +55,7 @@ impl Workspace {
             stat: false,
             max_files,
             known: &[],
+            last: None,
             siblings: &no_siblings,
         };
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };

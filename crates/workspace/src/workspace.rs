@@ -454,11 +454,12 @@ impl Workspace {
             stat: true,
             max_files,
             known: &known,
+            last: Some(&last),
             siblings: &siblings,
         };
         let walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
-        if walked.files.is_empty() {
+        if walked.files.is_empty() && (!walked.same || last.entries.is_empty()) {
             self.door.check_alive()?;
         }
         let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };

@@ -1,0 +1,262 @@
+//! Reading one directory.
+
+use std::cmp::Ordering as Order;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ignore::gitignore::Gitignore;
+use rustix::fs::{AtFlags, FileType, OFlags, statat};
+use rustix::io::Errno;
+
+use super::known::Ref;
+use super::names::{Names, order};
+use super::{Content, Item, Task, Visited, Walk};
+use crate::door::{Links, Seen};
+use crate::limits::MAX_DEPTH;
+use crate::rules::{self, Layer, Source, is_ignored};
+
+/// So often a directory is listed in which something is another kind of thing at each look.
+const LISTINGS: usize = 8;
+/// Names of files that hold rules, in the order in which they count.
+pub(super) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
+
+/// What one thread found.
+#[derive(Default)]
+pub(super) struct Finds {
+    pub(super) visited: Vec<Visited>,
+    pub(super) repositories: Vec<Vec<u8>>,
+    names: Names,
+}
+
+/// Why a directory's content isn't known.
+enum Trouble {
+    /// Its names can be read and nothing else.
+    Closed,
+    /// Something became another kind of thing since the listing.
+    Raced,
+}
+
+/// A directory being read.
+struct Reading<'a> {
+    task: &'a Task,
+    dir: BorrowedFd<'a>,
+    rules: Vec<(&'static [u8], Seen)>,
+    layers: Option<Arc<Layer>>,
+    /// Whether the rules here are those by which the last tree was chosen.
+    trusted: bool,
+    permissions: u32,
+}
+
+impl Source for Walk<'_> {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
+        let path: &[u8] = if dir.is_empty() { b"." } else { dir };
+        let Ok(opened) = self.plan.door.enter(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else {
+            self.unsure.store(true, Ordering::Relaxed);
+            return Arc::new(Gitignore::empty());
+        };
+        let (matcher, as_seen) = self.plan.rules.load(opened.as_fd(), dir, files);
+        if as_seen.is_none() {
+            self.unsure.store(true, Ordering::Relaxed);
+        }
+        matcher
+    }
+}
+
+impl Walk<'_> {
+    pub(super) fn read(&self, task: &Task, below: &mut Vec<Task>, finds: &mut Finds) -> Content {
+        let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        for _ in 0..LISTINGS {
+            let dir = match self.plan.door.enter(path, flags, Links::Refuse) {
+                Ok(dir) => dir,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Content::Nothing,
+                Err(_) => return Content::Unreadable,
+            };
+            let dir = dir.as_fd();
+            let kind = |name: &[u8]| Ok(Seen::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
+            if finds.names.read(dir, kind).is_err() {
+                return Content::Unreadable;
+            }
+            let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
+            let may_be_cache = finds.names.tagged && task.depth > 0 && !self.plan.include_ignored;
+            if may_be_cache && !known() && rules::is_tagged_cache(dir) {
+                // Nothing of it counts, but that there are repositories right in it.
+                note_repositories(task, finds);
+                return Content::Nothing;
+            }
+            let reading = self.begin(task, dir, &finds.names);
+            match self.select(&reading, &finds.names, below) {
+                Ok(content) => {
+                    note_repositories(task, finds);
+                    return content;
+                }
+                Err(Trouble::Closed) => {
+                    below.clear();
+                    return Content::Unreadable;
+                }
+                Err(Trouble::Raced) => below.clear(),
+            }
+        }
+        Content::Unreadable
+    }
+
+    fn begin<'a>(&self, task: &'a Task, dir: BorrowedFd<'a>, names: &Names) -> Reading<'a> {
+        let (mut trusted, mut rules) = (task.trusted, Vec::new());
+        if !self.plan.include_ignored {
+            for (name, there) in RULE_FILES.into_iter().zip([names.gitignore, names.ignore]) {
+                let seen = there.then(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()).flatten();
+                let seen = seen.map(|stat| Seen::of(&stat)).filter(|seen| !seen.is_dir());
+                trusted = trusted && self.is_as_known(task, name, seen.as_ref());
+                rules.extend(seen.map(|seen| (name, seen)));
+            }
+        }
+        let files = || rules.iter().filter(|(_, seen)| seen.is_file()).copied();
+        let outer = task.layers.clone();
+        let layers =
+            if files().next().is_some() { Layer::new(&task.path, files().collect(), outer) } else { outer };
+        let permissions = if self.plan.stat {
+            rustix::fs::fstat(dir).map_or(0, |stat| Seen::of(&stat).permissions())
+        } else {
+            0
+        };
+        Reading { task, dir, rules, layers, trusted, permissions }
+    }
+
+    /// Whether a rule file, or its absence, is what the last tree had.
+    fn is_as_known(&self, task: &Task, name: &[u8], seen: Option<&Seen>) -> bool {
+        let Some((last, number)) = self.last.zip(task.known) else { return false };
+        match (last.file(number, name), seen) {
+            (None, None) => true,
+            (Some(entry), Some(seen)) => entry.settled && entry.seen == *seen,
+            _ => false,
+        }
+    }
+
+    /// Keeps what isn't ignored, and makes tasks of the directories among it.
+    fn select(&self, reading: &Reading<'_>, names: &Names, below: &mut Vec<Task>) -> Result<Content, Trouble> {
+        let task = reading.task;
+        let last = self.last.zip(task.known);
+        let old = last.map_or(&[][..], |(last, number)| last.in_dir(number));
+        let mut old = old.iter().copied().peekable();
+        let mut same = last.is_some();
+        let mut items = Vec::with_capacity(names.all.len());
+        let mut path = task.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let prefix = path.len();
+        for name in &names.all {
+            let bytes = names.bytes(name);
+            let is_dir = name.kind == FileType::Directory;
+            let mut known = None;
+            while let (Some((last, _)), Some(next)) = (last, old.peek()) {
+                match order(last.name(*next), (bytes, is_dir)) {
+                    Order::Greater => break,
+                    Order::Equal => {
+                        known = old.next();
+                        break;
+                    }
+                    // It is gone.
+                    Order::Less => {
+                        old.next();
+                        same = false;
+                    }
+                }
+            }
+            path.truncate(prefix);
+            path.extend_from_slice(bytes);
+            // What the same rules let through the last time isn't held against them again.
+            let asks = !self.plan.include_ignored && !(reading.trusted && known.is_some());
+            if asks && is_ignored(self, reading.layers.as_ref(), &path, bytes, is_dir) {
+                same &= known.is_none();
+                continue;
+            }
+            match name.kind {
+                FileType::Directory if task.depth < MAX_DEPTH => {
+                    let number = match known {
+                        Some(Ref::Dir(number)) => Some(number),
+                        _ => None,
+                    };
+                    same &= number.is_some();
+                    items.push(Item::Dir { index: self.below(reading, &path, number, below) });
+                }
+                FileType::RegularFile | FileType::Symlink => {
+                    let Some(seen) = self.stat(reading, bytes, name.kind)? else {
+                        same &= known.is_none();
+                        continue;
+                    };
+                    if self.files.fetch_add(1, Ordering::Relaxed) >= self.plan.max_files {
+                        self.overflow.store(true, Ordering::Relaxed);
+                        below.clear();
+                        break;
+                    }
+                    let entry = match (known, last) {
+                        (Some(Ref::File(at)), Some((last, _))) => last.entry(at).map(|entry| (at, entry)),
+                        _ => None,
+                    };
+                    same &= entry.is_some_and(|(_, entry)| Some(entry.seen) == seen);
+                    items.push(match entry {
+                        Some((at, _)) => Item::Known { at, seen },
+                        None => Item::New { name: bytes.to_vec(), seen },
+                    });
+                }
+                // A pipe, socket or device has no content to list or keep.
+                _ => same &= known.is_none(),
+            }
+        }
+        let permissions = reading.permissions;
+        if let Some((last, number)) = last
+            && same
+            && old.next().is_none()
+            && last.dir(number).is_none_or(|dir| dir.permissions == permissions)
+        {
+            return Ok(Content::Same { number });
+        }
+        Ok(Content::Items { items, permissions })
+    }
+
+    /// Makes a task of a directory, and gives its number.
+    fn below(&self, reading: &Reading<'_>, path: &[u8], known: Option<u32>, below: &mut Vec<Task>) -> usize {
+        let index = self.next_index.fetch_add(1, Ordering::Relaxed);
+        let (depth, layers) = (reading.task.depth + 1, reading.layers.clone());
+        // Nothing is known of what is in a directory that the last tree hadn't.
+        let trusted = reading.trusted && known.is_some();
+        below.push(Task { index, depth, path: path.to_vec(), layers, known, trusted });
+        index
+    }
+
+    /// What `stat` says, if it is asked for; `None` when the file is gone.
+    fn stat(
+        &self,
+        reading: &Reading<'_>,
+        name: &[u8],
+        kind: FileType,
+    ) -> Result<Option<Option<Seen>>, Trouble> {
+        if !self.plan.stat {
+            return Ok(Some(None));
+        }
+        let rules = reading.rules.iter().find(|(rules, _)| *rules == name);
+        let seen = match rules {
+            // As it was when its rules were taken for those of the tree.
+            Some((_, seen)) => *seen,
+            None => match statat(reading.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Seen::of(&stat),
+                Err(Errno::ACCESS) => return Err(Trouble::Closed),
+                Err(_) => return Ok(None),
+            },
+        };
+        if seen.file_type() == kind {
+            return Ok(Some(Some(seen)));
+        }
+        let counts =
+            matches!(seen.file_type(), FileType::RegularFile | FileType::Symlink | FileType::Directory);
+        if counts { Err(Trouble::Raced) } else { Ok(None) }
+    }
+}
+
+fn note_repositories(task: &Task, finds: &mut Finds) {
+    let slash: &[u8] = if task.path.is_empty() { b"" } else { b"/" };
+    let paths = finds.names.repositories.iter().map(|name| [task.path.as_slice(), slash, name].concat());
+    finds.repositories.extend(paths);
+}
