@@ -21,7 +21,7 @@ use crate::excerpt::{middle, shown};
 use crate::guard::{Guard, Trespass};
 use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
-use crate::tool::in_background;
+use crate::tool::{in_background, names_told};
 use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// A longer command is a program; it belongs into a file. The system refuses single arguments over 128 KiB.
@@ -303,6 +303,7 @@ fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[
         push_output(&mut report, context, output);
     }
     push_changes(&mut report, changes);
+    report.push_str(&names_told(&context.workspace, changes));
     report
 }
 

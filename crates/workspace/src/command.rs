@@ -290,6 +290,7 @@ impl Doing<'_> {
             session: self.session.clone(),
             call: self.call.cloned(),
             cause: self.cause,
+            at: writer.journal.now(),
             files: files.collect(),
             made,
             removed,

@@ -9,7 +9,7 @@ use crate::door::Door;
 use crate::journal::{DirRecord, Line};
 use crate::rules::{FixedRules, RuleCache, is_rule_file, last_component};
 use crate::snapshot::{Content, Difference, FileState, Kind, Tree, observe};
-use crate::undo::History;
+use crate::history::History;
 use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
@@ -58,6 +58,24 @@ pub(crate) fn filtered(
         }
     }
     Ok(kept)
+}
+
+/// The same for two trees of which neither is there any more: their own ignore rules have to do.
+pub(crate) fn filtered_between(
+    inputs: Inputs<'_>,
+    before: &Tree,
+    after: &Tree,
+    mut found: Vec<Difference>,
+) -> Result<Vec<Difference>, WorkspaceError> {
+    if found.iter().any(|difference| is_rule_file(difference.path.file_name())) {
+        let (old, new) = (old_rules(inputs, before)?, old_rules(inputs, after)?);
+        found.retain(|difference| match (&difference.before, &difference.after) {
+            (None, Some(_)) => !old.covers(difference.path.as_bytes()),
+            (Some(_), None) => !new.covers(difference.path.as_bytes()),
+            _ => true,
+        });
+    }
+    Ok(found)
 }
 
 /// What is known of a file that can't be read.

@@ -241,6 +241,24 @@ pub enum WorkspaceError {
         /// The session asked for; `None` for the newest run of any.
         session: Option<SessionId>,
     },
+    /// Something may have been there to take back, and isn't kept any more.
+    #[error("{} can be taken back: older changes aren't kept any more, because the project's stored history passed its bound. They stay; what git knows, git can bring back", match .session { Some(id) => format!("nothing of session {id}"), None => "nothing more".to_owned() })]
+    HistoryDropped {
+        /// The session asked for; `None` for the newest run of any.
+        session: Option<SessionId>,
+    },
+    /// The tree is as the journal says it was at this checkpoint.
+    #[error("nothing was changed since checkpoint {checkpoint}, as far as it was journaled; `jm diff {checkpoint}` shows what differs all the same")]
+    NothingSince {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// The first changes after a checkpoint aren't kept any more.
+    #[error("can't go back to checkpoint {checkpoint}: changes after it aren't kept any more, because the project's stored history passed its bound. A later checkpoint may do: `jm checkpoints` lists them")]
+    SinceDropped {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
     /// No undo is there to be done again, or something was changed since.
     #[error("there is nothing to do again: nothing was undone, or something was changed since")]
     NothingToRedo,
@@ -305,6 +323,22 @@ impl WorkspaceError {
     pub(crate) fn is_cut_off(&self) -> bool {
         matches!(self, Self::CutOff(_))
     }
+}
+
+/// Whether what failed may work in a while: a full disk, a want of memory or descriptors, a flaw of the medium.
+/// Permissions and what is in use are for people to change, and nothing waits for that.
+pub(crate) fn may_pass(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOSPC
+            | Errno::DQUOT
+            | Errno::IO
+            | Errno::NOMEM
+            | Errno::MFILE
+            | Errno::NFILE
+            | Errno::INTR
+            | Errno::AGAIN
+    )
 }
 
 /// Why an edited text can't be written in the file's own encoding.

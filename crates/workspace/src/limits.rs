@@ -38,6 +38,9 @@ pub(crate) const BEAT_BYTES: u64 = 8 * 1024 * 1024;
 pub(crate) const MAX_PRINTS: usize = 4_096;
 /// The journal is cut to its newer half when it passes this.
 pub const JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
+/// So many sessions are remembered whose changes were dropped from the journal: as many as anybody asks about, and
+/// few enough for one short line.
+pub(crate) const MAX_DROPPED_SESSIONS: usize = 64;
 /// An ignore file larger than this is not read: the largest published collections have 20 KiB.
 pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
 /// As many links are followed on one path as the kernel follows.
@@ -51,6 +54,10 @@ pub const GLOB_BYTES: usize = 1_000;
 pub const GLOB_BRACES: usize = 32;
 /// And so many `*`, each of which multiplies the states of the matcher.
 pub const GLOB_STARS: usize = 64;
+/// So many names are looked at for trouble on other systems; a command may add a million files.
+pub const NAMES_LOOKED_AT: usize = 10_000;
+/// And so many of them are told of: who has more has seen enough.
+pub const NAME_TROUBLES: usize = 20;
 /// A checkpoint's label is cut to this many bytes.
 pub const LABEL_BYTES: usize = 200;
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Read as _;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -87,6 +87,26 @@ impl Lock {
             _ => "unknown".to_owned(),
         }
     }
+}
+
+/// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while somebody else does.
+pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(new)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(()),
+        Err(errno) => return Err(errno.into()),
+    }
+    // Whoever had the lock until now has given this file its place.
+    let still_there = fs::symlink_metadata(new).is_ok_and(|there| {
+        file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+    });
+    if !still_there {
+        return Ok(());
+    }
+    let written =
+        file.set_len(0).and_then(|()| file.write_all_at(bytes, 0)).and_then(|()| fs::rename(new, path));
+    written.inspect_err(|_| drop(fs::remove_file(new)))
 }
 
 /// Makes a directory that only its owner may enter.

@@ -14,7 +14,7 @@ use crate::command::Doing;
 use crate::journal::{Cause, End};
 use crate::snapshot::{Difference, FileState, Kind, Tree};
 use crate::transaction::Operation;
-use crate::undo::History;
+use crate::history::History;
 use crate::workspace::{Workspace, Writer, lock};
 
 /// A command that runs in this process.

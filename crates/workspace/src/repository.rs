@@ -56,6 +56,7 @@ impl Workspace {
             max_files,
             known: &[],
             last: None,
+            may_be_same: false,
             siblings: &no_siblings,
         };
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };

@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::{ContentHash, FileChange, FileChangeKind, RelPath};
 use journeyman_store::Durability;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::beat::Beat;
 use crate::door::{Door, Links, Seen, hash_pieces, read_up_to};
 use crate::journal::End;
 use crate::limits::Limits;
+use crate::manifest::Stored;
 use crate::vault::{PACK_FROM, Pack, Vault};
 use crate::walk::{Index, Walked, WalkedDir, WalkedFile};
 use crate::{NotAFile, WorkspaceError};
@@ -123,8 +125,10 @@ pub(crate) struct Tree {
     /// What tells the rules by which files were chosen, but for those in the tree itself; `None` where that isn't
     /// known.
     pub(crate) rules: Option<ContentHash>,
-    index: OnceLock<Index>,
-    steady: OnceLock<bool>,
+    pub(crate) index: OnceLock<Index>,
+    pub(crate) steady: OnceLock<bool>,
+    /// Where it lies among the blobs, if it was stored.
+    pub(crate) stored: OnceLock<Stored>,
 }
 
 impl Tree {
@@ -134,7 +138,7 @@ impl Tree {
     }
 
     /// Whether the same signatures mean this very tree, with every content kept that may be.
-    fn is_steady(&self, limits: &Limits) -> bool {
+    pub(crate) fn is_steady(&self, limits: &Limits) -> bool {
         *self.steady.get_or_init(|| {
             let mut room = Room::of(limits);
             self.entries.iter().all(|entry| {
@@ -243,7 +247,7 @@ impl Capture<'_> {
         if walked.overflow {
             return Err(WorkspaceError::TooManyFiles { limit: self.limits.max_files });
         }
-        if walked.same && last.is_steady(self.limits) {
+        if walked.same {
             return Ok(Captured { tree: last.clone(), read: 0 });
         }
         let now = file_clock();
@@ -364,7 +368,8 @@ impl Capture<'_> {
         if entry.seen.is_link() {
             return match self.door.read_link(&path) {
                 Ok(target) => self.entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack),
-                Err(_) => Ok(None),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
+                Err(errno) => Err(self.door.fail("read", &path, errno)),
             };
         }
         let (file, before) = match self.door.read_file(&path, Links::Refuse) {

@@ -22,8 +22,8 @@ mod moves;
 mod staging;
 
 pub(crate) use moves::found;
-use staging::{FLUSH_ALL_FROM, sibling};
-pub(crate) use staging::{executable_mode, write_all};
+use staging::FLUSH_ALL_FROM;
+pub(crate) use staging::{executable_mode, sibling, write_all};
 
 /// Where new content comes from.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl Hands<'_> {
         operations: &[Operation],
     ) -> Result<ChangeId, WorkspaceError> {
         let id = ChangeId(journal.next_id());
-        let record = self.plan(id, intent, operations)?;
+        let record = Record { at: journal.now(), ..self.plan(id, intent, operations)? };
         self.step(Step::Keep, None)?;
         for operation in operations {
             self.keep(operation)?;
@@ -135,18 +135,20 @@ impl Hands<'_> {
                 // Nothing that fails from here on can take the change back.
                 self.step(Step::Clean, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
-                self.clean(&record);
+                let cleaned = self.clean(&record);
                 self.step(Step::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line gets there; whoever prepares next adds it.
-                drop(journal.append(&[Line::Done(id)], Sync::Later));
+                if cleaned.is_err() || journal.append(&[Line::Done(id)], Sync::Later).is_err() {
+                    journal.forget();
+                }
                 Ok(id)
             }
             Err(cut) if cut.is_cut_off() => Err(cut),
             Err(failure) => {
                 // What can't be put back now stays open in the journal, and is tried again by whoever is next.
-                if self.revert(&record).is_ok() {
-                    drop(journal.append(&[Line::Void(id)], Sync::Later));
+                if self.revert(&record).is_err() || journal.append(&[Line::Void(id)], Sync::Later).is_err() {
+                    journal.forget();
                 }
                 Err(failure)
             }
@@ -194,7 +196,7 @@ impl Hands<'_> {
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
         let Intent { session, call, cause, undoes, left, remove, .. } = intent;
-        Ok(Record { id, session, call, cause, files, made, removed: remove, cleared, undoes, left })
+        Ok(Record { id, session, call, cause, at: None, files, made, removed: remove, cleared, undoes, left })
     }
 
     /// The nearest directory that exists at or above `dir`, and those below it that don't, outermost first.

@@ -56,12 +56,14 @@ pub(crate) struct Vault {
     path: PathBuf,
     index: Mutex<Index>,
     unsynced: AtomicBool,
+    /// Whether the index was written to since it was synced.
+    noted: AtomicBool,
 }
 
 impl Vault {
     pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
         let path = state_dir.join("packs");
-        Self { blobs, path, index: Mutex::default(), unsynced: AtomicBool::new(false) }
+        Self { blobs, path, index: Mutex::default(), unsynced: AtomicBool::new(false), noted: AtomicBool::new(false) }
     }
 
     /// The blobs beneath, for what isn't a file's content.
@@ -76,6 +78,12 @@ impl Vault {
             self.note_unsynced();
         }
         Ok(hash)
+    }
+
+    /// Keeps what isn't a file's content, if it isn't kept already.
+    pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
+        let hash = ContentHash::of(bytes);
+        if self.blobs.renew(&hash)? { Ok(hash) } else { self.put(bytes, Durability::Later) }
     }
 
     /// Something was put that a [`Vault::sync`] has to wait for.
@@ -93,13 +101,19 @@ impl Vault {
         if !self.unsynced.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
-        let index = match File::open(&self.path) {
-            Ok(file) => file.sync_data(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        };
-        let index = index.map_err(|source| state_error("flush", &self.path, source));
-        index.and_then(|()| Ok(self.blobs.sync()?)).inspect_err(|_| self.note_unsynced())
+        let synced = self.blobs.sync().map_err(WorkspaceError::from).and_then(|()| self.sync_index());
+        synced.inspect_err(|_| self.note_unsynced())
+    }
+
+    fn sync_index(&self) -> Result<(), WorkspaceError> {
+        if !self.noted.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let synced = File::open(&self.path).and_then(|file| file.sync_data());
+        synced.map_err(|source| {
+            self.noted.store(true, Ordering::Release);
+            state_error("flush", &self.path, source)
+        })
     }
 
     /// Whether the content is here. It isn't read.
@@ -125,6 +139,11 @@ impl Vault {
             .and_then(|offset| pack.get(offset..))
             .and_then(|rest| rest.get(..usize::try_from(place.length).ok()?));
         Ok(bytes.filter(|bytes| ContentHash::of(bytes) == *hash).map(<[u8]>::to_vec))
+    }
+
+    /// For asking after many contents: each pack is looked for once.
+    pub(crate) fn holdings(&self) -> Holdings<'_> {
+        Holdings { vault: self, packs: HashMap::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Index> {
@@ -184,6 +203,7 @@ impl Vault {
         let mut index = self.lock();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
         let written = file.and_then(|mut file| file.write_all(&section));
+        self.noted.store(true, Ordering::Release);
         written.map_err(|source| state_error("write", &self.path, source))?;
         if let Some(places) = &mut index.places {
             let place = |offset, length| Place { pack, offset, length };
@@ -196,6 +216,28 @@ impl Vault {
     pub(crate) fn begin_pack(&self) -> Option<Pack<'_>> {
         let size = std::fs::metadata(&self.path).map_or(0, |found| found.len());
         (size < INDEX_BYTES).then(|| Pack { vault: self, bytes: Vec::new(), contents: Vec::new() })
+    }
+}
+
+/// What is kept, for many questions.
+pub(crate) struct Holdings<'a> {
+    vault: &'a Vault,
+    packs: HashMap<ContentHash, bool>,
+}
+
+impl Holdings<'_> {
+    /// As [`Vault::contains`].
+    pub(crate) fn has(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        let Some(place) = self.vault.place(hash)? else { return Ok(self.vault.blobs.contains(hash)?) };
+        let known = match self.packs.get(&place.pack) {
+            Some(known) => *known,
+            None => {
+                let is_there = self.vault.blobs.contains(&place.pack)?;
+                self.packs.insert(place.pack, is_there);
+                is_there
+            }
+        };
+        Ok(known || self.vault.blobs.contains(hash)?)
     }
 }
 

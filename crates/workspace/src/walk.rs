@@ -30,7 +30,7 @@ mod visit;
 
 pub(crate) use known::Index;
 use known::{Known, Number};
-pub(crate) use names::repositories_in;
+pub(crate) use names::{names_in, repositories_in};
 use visit::{Finds, RULE_FILES};
 
 /// For each thread more, so many directories have to wait before it is worth its start.
@@ -57,6 +57,8 @@ pub(crate) struct Plan<'a> {
     /// The tree that was found the last time. A directory whose rules and names are the same isn't held against
     /// them again; each file is looked at all the same.
     pub(crate) last: Option<&'a Tree>,
+    /// Whether [`Walked::same`] may be said.
+    pub(crate) may_be_same: bool,
     /// The short-lived siblings of transactions that were open during the walk. Asked after it, if a name looks
     /// like one: whatever else has such a name is a file like any other.
     pub(crate) siblings: &'a (dyn Fn() -> HashSet<Vec<u8>> + Sync),
@@ -94,6 +96,8 @@ pub(crate) struct Walked {
     pub(crate) repositories: Vec<Vec<u8>>,
     /// There were more files than the limit.
     pub(crate) overflow: bool,
+    /// A directory that would be read another time. It is among the unreadable ones too.
+    pub(crate) failed: Option<(Vec<u8>, Errno)>,
     /// Nothing differs from the last tree: then nothing else is told.
     pub(crate) same: bool,
     /// What tells the rules of another walk from those of this one, but for the tree's own files; `None` when one
@@ -117,6 +121,8 @@ enum Content {
         number: Number,
     },
     Unreadable,
+    /// It can't be read just now.
+    Failed(Errno),
     /// It is gone, or a cache.
     Nothing,
 }
@@ -243,6 +249,7 @@ impl Walk<'_> {
         let overflow = self.overflow.load(Ordering::Relaxed);
         let rules = (!self.unsure.load(Ordering::Relaxed)).then_some(print);
         if let Some(last) = self.last
+            && self.plan.may_be_same
             && !overflow
             && last.has_no_sibling_names()
             && rules == last.tree.rules
@@ -252,10 +259,13 @@ impl Walk<'_> {
         }
         let walked = flatten::flatten(visited, self.next_index.load(Ordering::Relaxed), self.plan, self.last);
         let mut walked = Walked { overflow, repositories, rules, ..walked };
-        let looks_like_one = |file: &WalkedFile| is_sibling(rules::last_component(&file.path));
-        if walked.files.iter().any(looks_like_one) {
+        let looks_like_one = |path: &[u8]| is_sibling(rules::last_component(path));
+        if walked.files.iter().any(|file| looks_like_one(&file.path))
+            || walked.dirs.iter().any(|dir| looks_like_one(&dir.path))
+        {
             let siblings = (self.plan.siblings)();
             walked.files.retain(|file| !siblings.contains(&file.path));
+            walked.dirs.retain(|dir| !is_or_is_in(&dir.path, &siblings));
         }
         walked
     }
@@ -304,6 +314,12 @@ pub(crate) fn is_sibling(name: &[u8]) -> bool {
     let (front, back) = name.split_at_checked(cut).unwrap_or_default();
     front.first() == Some(&b'.')
         && back.strip_prefix(SIBLING_TAG).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Whether one of these is the directory, or above it.
+fn is_or_is_in(dir: &[u8], siblings: &HashSet<Vec<u8>>) -> bool {
+    let slashes = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    slashes.chain([dir.len()]).filter_map(|cut| dir.get(..cut)).any(|above| siblings.contains(above))
 }
 
 #[cfg(test)]

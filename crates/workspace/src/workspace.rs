@@ -10,7 +10,6 @@ use journeyman_sandbox::Base;
 
 use crate::beat::Beat;
 use crate::compare::filtered;
-use crate::diff::{Side, file_diff};
 use crate::door::{Door, Last, Links, Seen, read_up_to};
 use crate::fingerprints::Prints;
 use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Sync};
@@ -20,12 +19,11 @@ use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
 use crate::rules::RuleCache;
 use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
 use crate::transaction::{Hands, Intent, io_error};
-use crate::undo::History;
 use crate::vault::Vault;
 use crate::walk::{Plan, WalkedDir, repositories_in, walk};
 use crate::{
-    Applied, ChangeId, ChangeSet, CheckpointId, Diff, FileContent, ListOptions, Listing, Stat, StatKind,
-    UndoReport, UndoTarget, WorkspaceError,
+    Applied, ChangeId, ChangeSet, CheckpointId, FileContent, ListOptions, Listing, Stat, StatKind,
+    WorkspaceError,
 };
 
 /// From where on changes in the journal aren't the command's.
@@ -132,7 +130,8 @@ impl Workspace {
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
         let vault = Vault::new(options.blobs.clone(), &options.state_dir);
-        let journal = Journal::new(&options.state_dir, options.limits.journal_bytes);
+        let journal = Journal::new(&options.state_dir, options.limits.journal_bytes)
+            .with_clock(options.clock.clone());
         let own_repositories = repositories_in(door.root())
             .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
         let workspace = Self {
@@ -319,7 +318,8 @@ impl Workspace {
             let id = CheckpointId(writer.journal.next_id());
             let cut = label.floor_char_boundary(LABEL_BYTES);
             let label = label.get(..cut).unwrap_or_default().to_owned();
-            let record = CheckpointRecord { id, session: session.clone(), label, tree: hash };
+            let at = writer.journal.now();
+            let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
             writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Now)?;
             let end = writer.journal.end();
             writer.base = Some((hash, tree.clone()));
@@ -335,53 +335,6 @@ impl Workspace {
     /// looking at the tree.
     pub fn changes_since(&self, checkpoint: &CheckpointId) -> Result<Vec<FileChange>, WorkspaceError> {
         Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
-    }
-
-    /// The same as a unified diff in git's form, of at most `max_bytes` bytes: whole files, in order, as many as
-    /// fit. See [`unified_diff`](crate::unified_diff) for what it shows of which content.
-    ///
-    /// # Errors
-    /// As [`Workspace::changes_since`].
-    pub fn diff_since(&self, checkpoint: &CheckpointId, max_bytes: usize) -> Result<Diff, WorkspaceError> {
-        let mut diff = Diff::default();
-        for difference in self.differences_since(checkpoint)? {
-            let old = match &difference.before {
-                Some(state) => Some((git_mode(state), self.kept_bytes(state)?)),
-                None => None,
-            };
-            let new = match &difference.after {
-                Some(state) => Some((git_mode(state), self.current_bytes(&difference.path, state)?)),
-                None => None,
-            };
-            let old = old.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
-            let new = new.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
-            diff.add(&file_diff(&difference.path, old, new), max_bytes);
-        }
-        Ok(diff)
-    }
-
-    /// Takes back what a session changed: its edits and its commands' changes, newest first. Files that somebody
-    /// changed since, or while checks ran, stay as they are and are reported; all others are restored together or not at all. The undo
-    /// is a change of its own in the journal. Asked again after a conflict, it tries those files again.
-    ///
-    /// # Errors
-    /// [`WorkspaceError::NothingToUndo`], [`WorkspaceError::Busy`], failures of the file system: then nothing was
-    /// restored.
-    // By value: the target names what is consumed.
-    #[allow(clippy::needless_pass_by_value)]
-    pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
-        self.door.check_alive()?;
-        self.writing(|writer, hands| {
-            let history = History::new(writer.journal.lines()?);
-            let plan = crate::undo::plan(&self.door, &self.vault, &history, &target)?;
-            let session = plan.intent.session.clone();
-            let restored = plan.restored();
-            // With nothing but conflicts there is nothing to journal, and the same can be tried again.
-            if plan.intent.left.is_empty() || !restored.is_empty() {
-                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
-            }
-            Ok(UndoReport { session, restored, conflicts: plan.conflicts })
-        })
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -455,10 +408,22 @@ impl Workspace {
             max_files,
             known: &known,
             last: Some(&last),
+            may_be_same: last.is_steady(self.limits()),
             siblings: &siblings,
         };
         let walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
+        // What isn't seen would count as made by a command, or couldn't be undone: better nothing begins.
+        if let Some((dir, errno)) = &walked.failed {
+            return Err(match RelPath::parse(dir) {
+                Ok(dir) => self.door.fail("list", &dir, *errno),
+                Err(_) => WorkspaceError::Root { path: self.root.clone(), source: (*errno).into() },
+            });
+        }
+        if walked.unreadable.first().is_some_and(Vec::is_empty) {
+            let source = rustix::io::Errno::ACCESS.into();
+            return Err(WorkspaceError::Root { path: self.root.clone(), source });
+        }
         if walked.files.is_empty() && (!walked.same || last.entries.is_empty()) {
             self.door.check_alive()?;
         }
@@ -500,9 +465,10 @@ impl Workspace {
         let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
         let path = self.cache_path();
-        // Its own name for each process: another run in this project may save at the same moment.
-        let new = path.with_extension(format!("{}.new", std::process::id()));
-        let saved = std::fs::write(&new, cache_bytes(&tree)).and_then(|()| std::fs::rename(&new, &path));
+        // One name for all processes, so that those that are killed here leave one file at most. Where another run
+        // in this project saves at the same moment, its cache is as good as ours.
+        let new = path.with_extension("new");
+        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree));
         saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
         Ok(())
@@ -533,14 +499,14 @@ impl Workspace {
         filtered(self.inputs(), &before, differences(&before, &after))
     }
 
-    fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(crate) fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match &state.hash {
             Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => self.vault.get(hash),
             _ => Ok(None),
         }
     }
 
-    fn current_bytes(&self, path: &RelPath, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(crate) fn current_bytes(&self, path: &RelPath, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
         if state.kind == Kind::Link {
             return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
         }
@@ -553,7 +519,7 @@ impl Workspace {
     }
 }
 
-fn git_mode(state: &FileState) -> u32 {
+pub(crate) fn git_mode(state: &FileState) -> u32 {
     match state.kind {
         Kind::Link => 0o120_000,
         Kind::File if state.mode & 0o100 != 0 => 0o100_755,

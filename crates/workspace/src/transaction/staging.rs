@@ -124,7 +124,7 @@ pub(crate) fn executable_mode(mode: u32, executable: bool) -> u32 {
 }
 /// A name that no two changes of a project share, so that it needs no randomness: the change's number and the
 /// file's place in it are hashed together with the path.
-pub(super) fn sibling(
+pub(crate) fn sibling(
     path: &RelPath,
     room: Option<&RelPath>,
     id: ChangeId,

@@ -22,7 +22,7 @@ pub(super) fn flatten(found: Vec<Visited>, count: usize, plan: &Plan<'_>, known:
     let files = found.iter().map(|visited| match &visited.content {
         Content::Items { items, .. } => items.len(),
         Content::Same { number } => known.map_or(0, |known| known.in_dir(*number).len()),
-        Content::Nothing | Content::Unreadable => 0,
+        Content::Nothing | Content::Unreadable | Content::Failed(_) => 0,
     });
     let walked = Walked { files: Vec::with_capacity(files.sum()), ..Walked::default() };
     let mut slots: Vec<Option<Visited>> = Vec::new();
@@ -101,6 +101,11 @@ impl<'a> Flattening<'a> {
             }
             Content::Unreadable => {
                 self.walked.unreadable.push(path);
+                None
+            }
+            Content::Failed(errno) => {
+                self.walked.unreadable.push(path.clone());
+                self.walked.failed = Some((path, errno));
                 None
             }
             Content::Nothing => None,

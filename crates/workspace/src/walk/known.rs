@@ -24,7 +24,7 @@ pub(crate) struct Index {
     /// Where each directory's part of `refs` begins; one more at the end.
     starts: Vec<u32>,
     refs: Vec<Ref>,
-    /// Whether a file is named as a short-lived sibling of a transaction is.
+    /// Whether something is named as a short-lived sibling of a transaction is.
     has_sibling_names: bool,
 }
 
@@ -53,12 +53,12 @@ impl Index {
             };
             let (path, it) = if file_first {
                 let Some((entry, at)) = files.next() else { break };
-                has_sibling_names |= is_sibling(last_component(&entry.path));
                 (&entry.path, Ref::File(at))
             } else {
                 let Some((dir, number)) = below.next() else { break };
                 (&dir.path, Ref::Dir(number))
             };
+            has_sibling_names |= is_sibling(last_component(path));
             // A tree from a file may say anything; what has no place in it is new to the walk.
             all.extend(parent_of(path).map(|parent| (parent, it)));
         }

@@ -47,9 +47,9 @@ impl Names {
         for name in self.all.iter_mut().filter(|name| name.kind == FileType::Unknown) {
             match look(text.get(name.start..name.end).unwrap_or_default()) {
                 Ok(kind) => name.kind = kind,
-                Err(Errno::ACCESS) => return Err(Errno::ACCESS),
-                // Gone by now; it is left out as what has no content is.
-                Err(_) => {}
+                // It is left out, as what has no content is.
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno),
             }
         }
         let bytes = |name: &Name| text.get(name.start..name.end).unwrap_or_default();
@@ -108,6 +108,14 @@ pub(super) fn order((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) 
         let next = |rest: &[u8], is_dir: bool| rest.first().copied().or(is_dir.then_some(b'/'));
         next(a_rest, a_is_dir).cmp(&next(b_rest, b_is_dir)).then(a.len().cmp(&b.len()))
     })
+}
+
+/// The names in a directory.
+pub(crate) fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut names = Names::default();
+    names.fill(dir)?;
+    let all: Vec<Vec<u8>> = names.all.iter().map(|name| names.bytes(name).to_vec()).collect();
+    Ok(all.into_iter().chain(names.repositories).collect())
 }
 
 /// What in this directory is named as git's own directory is.

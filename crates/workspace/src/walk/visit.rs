@@ -13,6 +13,7 @@ use super::known::Ref;
 use super::names::{Names, order};
 use super::{Content, Item, Task, Visited, Walk};
 use crate::door::{Links, Seen};
+use crate::error::may_pass;
 use crate::limits::MAX_DEPTH;
 use crate::rules::{self, Layer, Source, is_ignored};
 
@@ -31,8 +32,8 @@ pub(super) struct Finds {
 
 /// Why a directory's content isn't known.
 enum Trouble {
-    /// Its names can be read and nothing else.
-    Closed,
+    /// Its names can be read and nothing else, at least just now.
+    Closed(Errno),
     /// Something became another kind of thing since the listing.
     Raced,
 }
@@ -71,12 +72,12 @@ impl Walk<'_> {
             let dir = match self.plan.door.enter(path, flags, Links::Refuse) {
                 Ok(dir) => dir,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Content::Nothing,
-                Err(_) => return Content::Unreadable,
+                Err(errno) => return unreadable(errno),
             };
             let dir = dir.as_fd();
             let kind = |name: &[u8]| Ok(Seen::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
-            if finds.names.read(dir, kind).is_err() {
-                return Content::Unreadable;
+            if let Err(errno) = finds.names.read(dir, kind) {
+                return unreadable(errno);
             }
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
             let may_be_cache = finds.names.tagged && task.depth > 0 && !self.plan.include_ignored;
@@ -91,14 +92,14 @@ impl Walk<'_> {
                     note_repositories(task, finds);
                     return content;
                 }
-                Err(Trouble::Closed) => {
+                Err(Trouble::Closed(errno)) => {
                     below.clear();
-                    return Content::Unreadable;
+                    return unreadable(errno);
                 }
                 Err(Trouble::Raced) => below.clear(),
             }
         }
-        Content::Unreadable
+        Content::Failed(Errno::AGAIN)
     }
 
     fn begin<'a>(&self, task: &'a Task, dir: BorrowedFd<'a>, names: &Names) -> Reading<'a> {
@@ -242,8 +243,10 @@ impl Walk<'_> {
             Some((_, seen)) => *seen,
             None => match statat(reading.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => Seen::of(&stat),
-                Err(Errno::ACCESS) => return Err(Trouble::Closed),
-                Err(_) => return Ok(None),
+                Err(Errno::NOENT) => return Ok(None),
+                // What is there and not seen would count as absent, and what is absent before a command as made
+                // by it.
+                Err(errno) => return Err(Trouble::Closed(errno)),
             },
         };
         if seen.file_type() == kind {
@@ -253,6 +256,10 @@ impl Walk<'_> {
             matches!(seen.file_type(), FileType::RegularFile | FileType::Symlink | FileType::Directory);
         if counts { Err(Trouble::Raced) } else { Ok(None) }
     }
+}
+
+fn unreadable(errno: Errno) -> Content {
+    if may_pass(errno) { Content::Failed(errno) } else { Content::Unreadable }
 }
 
 fn note_repositories(task: &Task, finds: &mut Finds) {
