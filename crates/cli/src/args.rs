@@ -51,7 +51,40 @@ Examples:
   jm show 01k3 --json | jq 'select(.event == \"tool_end\")'";
 const UNDO_HELP: &str = "\
 What edits and commands changed goes back; what you changed since stays, and is named (exit code 1 then). A session \
-that was cut off can be taken back too, one that runs can't.";
+that was cut off can be taken back too, one that runs can't. Files that git ignores, and everything of git's own, are \
+left alone. `jm redo` takes an undo back.
+
+With --to, everything that any session changed since the checkpoint goes back; `jm checkpoints` lists them.
+
+Examples:
+  jm undo                 the newest run in this directory
+  jm undo 01k3            one session, wherever it worked
+  jm undo --to 12         back to how the files were at checkpoint 12";
+const REDO_HELP: &str = "\
+As often as there were undos, the newest first, as long as nothing else was changed by a session since. What you \
+changed since stays, and is named (exit code 1 then).
+
+Examples:
+  jm undo && jm redo      nothing has happened";
+const CHECKPOINTS_HELP: &str = "\
+A checkpoint says how all files were that git doesn't ignore; one is made before every run. Newest first: its number, \
+when it was made, by which session, how many changes came between it and the next one and weren't taken back.
+
+What a project's checkpoints and changes need is kept up to 1 GiB, then the oldest go.
+
+Examples:
+  jm checkpoints --limit 5
+  jm diff 12              what differs from checkpoint 12
+  jm undo --to 12         back to it";
+const DIFF_HELP: &str = "\
+Without a number: what changed since the newest session's first checkpoint, whoever changed it. Git isn't asked: files \
+that it doesn't track are in it too. `git apply` takes the result.
+
+Examples:
+  jm diff                 what the newest run and you changed since it began
+  jm diff 12              from checkpoint 12 to the files as they are
+  jm diff 12 15 --stat    between two checkpoints, a line a file
+  jm diff --json | jq '.files[].path'";
 const FORK_HELP: &str = "\
 The new session knows all that was said up to the place, and goes its own way from there; the old one and your files \
 stay as they are. `jm resume` goes on with it.
@@ -126,6 +159,15 @@ pub(crate) enum Command {
     /// Take back what a session changed
     #[command(after_help = UNDO_HELP)]
     Undo(UndoArgs),
+    /// Do again what the newest undo took back
+    #[command(after_help = REDO_HELP)]
+    Redo(RedoArgs),
+    /// List the moments that can be gone back to
+    #[command(after_help = CHECKPOINTS_HELP)]
+    Checkpoints(CheckpointsArgs),
+    /// Show what changed since a checkpoint, or between two
+    #[command(after_help = DIFF_HELP)]
+    Diff(DiffArgs),
     /// Make a new session from the beginning of another one
     #[command(after_help = FORK_HELP)]
     Fork(ForkArgs),
@@ -349,7 +391,49 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct UndoArgs {
     /// The session's id, or its beginning; without one, the newest that changed something here
     pub(crate) session: Option<String>,
+    /// Take back everything since this checkpoint, whichever session changed it
+    #[arg(long, value_name = "CHECKPOINT", conflicts_with = "session")]
+    pub(crate) to: Option<u64>,
     /// Work in this directory instead of the session's own
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RedoArgs {
+    /// Work in this directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointsArgs {
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The project's directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The checkpoint to compare with [built-in: the first of the newest session]
+    #[arg(value_name = "A")]
+    pub(crate) from: Option<u64>,
+    /// A later checkpoint [built-in: the files as they are]
+    #[arg(value_name = "B")]
+    pub(crate) to: Option<u64>,
+    /// Only how much, a line a file
+    #[arg(long)]
+    pub(crate) stat: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The project's directory instead of the current one
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod carry;
+mod checkpoints;
 mod color;
 mod demo;
 mod doctor;
@@ -66,6 +67,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Sessions(args) => edge::block_on(sessions::list(&environment, &args)),
         Command::Show(args) => edge::block_on(show::show(&environment, &args)),
         Command::Undo(args) => edge::block_on(undo::undo(&environment, &args)),
+        Command::Redo(args) => edge::block_on(undo::redo(&environment, &args)),
+        Command::Checkpoints(args) => checkpoints::list(&environment, &args),
+        Command::Diff(args) => checkpoints::diff(&environment, &args),
         Command::Config(args) => settings::print(&environment, &args),
         Command::Completions { shell } => {
             args::completions(shell);

@@ -90,7 +90,8 @@ fn push(out: &mut String, line: &str) {
     out.push('\n');
 }
 
-fn colored(line: &str, paint: Paint) -> String {
+/// A line of a diff in its colour.
+pub(crate) fn colored(line: &str, paint: Paint) -> String {
     match line.as_bytes().first() {
         _ if line.starts_with("+++") || line.starts_with("---") || line.starts_with("diff ") => {
             paint.bold(line)

@@ -5,57 +5,64 @@
 //! user's, made by the user's git with their hooks and their signing, and only where the user asked for that commit.
 //! Nothing here pushes, forces, or moves a branch that is there already.
 
+mod check_out;
+mod error;
+mod limits;
+mod place;
+mod read;
+mod shield;
+mod status;
+mod tracked;
+
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_protocol::RelPath;
 use journeyman_sandbox::Sandbox;
+
+pub use error::GitError;
+pub use status::{Change, Entry, Head, Status, StatusEntry};
+pub use tracked::Tracked;
+
+/// Where programs are, if nobody says more.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The user's git, for one project.
 #[derive(Debug, Clone)]
 pub struct Git {
     root: PathBuf,
     sandbox: Arc<Sandbox>,
-}
-
-/// Why git couldn't do something.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum GitError {
-    /// There is no git program.
-    #[error("git is not installed, or not in PATH")]
-    Missing,
-    /// The project is in no repository.
-    #[error("{} is in no git repository", .root.display())]
-    NoRepository {
-        /// The project.
-        root: PathBuf,
-    },
-    /// Git said no.
-    #[error("git {action} failed: {words}")]
-    Failed {
-        /// What was asked of it.
-        action: &'static str,
-        /// Its words, made safe to show.
-        words: String,
-    },
+    path: OsString,
 }
 
 impl Git {
     /// For the project at `root`, with reads confined by `sandbox`.
     #[must_use]
     pub fn new(root: &Path, sandbox: Arc<Sandbox>) -> Self {
-        Self { root: root.to_owned(), sandbox }
+        Self { root: root.to_owned(), sandbox, path: DEFAULT_PATH.into() }
     }
 
-    /// Checks out what `HEAD` has into an empty directory outside of the project, with the times of files as they
-    /// come; gives the paths that the project's tree has otherwise (changed, new and not ignored, gone). Neither the
-    /// index, `HEAD`, nor the list of worktrees is touched. Blocks.
+    /// With the git that this `PATH` finds first; directories in the project don't count.
+    #[must_use]
+    pub fn with_path(mut self, path: impl Into<OsString>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// Waits for what one of the asynchronous methods gives, on a thread and a runtime of its own: for callers that
+    /// have none, or that may block.
     ///
     /// # Errors
-    /// [`GitError`]; then the directory may have some of the files.
-    pub fn check_out(&self, into: &Path) -> Result<Vec<RelPath>, GitError> {
-        let _ = (into, &self.sandbox);
-        Err(GitError::NoRepository { root: self.root.clone() })
+    /// Those of `work`; [`GitError::Io`] when no thread or runtime could be made.
+    pub fn blocking<T: Send>(work: impl Future<Output = Result<T, GitError>> + Send) -> Result<T, GitError> {
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(GitError::io("starting", "git"))?.block_on(work)
+        };
+        std::thread::scope(|scope| {
+            let started = std::thread::Builder::new().spawn_scoped(scope, run);
+            let ended = started.map_err(GitError::io("starting", "git"))?.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 }

@@ -46,6 +46,7 @@ mod run;
 mod sandbox;
 mod toolchain;
 mod unconfined;
+mod view;
 
 #[cfg(target_os = "linux")]
 mod namespaces;
@@ -54,6 +55,8 @@ pub use base::{Base, Mounted, OverlayPlan};
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
 pub use error::SandboxError;
+#[cfg(target_os = "linux")]
+pub use namespaces::replace_descriptor;
 pub use repositories::{Repositories, at_top};
 pub use request::{Limits, Network, Request, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};

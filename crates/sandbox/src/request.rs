@@ -50,6 +50,10 @@ pub enum Streams {
     Separate,
     /// Both through one pipe, so that their order is the command's own. All of it counts as standard output.
     Merged,
+    /// Each through a pipe of its own, and standard output is for a program, not for a reader: it comes back byte
+    /// for byte in [`Completed::exact`](crate::Completed::exact) and nowhere else. A command that writes more than
+    /// [`Limits::output_bytes`] of it is killed.
+    Exact,
 }
 
 /// Which network the command sees.

@@ -38,6 +38,8 @@ pub struct Sandbox {
     chosen: OnceCell<Enforcement>,
     #[cfg(target_os = "linux")]
     hidden: crate::namespaces::Memory,
+    #[cfg(target_os = "linux")]
+    caches: crate::namespaces::Caches,
 }
 
 impl Sandbox {
@@ -49,6 +51,8 @@ impl Sandbox {
             chosen: OnceCell::new(),
             #[cfg(target_os = "linux")]
             hidden: crate::namespaces::Memory::default(),
+            #[cfg(target_os = "linux")]
+            caches: crate::namespaces::Caches::default(),
         }
     }
 
@@ -88,9 +92,14 @@ impl Sandbox {
     /// [`SandboxError::Unavailable`] where the kernel, the file systems or the allowed back-ends don't have it, with
     /// the reason; [`SandboxError::Path`]; [`SandboxError::Start`].
     pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
+        #[cfg(target_os = "linux")]
+        if self.settings.allow.contains(&Tier::Namespaces) {
+            return crate::namespaces::mount(&self.settings, plan);
+        }
         Err(SandboxError::Unavailable {
-            reason: format!("an overlay over {} is not built yet", plan.lower.display()),
-            fix: "Use another copy".to_owned(),
+            reason: format!("an overlay over «{}» needs namespaces of its own", plan.lower.display()),
+            fix: "Allow the back-end «namespaces» in the settings, on Linux, or use another kind of copy"
+                .to_owned(),
         })
     }
 
@@ -114,7 +123,9 @@ impl Sandbox {
         match enforcement.tier {
             #[cfg(target_os = "linux")]
             Tier::Namespaces => {
-                crate::namespaces::spawn(&self.settings, request, enforcement, cancel, &self.hidden).await
+                let joined = self.caches.joined(&self.settings, &request).await?;
+                crate::namespaces::spawn(&self.settings, request, enforcement, cancel, &self.hidden, joined)
+                    .await
             }
             _ => unconfined::spawn(request, cancel),
         }

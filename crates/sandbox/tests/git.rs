@@ -88,7 +88,7 @@ fn repositories_are_protected_with_what_they_point_to() {
     symlink("nested", root.join("alias")).unwrap();
     let entries =
         [".git", "nested/.git", "sub/.git", "elsewhere/.git", "lost/.git", "linked/.git", "alias/.git"];
-    let found = Repositories::of(root, paths(&entries));
+    let found = Repositories::of(root, root, paths(&entries));
     let expected = paths(&[".git", "apart/real", "elsewhere/.git", "lost/.git", "nested/.git", "sub/.git"]);
     assert_eq!(found.protected(), expected);
     assert_eq!(found.planted(paths(&entries)), []);
@@ -111,7 +111,7 @@ fn what_came_or_was_replaced_is_planted_and_what_was_moved_is_not() {
     fs::write(root.join("sub/.git"), "gitdir: ../a\n").unwrap();
     symlink("../a", root.join("link/.git")).unwrap();
     let before = ["moved/.git", "replaced/.git", "kept/.git", "sub/.git", "link/.git"];
-    let found = Repositories::of(root, paths(&before));
+    let found = Repositories::of(root, root, paths(&before));
 
     fs::rename(root.join("moved"), root.join("there")).unwrap();
     fs::rename(root.join("replaced"), root.join("aside")).unwrap();

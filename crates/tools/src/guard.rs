@@ -31,7 +31,7 @@ pub(crate) struct Trespass {
 impl Guard {
     pub(crate) fn before(workspace: &Workspace, tree: &TreeSnapshot) -> Self {
         let reach = workspace.reach();
-        let repositories = Repositories::of(&reach, tree.repositories());
+        let repositories = Repositories::of(&reach, workspace.root(), tree.repositories());
         let mut protected = repositories.protected();
         let top = at_top(&reach, is_guarded);
         protected.extend(top.iter().cloned());

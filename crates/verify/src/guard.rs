@@ -17,7 +17,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn before(workspace: &Workspace, tree: &TreeSnapshot) -> Self {
-        let repositories = Repositories::of(&workspace.reach(), tree.repositories());
+        let repositories = Repositories::of(&workspace.reach(), workspace.root(), tree.repositories());
         let mut protected = repositories.protected();
         protected.extend(at_top(&workspace.reach(), is_guarded));
         protected.sort();

@@ -202,7 +202,7 @@ fn hunks(old: &str, new: &str, diff: &mut FileDiff) -> String {
 
 /// The name with its prefix, in C's notation where git would need it: control characters, quotes, backslashes,
 /// bytes that aren't UTF-8.
-fn quoted(prefix: &str, path: &RelPath) -> String {
+pub(crate) fn quoted(prefix: &str, path: &RelPath) -> String {
     let special = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
     if let Some(text) = path.as_str()
         && !path.as_bytes().iter().any(special)

@@ -133,7 +133,7 @@ impl Door {
     /// Opens the copy that stands for the tree at `path`.
     pub(crate) fn open_base(path: &Path, base: &Base) -> Result<Self, WorkspaceError> {
         match base {
-            Base::Directory(copy) => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
+            Base::Directory { path: copy, .. } => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
             #[cfg(target_os = "linux")]
             Base::Mounted(mounted) => {
                 let root = rustix::io::fcntl_dupfd_cloexec(mounted.root(), 3);

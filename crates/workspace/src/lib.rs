@@ -88,7 +88,7 @@ pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
 pub use isolate::{CopyInfo, Isolated, Means, Refreshed, Tier};
-pub use land::{CopyChanges, LandOptions, Landing, OnConflict};
+pub use land::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict};
 pub use limits::{Clock, Limits, Options};
 pub use listing::{ListOptions, Listing, Stat, StatKind};
 pub use names::NameTrouble;

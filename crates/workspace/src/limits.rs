@@ -47,6 +47,11 @@ pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
 pub(crate) const MAX_LINKS: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor useful.
 pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// Versions of a file larger than this aren't merged line by line: they are no text that a person wrote.
+pub const MERGE_BYTES: usize = 4 * 1024 * 1024;
+/// After so many steps a comparison of two versions is given up, and the file is a conflict: about 4,000 changed
+/// lines that both versions have elsewhere. Lines that only one of them has cost next to nothing.
+pub(crate) const MERGE_STEPS: u64 = 20_000_000;
 /// A glob may have so many bytes. The matcher turns each into an expression that it takes apart by recursion, so
 /// that what it may hold is bounded before it sees it; a path name's usual bound is 255.
 pub const GLOB_BYTES: usize = 1_000;
@@ -60,6 +65,12 @@ pub const NAMES_LOOKED_AT: usize = 10_000;
 pub const NAME_TROUBLES: usize = 20;
 /// A checkpoint's label is cut to this many bytes.
 pub const LABEL_BYTES: usize = 200;
+
+/// The record of a copy is longer only if somebody else wrote it: it has some three hundred bytes.
+pub(crate) const RECORD_BYTES: u64 = 16 * 1024;
+/// Ignored directories that commands in a copied directory see; each is a mount. Repositories of many packages
+/// have a hundred.
+pub(crate) const MAX_CACHES: usize = 256;
 
 /// What a workspace may keep and how long it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]

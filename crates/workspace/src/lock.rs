@@ -13,6 +13,8 @@ use crate::WorkspaceError;
 
 /// How long to sleep between two looks at a lock that another process holds.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long somebody may have a lock who only looks whether it is free.
+const GLANCE: Duration = Duration::from_millis(50);
 /// The lock file holds «pid» and a number; whatever is longer wasn't written by us.
 const HOLDER_BYTES: u64 = 64;
 
@@ -31,6 +33,23 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         // Unlocking a descriptor of our own can't fail; if it did, closing it unlocks too.
         let _unlocked = flock(&self.0.file, FlockOperation::Unlock);
+    }
+}
+
+/// The lock, held without a borrow. Dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct Holding(Lock);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        drop(Held(&self.0));
+    }
+}
+
+impl Holding {
+    /// Whether the file that is locked still has its name.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.0.is_in_place()
     }
 }
 
@@ -70,6 +89,32 @@ impl Lock {
             Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
             Err(errno) => Err(state_error("lock", &self.path, errno.into())),
         }
+    }
+
+    /// Takes the lock for as long as what comes back lives. Somebody who only looks whether it is free has it for
+    /// an instant: that is waited for.
+    pub(crate) fn hold(self) -> Result<Holding, WorkspaceError> {
+        // What `take` gives would end with this call; the file stays locked until its own unlocking.
+        std::mem::forget(self.take(GLANCE)?);
+        Ok(Holding(self))
+    }
+
+    /// Who has the lock, if anybody does. Nothing is written.
+    pub(crate) fn held_by(&self) -> Option<String> {
+        match flock(&self.file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {
+                drop(Held(self));
+                None
+            }
+            Err(_) => Some(self.holder()),
+        }
+    }
+
+    /// Whether the file that is locked still has its name.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let ours = self.file.metadata().map(|found| (found.dev(), found.ino()));
+        let there = fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
+        matches!((ours, there), (Ok(ours), Ok(there)) if ours == there)
     }
 
     fn sign(&self) -> std::io::Result<()> {

@@ -189,7 +189,7 @@ fn new_place(dir: &Path) -> Result<PathBuf, WorkspaceError> {
     Err(state_error("make room in", dir, full))
 }
 
-fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
+pub(crate) fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;

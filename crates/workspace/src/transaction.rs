@@ -157,7 +157,7 @@ impl Hands<'_> {
 
     /// Names the siblings and finds the directories that have to be made or to make room.
     fn plan(&self, id: ChangeId, intent: Intent, operations: &[Operation]) -> Result<Record, WorkspaceError> {
-        let cleared = self.cleared(operations)?;
+        let cleared = self.cleared(operations, &intent.remove)?;
         let mut made: Vec<DirRecord> = Vec::new();
         let mut files = Vec::with_capacity(operations.len());
         let wanted: std::collections::BTreeMap<&RelPath, Option<u32>> =
@@ -216,9 +216,13 @@ impl Hands<'_> {
         Ok((None, missing))
     }
 
-    /// Directories that stand where a file is to be, with those beneath them that this change empties; the
-    /// outermost first.
-    fn cleared(&self, operations: &[Operation]) -> Result<Vec<DirRecord>, WorkspaceError> {
+    /// Directories that stand where a file is to be, with those beneath them that this change empties, or that are
+    /// to go as well (`remove`); the outermost first.
+    fn cleared(
+        &self,
+        operations: &[Operation],
+        remove: &[DirRecord],
+    ) -> Result<Vec<DirRecord>, WorkspaceError> {
         let mut found = BTreeSet::new();
         for operation in operations.iter().filter(|operation| operation.before.is_none()) {
             let path = &operation.path;
@@ -233,6 +237,13 @@ impl Hands<'_> {
                 while let Some(inner) = dir.filter(|inner| inner != path) {
                     dir = inner.parent();
                     found.insert(inner);
+                }
+            }
+            let empty = remove.iter().map(|dir| &dir.path).filter(|dir| is_beneath(dir, path));
+            for dir in empty {
+                let seen = self.door.look(dir).map_err(|errno| self.door.fail("look at", dir, errno))?;
+                if seen.is_some_and(|seen| seen.is_dir()) {
+                    found.insert(dir.clone());
                 }
             }
         }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,8 +43,11 @@ struct Place {
 
 #[derive(Debug, Default)]
 struct Index {
-    /// `None` until it was read.
-    places: Option<HashMap<ContentHash, Place>>,
+    places: HashMap<ContentHash, Place>,
+    /// So much of the file was read and believed.
+    believed: u64,
+    /// So long it was then. Another process, or a copy of the tree, may have added to it since.
+    length: u64,
     /// The pack that was unpacked last: files of one directory lie together.
     last: Option<(ContentHash, Arc<Vec<u8>>)>,
 }
@@ -64,6 +67,11 @@ impl Vault {
     pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
         let path = state_dir.join("packs");
         Self { blobs, path, index: Mutex::default(), unsynced: AtomicBool::new(false), noted: AtomicBool::new(false) }
+    }
+
+    /// The state directory whose index says where packed contents lie.
+    pub(crate) fn dir(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
     }
 
     /// The blobs beneath, for what isn't a file's content.
@@ -162,28 +170,39 @@ impl Vault {
 
     fn place(&self, hash: &ContentHash) -> Result<Option<Place>, WorkspaceError> {
         let mut index = self.lock();
-        if index.places.is_none() {
-            index.places = Some(self.read_index()?);
+        if let Some(place) = index.places.get(hash) {
+            return Ok(Some(*place));
         }
-        Ok(index.places.as_ref().and_then(|places| places.get(hash).copied()))
+        self.read_on(&mut index).map_err(|source| state_error("read", &self.path, source))?;
+        Ok(index.places.get(hash).copied())
     }
 
-    fn read_index(&self) -> Result<HashMap<ContentHash, Place>, WorkspaceError> {
-        let mut bytes = Vec::new();
-        let read = File::open(&self.path).and_then(|file| file.take(INDEX_BYTES * 2).read_to_end(&mut bytes));
-        match read {
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(state_error("read", &self.path, source)),
+    /// Reads what the index has grown by.
+    fn read_on(&self, index: &mut Index) -> std::io::Result<()> {
+        let length = match std::fs::metadata(&self.path) {
+            Ok(found) => found.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        if length < index.length {
+            *index = Index { last: index.last.take(), ..Index::default() };
         }
-        let mut places = HashMap::new();
+        if length == index.length {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(index.believed))?;
+        file.take(INDEX_BYTES * 2).read_to_end(&mut bytes)?;
         let mut rest = bytes.as_slice();
         // After a torn section nothing more is believed; what it named is read and kept anew.
         while let Some((section, after)) = read_section(rest) {
-            places.extend(section);
+            index.places.extend(section);
             rest = after;
         }
-        Ok(places)
+        index.believed += (bytes.len() - rest.len()) as u64;
+        index.length = length;
+        Ok(())
     }
 
     /// Says where the contents of a pack lie.
@@ -205,10 +224,8 @@ impl Vault {
         let written = file.and_then(|mut file| file.write_all(&section));
         self.noted.store(true, Ordering::Release);
         written.map_err(|source| state_error("write", &self.path, source))?;
-        if let Some(places) = &mut index.places {
-            let place = |offset, length| Place { pack, offset, length };
-            places.extend(contents.iter().map(|(hash, offset, length)| (*hash, place(*offset, *length))));
-        }
+        let place = |offset, length| Place { pack, offset, length };
+        index.places.extend(contents.iter().map(|(hash, offset, length)| (*hash, place(*offset, *length))));
         Ok(())
     }
 
@@ -329,6 +346,21 @@ mod tests {
             std::fs::write(dir.path().join("packs"), &index[..cut]).unwrap();
             let vault = Vault::new(blobs.clone(), dir.path());
             assert_eq!(vault.get(hashes.last().unwrap()).unwrap(), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_another_one_packed_later_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
+        let (ours, theirs) = (Vault::new(blobs.clone(), dir.path()), Vault::new(blobs, dir.path()));
+        for round in 0..3_u8 {
+            let bytes = [round; 40];
+            assert_eq!(theirs.get(&ContentHash::of(&bytes)).unwrap(), None);
+            let mut pack = ours.begin_pack().unwrap();
+            let hash = pack.put(&bytes).unwrap();
+            pack.close().unwrap();
+            assert_eq!(theirs.get(&hash).unwrap(), Some(bytes.to_vec()), "round {round}");
         }
     }
 

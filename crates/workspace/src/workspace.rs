@@ -65,7 +65,7 @@ struct LastCheckpoint {
 pub struct Workspace {
     pub(crate) door: Door,
     root: PathBuf,
-    base: Option<Base>,
+    base: Mutex<Option<Base>>,
     pub(crate) options: Options,
     failpoint: Option<Failpoint>,
     pub(crate) rules: RuleCache,
@@ -101,12 +101,18 @@ impl Workspace {
     }
 
     /// Opens a copy that stands for the tree at `root`: paths and messages are the tree's, files the copy's. It has
-    /// a state directory of its own.
+    /// a state directory of its own. Packed contents are found where `project`, the tree's state directory, says.
     ///
     /// # Errors
     /// As [`Workspace::open`].
-    pub(crate) fn open_base(root: &Path, base: Base, options: Options) -> Result<Self, WorkspaceError> {
-        Self::open_at(Door::open_base(root, &base)?, root, Some(base), options, None)
+    pub(crate) fn open_base(
+        root: &Path,
+        base: Base,
+        project: &Path,
+        options: Options,
+    ) -> Result<Self, WorkspaceError> {
+        let vault = Vault::new(options.blobs.clone(), project);
+        Self::open_at(Door::open_base(root, &base)?, root, Some(base), vault, options, None)
     }
 
     /// As [`Workspace::open`], with a hook by which a test cuts transactions off.
@@ -119,17 +125,18 @@ impl Workspace {
         options: Options,
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
-        Self::open_at(Door::open(root)?, root, None, options, failpoint)
+        let vault = Vault::new(options.blobs.clone(), &options.state_dir);
+        Self::open_at(Door::open(root)?, root, None, vault, options, failpoint)
     }
 
     fn open_at(
         door: Door,
         root: &Path,
         base: Option<Base>,
+        vault: Vault,
         options: Options,
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
-        let vault = Vault::new(options.blobs.clone(), &options.state_dir);
         let journal = Journal::new(&options.state_dir, options.limits.journal_bytes)
             .with_clock(options.clock.clone());
         let own_repositories = repositories_in(door.root())
@@ -137,7 +144,7 @@ impl Workspace {
         let workspace = Self {
             door,
             root: root.to_owned(),
-            base,
+            base: Mutex::new(base),
             options,
             failpoint,
             rules: RuleCache::default(),
@@ -162,9 +169,9 @@ impl Workspace {
     /// as the workspace lives, and may mean nothing to other processes.
     #[must_use]
     pub fn reach(&self) -> PathBuf {
-        match &self.base {
+        match &*lock(&self.base) {
             None => self.root.clone(),
-            Some(Base::Directory(copy)) => copy.clone(),
+            Some(Base::Directory { path: copy, .. }) => copy.clone(),
             Some(Base::Mounted(_)) => self.door.by_descriptor(),
         }
     }
@@ -172,7 +179,7 @@ impl Workspace {
     /// What commands are to see at the root, where that is a copy.
     #[must_use]
     pub fn base(&self) -> Option<Base> {
-        self.base.clone()
+        lock(&self.base).clone()
     }
 
     /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,
@@ -454,6 +461,17 @@ impl Workspace {
         newest.dirs.iter().filter(|dir| !walked.contains(dir.as_slice())).cloned().collect()
     }
 
+    /// Takes `tree` for the newest snapshot, whose signatures hold here too, and saves it: what is as it says isn't
+    /// read again.
+    pub(crate) fn seed(&self, tree: Arc<Tree>) -> Result<(), WorkspaceError> {
+        {
+            let mut newest = lock(&self.newest);
+            newest.tree = Some(tree);
+            newest.unsaved = 1;
+        }
+        self.save_cache(1)
+    }
+
     fn cache_path(&self) -> PathBuf {
         self.options.state_dir.join("stat-cache")
     }
@@ -493,7 +511,7 @@ impl Workspace {
         Ok(load_tree(&hash, self.vault.blobs())?.into_tree())
     }
 
-    fn differences_since(&self, checkpoint: &CheckpointId) -> Result<Vec<Difference>, WorkspaceError> {
+    pub(crate) fn differences_since(&self, checkpoint: &CheckpointId) -> Result<Vec<Difference>, WorkspaceError> {
         let before = self.checkpoint_tree(checkpoint)?;
         let after = self.snapshot(Keep::Hashes, Some(&before))?;
         filtered(self.inputs(), &before, differences(&before, &after))

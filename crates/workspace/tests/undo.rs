@@ -92,11 +92,11 @@ fn sessions_are_taken_back_by_themselves_newest_first() {
     workspace.apply(set(3, vec![write("a", "4")])).unwrap();
     let report = workspace.undo(UndoTarget::Session(session(1))).unwrap();
     assert_eq!((conflicts(&report), project.text("a")), (vec!["a".to_owned()], "4".to_owned()));
-    assert_eq!(undo(&workspace).session, session(3));
+    assert_eq!(undo(&workspace).sessions[0], session(3));
     assert_eq!(project.text("a"), "3");
-    assert_eq!(undo(&workspace).session, session(1));
+    assert_eq!(undo(&workspace).sessions[0], session(1));
     assert_eq!(project.text("a"), "0");
-    assert_eq!(undo(&workspace).session, session(2));
+    assert_eq!(undo(&workspace).sessions[0], session(2));
     assert_eq!(project.text("b"), "0");
     let error = workspace.undo(UndoTarget::Session(session(9))).unwrap_err();
     assert!(matches!(error, WorkspaceError::NothingToUndo { session: Some(_) }));

@@ -36,16 +36,16 @@ pub(super) struct Seen {
     pub(super) escaped: Option<i32>,
     /// Where and with which error the set-up failed, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
-    output: [Captured; 3],
+    output: ([Captured; 3], Vec<u8>),
     duration: Duration,
     usage: ResourceUsage,
 }
 
 impl Seen {
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
-        let [stdout, stderr, combined] = self.output;
+        let ([stdout, stderr, combined], exact) = self.output;
         let (duration, usage) = (self.duration, self.usage);
-        Completed { outcome: self.outcome, stdout, stderr, combined, duration, usage, enforcement }
+        Completed { outcome: self.outcome, stdout, stderr, combined, exact, duration, usage, enforcement }
     }
 }
 
@@ -322,6 +322,10 @@ impl Watcher {
             Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
             Note::Canaries { escaped } => self.escaped = Some(escaped),
+            // The other helper's.
+            Note::Unshared | Note::Mounted { .. } => {
+                return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+            }
         }
         Ok(())
     }
@@ -375,7 +379,7 @@ fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
             Step::Directory { path } => format!("making the directory /{}", shown(path)),
             Step::File { path } => format!("making the file /{}", shown(path)),
             Step::Link { path, .. } => format!("making the link /{}", shown(path)),
-            Step::Bind { path, .. } => format!("mounting /{}", shown(path)),
+            Step::Bind { path, .. } | Step::Base { path, .. } => format!("mounting /{}", shown(path)),
             Step::Scratch { path, .. } => format!("making the private directory /{}", shown(path)),
             Step::Layer { path, .. } => format!("layering /{}", shown(path)),
             Step::Proc { path } | Step::Terminals { path } => format!("mounting /{}", shown(path)),

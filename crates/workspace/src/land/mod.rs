@@ -1,31 +1,58 @@
 //! What was changed in a copy, brought into the user's tree in one step.
 
-use journeyman_protocol::{FileChange, RelPath, SessionId};
+//!
+//! [`CopyChanges`] are exact, and complete in themselves: with the contents among the blobs they can be landed, shown
+//! and compared while the copy is closed. Landing judges each file by three states, merges lines where both sides
+//! changed them, and carries all of it out as one journaled transaction.
 
-use crate::isolate::Isolated;
-use crate::snapshot::FileState;
-use crate::{Applied, CheckpointId, Diff, Workspace, WorkspaceError};
+use journeyman_protocol::{FileChange, RelPath, SessionId};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::DirRecord;
+use crate::snapshot::{FileState, kind_of};
+use crate::{Applied, CheckpointId};
+
+mod changes;
+mod decide;
+mod landing;
+mod lines;
+pub(crate) mod merge;
+mod plan;
+mod shown;
+mod stored;
+
+pub use shown::DiffStat;
 
 /// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions, renames, changes of
 /// mode, links. Contents lie among the blobs, so that the copy itself isn't needed any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyChanges {
     /// Whose copy it was.
     pub session: SessionId,
     /// The checkpoint of the user's tree that the changes are against.
     pub base: CheckpointId,
+    /// Sorted by name, each name once.
     pub(crate) files: Vec<CopyChange>,
+    /// Directories that are only in the copy, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) made: Vec<DirRecord>,
+    /// Directories that the copy hasn't any more, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) removed: Vec<DirRecord>,
 }
 
-/// One file of [`CopyChanges`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One file of [`CopyChanges`]. One that got another name is two: the old name is gone, the new one says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CopyChange {
     pub(crate) path: RelPath,
     /// Its earlier name, where it has the content and the mode of a file that is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<RelPath>,
-    /// In the tree that the copy was made from.
+    /// In the tree that the copy was made from, under this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<FileState>,
     /// In the copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<FileState>,
 }
 
@@ -35,11 +62,11 @@ pub enum OnConflict {
     /// Nothing at all is landed.
     #[default]
     Refuse,
-    /// They get conflict markers, and are named. The user asked for it.
+    /// Texts get conflict markers, all others stay as the user has them. The user asked for it.
     Markers,
     /// They stay as the user has them.
     Mine,
-    /// They become what the copy has.
+    /// They become what the copy has, as far as that can be had.
     Theirs,
 }
 
@@ -59,7 +86,7 @@ pub struct Landing {
     pub applied: Applied,
     /// Files that both changed, and that were merged line by line: nobody has checked the result yet.
     pub merged: Vec<RelPath>,
-    /// Files that both changed in ways that don't go together, each with the reason. With
+    /// Files that both changed in ways that don't go together, or that can't be landed, each with the reason. With
     /// [`OnConflict::Refuse`] nothing was landed when there are any.
     pub conflicts: Vec<(RelPath, String)>,
     /// Files that the user's tree has already as the copy has them.
@@ -70,7 +97,11 @@ impl CopyChanges {
     /// The files, sorted.
     #[must_use]
     pub fn files(&self) -> Vec<FileChange> {
-        Vec::new()
+        let files = self.files.iter().map(|file| FileChange {
+            path: file.path.clone(),
+            kind: kind_of(file.before.is_some(), file.after.is_some()),
+        });
+        files.collect()
     }
 
     /// The renames among them, as (earlier, later) name.
@@ -83,37 +114,6 @@ impl CopyChanges {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-}
-
-impl Workspace {
-    /// What was changed in a copy of this tree. Ignored files count where an edit, not a command, changed them.
-    ///
-    /// # Errors
-    /// As [`Workspace::changes_since`].
-    pub fn copy_changes(&self, copy: &Isolated) -> Result<CopyChanges, WorkspaceError> {
-        let info = copy.info();
-        Ok(CopyChanges { session: info.session.clone(), base: info.base, files: Vec::new() })
-    }
-
-    /// Those changes as a unified diff, of at most `max_bytes` bytes.
-    ///
-    /// # Errors
-    /// As [`Workspace::diff_since`].
-    pub fn copy_diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
-        let _ = (changes, max_bytes);
-        Ok(Diff::default())
-    }
-
-    /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What the user changed
-    /// meanwhile stays: files that both changed are merged line by line where that can be done. An undo takes the
-    /// landing back like any change of the session.
-    ///
-    /// # Errors
-    /// [`WorkspaceError::Lost`] when contents are gone; as [`Workspace::apply`].
-    pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
-        let _ = (changes, options);
-        Err(WorkspaceError::UnknownCopy { session: changes.session.clone() })
+        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
     }
 }

@@ -28,6 +28,11 @@ impl Project {
         Self::at(tempfile::tempdir().unwrap())
     }
 
+    /// In this directory.
+    pub fn in_dir(dir: tempfile::TempDir) -> Self {
+        Self::at(dir)
+    }
+
     fn at(dir: tempfile::TempDir) -> Self {
         fs::create_dir(dir.path().join("tree")).unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());

@@ -1,0 +1,1 @@
+//! A copy brought up to date with the tree.
