@@ -85,7 +85,7 @@ fn push_dirs(out: &mut Vec<u8>, dirs: &[WalkedDir]) {
 
 fn push_hash(out: &mut Vec<u8>, hash: Option<&ContentHash>) {
     out.push(u8::from(hash.is_some()));
-    out.extend_from_slice(hash.map_or(&[0; HASH_BYTES], ContentHash::as_bytes));
+    out.extend_from_slice(hash.map_or([0; HASH_BYTES].as_slice(), |hash| hash.as_bytes()));
 }
 
 fn read_hash(reader: &mut Reader<'_>) -> Option<Option<ContentHash>> {
@@ -112,13 +112,13 @@ fn read_dirs(reader: &mut Reader<'_>) -> Option<Vec<WalkedDir>> {
     Some(dirs)
 }
 
-/// The cache as bytes.
-pub(crate) fn cache_bytes(tree: &Tree) -> Vec<u8> {
+/// The cache as bytes; `durable` says that what the tree was stored as is on the disk.
+pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + tree.entries.len() * 128);
     out.extend_from_slice(CACHE_MAGIC);
     out.extend_from_slice(&[0; HASH_BYTES]);
     push_hash(&mut out, tree.rules.as_ref());
-    let stored = tree.stored.get();
+    let stored = tree.stored.get().filter(|_| durable);
     push_hash(&mut out, stored.map(|stored| &stored.hash));
     let chunks = stored.map_or(&[][..], |stored| &stored.chunks);
     out.extend_from_slice(&(chunks.len() as u64).to_le_bytes());
@@ -421,7 +421,7 @@ mod tests {
         let stored = Stored { hash: ContentHash::of(b"list"), chunks: vec![(300, ContentHash::of(b"chunk"))] };
         let (rules, repositories) = (Some(ContentHash::of(b"rules")), vec![b".git".to_vec()]);
         let original = Tree { stored: OnceLock::from(stored), rules, repositories, ..tree(300) };
-        let bytes = cache_bytes(&original);
+        let bytes = cache_bytes(&original, true);
         let back = parse_cache(&bytes).unwrap();
         assert_eq!((&back.entries, &back.dirs), (&original.entries, &original.dirs));
         assert_eq!((back.rules, back.repositories), (original.rules, original.repositories));

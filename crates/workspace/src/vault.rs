@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,6 +111,12 @@ impl Vault {
         }
         let synced = self.blobs.sync().map_err(WorkspaceError::from).and_then(|()| self.sync_index());
         synced.inspect_err(|_| self.note_unsynced())
+    }
+
+    /// Whether [`Vault::sync`], where it waits at all, waits for what was written in `dir` too.
+    pub(crate) fn shares_disk(&self, dir: &Path) -> bool {
+        let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+        device(self.blobs.dir()).is_some_and(|ours| device(dir) == Some(ours))
     }
 
     fn sync_index(&self) -> Result<(), WorkspaceError> {

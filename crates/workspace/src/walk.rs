@@ -11,7 +11,6 @@
 //! uses its rules and reads directories itself, which is contained by construction and several times as fast.
 
 use std::collections::HashSet;
-use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

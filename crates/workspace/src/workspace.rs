@@ -26,6 +26,9 @@ use crate::{
     WorkspaceError,
 };
 
+/// The stat cache is saved when one file in so many was read: writing it down costs as much as reading those again.
+const SAVE_ONE_IN: usize = 128;
+
 /// From where on changes in the journal aren't the command's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Since {
@@ -37,6 +40,8 @@ pub(crate) enum Since {
 #[derive(Default)]
 struct Newest {
     tree: Option<Arc<Tree>>,
+    /// The newest that lies among the blobs.
+    stored: Option<Arc<Tree>>,
     /// Files read since the stat cache was saved.
     unsaved: usize,
     /// Every directory that a snapshot of this process had, at most [`MAX_FILES`] of them.
@@ -307,32 +312,49 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
         let tree = self.snapshot(Keep::Contents, None)?;
-        {
+        let known = {
             let writer = lock(&self.writer);
-            if let Some(last) = &writer.last_checkpoint
-                && last.tree.is_same(&tree)
-                && last.record.session == *session
-                && last.end == writer.journal.end()
-            {
-                return Ok(last.record.id);
-            }
-        }
-        let hash = store_tree(&tree, self.vault.blobs())?;
-        self.vault.note_unsynced();
-        self.vault.sync()?;
-        self.save_cache(1)?;
-        self.writing(|writer, _| {
-            let id = CheckpointId(writer.journal.next_id());
-            let cut = label.floor_char_boundary(LABEL_BYTES);
-            let label = label.get(..cut).unwrap_or_default().to_owned();
-            let at = writer.journal.now();
-            let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
-            writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Now)?;
             let end = writer.journal.end();
+            let last = writer.last_checkpoint.as_ref().filter(|last| last.end == end);
+            last.filter(|last| last.record.session == *session && last.tree.is_same(&tree))
+                .map(|last| last.record.id)
+        };
+        if let Some(id) = known {
+            self.vault.sync()?;
+            return Ok(id);
+        }
+        let near = lock(&self.newest).stored.clone();
+        let hash = store_tree(&tree, near.as_deref(), &self.vault)?;
+        let id = self.writing(|writer, _| {
+            let known = writer.journal.last_checkpoint();
+            // Another process of the session may have made it.
+            let known = known.filter(|known| known.session == *session && known.tree == hash);
+            let record = match known {
+                Some(record) => record,
+                None => {
+                    let id = CheckpointId(writer.journal.next_id());
+                    let cut = label.floor_char_boundary(LABEL_BYTES);
+                    let label = label.get(..cut).unwrap_or_default().to_owned();
+                    let at = writer.journal.now();
+                    let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
+                    // Where nothing was put, what would be lost with it is no more than that nothing had changed.
+                    writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Later)?;
+                    if self.vault.is_unsynced() && !self.vault.shares_disk(&self.options.state_dir) {
+                        writer.journal.flush()?;
+                    }
+                    record
+                }
+            };
+            let (id, end) = (record.id, writer.journal.end());
             writer.base = Some((hash, tree.clone()));
             writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
             Ok(id)
-        })
+        })?;
+        // One wait for the contents, the tree and the journal's line. Not under the lock: it may be long where
+        // others write much.
+        self.vault.sync()?;
+        self.save_cache(1)?;
+        Ok(id)
     }
 
     /// What differs from a checkpoint, sorted, whoever changed it.
@@ -437,6 +459,9 @@ impl Workspace {
         let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };
         let captured = capture.take(walked, &last)?;
         newest.unsaved += captured.read;
+        if last.stored.get().is_some() {
+            newest.stored = Some(last.clone());
+        }
         let is_new = newest.tree.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &captured.tree));
         if is_new && newest.dirs.len() < MAX_FILES {
             for dir in &captured.tree.dirs {
@@ -476,17 +501,19 @@ impl Workspace {
         self.options.state_dir.join("stat-cache")
     }
 
-    /// Saves the stat cache if at least so many files were read since it was. It need not survive a power
-    /// failure: it is checked when it is read.
+    /// Saves the stat cache if at least so many files were read since it was, and enough of all to be worth it. It
+    /// need not survive a power failure: it is checked when it is read.
     pub(crate) fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
         let mut newest = lock(&self.newest);
-        let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
+        let unsaved = newest.unsaved;
+        let worth = |tree: &Arc<Tree>| unsaved >= at_least.max(tree.entries.len() / SAVE_ONE_IN);
+        let Some(tree) = newest.tree.clone().filter(worth) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
         let path = self.cache_path();
         // One name for all processes, so that those that are killed here leave one file at most. Where another run
         // in this project saves at the same moment, its cache is as good as ours.
         let new = path.with_extension("new");
-        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree));
+        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree, !self.vault.is_unsynced()));
         saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
         Ok(())
