@@ -175,7 +175,12 @@ fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result
         Err(WorkspaceError::NothingToUndo { .. } | WorkspaceError::NothingSince { .. })
             if !seals.restored.is_empty() =>
         {
-            UndoReport { sessions: seals.sessions, restored: Vec::new(), conflicts: Vec::new(), dropped: false }
+            UndoReport {
+                sessions: seals.sessions,
+                restored: Vec::new(),
+                conflicts: Vec::new(),
+                dropped: false,
+            }
         }
         report => report.context("undo")?,
     };

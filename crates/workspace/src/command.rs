@@ -48,7 +48,7 @@ impl Workspace {
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
         let tree = self.snapshot(Keep::Contents, None)?;
         self.save_cache(SAVE_FROM)?;
-        let journal_end = lock(&self.writer).journal.end();
+        let journal_end = lock(&self.writer).journal.find_end()?;
         Ok(TreeSnapshot { tree, beat: None, journal_end })
     }
 

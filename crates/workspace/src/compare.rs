@@ -6,10 +6,10 @@ use journeyman_protocol::RelPath;
 
 use crate::WorkspaceError;
 use crate::door::Door;
+use crate::history::History;
 use crate::journal::{DirRecord, Line};
 use crate::rules::{FixedRules, RuleCache, is_rule_file, last_component};
 use crate::snapshot::{Content, Difference, FileState, Kind, Tree, observe};
-use crate::history::History;
 use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
@@ -125,8 +125,11 @@ pub(crate) fn without_others(found: Vec<Difference>, lines: Vec<Line>) -> Vec<Di
 pub(crate) fn dir_records(door: &Door, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
     let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
     let records = paths.filter(|(path, _)| {
-        let is_dir = matches!(door.look(path), Ok(Some(seen)) if seen.is_dir());
-        is_dir == there
+        match door.look(path) {
+            Ok(seen) => seen.is_some_and(|seen| seen.is_dir()) == there,
+            // The snapshot saw it, and an undo removes it only if it is empty.
+            Err(_) => there,
+        }
     });
     records.map(|(path, mode)| DirRecord { path, mode: Some(mode) }).collect()
 }

@@ -113,7 +113,13 @@ pub(crate) fn file_diff(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<
         // A file that became a link, or the other way round, is two differences to git.
         let (gone, made) = (file_diff(path, old, None), file_diff(path, None, new));
         let opaque = gone.opaque || made.opaque;
-        return FileDiff { text: gone.text + &made.text, kind, added: made.added, removed: gone.removed, opaque };
+        return FileDiff {
+            text: gone.text + &made.text,
+            kind,
+            added: made.added,
+            removed: gone.removed,
+            opaque,
+        };
     }
     let body = body(path, old, new, &mut diff);
     if body.is_empty() && mode_line.is_empty() {

@@ -248,13 +248,17 @@ pub enum WorkspaceError {
         session: Option<SessionId>,
     },
     /// The tree is as the journal says it was at this checkpoint.
-    #[error("nothing was changed since checkpoint {checkpoint}, as far as it was journaled; `jm diff {checkpoint}` shows what differs all the same")]
+    #[error(
+        "nothing was changed since checkpoint {checkpoint}, as far as it was journaled; `jm diff {checkpoint}` shows what differs all the same"
+    )]
     NothingSince {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
     /// The first changes after a checkpoint aren't kept any more.
-    #[error("can't go back to checkpoint {checkpoint}: changes after it aren't kept any more, because the project's stored history passed its bound. A later checkpoint may do: `jm checkpoints` lists them")]
+    #[error(
+        "can't go back to checkpoint {checkpoint}: changes after it aren't kept any more, because the project's stored history passed its bound. A later checkpoint may do: `jm checkpoints` lists them"
+    )]
     SinceDropped {
         /// The checkpoint.
         checkpoint: CheckpointId,

@@ -85,7 +85,9 @@ impl History {
     fn undone_at(&self, path: &RelPath) -> Undone {
         match self.left.borrow_mut().get_mut(path) {
             None => self.undone.clone(),
-            Some(known) => known.get_or_insert_with(|| Rc::new(undone_at(self.done.iter(), Some(path)))).clone(),
+            Some(known) => {
+                known.get_or_insert_with(|| Rc::new(undone_at(self.done.iter(), Some(path)))).clone()
+            }
         }
     }
 

@@ -254,9 +254,18 @@ impl Journal {
         fs::metadata(&self.path).map(|found| End { ino: found.ino(), len: found.len() }).unwrap_or_default()
     }
 
+    /// The same, where what is there must not be taken for nothing.
+    pub(crate) fn find_end(&self) -> Result<End, WorkspaceError> {
+        match fs::metadata(&self.path) {
+            Ok(found) => Ok(End { ino: found.ino(), len: found.len() }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(End::default()),
+            Err(source) => Err(state_error("look at the journal", &self.path, source)),
+        }
+    }
+
     /// Whether the last line says that nothing is open. Reads a few bytes; no lock needed.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let end = self.end();
+        let Ok(end) = self.find_end() else { return false };
         end.len == 0
             || end == self.known
             || matches!(self.last_line(end.len), Ok(Some(line)) if line.is_at_rest())
@@ -264,7 +273,7 @@ impl Journal {
 
     /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a crash left open.
     pub(crate) fn prepare(&mut self) -> Result<Option<Unfinished>, WorkspaceError> {
-        let end = self.end();
+        let end = self.find_end()?;
         if self.file.is_some() && end == self.known {
             return self.cut_if_long(end).map(|()| None);
         }
@@ -319,6 +328,8 @@ impl Journal {
             self.file = Some(self.open()?);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
+        // Asked of the file itself: what is to be cut off after a failure must not be guessed.
+        let length = file.metadata().map_err(failed)?.len();
         let written = file.write_all(&text).and_then(|()| match sync {
             Sync::Now => file.sync_data(),
             Sync::Later => Ok(()),
@@ -326,7 +337,7 @@ impl Journal {
         if let Err(source) = written {
             // What was written of it must not stand before the next line. If even this fails, the checksum
             // gives the torn line away.
-            drop(file.set_len(self.known.len));
+            drop(file.set_len(length));
             self.file = None;
             return Err(state_error("write the journal", &self.path, source));
         }
@@ -358,7 +369,7 @@ impl Journal {
 
     /// The lines that came after `end`, or all of them when the journal was cut since.
     pub(crate) fn lines_since(&self, end: End) -> Result<Vec<Line>, WorkspaceError> {
-        let now = self.end();
+        let now = self.find_end()?;
         if now == end {
             return Ok(Vec::new());
         }
@@ -539,15 +550,20 @@ fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
         Line::Dropped(dropped) => Some(dropped),
         _ => None,
     });
-    let changes = |lines| <[Line]>::iter(lines).filter_map(|line| match line {
-        Line::Change(record) => Some(record),
-        _ => None,
-    });
+    let changes = |lines| {
+        <[Line]>::iter(lines).filter_map(|line| match line {
+            Line::Change(record) => Some(record),
+            _ => None,
+        })
+    };
     let undone = undone_in(changes(gone).chain(changes(kept)));
-    let ours = changes(gone).rev().filter(|record| !record.cause.takes_back() && !undone.contains(&record.id));
+    let ours =
+        changes(gone).rev().filter(|record| !record.cause.takes_back() && !undone.contains(&record.id));
     let mut sessions: Vec<SessionId> = Vec::new();
     let mut seen = HashSet::new();
-    for session in ours.map(|record| &record.session).chain(earlier.iter().flat_map(|dropped| &dropped.sessions)) {
+    for session in
+        ours.map(|record| &record.session).chain(earlier.iter().flat_map(|dropped| &dropped.sessions))
+    {
         if seen.insert(session) && sessions.len() < MAX_DROPPED_SESSIONS {
             sessions.push(session.clone());
         }

@@ -344,7 +344,10 @@ pub(crate) type Files = Vec<(Vec<u8>, FileState)>;
 pub(crate) fn load_tree_with(
     hash: &ContentHash,
     blobs: &Blobs,
-    mut see: impl FnMut(ContentHash, &mut dyn FnMut() -> Result<Files, WorkspaceError>) -> Result<(), WorkspaceError>,
+    mut see: impl FnMut(
+        ContentHash,
+        &mut dyn FnMut() -> Result<Files, WorkspaceError>,
+    ) -> Result<(), WorkspaceError>,
 ) -> Result<Vec<WalkedDir>, WorkspaceError> {
     let lost = || WorkspaceError::Lost { what: "a checkpoint's tree".to_owned() };
     let list = blobs.get(hash)?.ok_or_else(lost)?;

@@ -142,8 +142,8 @@ impl Workspace {
         options: Options,
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
-        let journal = Journal::new(&options.state_dir, options.limits.journal_bytes)
-            .with_clock(options.clock.clone());
+        let journal =
+            Journal::new(&options.state_dir, options.limits.journal_bytes).with_clock(options.clock.clone());
         let own_repositories = repositories_in(door.root())
             .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
         let workspace = Self {
@@ -538,7 +538,10 @@ impl Workspace {
         Ok(load_tree(&hash, self.vault.blobs())?.into_tree())
     }
 
-    pub(crate) fn differences_since(&self, checkpoint: &CheckpointId) -> Result<Vec<Difference>, WorkspaceError> {
+    pub(crate) fn differences_since(
+        &self,
+        checkpoint: &CheckpointId,
+    ) -> Result<Vec<Difference>, WorkspaceError> {
         let before = self.checkpoint_tree(checkpoint)?;
         let after = self.snapshot(Keep::Hashes, Some(&before))?;
         filtered(self.inputs(), &before, differences(&before, &after))
@@ -551,7 +554,11 @@ impl Workspace {
         }
     }
 
-    pub(crate) fn current_bytes(&self, path: &RelPath, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(crate) fn current_bytes(
+        &self,
+        path: &RelPath,
+        state: &FileState,
+    ) -> Result<Option<Vec<u8>>, WorkspaceError> {
         if state.kind == Kind::Link {
             return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
         }

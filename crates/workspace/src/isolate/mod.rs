@@ -228,9 +228,8 @@ impl Workspace {
                 return Err(crate::lock::state_error("read the record in", place.dir(), source));
             }
         };
-        let base = tiers::reopen(self, &record, &place, means).map_err(|reason| WorkspaceError::NoCopy {
-            reasons: vec![(record.info.tier, reason.0)],
-        })?;
+        let base = tiers::reopen(self, &record, &place, means)
+            .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] })?;
         let workspace = Arc::new(self.open_as_copy(base, &place)?);
         let info = record.info.clone();
         let (passed_over, left_out) = (Vec::new(), Vec::new());

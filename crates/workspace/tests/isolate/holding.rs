@@ -71,7 +71,8 @@ fn holder(project: &Project, tier: Tier) -> Option<Child> {
 }
 
 fn a_copy_is_there_again_after_it_was_closed() {
-    let project = project_with(&[("file", "first"), ("other", "x"), (".gitignore", "target\n"), ("target/a", "a")]);
+    let project =
+        project_with(&[("file", "first"), ("other", "x"), (".gitignore", "target\n"), ("target/a", "a")]);
     let tools = Tools::of(&project);
     let workspace = project.open();
     for tier in Tier::ALL {
@@ -275,7 +276,9 @@ fn a_place_beside_the_root_that_is_somebody_elses_is_not_used() {
     apply(copy.workspace(), vec![write("file", "changed")]).unwrap();
     let beside = || {
         let names = fs::read_dir(project.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        names.filter_map(|name| name.to_str().map(str::to_owned)).find(|name| name.starts_with(".journeyman-work-"))
+        names
+            .filter_map(|name| name.to_str().map(str::to_owned))
+            .find(|name| name.starts_with(".journeyman-work-"))
     };
     let name = beside().expect("a directory beside the root");
     drop(copy);

@@ -6,7 +6,9 @@ use std::time::Instant;
 use journeyman_workspace::limits::Limits;
 use journeyman_workspace::{ListOptions, Tier, Workspace, WorkspaceError};
 
-use crate::support::{Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, skipped, write};
+use crate::support::{
+    Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, skipped, write,
+};
 use crate::trees::{Tools, age, facts, isolate, odd_tree, pattern, project_with, run};
 
 cases! {
@@ -70,7 +72,11 @@ fn nothing_that_happens_in_a_copy_reaches_the_tree() {
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changed"));
         assert_eq!(facts(&project.root(), &[]), original, "{tier}: edits");
         let before = inside.command_begin().unwrap();
-        run(&tools, inside, "echo more >> main.rs; echo x > made; chmod 755 empty; mv bin/tool bin/moved; rm '..foo'");
+        run(
+            &tools,
+            inside,
+            "echo more >> main.rs; echo x > made; chmod 755 empty; mv bin/tool bin/moved; rm '..foo'",
+        );
         let changed = inside.command_end(before, &session(1), None).unwrap();
         assert_eq!(shown(&changed), "-..foo +bin/moved -bin/tool ~empty +made ~main.rs", "{tier}");
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changedmore\n"));
@@ -239,7 +245,11 @@ fn ignored_directories_are_seen_by_commands_and_not_changed() {
         let said = run(&tools, inside, "cat target/debug/built web/node_modules/dep/index.js cache/blob");
         assert_eq!(said, "builtdepcached", "{tier}");
         let before = inside.command_begin().unwrap();
-        run(&tools, inside, "echo new > target/debug/more; echo changed > target/debug/built; rm -rf web/node_modules/dep");
+        run(
+            &tools,
+            inside,
+            "echo new > target/debug/more; echo changed > target/debug/built; rm -rf web/node_modules/dep",
+        );
         assert_eq!(shown(&inside.command_end(before, &session(1), None).unwrap()), "", "{tier}");
         // What one command built the next one finds.
         let said = run(&tools, inside, "cat target/debug/more target/debug/built; ls web/node_modules");
@@ -273,7 +283,8 @@ fn tiers_that_fail_are_cleaned_up_and_give_their_reason() {
 fn a_state_directory_inside_the_tree_is_refused() {
     let project = Project::with(&[("file", "x")]);
     let tools = Tools::of(&project);
-    let options = journeyman_workspace::Options { state_dir: project.root().join("s/t"), ..project.options() };
+    let options =
+        journeyman_workspace::Options { state_dir: project.root().join("s/t"), ..project.options() };
     let workspace = Workspace::open(&project.root(), options).unwrap();
     let refused = workspace.isolate(&session(1), &tools.means(&Tier::ALL)).unwrap_err();
     assert!(refused.to_string().contains("lies in the project itself"), "{refused}");
@@ -289,9 +300,9 @@ fn an_overlay_over_another_file_system_is_refused() {
     }
     fs::write(at.join("over"), "y").unwrap();
     let refused = workspace.isolate(&session(1), &tools.means(&[Tier::Overlay]));
-    let copied = workspace.isolate(&session(2), &tools.means(&[Tier::Copy])).map(|copy| {
-        fs::read_to_string(copy.workspace().reach().join("mounted/over")).unwrap()
-    });
+    let copied = workspace
+        .isolate(&session(2), &tools.means(&[Tier::Copy]))
+        .map(|copy| fs::read_to_string(copy.workspace().reach().join("mounted/over")).unwrap());
     rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH).unwrap();
     assert!(refused.unwrap_err().to_string().contains("another file system is mounted"));
     assert_eq!(copied.unwrap(), "y");
@@ -357,7 +368,10 @@ fn speed() {
     let worktree = project.dir.path().join("worktree");
     for round in 0..6 {
         let begin = Instant::now();
-        crate::trees::git(&project.root(), &["worktree", "add", "-q", "--detach", worktree.to_str().unwrap()]);
+        crate::trees::git(
+            &project.root(),
+            &["worktree", "add", "-q", "--detach", worktree.to_str().unwrap()],
+        );
         println!("round {round}: git worktree add {:?}", begin.elapsed());
         crate::trees::git(&project.root(), &["worktree", "remove", "--force", worktree.to_str().unwrap()]);
         let begin = Instant::now();

@@ -94,9 +94,13 @@ pub(crate) fn project_with(files: &[(&str, &str)]) -> Project {
 pub(crate) fn odd_tree() -> Project {
     let project = Project::new();
     let root = project.root();
-    for (path, content) in
-        [("a/b/c/deep.rs", "deep"), ("main.rs", "fn main() {}\n"), ("empty", ""), ("..foo", "dots"), ("bin/tool", "#!/bin/sh\n")]
-    {
+    for (path, content) in [
+        ("a/b/c/deep.rs", "deep"),
+        ("main.rs", "fn main() {}\n"),
+        ("empty", ""),
+        ("..foo", "dots"),
+        ("bin/tool", "#!/bin/sh\n"),
+    ] {
         project.write(path, content);
     }
     for name in [&b"line\nbreak"[..], b"not\xffutf8", b"-rf", b" space ", b"quote'\"$x", &[b'n'; 255]] {
@@ -107,7 +111,9 @@ pub(crate) fn odd_tree() -> Project {
     symlink("nowhere/at/all", root.join("dangling")).unwrap();
     symlink("/etc/passwd", root.join("out")).unwrap();
     symlink(OsStr::from_bytes(b"bad\xff\n"), root.join("odd-link")).unwrap();
-    for (path, mode) in [("bin/tool", 0o755), ("main.rs", 0o600), ("empty", 0o444), ("a/b", 0o775), ("..foo", 0o640)] {
+    for (path, mode) in
+        [("bin/tool", 0o755), ("main.rs", 0o600), ("empty", 0o444), ("a/b", 0o775), ("..foo", 0o640)]
+    {
         fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).unwrap();
     }
     fs::write(root.join("large"), pattern(3 * 1024 * 1024)).unwrap();
@@ -118,7 +124,8 @@ pub(crate) fn odd_tree() -> Project {
     for (path, name) in [("main.rs", c"user.note"), ("hollow", c"user.of")] {
         set_attribute(&root.join(path), name, b"value\0\xff");
     }
-    rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(root.join("socket"));
     age(&root);
     project

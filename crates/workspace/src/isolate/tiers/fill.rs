@@ -10,9 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::RelPath;
-use rustix::fs::{
-    AtFlags, Mode, OFlags, fstat, ftruncate, mkdirat, openat, readlinkat, statat, symlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, mkdirat, openat, readlinkat, statat, symlinkat};
 use rustix::io::Errno;
 
 use super::Reason;
@@ -347,7 +345,8 @@ impl<'a> Fill<'a> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let dir = openat(&self.to, begin, flags, Mode::empty())?;
             for name in crate::repository::children(&dir)? {
-                let full = if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
+                let full =
+                    if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
                 let stat = statat(&dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?;
                 let is_dir = Seen::of(&stat).is_dir();
                 let known = if is_dir { &dirs } else { &files };
@@ -455,4 +454,3 @@ fn failed(path: &[u8], errno: Errno) -> WorkspaceError {
 fn words(errno: Errno) -> Reason {
     Reason(std::io::Error::from(errno).to_string())
 }
-

@@ -92,7 +92,9 @@ fn possible(workspace: &Workspace) -> Result<(), Reason> {
     let root = fs::canonicalize(workspace.root()).map_err(|error| Reason(error.to_string()))?;
     match mount_beneath(&root) {
         // A layer shows one file system: what is mounted in the tree would look deleted.
-        Some(at) => Err(Reason(format!("another file system is mounted in the project, at {}", at.display()))),
+        Some(at) => {
+            Err(Reason(format!("another file system is mounted in the project, at {}", at.display())))
+        }
         None => Ok(()),
     }
 }
@@ -100,7 +102,8 @@ fn possible(workspace: &Workspace) -> Result<(), Reason> {
 /// The first place beneath `root` where something is mounted.
 fn mount_beneath(root: &Path) -> Option<PathBuf> {
     let table = fs::read("/proc/self/mountinfo").ok()?;
-    let points = table.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
+    let points =
+        table.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
     points.map(unescaped).find(|point| point != root && point.starts_with(root))
 }
 
