@@ -5,8 +5,8 @@
 //! «racily clean» entries). Directories are recorded by name and mode, so that empty ones come back too.
 
 use std::cmp::Ordering as Order;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use journeyman_protocol::{ContentHash, FileChange, FileChangeKind, RelPath};
 use journeyman_store::Durability;

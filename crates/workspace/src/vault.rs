@@ -66,7 +66,13 @@ pub(crate) struct Vault {
 impl Vault {
     pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
         let path = state_dir.join("packs");
-        Self { blobs, path, index: Mutex::default(), unsynced: AtomicBool::new(false), noted: AtomicBool::new(false) }
+        Self {
+            blobs,
+            path,
+            index: Mutex::default(),
+            unsynced: AtomicBool::new(false),
+            noted: AtomicBool::new(false),
+        }
     }
 
     /// The state directory whose index says where packed contents lie.

@@ -39,6 +39,14 @@ fn main() -> ExitCode {
     {
         return place::once(Path::new(dir), rest);
     }
+    if let [word, dir, files] = arguments.as_slice()
+        && word == "keep"
+    {
+        // For a profiler: a tree that stays, and what `once DIR loop` works on.
+        let files = files.parse().unwrap();
+        println!("{}", Place::new(Path::new(dir), files).stay().display());
+        return ExitCode::SUCCESS;
+    }
     let (words, dirs): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|word| ["look", "edit", "copy", "bulk"].contains(&word.as_str()));
     let base = dirs.first().map_or_else(std::env::temp_dir, PathBuf::from);

@@ -105,6 +105,11 @@ impl Place {
         }
     }
 
+    /// Leaves it where it is.
+    pub(crate) fn stay(self) -> PathBuf {
+        self.dir.keep()
+    }
+
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("tree")
     }
@@ -182,6 +187,13 @@ pub(crate) fn once(dir: &Path, what: &[String]) -> ExitCode {
     match what.first().map(String::as_str) {
         Some("checkpoint") => {
             workspace.checkpoint(&session(1), "once").unwrap();
+        }
+        // For a profiler.
+        Some("loop") => {
+            let rounds = what.get(1).and_then(|word| word.parse().ok()).unwrap_or(100);
+            for _ in 0..rounds {
+                workspace.checkpoint(&session(1), "once").unwrap();
+            }
         }
         Some("memory") => {
             workspace.checkpoint(&session(1), "once").unwrap();

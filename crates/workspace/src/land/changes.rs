@@ -9,12 +9,12 @@ use super::decide::is_same;
 use super::{CopyChange, CopyChanges, stored};
 use crate::compare::{dir_records, filtered};
 use crate::door::{Links, read_up_to};
+use crate::history::History;
 use crate::isolate::{CopyInfo, Isolated};
 use crate::journal::Cause;
 use crate::rules::is_git;
 use crate::snapshot::{Difference, Entry, FileState, Kind, Tree, differences, directories_only_in, observe};
 use crate::transaction::io_error;
-use crate::undo::History;
 use crate::{Workspace, WorkspaceError};
 
 impl Workspace {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{FileChangeKind, RelPath};
 
 use super::lines::{Numbering, edits};
 use super::{CopyChange, CopyChanges};
@@ -39,7 +39,7 @@ impl Workspace {
                     file_diff(&change.path, side(&before), side(&after))
                 }
             };
-            diff.add(&piece, max_bytes);
+            diff.add(&change.path, &piece, max_bytes);
         }
         Ok(diff)
     }
@@ -117,7 +117,7 @@ fn rename(from: &RelPath, to: &RelPath) -> FileDiff {
         quoted("", from),
         quoted("", to)
     );
-    FileDiff { text, ..FileDiff::default() }
+    FileDiff { text, kind: FileChangeKind::Added, added: 0, removed: 0, opaque: false }
 }
 
 fn side(content: &Option<Content>) -> Option<Side<'_>> {

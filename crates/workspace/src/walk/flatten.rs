@@ -18,7 +18,12 @@ struct Flattening<'a> {
 }
 
 /// `count` is the number of tasks that were given out.
-pub(super) fn flatten(found: Vec<Visited>, count: usize, plan: &Plan<'_>, known: Option<Known<'_>>) -> Walked {
+pub(super) fn flatten(
+    found: Vec<Visited>,
+    count: usize,
+    plan: &Plan<'_>,
+    known: Option<Known<'_>>,
+) -> Walked {
     let files = found.iter().map(|visited| match &visited.content {
         Content::Items { items, .. } => items.len(),
         Content::Same { number } => known.map_or(0, |known| known.in_dir(*number).len()),
@@ -56,7 +61,8 @@ impl<'a> Flattening<'a> {
                     }
                     Some(Item::Known { at, seen }) => {
                         let entry = self.known.and_then(|known| known.entry(at));
-                        let file = entry.map(|entry| WalkedFile { path: entry.path.clone(), seen, known: Some(at) });
+                        let file =
+                            entry.map(|entry| WalkedFile { path: entry.path.clone(), seen, known: Some(at) });
                         self.walked.files.extend(file);
                         continue;
                     }
@@ -66,13 +72,17 @@ impl<'a> Flattening<'a> {
                 Open::Same { refs } => match refs.next() {
                     Some(Ref::File(at)) => {
                         let entry = self.known.and_then(|known| known.entry(*at));
-                        let file = entry.map(|entry| {
-                            WalkedFile { path: entry.path.clone(), seen: Some(entry.seen), known: Some(*at) }
+                        let file = entry.map(|entry| WalkedFile {
+                            path: entry.path.clone(),
+                            seen: Some(entry.seen),
+                            known: Some(*at),
                         });
                         self.walked.files.extend(file);
                         continue;
                     }
-                    Some(Ref::Dir(number)) => self.slot_of.get(*number as usize).copied().or(Some(usize::MAX)),
+                    Some(Ref::Dir(number)) => {
+                        self.slot_of.get(*number as usize).copied().or(Some(usize::MAX))
+                    }
                     None => None,
                 },
             };

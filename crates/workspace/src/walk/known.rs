@@ -30,7 +30,8 @@ pub(crate) struct Index {
 
 impl Index {
     pub(crate) fn of(entries: &[Entry], dirs: &[WalkedDir]) -> Self {
-        let mut numbers: HashMap<&[u8], Number> = dirs.iter().map(|dir| dir.path.as_slice()).zip(1..).collect();
+        let mut numbers: HashMap<&[u8], Number> =
+            dirs.iter().map(|dir| dir.path.as_slice()).zip(1..).collect();
         numbers.insert(b"", 0);
         let mut last: (&[u8], Option<Number>) = (b"", Some(0));
         let mut parent_of = |path| {

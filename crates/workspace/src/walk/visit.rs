@@ -135,7 +135,12 @@ impl Walk<'_> {
     }
 
     /// Keeps what isn't ignored, and makes tasks of the directories among it.
-    fn select(&self, reading: &Reading<'_>, names: &Names, below: &mut Vec<Task>) -> Result<Content, Trouble> {
+    fn select(
+        &self,
+        reading: &Reading<'_>,
+        names: &Names,
+        below: &mut Vec<Task>,
+    ) -> Result<Content, Trouble> {
         let task = reading.task;
         let last = self.last.zip(task.known);
         let old = last.map_or(&[][..], |(last, number)| last.in_dir(number));
