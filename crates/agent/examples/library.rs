@@ -44,6 +44,7 @@ async fn session(
         store: Arc::new(MemoryStore::new()),
         model: Arc::new(ScriptedModel::parse(SCRIPT)?),
         workspace: Arc::new(Workspace::open(root, options)?),
+        copy: None,
         sandbox: Arc::new(Sandbox::new(SandboxSettings::default())),
         toolchains: Arc::new(toolchains(&host, root)),
         registry: Registry::rooted(root),

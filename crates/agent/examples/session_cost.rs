@@ -291,6 +291,7 @@ impl Bench {
             store,
             model: Arc::clone(model) as Arc<dyn Model>,
             workspace: Arc::clone(&self.workspace),
+            copy: None,
             sandbox: Arc::clone(&self.sandbox),
             toolchains: Arc::new(Toolchains::default()),
             registry,

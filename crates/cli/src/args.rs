@@ -8,18 +8,23 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 /// What `jm run --help` and `jm resume --help` add about their end.
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  verified: the change is in place and every check that ran passed
+    0  verified: every check that ran passed, and the change is in place (in its copy with --no-land, and
+       where candidates are kept)
     1  error
     2  usage: a wrong flag, an unknown model, a missing key, a bad configuration
     3  finished, but checks fail
     4  finished, and nothing verified it (no check was found or could run, or nothing changed)
     5  a limit was reached: turns, time, budget, or a run that went in circles
     6  a permission was needed and there was nobody to ask
+    9  verified in its copy, and not landed: you changed the same lines meanwhile, or what came of merging both
+       is not verified
   130  interrupted
 ";
 const RUN_EXAMPLES: &str = "
 Examples:
   jm run \"make the date parser accept ISO weeks\"
+  jm run --isolate --commit \"speed up the index\"
+  jm run --candidates 3 \"fix the flaky retry test\"
   jm run --check 'make test' --model openai/gpt-5 \"fix the flaky retry test\"
   jm run --base-url http://127.0.0.1:8080 --wire chat --model local \"explain src/lib.rs\"
   git diff main | jm run --json -
@@ -85,6 +90,24 @@ Examples:
   jm diff 12              from checkpoint 12 to the files as they are
   jm diff 12 15 --stat    between two checkpoints, a line a file
   jm diff --json | jq '.files[].path'";
+const LAND_HELP: &str = "\
+What you changed meanwhile stays. Files that both changed are merged line by line, and the checks pass on the merged \
+copy before anything is landed. Where that can't be done, nothing is landed (exit code 9) and the files are named. \
+What was landed can be taken back with `jm undo`.
+
+Exit codes: 0 landed, 1 error, 2 usage, 6 nothing verified it and nobody could be asked, 9 conflict or failed checks
+
+Examples:
+  jm land 01k3 --dry-run               show what it would change
+  jm land 01k3
+  jm land 01k3 --branch fix-parser
+  jm land 01k3 --on-conflict theirs";
+const DISCARD_HELP: &str = "\
+What a session changed in its copy is gone then. Its log stays.
+
+Examples:
+  jm discard 01k3
+  jm discard --all 01k3 --yes          every candidate of a task that is still kept";
 const FORK_HELP: &str = "\
 The new session knows all that was said up to the place, and goes its own way from there; the old one and your files \
 stay as they are. `jm resume` goes on with it.
@@ -168,6 +191,14 @@ pub(crate) enum Command {
     /// Show what changed since a checkpoint, or between two
     #[command(after_help = DIFF_HELP)]
     Diff(DiffArgs),
+    /// Bring the work that a session left in its copy into the project, in one step
+    #[command(after_help = LAND_HELP)]
+    Land(LandArgs),
+    /// Remove the copy that a session worked in, with the work
+    #[command(after_help = DISCARD_HELP)]
+    Discard(DiscardArgs),
+    /// Compare the sessions that `jm run --candidates` gave one task to
+    Candidates(CandidatesArgs),
     /// Make a new session from the beginning of another one
     #[command(after_help = FORK_HELP)]
     Fork(ForkArgs),
@@ -220,6 +251,12 @@ pub(crate) struct RunArgs {
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
+    /// So many sessions do the task side by side, each in a copy of its own; the smallest verified change is offered
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
+    pub(crate) candidates: Option<u32>,
+    /// Land the best candidate without asking, if it is verified
+    #[arg(long, requires = "candidates", conflicts_with = "no_land")]
+    pub(crate) land: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }
@@ -282,6 +319,95 @@ pub(crate) struct RunOptions {
     /// Let the project's own configuration run code and send data, this once
     #[arg(long)]
     pub(crate) trust_project: bool,
+    #[command(flatten)]
+    pub(crate) delivery: DeliveryArgs,
+}
+
+/// Where a run works, and where its work goes.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct DeliveryArgs {
+    /// Work in a copy of the project; what is verified is landed in one step, the rest is kept in the copy
+    #[arg(long, conflicts_with = "no_isolate")]
+    pub(crate) isolate: bool,
+    /// Work in the project itself, whatever your configuration says
+    #[arg(long)]
+    pub(crate) no_isolate: bool,
+    /// Leave the work in its copy, also when it is verified
+    #[arg(long)]
+    pub(crate) no_land: bool,
+    /// Commit the change when it is verified, with your git, hooks and signing
+    #[arg(long)]
+    pub(crate) commit: bool,
+    /// Commit it on this new branch
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+    /// The commit's message [built-in: from the task, the model's words and the checks]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LandArgs {
+    /// The session's id, or its beginning; without one, this directory's only kept work
+    pub(crate) session: Option<String>,
+    /// What happens to files that you changed too, in ways that don't go together
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflictArg::Refuse)]
+    pub(crate) on_conflict: OnConflictArg,
+    /// Only show what would be landed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Commit it, with your git, hooks and signing
+    #[arg(long)]
+    pub(crate) commit: bool,
+    /// Commit it on this new branch
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+    /// The commit's message [built-in: from the task, the model's words and the checks]
+    #[arg(long, short, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// Land it although nothing verified it, or what came of merging it with your changes
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// Let the project's own configuration say which checks run, this once
+    #[arg(long)]
+    pub(crate) trust_project: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What happens to files that both changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnConflictArg {
+    /// Nothing at all is landed
+    Refuse,
+    /// They get conflict markers
+    Markers,
+    /// They stay as you have them
+    Mine,
+    /// They become as the session has them
+    Theirs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiscardArgs {
+    /// The session's id, or its beginning; without one, this directory's only kept work
+    pub(crate) session: Option<String>,
+    /// All candidates of this session's task whose work is still kept
+    #[arg(long, value_name = "SESSION", conflicts_with = "session")]
+    pub(crate) all: Option<String>,
+    /// Don't ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CandidatesArgs {
+    /// The session whose task it is, or one of its candidates; without one, this directory's newest with candidates
+    pub(crate) session: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

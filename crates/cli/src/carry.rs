@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, IsTerminal as _};
+use std::path::Path;
 
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
@@ -12,6 +13,7 @@ use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import 
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SnapshotArgs};
 use crate::edge::{Failure, House, now};
+use crate::land::copies_of;
 use crate::sessions::{Claim, STATUS_IMPORTED, find};
 use crate::stdout::say;
 use crate::{color, prompt};
@@ -95,6 +97,16 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
         let found = find(&house, environment, word).await?;
         if sessions.iter().all(|session| session.id != found.id) {
             sessions.push(found);
+        }
+    }
+    for session in &sessions {
+        let copies = copies_of(&house, Path::new(&session.root));
+        if copies.iter().any(|copy| copy.session == session.id) {
+            return Err(Failure::usage(format_args!(
+                "the work of session {id} is kept in its copy; land it (jm land {id}) or discard it (jm discard {id}) \
+                 first",
+                id = session.id
+            )));
         }
     }
     if !args.yes {

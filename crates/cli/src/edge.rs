@@ -139,13 +139,17 @@ impl House {
         Ok(Self { state_dir, store: Arc::new(store), blobs: Arc::new(blobs) })
     }
 
-    pub(crate) fn workspace(&self, root: &Path) -> Result<Workspace, Failure> {
+    /// The directory of state of the project at `root`.
+    pub(crate) fn project_dir(&self, root: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;
         let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
-        let short = name.get(..16).unwrap_or(&name);
+        self.state_dir.join("projects").join(name.get(..16).unwrap_or(&name))
+    }
+
+    pub(crate) fn workspace(&self, root: &Path) -> Result<Workspace, Failure> {
         let options = Options {
             clock: Some(Clock::new(now)),
-            ..Options::new(self.state_dir.join("projects").join(short), Arc::clone(&self.blobs))
+            ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))
         };
         Ok(Workspace::open(root, options).context("the project")?)
     }

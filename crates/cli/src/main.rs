@@ -2,13 +2,16 @@
 //! library user.
 
 mod args;
+mod candidates;
 mod carry;
 mod checkpoints;
 mod color;
+mod deliver;
 mod demo;
 mod doctor;
 mod edge;
 mod export;
+mod land;
 mod prompt;
 mod question;
 mod render;
@@ -20,6 +23,7 @@ mod show;
 mod stdout;
 mod summary;
 mod undo;
+mod wire;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -57,6 +61,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
     match cli.command {
         Command::Run(args) => edge::block_on(run::run(&environment, args)),
         Command::Resume(args) => edge::block_on(resume::resume(&environment, args)),
+        Command::Land(args) => edge::block_on(land::land(&environment, &args)),
+        Command::Discard(args) => edge::block_on(land::discard(&environment, &args)),
+        Command::Candidates(args) => edge::block_on(candidates::list(&environment, &args)),
         Command::Fork(args) => edge::block_on(carry::fork(&environment, &args)),
         Command::Snapshot(args) => edge::block_on(carry::snapshot(&environment, &args)),
         Command::Export(args) => edge::block_on(export::export(&environment, &args)),

@@ -5,14 +5,22 @@
 //! user's, made by the user's git with their hooks and their signing, and only where the user asked for that commit.
 //! Nothing here pushes, forces, or moves a branch that is there already.
 
+mod branch;
 mod check_out;
+mod commit;
 mod error;
+mod history;
 mod limits;
 mod place;
 mod read;
 mod shield;
+mod state;
 mod status;
 mod tracked;
+mod user;
+
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,9 +28,14 @@ use std::sync::Arc;
 
 use journeyman_sandbox::Sandbox;
 
-pub use error::GitError;
+pub use branch::Branching;
+pub use commit::{Commit, CommitDone};
+pub use error::{GitError, Refusal};
+pub use history::Logged;
+pub use state::{Operation, State};
 pub use status::{Change, Entry, Head, Status, StatusEntry};
 pub use tracked::Tracked;
+pub use user::UserGit;
 
 /// Where programs are, if nobody says more.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -18,5 +18,18 @@ pub(crate) const MAX_POINTER: u64 = 8 * 1024;
 pub(crate) const MAX_SETTINGS: u64 = 4 * 1024 * 1024;
 /// Object stores that a repository may borrow from, one through the other: git itself stops at 5 levels.
 pub(crate) const MAX_BORROWED: usize = 32;
+/// How long git may take to end in order when it is told to, before it is killed.
+pub(crate) const END_WAIT: Duration = Duration::from_secs(3);
+/// How long output is awaited once git ended: a background process of a hook's may hold its pipes for ever.
+pub(crate) const LINGER: Duration = Duration::from_millis(250);
+/// How often a lock that somebody else holds is tried again, and how long is waited in between: editors and prompts
+/// hold one for some milliseconds.
+pub(crate) const LOCK_TRIES: u32 = 20;
+/// See [`LOCK_TRIES`].
+pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(100);
+/// A commit's message, in bytes: a page, many times over.
+pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
+/// Commits of one listing: a year of a large project.
+pub(crate) const MAX_COMMITS: usize = 10_000;
 /// Filter drivers that are switched off by name; more are no real repository's.
 pub(crate) const MAX_FILTERS: usize = 256;

@@ -151,6 +151,7 @@ impl<'a> Reader<'a> {
         let completed = running.wait().await?;
         let words = completed.stderr.text;
         match completed.outcome {
+            Outcome::Exited(_) if completed.exact.len() > limit => Err(GitError::TooMuch { action, limit }),
             Outcome::Exited(code) => Ok(Answer { code, bytes: completed.exact, words }),
             Outcome::OutputLimit => Err(GitError::TooMuch { action, limit }),
             Outcome::TimedOut => Err(GitError::TimedOut { action }),

@@ -11,6 +11,10 @@
 //! refuses the command; nothing is weakened silently. Elsewhere only [`Tier::Unconfined`] exists, and it is
 //! used only if [`SandboxSettings::allow`] names it.
 //!
+//! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an overlay that
+//! [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in the project confines it in the
+//! copy. [`Mounted`] keeps the mount by descriptors alone, through one of which the caller changes the same files.
+//!
 //! The program re-executes itself as the helper that builds the sandbox, so `main` must begin with
 //! [`run_helper_if_asked`]:
 //!
@@ -45,6 +49,7 @@ mod request;
 mod run;
 mod sandbox;
 mod toolchain;
+mod trial;
 mod unconfined;
 mod view;
 

@@ -1,6 +1,6 @@
 //! Picking a back-end, and running requests through it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{Enforcement, Tier};
 use tokio::sync::OnceCell;
@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::request::{Network, Request};
 use crate::run::Running;
+use crate::trial::Trial;
 use crate::{Mounted, OverlayPlan, SandboxError, unconfined};
 
 /// How a [`Sandbox`] may run commands.
@@ -101,6 +102,17 @@ impl Sandbox {
             fix: "Allow the back-end «namespaces» in the settings, on Linux, or use another kind of copy"
                 .to_owned(),
         })
+    }
+
+    /// Whether overlays can be mounted whose layers lie in this directory's file system: one is, and is written to.
+    /// Costs what [`mount`](Self::mount) does, and leaves nothing behind.
+    ///
+    /// # Errors
+    /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the directory.
+    pub fn can_mount(&self, directory: &Path) -> Result<(), SandboxError> {
+        let trial = Trial::make(directory)?;
+        let mounted = self.mount(&trial.plan())?;
+        trial.write(&mounted)
     }
 
     /// Starts a command. Cancelling `cancel` kills it and all its processes.

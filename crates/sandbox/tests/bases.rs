@@ -7,14 +7,16 @@ mod common;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use common::{block_on, run, sandbox, settings, skip};
-use journeyman_protocol::{RelPath, Tier};
+use journeyman_protocol::{Needs, RelPath, Tier};
 use journeyman_sandbox::{
     Base, Mounted, Outcome, OverlayPlan, Request, Sandbox, SandboxError, SandboxSettings, WriteMode,
 };
@@ -192,4 +194,695 @@ fn what_is_protected_masked_or_read_only_is_so_in_a_mount() {
     request.cwd = root.join("src/deep");
     let refused = block_on(async { sandbox().spawn(request, CancellationToken::new()).await.map(drop) });
     assert!(matches!(refused, Err(SandboxError::Path { what: "the working directory", .. })), "{refused:?}");
+}
+
+#[test]
+fn a_removed_copy_leaves_the_project_alone() {
+    let place = Place::new();
+    let Some(mounted) = place.mount("copy") else { return };
+    let before = fingerprint(&place.root());
+    let mut request =
+        place.request(&mounted, "rm -rf .[!.]* * && ls -A | wc -l && mkdir target && ls -A target");
+    request.protected = Vec::new();
+    assert_eq!(text(request), "0\n");
+    assert_eq!(fingerprint(&place.root()), before);
+    assert_eq!(fs::read_dir(inside(&mounted, ".")).unwrap().count(), 1);
+}
+
+#[test]
+fn two_mounts_of_one_project_know_nothing_of_each_other() {
+    let place = Place::new();
+    let (Some(one), Some(two)) = (place.mount("one"), place.mount("two")) else { return };
+    let before = fingerprint(&place.root());
+    assert_eq!(place.run(&one, "echo one > file; rm src/main; cat file"), "one\n");
+    assert_eq!(place.run(&two, "cat file src/main; echo two > file; cat file"), "content\nfn main\ntwo\n");
+    assert_eq!(place.run(&one, "cat file"), "one\n");
+    assert_eq!(fingerprint(&place.root()), before);
+}
+
+#[test]
+fn one_layer_is_not_mounted_twice() {
+    let place = Place::new();
+    let Some(mounted) = place.mount("copy") else { return };
+    let plan = place.plan("copy");
+    let second = std::thread::spawn(move || sandbox().mount(&plan).map(drop).unwrap_err());
+    let error = second.join().unwrap();
+    assert!(matches!(error, SandboxError::Path { what: "locking the layers", .. }), "{error}");
+    drop(mounted);
+    place.mount("copy").unwrap();
+}
+
+#[test]
+fn names_of_any_kind() {
+    let long = "x".repeat(200);
+    let names: [&[u8]; 7] = [
+        b"a,b:c\\d",
+        b"with blank\ttab",
+        b"line\nend",
+        b"not \xff\xfe UTF-8",
+        b"lowerdir=/etc,upperdir=/tmp",
+        b"'quoted' \"twice\" $HOME `x` %s \\054",
+        long.as_bytes(),
+    ];
+    for name in names {
+        let place = Place::named(OsStr::from_bytes(name));
+        let before = fingerprint(&place.root());
+        // The layers have such a name, too.
+        let layers = place.directory.path().join(OsStr::from_bytes(&[name, b"-layers"].concat()));
+        let [upper, work] = ["upper", "work"].map(|part| layers.join(part));
+        fs::create_dir_all(&upper).unwrap();
+        fs::create_dir_all(&work).unwrap();
+        let plan = OverlayPlan { lower: place.root(), upper, work };
+        let mounted = match sandbox().mount(&plan) {
+            Ok(mounted) => Arc::new(mounted),
+            Err(error) => {
+                skip(&error.to_string());
+                return;
+            }
+        };
+        let mut request = place.request(
+            &mounted,
+            "cat file; echo new > file; echo x > target/debug/built; cat target/debug/built",
+        );
+        request.layered = vec![place.root().join("target")];
+        assert_eq!(text(request), "content\nx\n", "{}", OsStr::from_bytes(name).display());
+        assert_eq!(place.run(&mounted, "cat file target/debug/built"), "new\nbuilt\n");
+        assert_eq!(fingerprint(&place.root()), before);
+    }
+}
+
+#[test]
+fn a_deep_path_is_mounted_too() {
+    let place = Place::new();
+    let mut deep = place.directory.path().to_owned();
+    for _ in 0..12 {
+        deep.push("d".repeat(100));
+    }
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|part| deep.join(part));
+    for made in [&lower, &upper, &work] {
+        fs::create_dir_all(made).unwrap();
+    }
+    fs::write(lower.join("file"), "deep\n").unwrap();
+    let plan = OverlayPlan { lower: lower.clone(), upper, work };
+    let mounted = match sandbox().mount(&plan) {
+        Ok(mounted) => Arc::new(mounted),
+        Err(error) => {
+            skip(&error.to_string());
+            return;
+        }
+    };
+    let mut request = Request::shell(&lower, "cat file && echo changed > file");
+    request.base = Some(Base::Mounted(Arc::clone(&mounted)));
+    assert_eq!(text(request), "deep\n");
+    assert_eq!(fs::read_to_string(inside(&mounted, "file")).unwrap(), "changed\n");
+    assert_eq!(fs::read_to_string(lower.join("file")).unwrap(), "deep\n");
+}
+
+#[test]
+fn the_merged_root_looks_like_the_real_one() {
+    let place = Place::new();
+    for mode in [0o755, 0o700, 0o2775, 0o1777] {
+        fs::set_permissions(place.root(), fs::Permissions::from_mode(mode)).unwrap();
+        let Some(mounted) = place.mount(&format!("copy-{mode:o}")) else { return };
+        let (real, merged) =
+            (fs::metadata(place.root()).unwrap(), fs::metadata(inside(&mounted, ".")).unwrap());
+        assert_eq!((merged.mode(), merged.uid(), merged.gid()), (real.mode(), real.uid(), real.gid()));
+    }
+}
+
+#[test]
+fn inode_numbers_stay_when_files_are_changed_and_those_of_directories_beyond_the_mount() {
+    let place = Place::new();
+    let Some(mounted) = place.mount("copy") else { return };
+    let number = |path: &Path| fs::symlink_metadata(path).unwrap().ino();
+    let paths = ["src", "src/deep", ".git", "file", "src/main"];
+    let numbers = |mounted: &Mounted| paths.map(|path| number(&inside(mounted, path)));
+    let before = numbers(&mounted);
+    assert_eq!(before, paths.map(|path| number(&place.root().join(path))));
+    place.run(&mounted, "echo x >> file; chmod 600 src/main; touch src/deep/new src/new");
+    assert_eq!(numbers(&mounted), before);
+    drop(mounted);
+    // A changed file's is its own from then on: the kernel finds the old one by privileges that nobody has here.
+    let mounted = place.mount("copy").unwrap();
+    assert_eq!(numbers(&mounted)[..3], before[..3]);
+}
+
+#[test]
+fn commands_in_the_background_and_in_the_foreground_share_a_mount() {
+    let place = Place::new();
+    let Some(mounted) = place.mount("copy") else { return };
+    let box_ = sandbox();
+    block_on(async {
+        let wait = "echo ready; while ! test -e go; do sleep 0.01; done; cat go; echo back > answer";
+        let mut behind = box_.spawn(place.request(&mounted, wait), CancellationToken::new()).await.unwrap();
+        assert_eq!(behind.next().await.unwrap().bytes, b"ready\n");
+        let front = place.request(
+            &mounted,
+            "echo went > part && mv part go; while ! test -e answer; do sleep 0.01; done; cat answer",
+        );
+        let front = box_.spawn(front, CancellationToken::new()).await.unwrap().wait().await.unwrap();
+        assert_eq!(front.stdout.text, "back\n", "{}", front.combined.text);
+        assert_eq!(behind.wait().await.unwrap().stdout.text, "ready\nwent\n");
+    });
+    // A command goes on with the mount where its owner has let go of it.
+    let running = block_on(async {
+        let request = place.request(&mounted, "sleep 0.05; cat file; echo last > file");
+        let running = box_.spawn(request, CancellationToken::new()).await.unwrap();
+        drop(mounted);
+        running.wait().await.unwrap()
+    });
+    assert_eq!(running.stdout.text, "content\n");
+    let mounted = place.mount("copy").unwrap();
+    assert_eq!(place.run(&mounted, "cat file"), "last\n");
+}
+
+#[test]
+fn layers_are_hidden_where_a_listed_path_would_show_them() {
+    let place = Place::new();
+    let Some(mounted) = place.mount("copy") else { return };
+    fs::write(inside(&mounted, "file"), "changed\n").unwrap();
+    let beside = place.at("beside");
+    fs::write(&beside, "beside\n").unwrap();
+    let above = fs::canonicalize(place.directory.path()).unwrap();
+    let command = format!(
+        "cd {}; cat beside; ls copy/upper copy/work; cat project/file; echo x > copy/upper/x || echo kept",
+        above.display()
+    );
+    let mut request = place.request(&mounted, &command);
+    request.read_only = vec![above];
+    let completed = run(request);
+    let expected = "beside\ncopy/upper:\n\ncopy/work:\nchanged\nkept\n";
+    assert_eq!(completed.stdout.text, expected, "{}", completed.combined.text);
+}
+
+#[test]
+fn a_descriptor_is_replaced_under_its_users() {
+    let place = Place::new();
+    fs::write(place.at("new"), "new").unwrap();
+    let old = fs::File::open(place.root().join("file")).unwrap();
+    let new = fs::File::open(place.at("new")).unwrap();
+    journeyman_sandbox::replace_descriptor(std::os::fd::AsFd::as_fd(&old), std::os::fd::AsFd::as_fd(&new))
+        .unwrap();
+    drop(new);
+    assert_eq!(std::io::read_to_string(&old).unwrap(), "new");
+    let flags = rustix::io::fcntl_getfd(&old).unwrap();
+    assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    let itself = journeyman_sandbox::replace_descriptor(
+        std::os::fd::AsFd::as_fd(&old),
+        std::os::fd::AsFd::as_fd(&old),
+    );
+    assert_eq!(itself.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+}
+
+/// A copy of the project without its build directory.
+fn copy(place: &Place) -> PathBuf {
+    let copy = place.at("the copy");
+    let copied = Command::new("cp").arg("-a").arg(place.root()).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    fs::remove_dir_all(copy.join("target")).unwrap();
+    copy
+}
+
+fn in_copy(place: &Place, caches: &[&str], command: &str) -> Request {
+    let mut request = Request::shell(&place.root(), command);
+    let caches = caches.iter().map(|path| RelPath::parse(path).unwrap()).collect();
+    request.base = Some(Base::Directory { path: place.at("the copy"), caches, layers: place.at("layers") });
+    request
+}
+
+#[test]
+fn commands_find_a_copied_directory_at_the_root() {
+    let place = Place::new();
+    let copy = copy(&place);
+    let before = fingerprint(&place.root());
+    fs::create_dir_all(copy.join("only/here")).unwrap();
+    fs::create_dir_all(copy.join("only/.git")).unwrap();
+    let mut request = in_copy(
+        &place,
+        &[],
+        "pwd; ls ../..; cat ../../file; echo new > ../../made; echo x > ../../.git/x || echo kept; \
+         echo x > ../.git/x || echo kept",
+    );
+    request.cwd = place.root().join("only/here");
+    request.protected = [".git", "only/.git"].iter().filter_map(|path| RelPath::parse(path).ok()).collect();
+    let completed = run(request);
+    let cwd = place.root().join("only/here");
+    let expected = format!("{}\nfile\nlink\nonly\nsrc\ncontent\nkept\nkept\n", cwd.display());
+    assert_eq!(completed.stdout.text, expected, "{}", completed.combined.text);
+    assert_eq!(fs::read_to_string(copy.join("made")).unwrap(), "new\n");
+    assert_eq!(fingerprint(&place.root()), before);
+
+    let mut request = in_copy(&place, &[], "touch file 2>/dev/null || cat file");
+    request.write = WriteMode::ReadOnly;
+    assert_eq!(text(request), "content\n");
+}
+
+#[test]
+fn caches_of_the_real_root_are_seen_in_a_copy_and_built_on() {
+    let place = Place::new();
+    let copy = copy(&place);
+    fs::create_dir_all(place.root().join("src/deep/out")).unwrap();
+    fs::write(place.root().join("src/deep/out/part"), "part\n").unwrap();
+    fs::create_dir_all(place.root().join("gone/build")).unwrap();
+    fs::create_dir_all(place.root().join("own")).unwrap();
+    fs::create_dir_all(copy.join("own/thing")).unwrap();
+    symlink("/etc", place.root().join("away")).unwrap();
+    fs::create_dir(place.root().join("trap")).unwrap();
+    symlink("/tmp", copy.join("trap")).unwrap();
+    let before = fingerprint(&place.root());
+    let caches = ["target", "src/deep/out", "gone/build", "own", "away", "trap", "nowhere"];
+    let command = "cat target/debug/built src/deep/out/part && echo more >> target/debug/built && mkdir target/release \
+                   && rm src/deep/out/part && ls own && test ! -e gone -a ! -e away/passwd -a -L trap && ls";
+    let Some(first) = caching(in_copy(&place, &caches, command)) else { return };
+    assert_eq!(first, "built\npart\nthing\nfile\nlink\nown\nsrc\ntarget\ntrap\n");
+    // The next command goes on from there, also where there are other caches.
+    let second = text(in_copy(
+        &place,
+        &["own", "src/deep/out", "target"],
+        "cat target/debug/built; ls target src/deep/out",
+    ));
+    assert_eq!(second, "built\nmore\nsrc/deep/out:\n\ntarget:\ndebug\nrelease\n");
+    // A command may start in one, may not remove it, and one that removes all else leaves the real one alone.
+    let mut request =
+        in_copy(&place, &caches, "cat built; cd ../..; rm -rf .[!.]* * 2>/dev/null; ls -A; ls target");
+    request.cwd = place.root().join("target/debug");
+    request.protected = Vec::new();
+    assert_eq!(run(request).stdout.text, "built\nmore\nsrc\ntarget\n");
+    assert_eq!(fingerprint(&place.root()), before);
+    // What is on disk of the copy isn't the caches' content.
+    assert_eq!(fs::read_dir(copy.join("target")).unwrap().count(), 0);
+}
+
+/// The output of a command with caches that can be written; `None` where the kernel has no overlays.
+fn caching(request: Request) -> Option<String> {
+    let Some(Base::Directory { path, .. }) = &request.base else { panic!("no copy") };
+    let probe = sandbox().can_mount(path.parent().unwrap());
+    if let Err(error) = probe {
+        skip(&error.to_string());
+        return None;
+    }
+    Some(text(request))
+}
+
+#[test]
+fn commands_at_once_share_caches() {
+    let place = Place::new();
+    copy(&place);
+    let box_ = sandbox();
+    let wait = "echo a > target/a; while ! test -e target/b; do sleep 0.01; done; echo both";
+    let Some(_) = caching(in_copy(&place, &["target"], "true")) else { return };
+    block_on(async {
+        let behind = box_.spawn(in_copy(&place, &["target"], wait), CancellationToken::new()).await.unwrap();
+        let front =
+            in_copy(&place, &["target"], "while ! test -e target/a; do sleep 0.01; done; echo b > target/b");
+        let front = box_.spawn(front, CancellationToken::new()).await.unwrap().wait().await.unwrap();
+        assert_eq!(front.outcome, Outcome::Exited(0), "{}", front.combined.text);
+        assert_eq!(behind.wait().await.unwrap().stdout.text, "both\n");
+    });
+    assert_eq!(text(in_copy(&place, &["target"], "ls target")), "a\nb\ndebug\n");
+}
+
+#[test]
+fn a_cache_whose_layers_cannot_be_mounted_is_read_only() {
+    let place = Place::new();
+    copy(&place);
+    let Some(_) = place.mount("other") else { return };
+    fs::create_dir_all(place.at("layers/target")).unwrap();
+    fs::write(place.at("layers/target/upper"), "in the way").unwrap();
+    let completed =
+        run(in_copy(&place, &["target"], "cat target/debug/built; echo x > target/x || echo kept"));
+    assert_eq!(completed.stdout.text, "built\nkept\n", "{}", completed.combined.text);
+}
+
+#[test]
+fn a_copy_in_the_wrong_place_is_refused() {
+    let place = Place::new();
+    let root = place.root();
+    fs::create_dir_all(root.join("inner")).unwrap();
+    let cases = [
+        (root.join("inner"), "neither in the project nor above it"),
+        (root.parent().unwrap().to_owned(), "neither in the project nor above it"),
+        (root.clone(), "neither in the project nor above it"),
+        (place.at("nowhere"), "the copy"),
+        (root.join("file"), "must be a directory"),
+    ];
+    for caches in [&[][..], &["target"]] {
+        for (path, reason) in &cases {
+            let mut request = in_copy(&place, caches, "true");
+            if let Some(Base::Directory { path: copy, .. }) = &mut request.base {
+                copy.clone_from(path);
+            }
+            let refused =
+                block_on(async { sandbox().spawn(request, CancellationToken::new()).await.map(drop) });
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains(reason), "{}: {error}", path.display());
+        }
+    }
+    let Some(mounted) = place.mount("copy") else { return };
+    let mut request = place.request(&mounted, "true");
+    request.root = root.join("src");
+    let refused = block_on(async { sandbox().spawn(request, CancellationToken::new()).await.map(drop) });
+    assert!(refused.unwrap_err().to_string().contains("another directory than the root"));
+}
+
+#[test]
+fn overlays_that_cannot_be_are_refused_with_a_reason() {
+    let place = Place::new();
+    let root = place.root();
+    let good = place.plan("copy");
+    fs::create_dir_all(root.join("upper")).unwrap();
+    let plan = |lower: &Path, upper: &Path, work: &Path| OverlayPlan {
+        lower: lower.to_owned(),
+        upper: upper.to_owned(),
+        work: work.to_owned(),
+    };
+    let cases = [
+        (plan(&root, &root.join("upper"), &good.work), "must lie apart"),
+        (plan(&root, &good.upper, root.parent().unwrap()), "must lie apart"),
+        (plan(&root, &good.upper, &good.upper), "beside each other"),
+        (plan(&root, &place.at("none"), &good.work), "the upper layer"),
+        (plan(&root.join("file"), &good.upper, &good.work), "the lower layer"),
+        (plan(Path::new("relative"), &good.upper, &good.work), "absolutely"),
+        (plan(&root, &good.upper, Path::new("/dev/shm")), "different file systems"),
+    ];
+    for (plan, reason) in cases {
+        let error = sandbox().mount(&plan).map(drop).unwrap_err().to_string();
+        assert!(error.contains(reason), "{plan:?}: {error}");
+    }
+}
+
+#[test]
+fn nothing_is_mounted_where_namespaces_are_not_allowed_and_unconfined_commands_run_in_a_directory() {
+    let place = Place::new();
+    let copy = copy(&place);
+    let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..settings() };
+    let box_ = Sandbox::new(settings);
+    let error = box_.mount(&place.plan("copy")).map(drop).unwrap_err();
+    assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
+    assert!(box_.can_mount(place.directory.path()).is_err());
+    let unconfined = |mut request: Request| {
+        request.needs = Needs {
+            writes_confined: false,
+            reads_confined: false,
+            network_off: false,
+            processes_confined: false,
+            privileges_dropped: false,
+        };
+        block_on(async {
+            let running = box_.spawn(request, CancellationToken::new()).await?;
+            running.wait().await
+        })
+    };
+    fs::create_dir(copy.join("only")).unwrap();
+    let mut request = in_copy(&place, &["target"], "pwd; echo new > made");
+    request.cwd = place.root().join("only");
+    let completed = unconfined(request).unwrap();
+    let expected = fs::canonicalize(copy.join("only")).unwrap();
+    assert_eq!(completed.stdout.text, format!("{}\n", expected.display()));
+    assert!(copy.join("only/made").exists());
+    symlink("/tmp", copy.join("out")).unwrap();
+    for (cwd, reason) in
+        [("/tmp".into(), "isn't in the project"), (place.root().join("out"), "out of the copy")]
+    {
+        let mut request = in_copy(&place, &[], "pwd");
+        request.cwd = cwd;
+        assert!(unconfined(request).unwrap_err().to_string().contains(reason));
+    }
+    let Some(mounted) = place.mount("mounted") else { return };
+    let error = unconfined(place.request(&mounted, "true")).unwrap_err();
+    assert!(error.to_string().contains("namespaces of its own"), "{error}");
+}
+
+#[test]
+fn repositories_of_a_mount_are_found_by_the_names_that_commands_see() {
+    let place = Place::new();
+    let root = place.root();
+    fs::create_dir_all(root.join("apart/real")).unwrap();
+    fs::create_dir_all(root.join("apart/other")).unwrap();
+    for (directory, pointer) in [
+        ("absolute", format!("gitdir: {}\n", root.join("apart/real").display())),
+        ("relative", "gitdir: ../apart/other\n".to_owned()),
+        ("by-link", format!("gitdir: {}/.git/hooks\n", place.at("root").display())),
+        ("outside", "gitdir: /etc\n".to_owned()),
+    ] {
+        fs::create_dir(root.join(directory)).unwrap();
+        fs::write(root.join(directory).join(".git"), pointer).unwrap();
+    }
+    let paths =
+        |names: &[&str]| -> Vec<RelPath> { names.iter().map(|name| RelPath::parse(name).unwrap()).collect() };
+    let entries = paths(&[".git", "absolute/.git", "by-link/.git", "outside/.git", "relative/.git"]);
+    let expected = paths(&[
+        ".git",
+        "absolute/.git",
+        "apart/other",
+        "apart/real",
+        "by-link/.git",
+        "outside/.git",
+        "relative/.git",
+    ]);
+    let Some(mounted) = place.mount("copy") else { return };
+    for reach in [root.clone(), inside(&mounted, "")] {
+        let reach = PathBuf::from(reach.to_str().unwrap().trim_end_matches('/'));
+        let found = journeyman_sandbox::Repositories::of(&reach, &root, entries.clone());
+        assert_eq!(found.protected(), expected, "{}", reach.display());
+        assert_eq!(found.planted(entries.clone()), []);
+    }
+    let reach = inside(&mounted, "");
+    let found = journeyman_sandbox::Repositories::of(&reach, &root, entries.clone());
+    let mut request = place.request(
+        &mounted,
+        "for f in .git absolute/.git apart/other apart/real; do echo x > $f/x; echo x > $f; done 2>/dev/null; \
+         mkdir -p new/.git; touch src/deep/.git; true",
+    );
+    request.protected = found.protected();
+    text(request);
+    // Changing what lies beside one, which copies directories up, makes it no other one.
+    let now = paths(&[".git", "absolute/.git", "relative/.git", "new/.git", "src/deep/.git"]);
+    assert_eq!(found.planted(now), paths(&["new/.git", "src/deep/.git"]));
+}
+
+#[test]
+fn a_witness_is_locked_for_commands_in_a_mount() {
+    let place = Place::new();
+    let Some(mounted) = place.mount("copy") else { return };
+    let witness = place.at("witness");
+    fs::write(&witness, "").unwrap();
+    let file = fs::File::open(&witness).unwrap();
+    block_on(async {
+        let mut request = place.request(&mounted, "echo ready; while ! test -e go; do sleep 0.01; done");
+        request.witness = Some(witness.clone());
+        let mut running = sandbox().spawn(request, CancellationToken::new()).await.unwrap();
+        running.next().await.unwrap();
+        assert!(file.try_lock().is_err());
+        fs::write(inside(&mounted, "go"), "").unwrap();
+        running.wait().await.unwrap();
+    });
+    common::eventually("the end of the command", || file.try_lock().is_ok());
+}
+
+#[test]
+fn files_of_other_owners() {
+    let place = Place::new();
+    let root = place.root();
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped here: only root can make files of others; the run as root sees to this user, too");
+        return;
+    }
+    let others = ["theirs", "closed", "src/theirs"];
+    for (name, mode) in others.into_iter().zip([0o666, 0o600, 0o644]) {
+        fs::write(root.join(name), "theirs\n").unwrap();
+        fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        std::os::unix::fs::chown(root.join(name), Some(1000), Some(1001)).unwrap();
+    }
+    std::os::unix::fs::chown(root.join("src"), Some(1000), Some(1001)).unwrap();
+    let before = fingerprint(&root);
+    let Some(mounted) = place.mount("copy") else { return };
+    // This process changes any file, and leaves owners as they are.
+    for name in others {
+        fs::write(inside(&mounted, name), "mine\n").unwrap();
+        let found = fs::metadata(inside(&mounted, name)).unwrap();
+        assert_eq!(
+            (found.uid(), found.gid(), found.mode() & 0o7),
+            (1000, 1001, fs::metadata(root.join(name)).unwrap().mode() & 0o7)
+        );
+    }
+    std::os::unix::fs::chown(inside(&mounted, "file"), Some(4000), Some(5000)).unwrap();
+    assert_eq!(fs::metadata(inside(&mounted, "file")).unwrap().uid(), 4000);
+    // A command has no rights beyond its user's: as in the real project.
+    let mut request = place.request(&mounted, "echo x >> theirs; cat theirs; cat closed 2>&1 || true");
+    request.protected = Vec::new();
+    let output = text(request);
+    assert!(output.starts_with("mine\nx\n") && output.contains("ermission denied"), "{output}");
+    assert_eq!(fingerprint(&root), before);
+}
+
+/// Not a test by itself: it holds a mount, has a command run in it, and is killed by
+/// [`a_holder_killed_hard_leaves_its_changes_and_nothing_else`].
+#[test]
+#[ignore = "run by another test"]
+fn holder_to_be_killed() {
+    let place = PathBuf::from(std::env::var_os("JM_TEST_PLACE").unwrap());
+    let [lower, upper, work] = ["project", "copy/upper", "copy/work"].map(|part| place.join(part));
+    let mounted = Arc::new(sandbox().mount(&OverlayPlan { lower: lower.clone(), upper, work }).unwrap());
+    fs::write(inside(&mounted, "file"), "by the holder\n").unwrap();
+    let marker = std::env::var("JM_TEST_MARKER").unwrap();
+    let mut request = Request::shell(&lower, &format!("echo by a command > made; sleep 600 # {marker}"));
+    request.base = Some(Base::Mounted(Arc::clone(&mounted)));
+    block_on(async {
+        let running = sandbox().spawn(request, CancellationToken::new()).await.unwrap();
+        while !inside(&mounted, "made").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        std::io::stderr().write_all(b"mounted\n").unwrap();
+        running.wait().await.unwrap();
+    });
+}
+
+#[test]
+fn a_holder_killed_hard_leaves_its_changes_and_nothing_else() {
+    let place = Place::new();
+    let plan = place.plan("copy");
+    let Some(mounted) = place.mount("trial") else { return };
+    drop(mounted);
+    let before = fingerprint(&place.root());
+    let marker = format!("jm-holder-{}", std::process::id());
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "holder_to_be_killed", "--ignored", "--nocapture"])
+        .env("JM_TEST_PLACE", fs::canonicalize(place.directory.path()).unwrap())
+        .env("JM_TEST_MARKER", &marker)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(holder.stderr.take().unwrap()).lines();
+    let said: Vec<String> =
+        lines.by_ref().map(|line| line.unwrap()).take_while(|line| line != "mounted").collect();
+    assert!(mounts_of(&plan.lower) > 0, "the command's mount isn't seen: {said:?}");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    common::eventually("the end of the command", || common::alive(&marker) == 0);
+    common::eventually("the end of the mounts", || mounts_of(&plan.lower) == 0);
+    assert_eq!(fs::read_to_string(plan.upper.join("file")).unwrap(), "by the holder\n");
+    assert_eq!(fs::read_to_string(plan.upper.join("made")).unwrap(), "by a command\n");
+    assert_eq!(fingerprint(&place.root()), before);
+    if rustix::process::geteuid().is_root() && common::has("mount") {
+        common::eventually("the end of the overlay itself", || is_free(&plan));
+    }
+    let mounted = place.mount("copy").unwrap();
+    assert_eq!(place.run(&mounted, "cat file made"), "by the holder\nby a command\n");
+}
+
+/// In how many processes' lists of mounts a directory is one.
+fn mounts_of(directory: &Path) -> usize {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lists = entries.filter_map(|entry| fs::read_to_string(entry.path().join("mountinfo")).ok());
+    let point = format!(" {} ", directory.display());
+    lists.filter(|list| list.contains(&point)).count()
+}
+
+/// Whether the kernel itself has no mount of the upper layer any more, whoever's: asked for, it refuses a second.
+fn is_free(plan: &OverlayPlan) -> bool {
+    let options = format!(
+        "index=on,lowerdir={},upperdir={},workdir={}",
+        plan.lower.display(),
+        plan.upper.display(),
+        plan.work.display()
+    );
+    let script = "mount -t overlay overlay -o \"$1\" /mnt && umount /mnt";
+    let output = Command::new("unshare").args(["-m", "sh", "-c", script, "sh", &options]).output().unwrap();
+    output.status.success()
+}
+
+#[test]
+fn an_ordinary_user_cannot_copy_up_files_of_others_and_spoils_nothing() {
+    let arguments = ["--exact", "files_of_others_met_by_an_ordinary_user", "--ignored", "--nocapture"];
+    let output = common::as_nobody(&arguments, |work| {
+        let project = work.join("theirs");
+        fs::create_dir(&project).unwrap();
+        for (name, owner) in [("open", 1000), ("group", NOBODY), ("own", NOBODY)] {
+            let path = project.join(name);
+            fs::write(&path, "theirs\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+            let group = if name == "own" { NOBODY } else { 1000 };
+            std::os::unix::fs::chown(&path, Some(owner), Some(group)).unwrap();
+        }
+        std::os::unix::fs::chown(&project, Some(NOBODY), Some(NOBODY)).unwrap();
+    });
+    let Some(output) = output else { return };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+const NOBODY: u32 = 65534;
+
+/// Not a test by itself: it is run as `nobody`, where root left files.
+#[test]
+#[ignore = "run by another test"]
+fn files_of_others_met_by_an_ordinary_user() {
+    let lower = std::env::current_dir().unwrap().join("theirs");
+    let before = fingerprint(&lower);
+    let place = Place::new();
+    let plan = OverlayPlan { lower: lower.clone(), ..place.plan("copy") };
+    let Ok(mounted) = sandbox().mount(&plan) else { return drop(place.mount("trial")) };
+    let mounted = Arc::new(mounted);
+    // The kernel's word for an owner that the mount has no number for: the file can't be made anew as theirs.
+    const OVERFLOW: i32 = 75;
+    for name in ["open", "group"] {
+        let append = || fs::OpenOptions::new().append(true).open(inside(&mounted, name));
+        assert_eq!(append().unwrap_err().raw_os_error(), Some(OVERFLOW), "{name}");
+        assert_eq!(fs::read_to_string(inside(&mounted, name)).unwrap(), "theirs\n");
+        let mut request = Request::shell(&lower, &format!("echo x >> {name} || cat {name}"));
+        request.base = Some(Base::Mounted(Arc::clone(&mounted)));
+        let output = text(request);
+        assert!(
+            output.contains("too large for defined data type") && output.contains("theirs\n"),
+            "{output}"
+        );
+        // It may be replaced, and taken away, as in the real directory.
+        fs::write(inside(&mounted, "new"), "mine\n").unwrap();
+        fs::rename(inside(&mounted, "new"), inside(&mounted, name)).unwrap();
+        assert_eq!(fs::read_to_string(inside(&mounted, name)).unwrap(), "mine\n");
+    }
+    fs::write(inside(&mounted, "own"), "mine\n").unwrap();
+    assert_eq!(fs::read_to_string(inside(&mounted, "own")).unwrap(), "mine\n");
+    assert_eq!(fingerprint(&lower), before);
+}
+
+/// Not a test by itself: it is run where there can be no user namespaces.
+#[test]
+#[ignore = "run by another test"]
+fn mounting_without_user_namespaces() {
+    let place = Place::new();
+    let error = sandbox().mount(&place.plan("copy")).map(drop).unwrap_err();
+    assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
+    println!("said: {error}");
+}
+
+#[test]
+fn where_user_namespaces_are_off_that_is_said() {
+    if !common::has("unshare") || !common::has("setpriv") {
+        return;
+    }
+    // The bound holds in the namespace where it is set and in all beneath it.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact mounting_without_user_namespaces \
+                  --ignored --nocapture";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-current-user", "--keep-caps", "sh", "-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() && !text.contains("running 1 test") {
+        skip(&format!("no namespace without namespaces: {}", String::from_utf8_lossy(&output.stderr)));
+        return;
+    }
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let said = text.lines().find(|line| line.contains("said: ")).unwrap();
+    assert!(said.contains("creating namespaces") && said.contains("max_user_namespaces"), "{said}");
+}
+
+#[test]
+fn the_unprivileged_have_copies_alike() {
+    common::again_unprivileged();
 }

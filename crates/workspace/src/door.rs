@@ -149,6 +149,18 @@ impl Door {
         }
     }
 
+    /// Leads to what `other` leads to from now on.
+    pub(crate) fn replace(&self, other: &Self) -> Result<(), WorkspaceError> {
+        #[cfg(target_os = "linux")]
+        let replaced = journeyman_sandbox::replace_descriptor(self.root(), other.root());
+        #[cfg(not(target_os = "linux"))]
+        let replaced = {
+            let _ = other;
+            Err(io::ErrorKind::Unsupported.into())
+        };
+        replaced.map_err(|source| WorkspaceError::Root { path: self.path.clone(), source })
+    }
+
     /// A path by which this process alone reaches what the root's descriptor stands for.
     pub(crate) fn by_descriptor(&self) -> PathBuf {
         use std::os::fd::AsRawFd as _;

@@ -187,6 +187,13 @@ impl Workspace {
         lock(&self.base).clone()
     }
 
+    /// Puts another copy in the place of the one that this workspace reaches, in one step.
+    pub(crate) fn replace_base(&self, base: Base) -> Result<(), WorkspaceError> {
+        self.door.replace(&Door::open_base(&self.root, &base)?)?;
+        *lock(&self.base) = Some(base);
+        Ok(())
+    }
+
     /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,
     /// sockets and devices are refused.
     ///
@@ -424,7 +431,7 @@ impl Workspace {
         let siblings = || self.open_siblings(end);
         let last = match &newest.tree {
             Some(tree) => tree.clone(),
-            None => Arc::new(read_cache(&self.cache_path(), &self.vault).unwrap_or_default()),
+            None => Arc::new(self.saved_tree().unwrap_or_default()),
         };
         let max_files = self.limits().max_files;
         let under = Vec::new();
@@ -495,6 +502,11 @@ impl Workspace {
             newest.unsaved = 1;
         }
         self.save_cache(1)
+    }
+
+    /// The newest snapshot that was saved; `None` when it isn't there or can't be believed.
+    pub(crate) fn saved_tree(&self) -> Option<Tree> {
+        read_cache(&self.cache_path(), &self.vault)
     }
 
     fn cache_path(&self) -> PathBuf {

@@ -64,6 +64,7 @@ impl Place {
             store,
             model,
             workspace,
+            copy: None,
             sandbox: Arc::new(sandbox(&self.0)),
             toolchains: Arc::new(toolchains(&host, &self.root())),
             registry: Registry::rooted(&self.root()),

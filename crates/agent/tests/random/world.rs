@@ -358,6 +358,7 @@ fn parts(
         store: Arc::new(Gated::new(Arc::clone(store) as Arc<dyn Store>, held)),
         model: Arc::new(Told { gates: gates.clone(), deaf: setting.deaf }),
         workspace: Arc::clone(workspace),
+        copy: None,
         // Without any back-end: no process is started.
         sandbox: Arc::new(Sandbox::new(SandboxSettings { allow: Vec::new(), ..SandboxSettings::default() })),
         toolchains: Arc::new(Toolchains::default()),

@@ -5,6 +5,8 @@
 #![cfg(target_os = "linux")]
 
 mod check_out;
+mod hostile;
+mod reads;
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let cases = [check_out::CASES].concat();
+    let cases = [check_out::CASES, reads::CASES, hostile::CASES].concat();
     let mut failed = 0;
     for tier in [Tier::Namespaces, Tier::Unconfined] {
         let sandbox = Sandbox::new(SandboxSettings { allow: vec![tier], ..SandboxSettings::default() });

@@ -25,7 +25,7 @@ use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a lock is waited for: a command that was killed with its agent takes milliseconds to be gone.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// The longest name that file systems take.
 const MAX_NAME: usize = 255;
@@ -67,10 +67,7 @@ pub(crate) fn mount_caches(
     let lock = lock(&beneath)?;
     let mut shown = Vec::with_capacity(caches.len());
     for place in caches.iter().take(MAX_CACHES) {
-        let layers = match name_of(place).map(|name| beneath.join(name)) {
-            Some(at) => Some(made(&at).map_err(error)?),
-            None => None,
-        };
+        let layers = name_of(place).and_then(|name| made(&beneath.join(name)).ok());
         shown.push(Cache { place: c_string(place.as_path().as_os_str())?, layers });
     }
     let order = order(&copy, None, &real_root, shown)?;

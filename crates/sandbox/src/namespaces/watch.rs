@@ -337,7 +337,7 @@ impl Watcher {
         self.processes.ending = true;
     }
 
-    fn finish(self) -> Result<Seen, SandboxError> {
+    fn finish(mut self) -> Result<Seen, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
@@ -355,9 +355,12 @@ impl Watcher {
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
+            // Until then pid 1's own mounts of a copy are there, and its layers are in use.
+            let joined = self.job.joined.take();
             tokio::spawn(async move {
                 processes.usage = processes.ended().await.ok();
                 drop(processes);
+                drop(joined);
             });
         }
         Ok(seen)

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::lock::Holding;
 use crate::{Options, Workspace, WorkspaceError};
 
+mod heal;
 mod place;
 mod record;
 mod refresh;
@@ -194,9 +195,6 @@ impl Workspace {
             let opened = self.open_as_copy(made.base.clone(), place)?;
             opened.seed(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
-            if let Some(files) = place.files(made.beside).filter(|_| *tier != Tier::Overlay) {
-                record::flush_later(place.dir(), files);
-            }
             return Ok((opened, record, made, passed_over));
         }
         Err(WorkspaceError::NoCopy { reasons: passed_over })
@@ -217,7 +215,7 @@ impl Workspace {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = Place::of(self, session);
         let held = place.hold_existing()?.ok_or_else(unknown)?;
-        let record = match place.record()? {
+        let mut record = match place.record()? {
             Found::Record(record) => *record,
             Found::Nothing => {
                 place.remove()?;
@@ -228,9 +226,18 @@ impl Workspace {
                 return Err(crate::lock::state_error("read the record in", place.dir(), source));
             }
         };
-        let base = tiers::reopen(self, &record, &place, means)
-            .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] })?;
+        let refused =
+            |reason: tiers::Reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] };
+        let base = tiers::reopen(self, &record, &place, means).map_err(refused)?;
+        refresh::finish(self, base.clone(), &place.refreshing())?;
         let workspace = Arc::new(self.open_as_copy(base, &place)?);
+        if !record.is_of_this_boot() && record.info.tier != Tier::Overlay {
+            heal::heal(&workspace).map_err(refused)?;
+            record.note_boot();
+            record.write(place.dir())?;
+        }
+        // What was written down of it isn't so any more once it is worked in.
+        self.forget_changes(session)?;
         let info = record.info.clone();
         let (passed_over, left_out) = (Vec::new(), Vec::new());
         Ok(Isolated { workspace, info, passed_over, left_out, record, place, _held: held })

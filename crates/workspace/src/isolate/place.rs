@@ -64,6 +64,11 @@ impl Place {
         self.dir.join("state")
     }
 
+    /// The state directory of a refresh under way.
+    pub(super) fn refreshing(&self) -> PathBuf {
+        self.dir.join("refreshing")
+    }
+
     /// Where the files are; `None` where there is no room beside the root.
     pub(super) fn files(&self, beside: Beside) -> Option<&Path> {
         match beside {

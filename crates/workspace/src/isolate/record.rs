@@ -21,8 +21,6 @@ use crate::lock::state_error;
 /// The format's number.
 const VERSION: u32 = 1;
 const NAME: &str = "record";
-/// Stands for the copy's files being on the disk.
-const ON_DISK: &str = "on-disk";
 
 /// One copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,31 +88,16 @@ impl Record {
         }
     }
 
-    /// Whether all that was copied is there: the machine ran on since, or it was on the disk by then.
-    pub(super) fn is_whole(&self, dir: &Path) -> bool {
-        self.boot.is_some() && self.boot == boot() || dir.join(ON_DISK).exists()
+    /// Whether the machine ran on since, so that all that was written is there.
+    pub(super) fn is_of_this_boot(&self) -> bool {
+        self.boot.is_some() && self.boot == boot()
+    }
+
+    /// It was seen to be whole in this run of the machine.
+    pub(super) fn note_boot(&mut self) {
+        self.boot = boot();
     }
 }
-
-/// Sees to it that what was copied to `files` comes to the disk, and notes it in `dir` when it has. Nobody waits for
-/// it: only after a power failure in the next seconds it matters, and then the copy is refused.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn flush_later(dir: &Path, files: &Path) {
-    use rustix::fs::{Mode, OFlags, openat, syncfs};
-    let (Ok(dir), Ok(files)) = (fs::File::open(dir), fs::File::open(files)) else { return };
-    let work = move || {
-        if syncfs(&files).is_ok() {
-            // By descriptor: the copy may be gone by then, and another one have its name. What can't be noted is
-            // not believed.
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
-            let _noted = openat(&dir, ON_DISK, flags, Mode::from_raw_mode(0o600));
-        }
-    };
-    let _started = std::thread::Builder::new().name("flush".to_owned()).spawn(work);
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn flush_later(_dir: &Path, _files: &Path) {}
 
 fn parse(text: &[u8], session: &SessionId) -> Found {
     if text.len() as u64 > RECORD_BYTES {

@@ -11,14 +11,17 @@ use super::place::{Beside, Place};
 use super::record::Record;
 use super::{Means, Tier};
 use crate::lock::make_private_dir;
-use crate::snapshot::Tree;
-use crate::{Workspace, WorkspaceError};
+use crate::snapshot::{FileState, Tree};
+use crate::{CopyChanges, Landing, Workspace, WorkspaceError};
 
 mod caches;
 mod file;
 pub(super) mod fill;
+mod large;
 pub(super) mod overlay;
 mod worktree;
+
+pub(super) use file::set_modified;
 
 /// A copy that was made.
 pub(super) struct Made {
@@ -145,11 +148,35 @@ pub(super) fn reopen(
     if !fs::symlink_metadata(&tree).is_ok_and(|found| found.is_dir()) {
         return Err(Reason(format!("its directory {} is gone", tree.display())));
     }
-    if !record.is_whole(place.dir()) {
-        return Err("the machine stopped before all of it was on the disk".into());
-    }
     let caches = caches::beneath(workspace).unwrap_or_default();
     Ok(directory_base(&tree, caches))
+}
+
+/// Copies what is too large to be kept, and so to be landed, into a copied tree that hasn't changed it; what it could
+/// take is no conflict any more.
+pub(super) fn take_large(
+    user: &Workspace,
+    copy: &Workspace,
+    changes: &CopyChanges,
+    mut landing: Landing,
+) -> Result<Landing, WorkspaceError> {
+    let mut left = Vec::new();
+    for (path, reason) in landing.conflicts {
+        let change = changes.files.iter().find(|change| change.path == path);
+        let large = change.filter(|change| {
+            let is_large = |state: &FileState| state.size > user.limits().kept_file_bytes;
+            change.after.as_ref().is_some_and(is_large) || change.before.as_ref().is_some_and(is_large)
+        });
+        let taken = match large {
+            Some(change) => large::take(user, copy, change)?,
+            None => false,
+        };
+        if !taken {
+            left.push((path, reason));
+        }
+    }
+    landing.conflicts = left;
+    Ok(landing)
 }
 
 /// Whether `inner` lies in `outer`, or is it.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_protocol::{ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
 
 use super::decide::is_same;
 use super::{CopyChange, CopyChanges, stored};
 use crate::compare::{dir_records, filtered};
-use crate::door::{Links, read_up_to};
+use crate::door::{Links, Seen, read_up_to};
 use crate::history::History;
 use crate::isolate::{CopyInfo, Isolated};
 use crate::journal::Cause;
@@ -41,6 +41,8 @@ impl Workspace {
         let now = copy.snapshot_after(&base, false)?;
         let compared = Compared { user: self, copy, base: &base, now: &now };
         let mut found = filtered(copy.inputs(), &base, differences(&base, &now))?;
+        // Between two directories signatures tell nothing.
+        found.retain(|difference| !is_uncertain(difference));
         compared.add_unkept(&mut found)?;
         compared.add_edited(&mut found)?;
         found.retain(|difference| !difference.path.components().any(is_git));
@@ -68,24 +70,16 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::State`].
-    pub fn stored_changes(
-        &self,
-        session: &journeyman_protocol::SessionId,
-    ) -> Result<Option<CopyChanges>, WorkspaceError> {
+    pub fn stored_changes(&self, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
         stored::read(&self.copy_dir(session), session)
     }
 
     /// Forgets them: the copy is about to be changed.
-    // Opening a copy calls it.
-    #[allow(dead_code)]
-    pub(crate) fn forget_changes(
-        &self,
-        session: &journeyman_protocol::SessionId,
-    ) -> Result<(), WorkspaceError> {
+    pub(crate) fn forget_changes(&self, session: &SessionId) -> Result<(), WorkspaceError> {
         stored::remove(&self.copy_dir(session))
     }
 
-    fn copy_dir(&self, session: &journeyman_protocol::SessionId) -> std::path::PathBuf {
+    fn copy_dir(&self, session: &SessionId) -> std::path::PathBuf {
         self.options.state_dir.join("work").join(session.as_str())
     }
 }
@@ -107,16 +101,17 @@ impl Compared<'_> {
         let before: HashMap<&[u8], &Entry> =
             self.base.entries.iter().map(|entry| (entry.path.as_slice(), entry)).collect();
         for entry in &self.now.entries {
-            let Some(before) = before.get(entry.path.as_slice()) else { continue };
-            let (before, after) = (before.state(), entry.state());
+            let Some(known_before) = before.get(entry.path.as_slice()) else { continue };
+            let (before, after) = (known_before.state(), entry.state());
             if before.hash.is_some() && after.hash.is_some() || known.contains(entry.path.as_slice()) {
                 continue;
             }
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
             let here = self.user.door.look(&path).ok().flatten();
             // An overlay shows a file that nobody changed as it is, down to its inode and the time it changed last.
-            let signature = |seen: &crate::door::Seen| (seen.ino, seen.size, seen.mtime, seen.ctime);
-            if here.is_some_and(|here| signature(&here) == signature(&entry.seen)) {
+            let signature = |seen: &Seen| (seen.ino, seen.size, seen.mtime, seen.ctime);
+            let untouched = [here.as_ref(), Some(&known_before.seen)];
+            if untouched.into_iter().flatten().any(|seen| signature(seen) == signature(&entry.seen)) {
                 continue;
             }
             let (Some(here), Some(there)) = (state_at(self.user, &path)?, state_at(self.copy, &path)?) else {
@@ -206,6 +201,14 @@ impl Compared<'_> {
     }
 }
 
+/// Whether only a signature says that the file differs.
+fn is_uncertain(difference: &Difference) -> bool {
+    match (&difference.before, &difference.after) {
+        (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+        _ => false,
+    }
+}
+
 fn paths_of(found: &[Difference]) -> HashSet<Vec<u8>> {
     found.iter().map(|difference| difference.path.as_bytes().to_vec()).collect()
 }
@@ -221,7 +224,7 @@ fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, 
     }
 }
 
-fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
+pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
     let mut renames: HashMap<RelPath, RelPath> =
         renames(&found).into_iter().map(|(from, to)| (to, from)).collect();
     let files = found.into_iter().map(|Difference { path, before, after }| {

@@ -129,7 +129,7 @@ impl<C: Contents> Judge<'_, C> {
             return Ok(Verdict::Already);
         }
         let Some(copy) = copy else { return Ok(self.deletion(path, sides)) };
-        let Some(after) = self.after(path, copy, copy.mode)? else {
+        let Some(after) = self.after(path, now, copy)? else {
             return Ok(conflict(too_large("it has to be taken from the copy by hand"), None, None));
         };
         let take = Some(vec![operation(path, here, Some(after))]);
@@ -197,7 +197,7 @@ impl<C: Contents> Judge<'_, C> {
         if is_same(at_to.state(), Some(copy)) {
             return self.file(from, Sides { base, here: at_from, copy: None });
         }
-        let Some(take) = self.after(to, copy, copy.mode)? else {
+        let Some(take) = self.after(to, None, copy)? else {
             return Ok(conflict(too_large("it has to be taken from the copy by hand"), None, None));
         };
         let moved = |mut after: After| {
@@ -207,6 +207,10 @@ impl<C: Contents> Judge<'_, C> {
             }
             gone().into_iter().chain([operation(to, at_to, Some(after))]).collect::<Vec<_>>()
         };
+        if let (Here::Nothing, Here::File(..)) = (at_from, at_to) {
+            // The user gave it the same name.
+            return self.file(to, sides);
+        }
         if let Here::File(..) | Here::Other(_) = at_to {
             let theirs = matches!(at_to, Here::File(..)).then(|| moved(take));
             let reason = format!("«{from}» was given this name in the copy, and something else has it here");
@@ -314,6 +318,8 @@ impl<C: Contents> Judge<'_, C> {
         };
         let ours = self.contents.here(path, now)?;
         Ok(match merge(&base, &ours, &theirs) {
+            // The user has the copy's changes already.
+            Merge::Clean(bytes) if bytes == ours => Combined::To { content: Content::Here, mode },
             Merge::Clean(bytes) => Combined::To { content: Content::Bytes(bytes), mode },
             Merge::Refused(why) => apart(&format!("it was changed here and in the copy, and {why}")),
             Merge::Conflicts(conflicts) => {
@@ -334,10 +340,16 @@ impl<C: Contents> Judge<'_, C> {
         now.size > self.kept_file_bytes
     }
 
-    /// A file as the copy has it; `None` when it is too large to be kept.
-    fn after(&self, path: &RelPath, copy: &FileState, mode: u32) -> Result<Option<After>, WorkspaceError> {
+    /// A file as the copy has it; `None` when it is too large to be kept, and not there (`now`) already.
+    fn after(
+        &self,
+        path: &RelPath,
+        now: Option<&FileState>,
+        copy: &FileState,
+    ) -> Result<Option<After>, WorkspaceError> {
+        let is_there = now.is_some_and(|now| is_same_content(now, copy));
         match copy.hash {
-            Some(hash) if self.contents.has(&hash)? => Ok(Some(blob(copy, mode))),
+            Some(hash) if is_there || self.contents.has(&hash)? => Ok(Some(blob(copy, copy.mode))),
             _ if copy.size > self.kept_file_bytes => Ok(None),
             _ => Err(WorkspaceError::Lost { what: path.to_string() }),
         }

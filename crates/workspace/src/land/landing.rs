@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 use journeyman_protocol::{FileChange, RelPath};
 
 use super::changes::renames;
+use super::decide::is_same;
 use super::plan::Planner;
 use super::{CopyChange, CopyChanges, LandOptions, Landing};
 use crate::compare::filtered;
 use crate::journal::Cause;
 use crate::rules::is_git;
-use crate::snapshot::{Keep, differences, kind_of};
+use crate::snapshot::{Difference, Keep, differences, kind_of};
 use crate::transaction::Intent;
 use crate::{Applied, ChangeId, Workspace, WorkspaceError};
 
@@ -85,6 +86,20 @@ impl Workspace {
         };
         let now = self.snapshot(Keep::Hashes, Some(&before))?;
         let found = filtered(self.inputs(), &before, differences(&before, &now))?;
-        Ok(renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect())
+        let mut moved: HashMap<RelPath, RelPath> =
+            renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect();
+        // A file under a new name that has the copy's changes already was landed there before.
+        let is_new = |difference: &&Difference| difference.before.is_none();
+        let known = found.iter().filter(is_new).filter_map(|new| Some((new.after?.hash?, new)));
+        let known: HashMap<_, _> = known.collect();
+        for file in changes.files.iter().filter(|file| gone.contains(&file.path)) {
+            if let Some(after) = file.after.filter(|after| after.size > 0)
+                && let Some(new) = after.hash.and_then(|hash| known.get(&hash))
+                && is_same(new.after.as_ref(), Some(&after))
+            {
+                moved.entry(file.path.clone()).or_insert_with(|| new.path.clone());
+            }
+        }
+        Ok(moved)
     }
 }

@@ -21,6 +21,7 @@ mod plan;
 mod shown;
 mod stored;
 
+pub(crate) use changes::with_renames;
 pub use shown::DiffStat;
 
 /// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions, renames, changes of

@@ -12,7 +12,7 @@ use journeyman_store::Blobs;
 use journeyman_workspace::{Clock, CopyInfo, Options, Tier, Workspace, WorkspaceError};
 
 use crate::support::{Project, apply, is_ordinary_user, rel, session, set_mode, write};
-use crate::trees::{Tools, facts, isolate, project_with, run};
+use crate::trees::{Tools, age, facts, isolate, project_with, run};
 
 cases! {
     a_copy_is_there_again_after_it_was_closed,
@@ -25,7 +25,7 @@ cases! {
     discarding_takes_away_whatever_a_copy_holds,
     discarding_as_an_ordinary_user,
     a_place_beside_the_root_that_is_somebody_elses_is_not_used,
-    a_copy_that_never_came_to_the_disk_is_refused,
+    what_a_power_failure_tore_is_mended,
 }
 
 const CHILD: &str = "JM_ISOLATE_CHILD";
@@ -296,11 +296,27 @@ fn a_place_beside_the_root_that_is_somebody_elses_is_not_used() {
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
-fn a_copy_that_never_came_to_the_disk_is_refused() {
-    let project = Project::with(&[("file", "x")]);
+fn what_a_power_failure_tore_is_mended() {
+    let project = Project::with(&[("file", "first"), ("dir/other", "second"), ("edited", "third")]);
+    age(&project.root());
     let tools = Tools::of(&project);
     let workspace = project.open();
-    drop(isolate(&workspace, &tools, Tier::Copy).unwrap());
+    let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
+    apply(copy.workspace(), vec![write("edited", "by the run")]).unwrap();
+    let tree = copy.workspace().reach();
+    drop(copy);
+    // The names and times of files are there, what was in them isn't.
+    let tear = |path: &str| {
+        let path = tree.join(path);
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(0).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    let means = tools.means(&[Tier::Copy]);
+    ["file", "dir/other"].iter().for_each(|path| tear(path));
+    drop(workspace.open_copy(&session(1), &means).unwrap());
+    assert_eq!(fs::read_to_string(tree.join("file")).unwrap(), "", "the machine ran on");
     let dir = project.state().join("work").join(session(1).as_str());
     let text = fs::read_to_string(dir.join("record")).unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
@@ -308,14 +324,9 @@ fn a_copy_that_never_came_to_the_disk_is_refused() {
     let json = other.lines().nth(1).unwrap();
     let sum = journeyman_protocol::ContentHash::of(json.as_bytes());
     fs::write(dir.join("record"), format!("{sum}\n{json}\n")).unwrap();
-    // The thread that flushes may not be done.
-    while !dir.join("on-disk").exists() {
-        std::thread::yield_now();
-    }
-    let means = tools.means(&[Tier::Copy]);
     drop(workspace.open_copy(&session(1), &means).unwrap());
-    fs::remove_file(dir.join("on-disk")).unwrap();
-    let refused = workspace.open_copy(&session(1), &means).unwrap_err();
-    assert!(refused.to_string().contains("the machine stopped"), "{refused}");
-    workspace.discard_copy(&session(1)).unwrap();
+    let original = facts(&project.root(), &["edited"]);
+    assert_eq!(facts(&tree, &["edited"]), original);
+    assert_eq!(fs::read_to_string(tree.join("edited")).unwrap(), "by the run");
+    assert_eq!(fs::read_to_string(dir.join("record")).unwrap(), text, "it is mended once");
 }

@@ -27,6 +27,12 @@ pub(crate) struct Fact {
     attributes: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
+impl Fact {
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
 /// Everything beneath a directory but what is named in `without` at its top.
 pub(crate) fn facts(root: &Path, without: &[&str]) -> BTreeMap<Vec<u8>, Fact> {
     fn add(root: &Path, dir: &Path, without: &[&str], found: &mut BTreeMap<Vec<u8>, Fact>) {

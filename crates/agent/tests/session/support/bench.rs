@@ -124,6 +124,7 @@ impl Bench {
             store,
             model,
             workspace: Arc::clone(&self.workspace),
+            copy: None,
             sandbox: Arc::clone(&self.sandbox),
             toolchains: Arc::new(toolchains(&host, &self.root)),
             registry,

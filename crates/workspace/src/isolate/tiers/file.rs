@@ -172,7 +172,12 @@ pub(super) fn give_nature(old: &Seen, to: &OwnedFd) -> Result<(), Errno> {
     if made.permissions() != old.permissions() || made.owner != old.owner {
         fchmod(to, mode_of(old.permissions()))?;
     }
-    futimens(to, &modified(old.mtime))
+    set_modified(to, old.mtime)
+}
+
+/// Gives a file this modification time, in nanoseconds since 1970.
+pub(in crate::isolate) fn set_modified(file: &OwnedFd, mtime: i64) -> Result<(), Errno> {
+    futimens(file, &modified(mtime))
 }
 
 /// Gives a copied directory what its original has. What can't be given is the system's to give.

@@ -1,15 +1,20 @@
 //! A layer over the user's tree: nothing is copied.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_sandbox::{Base, OverlayPlan};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat};
+use rustix::io::Errno;
 
 use super::{Made, Making, Reason};
+use crate::door::Seen;
 use crate::isolate::Means;
 use crate::isolate::place::Beside;
 use crate::isolate::remove::{open_directory, remove_tree};
@@ -27,6 +32,11 @@ pub(in crate::isolate) fn layer_dir(files: &Path, layer: u32) -> PathBuf {
 /// The part of a layer that changes go to.
 pub(in crate::isolate) fn upper(files: &Path, layer: u32) -> PathBuf {
     layer_dir(files, layer).join("upper")
+}
+
+/// Where a layer that is being refreshed has its journal.
+pub(in crate::isolate) fn journal(files: &Path, layer: u32) -> PathBuf {
+    layer_dir(files, layer).join("journal")
 }
 
 pub(super) fn make(making: Making<'_>) -> Result<Made, Reason> {
@@ -72,6 +82,65 @@ pub(in crate::isolate) fn mount(
     };
     let mounted = means.sandbox.mount(&plan).map_err(|error| Reason(error.to_string()))?;
     Ok(Base::Mounted(Arc::new(mounted)))
+}
+
+/// Gives an empty layer what another one has. Files are the same ones, but for those at the paths in `own`, which
+/// are copied; what says that something is gone is the same too.
+pub(in crate::isolate) fn share_layer(
+    files: &Path,
+    old: u32,
+    new: u32,
+    own: &HashSet<&[u8]>,
+) -> Result<(), WorkspaceError> {
+    let (from, to) = (upper(files, old), upper(files, new));
+    let failed = |errno: Errno| state_error("fill", &to, errno.into());
+    let (from, to) = (open_directory(&from)?, open_directory(&to)?);
+    let mut open = vec![Vec::new()];
+    let mut dirs = Vec::new();
+    while let Some(path) = open.pop() {
+        let below = share_directory(&from, &to, &path, own).map_err(failed)?;
+        open.extend(below);
+        dirs.push(path);
+    }
+    // The innermost first: what is made in a directory changes its time.
+    for path in dirs.iter().rev() {
+        let (from, to) = (enter(&from, path).map_err(failed)?, enter(&to, path).map_err(failed)?);
+        super::file::copy_directory_nature(from.as_fd(), &to);
+    }
+    Ok(())
+}
+
+/// Shares what is right in a directory; gives the directories in it, which are made.
+fn share_directory(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    path: &[u8],
+    own: &HashSet<&[u8]>,
+) -> Result<Vec<Vec<u8>>, Errno> {
+    let (from, to) = (enter(from, path)?, enter(to, path)?);
+    let mut below = Vec::new();
+    for name in crate::repository::children(&from)? {
+        let full = if path.is_empty() { name.clone() } else { [path, b"/", &name].concat() };
+        let seen = Seen::of(&statat(&from, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?);
+        if seen.is_dir() {
+            mkdirat(&to, name.as_slice(), Mode::from_raw_mode(0o700))?;
+            below.push(full);
+        } else if seen.is_file() && own.contains(full.as_slice()) {
+            let (file, stat) = super::file::open(from.as_fd(), &name)?;
+            let made = super::file::create(to.as_fd(), &name)?;
+            super::file::copy_bytes(&file, &stat, &made, super::file::Bytes::Share)?;
+            super::file::copy_nature(&file, &seen, &made)?;
+        } else {
+            linkat(&from, name.as_slice(), &to, name.as_slice(), AtFlags::empty())?;
+        }
+    }
+    Ok(below)
+}
+
+fn enter(dir: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { b".".as_slice() } else { path };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, path, flags, Mode::empty())
 }
 
 /// Takes away layers that don't count: a crash may have left one half made, or one that was replaced.
