@@ -67,6 +67,7 @@ pub(crate) fn list(
         max_files,
         known: &[],
         last: None,
+        listed: &[],
         may_be_same: false,
         siblings,
     };

@@ -56,6 +56,7 @@ impl Workspace {
             max_files,
             known: &[],
             last: None,
+            listed: &[],
             may_be_same: false,
             siblings: &no_siblings,
         };

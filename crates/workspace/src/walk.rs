@@ -4,8 +4,9 @@
 //! cores: starting one costs less than reading thirty directories.
 //!
 //! A walk that knows the last tree compares as it goes. Names that were let through by the same rules aren't held
-//! against them again, and where nothing differs nothing is put together. But every directory is listed and every
-//! file is looked at each time: nothing else tells that a content changed.
+//! against them again, and where nothing differs nothing is put together. A directory whose own signature is the same
+//! has the same names, on file systems that are known for it, and isn't listed again. But every file is looked at each
+//! time: nothing else tells that a content changed.
 //!
 //! The `ignore` crate's own walker does one path resolution an entry and knows nothing of descriptors; this one
 //! uses its rules and reads directories itself, which is contained by construction and several times as fast.
@@ -20,7 +21,7 @@ use rustix::io::Errno;
 
 use crate::door::{Door, Links, Seen};
 use crate::rules::{self, Layer, RuleCache};
-use crate::snapshot::Tree;
+use crate::snapshot::{Tree, file_clock};
 
 mod flatten;
 mod known;
@@ -56,6 +57,8 @@ pub(crate) struct Plan<'a> {
     /// The tree that was found the last time. A directory whose rules and names are the same isn't held against
     /// them again; each file is looked at all the same.
     pub(crate) last: Option<&'a Tree>,
+    /// What [`Walked::listed`] was then.
+    pub(crate) listed: &'a [Option<Listed>],
     /// Whether [`Walked::same`] may be said.
     pub(crate) may_be_same: bool,
     /// The short-lived siblings of transactions that were open during the walk. Asked after it, if a name looks
@@ -84,6 +87,15 @@ pub(crate) struct WalkedDir {
     pub(crate) permissions: u32,
 }
 
+/// A directory's signature when its names were listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    seen: Seen,
+    device: u64,
+    /// Whether a name that came or went since must show in it.
+    tells: bool,
+}
+
 /// What a walk found, sorted by the bytes of the paths.
 #[derive(Default)]
 pub(crate) struct Walked {
@@ -99,6 +111,9 @@ pub(crate) struct Walked {
     pub(crate) failed: Option<(Vec<u8>, Errno)>,
     /// Nothing differs from the last tree: then nothing else is told.
     pub(crate) same: bool,
+    /// The signatures of the root and of the directories, in this order: with the same one, a directory has the same
+    /// names. Empty where that isn't known.
+    pub(crate) listed: Vec<Option<Listed>>,
     /// What tells the rules of another walk from those of this one, but for the tree's own files; `None` when one
     /// of those changed during the walk.
     pub(crate) rules: Option<ContentHash>,
@@ -133,6 +148,7 @@ struct Visited {
     number: Option<Number>,
     path: Vec<u8>,
     content: Content,
+    listed: Option<Listed>,
 }
 
 struct Task {
@@ -158,6 +174,8 @@ struct Queue {
 struct Walk<'a> {
     plan: &'a Plan<'a>,
     last: Option<Known<'a>>,
+    /// When it began, by the clock of file times.
+    begun: i64,
     queue: Mutex<Queue>,
     news: Condvar,
     next_index: AtomicUsize,
@@ -185,6 +203,7 @@ pub(crate) fn walk(plan: &Plan<'_>) -> Result<Walked, Errno> {
     let walk = Walk {
         plan,
         last,
+        begun: file_clock(),
         queue: Mutex::new(Queue { waiting: vec![first], ..Queue::default() }),
         news: Condvar::new(),
         next_index: AtomicUsize::new(1),
@@ -254,7 +273,7 @@ impl Walk<'_> {
             && rules == last.tree.rules
             && flatten::is_same(&visited, last, &repositories)
         {
-            return Walked { same: true, ..Walked::default() };
+            return Walked { same: true, listed: flatten::listed(&visited), ..Walked::default() };
         }
         let walked = flatten::flatten(visited, self.next_index.load(Ordering::Relaxed), self.plan, self.last);
         let mut walked = Walked { overflow, repositories, rules, ..walked };
@@ -263,8 +282,13 @@ impl Walk<'_> {
             || walked.dirs.iter().any(|dir| looks_like_one(&dir.path))
         {
             let siblings = (self.plan.siblings)();
+            let all = (walked.files.len(), walked.dirs.len());
             walked.files.retain(|file| !siblings.contains(&file.path));
             walked.dirs.retain(|dir| !is_or_is_in(&dir.path, &siblings));
+            // One that stays when its transaction is over is a file like any other then.
+            if (walked.files.len(), walked.dirs.len()) != all {
+                walked.listed.clear();
+            }
         }
         walked
     }
@@ -294,8 +318,9 @@ impl Walk<'_> {
 
     fn visit(&self, task: Task, finds: &mut Finds) {
         let mut below = Vec::new();
-        let content = self.read(&task, &mut below, finds);
-        finds.visited.push(Visited { index: task.index, number: task.known, path: task.path, content });
+        let (content, listed) = self.read(&task, &mut below, finds);
+        let Task { index, known: number, path, .. } = task;
+        finds.visited.push(Visited { index, number, path, content, listed });
         let mut queue = self.lock();
         queue.running -= 1;
         let wake = queue.idle > 0 && (!below.is_empty() || queue.running == 0);

@@ -20,7 +20,7 @@ use crate::rules::RuleCache;
 use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
 use crate::transaction::{Hands, Intent, io_error};
 use crate::vault::Vault;
-use crate::walk::{Plan, WalkedDir, repositories_in, walk};
+use crate::walk::{Listed, Plan, WalkedDir, repositories_in, walk};
 use crate::{
     Applied, ChangeId, ChangeSet, CheckpointId, FileContent, ListOptions, Listing, Stat, StatKind,
     WorkspaceError,
@@ -40,6 +40,8 @@ pub(crate) enum Since {
 #[derive(Default)]
 struct Newest {
     tree: Option<Arc<Tree>>,
+    /// The signatures of its directories, as the walk gave them.
+    listed: Vec<Option<Listed>>,
     /// The newest that lies among the blobs.
     stored: Option<Arc<Tree>>,
     /// Files read since the stat cache was saved.
@@ -444,10 +446,11 @@ impl Workspace {
             max_files,
             known: &known,
             last: Some(&last),
+            listed: &newest.listed,
             may_be_same: last.is_steady(self.limits()),
             siblings: &siblings,
         };
-        let walked = walk(&plan)
+        let mut walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
         // What isn't seen would count as made by a command, or couldn't be undone: better nothing begins.
         if let Some((dir, errno)) = &walked.failed {
@@ -464,7 +467,9 @@ impl Workspace {
             self.door.check_alive()?;
         }
         let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };
+        let listed = std::mem::take(&mut walked.listed);
         let captured = capture.take(walked, &last)?;
+        newest.listed = listed;
         newest.unsaved += captured.read;
         if last.stored.get().is_some() {
             newest.stored = Some(last.clone());
@@ -499,6 +504,7 @@ impl Workspace {
         {
             let mut newest = lock(&self.newest);
             newest.tree = Some(tree);
+            newest.listed.clear();
             newest.unsaved = 1;
         }
         self.save_cache(1)

@@ -71,7 +71,13 @@ fn the_smallest_verified_change_comes_first_and_all_are_kept() {
     let parent = listed["parent"].as_str().unwrap();
 
     let session = report.session.to_string();
-    house.jm(&["candidates", &session]).run().expect(0).prints(&["[1]", "[2]", "[3]", "verified", "checks fail"]);
+    house.jm(&["candidates", &session]).run().expect(0).prints(&[
+        "[1]",
+        "[2]",
+        "[3]",
+        "verified",
+        "checks fail",
+    ]);
     house.jm(&["land", &session]).run().expect(0).prints(&["landed: 1 file"]);
     assert_eq!(house.read("greet.sh"), VARIANTS[1]);
     house.jm(&["discard", "--yes", "--all", parent]).run().expect(0);
@@ -141,7 +147,11 @@ fn one_budget_is_for_all() {
          [providers.own.models.\"tiny\"]\ninput = 1.0\noutput = 1.0\n"
     ));
     let report = house.jm(&arguments).env("OWN_KEY", "sk-own-key-0123456789").run().expect(5).report();
-    assert!(report.candidates.iter().all(|one| one.outcome == Some(Outcome::Limit)), "{:?}", report.candidates);
+    assert!(
+        report.candidates.iter().all(|one| one.outcome == Some(Outcome::Limit)),
+        "{:?}",
+        report.candidates
+    );
     let asked = server.seen().len();
     assert!((3..=4).contains(&asked), "{asked} requests of a dollar each");
 }

@@ -7,7 +7,10 @@ use journeyman_protocol::Outcome;
 use crate::support::{House, Jm, POLITE, Server, call, needs, polite_edit, say};
 
 fn polite() -> Server {
-    Server::chat([call("edit_file", polite_edit()), say("I made the greeting polite.\n\nNothing else changed.")])
+    Server::chat([
+        call("edit_file", polite_edit()),
+        say("I made the greeting polite.\n\nNothing else changed."),
+    ])
 }
 
 /// A person's git: who they are, and nothing of this machine's.
@@ -77,7 +80,8 @@ fn a_hook_that_refuses_leaves_the_change_uncommitted_and_is_heard() {
     let house = House::with_repository();
     hook(&house, "pre-commit", "#!/bin/sh\necho 'no politeness on Fridays' >&2\nexit 1\n");
     let head = house.git(&["rev-parse", "HEAD"]);
-    let ran = with_git(polite().run(&house, &["--isolate", "--commit", "--json", "be polite"])).run().expect(1);
+    let ran =
+        with_git(polite().run(&house, &["--isolate", "--commit", "--json", "be polite"])).run().expect(1);
     let report = ran.report();
     assert_eq!((report.outcome, report.commit), (Outcome::Error, None));
     assert!(report.summary.contains("no politeness on Fridays"), "{}", report.summary);
@@ -111,7 +115,8 @@ fn nothing_is_committed_that_nothing_verified() {
     }
     let house = House::with_repository();
     let head = house.git(&["rev-parse", "HEAD"]);
-    let ran = with_git(polite().run(&house, &["--commit", "--no-check", "--json", "be polite"])).run().expect(4);
+    let ran =
+        with_git(polite().run(&house, &["--commit", "--no-check", "--json", "be polite"])).run().expect(4);
     assert!(ran.report().summary.contains("not committed"), "{}", ran.stdout);
     assert_eq!(house.git(&["rev-parse", "HEAD"]), head);
 }

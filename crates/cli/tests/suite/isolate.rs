@@ -6,7 +6,9 @@ use journeyman_protocol::{CopyState, Event, Outcome};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{House, KEY, POLITE, Ran, Seen, Server, Step, call, needs, needs_sandbox, polite_edit, say};
+use crate::support::{
+    House, KEY, POLITE, Ran, Seen, Server, Step, call, needs, needs_sandbox, polite_edit, say,
+};
 
 /// The greeting before the run.
 fn rude(house: &House) -> String {
@@ -33,7 +35,8 @@ fn json_of(ran: &Ran) -> Value {
 /// A run whose work is kept, for nothing verified it.
 fn kept(house: &House) -> String {
     let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
-    let report = server.run(house, &["--isolate", "--no-check", "--json", "be polite"]).run().expect(4).report();
+    let report =
+        server.run(house, &["--isolate", "--no-check", "--json", "be polite"]).run().expect(4).report();
     assert_eq!(report.copy.unwrap().state, CopyState::Kept);
     report.session.to_string()
 }
@@ -48,7 +51,11 @@ fn verified_work_is_landed_in_one_step_and_can_be_taken_back() {
     let unchanged = before.clone();
     let project = house.project();
     let server = polite_while(&house, move |_| {
-        assert_eq!(crate::support::snapshot(&project), unchanged, "nothing reaches the project before the end");
+        assert_eq!(
+            crate::support::snapshot(&project),
+            unchanged,
+            "nothing reaches the project before the end"
+        );
     });
     let ran = server.run(&house, &["--isolate", "--json", "be polite"]).run().expect(0);
     let report = ran.report();
@@ -117,7 +124,8 @@ fn discarded_work_is_gone() {
     let left = std::fs::read_dir(house.state().join("projects")).unwrap();
     for project in left.map(Result::unwrap) {
         let work = project.path().join("work");
-        let copies = std::fs::read_dir(&work).map(|all| all.filter_map(Result::ok).count()).unwrap_or_default();
+        let copies =
+            std::fs::read_dir(&work).map(|all| all.filter_map(Result::ok).count()).unwrap_or_default();
         assert_eq!(copies, 0, "{}", work.display());
     }
 }
@@ -165,7 +173,8 @@ fn a_conflict_lands_nothing_and_names_the_files() {
     let house = House::with_greeter();
     let mine = rude(&house).replace("hello $1", "good day $1");
     let theirs = mine.clone();
-    let server = polite_while(&house, move |project| std::fs::write(project.join("greet.sh"), &theirs).unwrap());
+    let server =
+        polite_while(&house, move |project| std::fs::write(project.join("greet.sh"), &theirs).unwrap());
     let ran = server.run(&house, &["--isolate", "--json", "be polite"]).run().expect(9);
     let report = ran.report();
     assert_eq!(report.outcome, Outcome::Conflict);
@@ -255,7 +264,8 @@ fn a_session_that_was_killed_goes_on_in_its_copy() {
     ran.says(&["opened again", "landed  1 file"]);
     assert_eq!(house.read("greet.sh"), POLITE);
     let events = house.jm(&["show", "--json"]).run().expect(0).events();
-    let again = events.iter().any(|envelope| matches!(envelope.event, Event::Isolated { reopened: true, .. }));
+    let again =
+        events.iter().any(|envelope| matches!(envelope.event, Event::Isolated { reopened: true, .. }));
     assert!(again, "the copy was opened again");
 }
 

@@ -10,7 +10,7 @@ use journeyman_protocol::RelPath;
 use journeyman_workspace::{Change, ChangeSet, Expected, UndoTarget, Workspace};
 
 use crate::figures::{Contender, Contest, time};
-use crate::place::{Numbers, Place, session, text};
+use crate::place::{Numbers, Place, checkpoint, session, text};
 
 const ROUNDS: usize = 7;
 const CHECKPOINTS: u64 = 100;
@@ -52,7 +52,7 @@ fn first(place: &Place) {
                 let dir = ours.borrow_mut()("first");
                 std::os::unix::fs::symlink(place.root(), dir.join("tree")).unwrap();
                 let workspace = crate::place::open(&dir);
-                let took = time(|| drop(workspace.checkpoint(&session(1), "first").unwrap()));
+                let took = time(|| checkpoint(&workspace));
                 drop(workspace);
                 fs::remove_dir_all(dir).unwrap();
                 took

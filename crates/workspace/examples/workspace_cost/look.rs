@@ -6,7 +6,7 @@ use journeyman_protocol::CallId;
 use journeyman_workspace::Workspace;
 
 use crate::figures::{Contender, Contest, Verdicts, time};
-use crate::place::{Place, session};
+use crate::place::{Place, checkpoint, session};
 
 const STATUS: &str = "git status --porcelain";
 const PLAIN: &str = "git status, untracked cache and fsmonitor off";
@@ -33,7 +33,7 @@ pub(crate) fn run(place: &Place, verdicts: &mut Verdicts) {
     std::thread::sleep(SETTLE);
     place.git(&["status", "--porcelain"]);
     let first = place.open();
-    println!("  first checkpoint: {:.0} ms", time(|| drop(first.checkpoint(&session(1), "first").unwrap())));
+    println!("  first checkpoint: {:.0} ms", time(|| checkpoint(&first)));
     drop(first);
     let memory = place.once(&["memory"]).stdout(std::process::Stdio::piped()).output().unwrap();
     let memory = String::from_utf8_lossy(&memory.stdout).trim().parse::<u64>().unwrap_or_default();
@@ -56,7 +56,7 @@ fn unchanged(place: &Place, verdicts: &mut Verdicts) {
                 let off = ["-c", "core.untrackedCache=false", "-c", "core.fsmonitor=false"];
                 place.time_git(&[&off[..], &["status", "--porcelain"]].concat())
             }),
-            Contender::new(ONE_PROCESS, || time(|| drop(workspace.checkpoint(&session(1), "same").unwrap()))),
+            Contender::new(ONE_PROCESS, || time(|| checkpoint(&workspace))),
             Contender::new(FRESH, || place.time_once(&["checkpoint"])),
             Contender::new(AROUND, || {
                 number += 1;
@@ -88,7 +88,7 @@ fn changed(place: &Place, verdicts: &mut Verdicts) {
             }),
             Contender::new(ONE_PROCESS, || {
                 change();
-                time(|| drop(workspace.checkpoint(&session(1), "ten").unwrap()))
+                time(|| checkpoint(&workspace))
             }),
             Contender::new(FRESH, || {
                 change();

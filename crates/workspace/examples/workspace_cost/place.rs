@@ -181,6 +181,10 @@ pub(crate) fn open(dir: &Path) -> Workspace {
     Workspace::open(&dir.join("tree"), Options::new(dir.join("state"), blobs)).unwrap()
 }
 
+pub(crate) fn checkpoint(workspace: &Workspace) {
+    workspace.checkpoint(&session(1), "measured").unwrap();
+}
+
 /// What a process of its own does.
 pub(crate) fn once(dir: &Path, what: &[String]) -> ExitCode {
     let workspace = open(dir);

@@ -20,7 +20,9 @@ use super::{Isolated, Means, Refreshed, Tier};
 use crate::compare::{dir_records, filtered};
 use crate::land::with_renames;
 use crate::snapshot::{Difference, Tree, differences, directories_only_in};
-use crate::{CheckpointId, CopyChanges, LandOptions, Landing, OnConflict, Options, Workspace, WorkspaceError};
+use crate::{
+    CheckpointId, CopyChanges, LandOptions, Landing, OnConflict, Options, Workspace, WorkspaceError,
+};
 
 /// The label of the checkpoint that a refreshed copy is compared with.
 const LABEL: &str = "taken over into the isolated run";
@@ -106,9 +108,8 @@ impl Isolated {
         let made = overlay::begin_layer(user, &files, new)
             .and_then(|()| overlay::share_layer(&files, old, new, &own))
             .and_then(|()| {
-                overlay::mount(user, means, &files, new).map_err(|reason| WorkspaceError::NoCopy {
-                    reasons: vec![(Tier::Overlay, reason.0)],
-                })
+                overlay::mount(user, means, &files, new)
+                    .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
             })
             .and_then(|mounted| {
                 let journal = overlay::journal(&files, new);

@@ -1,7 +1,7 @@
 //! What was found in each directory, put together in the order of full paths.
 
 use super::known::{Known, Number, Ref};
-use super::{Content, Item, Plan, Visited, Walked, WalkedDir, WalkedFile};
+use super::{Content, Item, Listed, Plan, Visited, Walked, WalkedDir, WalkedFile};
 
 /// What is still to be emitted of one directory.
 enum Open<'a> {
@@ -49,9 +49,9 @@ pub(super) fn flatten(
 impl<'a> Flattening<'a> {
     fn emit(&mut self, plan: &Plan<'_>) {
         // The next one to be emitted last; deep trees don't recurse.
-        let mut open: Vec<Open<'a>> = Vec::new();
+        let mut open: Vec<(usize, Open<'a>)> = Vec::new();
         open.extend(self.begin(0, plan));
-        while let Some(top) = open.last_mut() {
+        while let Some((at, top)) = open.last_mut() {
             let slot = match top {
                 Open::Read { prefix, items } => match items.next() {
                     Some(Item::New { name, seen }) => {
@@ -86,28 +86,34 @@ impl<'a> Flattening<'a> {
                     None => None,
                 },
             };
-            match slot {
-                Some(slot) => open.extend(self.begin(slot, plan)),
+            let above = *at;
+            match slot.map(|slot| self.begin(slot, plan)) {
+                Some(Some(next)) => open.push(next),
+                // What closes or hides it isn't in the signature of the directory above: that has to be listed again.
+                Some(None) => self.walked.listed.get_mut(above).into_iter().for_each(|listed| *listed = None),
                 None => drop(open.pop()),
             }
         }
     }
 
-    fn begin(&mut self, slot: usize, plan: &Plan<'_>) -> Option<Open<'a>> {
-        let Visited { path, content, .. } = self.slots.get_mut(slot)?.take()?;
+    /// Opens a directory; gives its place among the signatures too. `None` where nothing of it is known.
+    fn begin(&mut self, slot: usize, plan: &Plan<'_>) -> Option<(usize, Open<'a>)> {
+        let at = self.walked.listed.len();
+        let Visited { path, content, listed, .. } = self.slots.get_mut(slot)?.take()?;
         match content {
             Content::Items { items, permissions } => {
-                self.directory(&path, permissions, plan);
+                self.directory(&path, permissions, listed, plan);
                 let mut prefix = path;
                 if !prefix.is_empty() {
                     prefix.push(b'/');
                 }
-                Some(Open::Read { prefix, items: items.into_iter() })
+                Some((at, Open::Read { prefix, items: items.into_iter() }))
             }
             Content::Same { number } => {
                 let known = self.known?;
-                self.directory(&path, known.dir(number).map_or(0, |dir| dir.permissions), plan);
-                Some(Open::Same { refs: known.in_dir(number).iter() })
+                let permissions = known.dir(number).map_or(0, |dir| dir.permissions);
+                self.directory(&path, permissions, listed, plan);
+                Some((at, Open::Same { refs: known.in_dir(number).iter() }))
             }
             Content::Unreadable => {
                 self.walked.unreadable.push(path);
@@ -122,11 +128,23 @@ impl<'a> Flattening<'a> {
         }
     }
 
-    fn directory(&mut self, path: &[u8], permissions: u32, plan: &Plan<'_>) {
+    fn directory(&mut self, path: &[u8], permissions: u32, listed: Option<Listed>, plan: &Plan<'_>) {
+        self.walked.listed.push(listed);
         if path != plan.under {
             self.walked.dirs.push(WalkedDir { path: path.to_vec(), permissions });
         }
     }
+}
+
+/// The directories' signatures, by number.
+pub(super) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
+    let mut all = vec![None; found.len()];
+    for visited in found {
+        if let Some(slot) = visited.number.and_then(|number| all.get_mut(number as usize)) {
+            *slot = visited.listed;
+        }
+    }
+    all
 }
 
 /// Whether the walk found what the last tree has, and nothing else.

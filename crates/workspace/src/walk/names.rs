@@ -58,6 +58,11 @@ impl Names {
         Ok(())
     }
 
+    /// Whether the names are all there is to know: nothing among them says by its content what counts.
+    pub(super) fn is_plain(&self) -> bool {
+        !(self.gitignore || self.ignore || self.tagged) && self.repositories.is_empty()
+    }
+
     pub(super) fn bytes(&self, name: &Name) -> &[u8] {
         self.text.get(name.start..name.end).unwrap_or_default()
     }

@@ -1,7 +1,9 @@
 //! Reading one directory.
 
 use std::cmp::Ordering as Order;
+use std::iter::{Copied, Peekable};
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::slice::Iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,13 +11,14 @@ use ignore::gitignore::Gitignore;
 use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use rustix::io::Errno;
 
-use super::known::Ref;
+use super::known::{Known, Ref};
 use super::names::{Names, order};
-use super::{Content, Item, Task, Visited, Walk};
+use super::{Content, Item, Listed, Task, Visited, Walk};
 use crate::door::{Links, Seen};
 use crate::error::may_pass;
 use crate::limits::MAX_DEPTH;
 use crate::rules::{self, Layer, Source, is_ignored};
+use crate::snapshot::is_settled;
 
 /// So often a directory is listed in which something is another kind of thing at each look.
 const LISTINGS: usize = 8;
@@ -65,44 +68,113 @@ impl Source for Walk<'_> {
 }
 
 impl Walk<'_> {
-    pub(super) fn read(&self, task: &Task, below: &mut Vec<Task>, finds: &mut Finds) -> Content {
+    /// Reads a directory; gives with its content the signature by which it need not be listed the next time.
+    pub(super) fn read(
+        &self,
+        task: &Task,
+        below: &mut Vec<Task>,
+        finds: &mut Finds,
+    ) -> (Content, Option<Listed>) {
         let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         for _ in 0..LISTINGS {
             let dir = match self.plan.door.enter(path, flags, Links::Refuse) {
                 Ok(dir) => dir,
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Content::Nothing,
-                Err(errno) => return unreadable(errno),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return (Content::Nothing, None),
+                Err(errno) => return (unreadable(errno), None),
             };
             let dir = dir.as_fd();
+            // Before the names are read: a later change shows in a later signature.
+            let listed = self.signature(dir);
+            if let Some(content) = self.read_again(task, dir, listed, below) {
+                return (content, listed);
+            }
             let kind = |name: &[u8]| Ok(Seen::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
             if let Err(errno) = finds.names.read(dir, kind) {
-                return unreadable(errno);
+                return (unreadable(errno), None);
             }
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
             let may_be_cache = finds.names.tagged && task.depth > 0 && !self.plan.include_ignored;
             if may_be_cache && !known() && rules::is_tagged_cache(dir) {
                 // Nothing of it counts, but that there are repositories right in it.
                 note_repositories(task, finds);
-                return Content::Nothing;
+                return (Content::Nothing, None);
             }
-            let reading = self.begin(task, dir, &finds.names);
+            let permissions = listed.map_or(0, |listed| listed.seen.permissions());
+            let reading = self.begin(task, dir, &finds.names, permissions);
             match self.select(&reading, &finds.names, below) {
                 Ok(content) => {
                     note_repositories(task, finds);
-                    return content;
+                    return (content, listed.filter(|_| finds.names.is_plain()));
                 }
                 Err(Trouble::Closed(errno)) => {
                     below.clear();
-                    return unreadable(errno);
+                    return (unreadable(errno), None);
                 }
                 Err(Trouble::Raced) => below.clear(),
             }
         }
-        Content::Failed(Errno::AGAIN)
+        (Content::Failed(Errno::AGAIN), None)
     }
 
-    fn begin<'a>(&self, task: &'a Task, dir: BorrowedFd<'a>, names: &Names) -> Reading<'a> {
+    /// What tells whether names came or went, where the file system is known for it and enough time has passed.
+    fn signature(&self, dir: BorrowedFd<'_>) -> Option<Listed> {
+        if !self.plan.stat {
+            return None;
+        }
+        let stat = rustix::fs::fstat(dir).ok()?;
+        let (seen, device) = (Seen::of(&stat), device_of(&stat));
+        let tells = self.plan.door.lists_by_time() == Some(device) && is_settled(&seen, self.begun);
+        Some(Listed { seen, device, tells })
+    }
+
+    /// Looks at each file of a directory that has the names it had, under rules that are as they were. `None` where
+    /// that isn't so.
+    fn read_again(
+        &self,
+        task: &Task,
+        dir: BorrowedFd<'_>,
+        listed: Option<Listed>,
+        below: &mut Vec<Task>,
+    ) -> Option<Content> {
+        let (last, number) = self.last.zip(task.known).filter(|_| task.trusted)?;
+        let then = self.plan.listed.get(number as usize).copied().flatten()?;
+        listed.filter(|now| now.tells && *now == then)?;
+        let refs = last.in_dir(number);
+        let prefix = if task.path.is_empty() { 0 } else { task.path.len() + 1 };
+        let (mut items, mut same, mut files) = (Vec::with_capacity(refs.len()), true, 0);
+        for it in refs {
+            items.push(match *it {
+                Ref::Dir(number) => {
+                    let path = &last.dir(number)?.path;
+                    Item::Dir { index: self.below((task, true, &task.layers), path, Some(number), below) }
+                }
+                Ref::File(at) => {
+                    let entry = last.entry(at)?;
+                    let name = entry.path.get(prefix..)?;
+                    let seen = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Seen::of(&stat));
+                    let seen = seen.ok().filter(|seen| seen.file_type() == entry.seen.file_type());
+                    let Some(seen) = seen else {
+                        below.clear();
+                        return None;
+                    };
+                    same &= seen == entry.seen;
+                    files += 1;
+                    Item::Known { at, seen: Some(seen) }
+                }
+            });
+        }
+        if self.files.fetch_add(files, Ordering::Relaxed) + files > self.plan.max_files {
+            self.overflow.store(true, Ordering::Relaxed);
+        }
+        if same {
+            Some(Content::Same { number })
+        } else {
+            Some(Content::Items { items, permissions: then.seen.permissions() })
+        }
+    }
+
+    fn begin<'a>(&self, task: &'a Task, dir: BorrowedFd<'a>, names: &Names, permissions: u32) -> Reading<'a> {
         let (mut trusted, mut rules) = (task.trusted, Vec::new());
         if !self.plan.include_ignored {
             for (name, there) in RULE_FILES.into_iter().zip([names.gitignore, names.ignore]) {
@@ -116,11 +188,6 @@ impl Walk<'_> {
         let outer = task.layers.clone();
         let layers =
             if files().next().is_some() { Layer::new(&task.path, files().collect(), outer) } else { outer };
-        let permissions = if self.plan.stat {
-            rustix::fs::fstat(dir).map_or(0, |stat| Seen::of(&stat).permissions())
-        } else {
-            0
-        };
         Reading { task, dir, rules, layers, trusted, permissions }
     }
 
@@ -155,41 +222,26 @@ impl Walk<'_> {
         for name in &names.all {
             let bytes = names.bytes(name);
             let is_dir = name.kind == FileType::Directory;
-            let mut known = None;
-            while let (Some((last, _)), Some(next)) = (last, old.peek()) {
-                match order(last.name(*next), (bytes, is_dir)) {
-                    Order::Greater => break,
-                    Order::Equal => {
-                        known = old.next();
-                        break;
-                    }
-                    // It is gone.
-                    Order::Less => {
-                        old.next();
-                        same = false;
-                    }
-                }
-            }
+            let (known, gone) =
+                last.map_or((None, false), |(last, _)| advance(last, &mut old, (bytes, is_dir)));
             path.truncate(prefix);
             path.extend_from_slice(bytes);
             // What the same rules let through the last time isn't held against them again.
             let asks = !self.plan.include_ignored && !(reading.trusted && known.is_some());
-            if asks && is_ignored(self, reading.layers.as_ref(), &path, bytes, is_dir) {
-                same &= known.is_none();
-                continue;
-            }
-            match name.kind {
+            let kept = !(asks && is_ignored(self, reading.layers.as_ref(), &path, bytes, is_dir));
+            let item = match name.kind {
+                _ if !kept => None,
                 FileType::Directory if task.depth < MAX_DEPTH => {
                     let number = match known {
                         Some(Ref::Dir(number)) => Some(number),
                         _ => None,
                     };
-                    same &= number.is_some();
-                    items.push(Item::Dir { index: self.below(reading, &path, number, below) });
+                    let above = (task, reading.trusted, &reading.layers);
+                    Some((Item::Dir { index: self.below(above, &path, number, below) }, number.is_some()))
                 }
                 FileType::RegularFile | FileType::Symlink => {
                     let Some(seen) = self.stat(reading, bytes, name.kind)? else {
-                        same &= known.is_none();
+                        same &= known.is_none() && !gone;
                         continue;
                     };
                     if self.files.fetch_add(1, Ordering::Relaxed) >= self.plan.max_files {
@@ -197,18 +249,17 @@ impl Walk<'_> {
                         below.clear();
                         break;
                     }
-                    let entry = match (known, last) {
-                        (Some(Ref::File(at)), Some((last, _))) => last.entry(at).map(|entry| (at, entry)),
-                        _ => None,
-                    };
-                    same &= entry.is_some_and(|(_, entry)| Some(entry.seen) == seen);
-                    items.push(match entry {
-                        Some((at, _)) => Item::Known { at, seen },
-                        None => Item::New { name: bytes.to_vec(), seen },
-                    });
+                    Some(file(last.map(|(last, _)| last), known, bytes, seen))
                 }
                 // A pipe, socket or device has no content to list or keep.
-                _ => same &= known.is_none(),
+                _ => None,
+            };
+            match item {
+                Some((item, as_known)) => {
+                    same &= as_known && !gone;
+                    items.push(item);
+                }
+                None => same &= known.is_none() && !gone,
             }
         }
         let permissions = reading.permissions;
@@ -223,11 +274,17 @@ impl Walk<'_> {
     }
 
     /// Makes a task of a directory, and gives its number.
-    fn below(&self, reading: &Reading<'_>, path: &[u8], known: Option<u32>, below: &mut Vec<Task>) -> usize {
+    fn below(
+        &self,
+        (above, trusted, layers): (&Task, bool, &Option<Arc<Layer>>),
+        path: &[u8],
+        known: Option<u32>,
+        below: &mut Vec<Task>,
+    ) -> usize {
         let index = self.next_index.fetch_add(1, Ordering::Relaxed);
-        let (depth, layers) = (reading.task.depth + 1, reading.layers.clone());
+        let (depth, layers) = (above.depth + 1, layers.clone());
         // Nothing is known of what is in a directory that the last tree hadn't.
-        let trusted = reading.trusted && known.is_some();
+        let trusted = trusted && known.is_some();
         below.push(Task { index, depth, path: path.to_vec(), layers, known, trusted });
         index
     }
@@ -261,6 +318,41 @@ impl Walk<'_> {
             matches!(seen.file_type(), FileType::RegularFile | FileType::Symlink | FileType::Directory);
         if counts { Err(Trouble::Raced) } else { Ok(None) }
     }
+}
+
+/// What the last tree has under this name, and whether it had others before it that are gone.
+fn advance(
+    last: Known<'_>,
+    old: &mut Peekable<Copied<Iter<'_, Ref>>>,
+    name: (&[u8], bool),
+) -> (Option<Ref>, bool) {
+    let mut gone = false;
+    while let Some(next) = old.peek() {
+        match order(last.name(*next), name) {
+            Order::Greater => break,
+            Order::Equal => return (old.next(), gone),
+            Order::Less => {
+                old.next();
+                gone = true;
+            }
+        }
+    }
+    (None, gone)
+}
+
+/// A file as it is put together later, and whether it is as it was.
+fn file(last: Option<Known<'_>>, known: Option<Ref>, name: &[u8], seen: Option<Seen>) -> (Item, bool) {
+    if let (Some(Ref::File(at)), Some(last)) = (known, last)
+        && let Some(entry) = last.entry(at)
+    {
+        return (Item::Known { at, seen }, Some(entry.seen) == seen);
+    }
+    (Item::New { name: name.to_vec(), seen }, false)
+}
+
+#[cfg_attr(target_os = "linux", allow(clippy::unnecessary_cast, trivial_numeric_casts))]
+pub(super) fn device_of(stat: &rustix::fs::Stat) -> u64 {
+    stat.st_dev as u64
 }
 
 fn unreadable(errno: Errno) -> Content {

@@ -60,10 +60,17 @@ fn nothing_changed() {
 
 fn what_the_user_changed_is_taken() {
     for tier in TIERS {
-        let project = project_with(&[("a/kept", "1"), ("a/changed", "1"), ("gone", "1"), ("mine", "1"), ("b/c/deep", "1")]);
+        let project = project_with(&[
+            ("a/kept", "1"),
+            ("a/changed", "1"),
+            ("gone", "1"),
+            ("mine", "1"),
+            ("b/c/deep", "1"),
+        ]);
         let (tools, workspace) = (Tools::of(&project), project.open());
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
-        apply(copy.workspace(), vec![write("mine", "copy"), write("new/in/copy", "copy"), delete("a/kept")]).unwrap();
+        apply(copy.workspace(), vec![write("mine", "copy"), write("new/in/copy", "copy"), delete("a/kept")])
+            .unwrap();
         // As an editor saves, and as one writes in place.
         project.write("a/other", "2");
         fs::rename(project.root().join("a/other"), project.root().join("a/changed")).unwrap();
@@ -89,7 +96,10 @@ fn what_the_user_changed_is_taken() {
             assert_eq!(text(&copy, path).as_deref(), expected, "{tier}: {path}");
         }
         assert_eq!(differing(&workspace, &copy), "-a/kept ~mine +new/in/copy", "{tier}");
-        assert_eq!(run(&tools, copy.workspace(), "cat a/changed made/by/user mine; ls b 2>/dev/null"), "22copy");
+        assert_eq!(
+            run(&tools, copy.workspace(), "cat a/changed made/by/user mine; ls b 2>/dev/null"),
+            "22copy"
+        );
         assert_eq!(project.tree(), tree);
         // The same after it was closed.
         drop(copy);
@@ -103,7 +113,13 @@ fn what_both_changed_is_merged_or_kept() {
     let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n{last}\n");
     for tier in TIERS {
         let base = lines("1", "8");
-        let project = project_with(&[("merged", &base), ("apart", &base), ("same", &base), ("deleted", &base), ("gone", &base)]);
+        let project = project_with(&[
+            ("merged", &base),
+            ("apart", &base),
+            ("same", &base),
+            ("deleted", &base),
+            ("gone", &base),
+        ]);
         let (tools, workspace) = (Tools::of(&project), project.open());
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
         let edits = vec![
@@ -139,14 +155,23 @@ fn what_both_changed_is_merged_or_kept() {
 fn every_sort_of_change_on_either_side() {
     for tier in TIERS {
         let project = project_with(&[
-            ("to-link", "1"), ("to-dir", "1"), ("mode", "1"), ("dir/one", "1"), ("dir/two", "1"), ("opaque/old", "1"),
+            ("to-link", "1"),
+            ("to-dir", "1"),
+            ("mode", "1"),
+            ("dir/one", "1"),
+            ("dir/two", "1"),
+            ("opaque/old", "1"),
         ]);
         let root = project.root();
         symlink("mode", root.join("link")).unwrap();
         let (tools, workspace) = (Tools::of(&project), project.open());
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
         // A directory made anew hides what is beneath it in an overlay.
-        run(&tools, copy.workspace(), "rm -rf opaque; mkdir opaque; echo c > opaque/new; rm -rf dir; ln -s mode own-link");
+        run(
+            &tools,
+            copy.workspace(),
+            "rm -rf opaque; mkdir opaque; echo c > opaque/new; rm -rf dir; ln -s mode own-link",
+        );
         fs::remove_file(root.join("to-link")).unwrap();
         symlink("dir/one", root.join("to-link")).unwrap();
         fs::remove_file(root.join("to-dir")).unwrap();
@@ -158,7 +183,8 @@ fn every_sort_of_change_on_either_side() {
         project.write("dir/three", "2");
         fs::create_dir_all(root.join("empty/inner")).unwrap();
         let refreshed = copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
-        let taken = paths(&["dir/three", "link", "mode", "opaque/users", "to-dir", "to-dir/inner", "to-link"]);
+        let taken =
+            paths(&["dir/three", "link", "mode", "opaque/users", "to-dir", "to-dir/inner", "to-link"]);
         assert_eq!(refreshed, Refreshed { taken, ..Refreshed::default() }, "{tier}");
         let reach = copy.workspace().reach();
         assert_eq!(fs::read_link(reach.join("to-link")).unwrap().to_str(), Some("dir/one"));
@@ -173,7 +199,8 @@ fn every_sort_of_change_on_either_side() {
             words
         };
         assert_eq!(sorted(&found), sorted(expected), "{tier}");
-        let mut files: Vec<String> = model(&reach.join(".")).into_keys().map(|name| String::from_utf8(name).unwrap()).collect();
+        let mut files: Vec<String> =
+            model(&reach.join(".")).into_keys().map(|name| String::from_utf8(name).unwrap()).collect();
         files.sort();
         let all = "dir dir/three empty empty/inner link mode opaque opaque/new opaque/users own-link to-dir to-dir/inner to-link";
         assert_eq!(files.join(" "), all, "{tier}");
@@ -185,7 +212,11 @@ fn what_commands_built_stays() {
         let project = project_with(&[(".gitignore", "/target/\n*.log\n"), ("src", "1"), ("target/old", "1")]);
         let (tools, workspace) = (Tools::of(&project), project.open());
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
-        run(&tools, copy.workspace(), "echo built > target/new; echo over > target/old; echo x > run.log; rm -f nothing");
+        run(
+            &tools,
+            copy.workspace(),
+            "echo built > target/new; echo over > target/old; echo x > run.log; rm -f nothing",
+        );
         project.write("src", "2");
         copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
         let said = run(&tools, copy.workspace(), "cat src target/new target/old run.log");
@@ -233,7 +264,8 @@ fn again_and_again() {
             assert_eq!(made, 2 + round, "{tier}");
         }
         let place = project.state().join("work").join(session(1).as_str());
-        let names = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names =
+            fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<String> = names.collect();
         names.sort();
         let expected = match tier {
@@ -280,8 +312,15 @@ fn a_copy_whose_refresh_was_cut_off() {
         let mut copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
         assert_eq!(text(&copy, "other").as_deref(), Some("mine"));
         assert!(!place.join("refreshing").exists() && !place.join("layer-2").exists());
-        assert_eq!(copy.refresh(&workspace, &tools.means(&[tier])).unwrap().taken, paths(&["file"]), "{tier}");
-        assert_eq!((text(&copy, "file").as_deref(), text(&copy, "other").as_deref()), (Some("2"), Some("mine")));
+        assert_eq!(
+            copy.refresh(&workspace, &tools.means(&[tier])).unwrap().taken,
+            paths(&["file"]),
+            "{tier}"
+        );
+        assert_eq!(
+            (text(&copy, "file").as_deref(), text(&copy, "other").as_deref()),
+            (Some("2"), Some("mine"))
+        );
         assert_eq!(differing(&workspace, &copy), "~other");
     }
 }
@@ -314,7 +353,11 @@ fn files_beyond_what_is_kept() {
         project.write("deep/new/large", pattern(7_000));
         fs::remove_file(project.root().join("large-gone")).unwrap();
         let refreshed = copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
-        assert_eq!(refreshed.taken, paths(&["deep/new/large", "large", "large-gone"]), "{tier}: {refreshed:?}");
+        assert_eq!(
+            refreshed.taken,
+            paths(&["deep/new/large", "large", "large-gone"]),
+            "{tier}: {refreshed:?}"
+        );
         let found = facts(&copy.workspace().reach().join("."), &[]).into_iter();
         let files = |(name, fact): (Vec<u8>, crate::trees::Fact)| (name, fact.bytes());
         let original: Vec<_> = facts(&project.root(), &[]).into_iter().map(files).collect();

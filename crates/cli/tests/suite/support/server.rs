@@ -97,11 +97,7 @@ impl Server {
     fn with(wire: Wire, steps: VecDeque<Step>, answering: Option<Box<Answering>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
-            steps: Mutex::new(steps),
-            answering,
-            ..Shared::default()
-        });
+        let shared = Arc::new(Shared { steps: Mutex::new(steps), answering, ..Shared::default() });
         let theirs = Arc::clone(&shared);
         let listening = std::thread::spawn(move || {
             for socket in listener.incoming() {
