@@ -11,7 +11,7 @@ use crate::runner::Ready;
 use crate::turn::{Worker, background, blocking};
 
 /// What the first checkpoint of a run says of itself.
-const BEFORE_THE_RUN: &str = "before the run";
+pub const BEFORE_THE_RUN: &str = "before the run";
 /// Bytes of a checkpoint's label: a line of a list.
 const MAX_LABEL: usize = journeyman_workspace::limits::LABEL_BYTES;
 

@@ -15,10 +15,11 @@ use journeyman_protocol::{
     SessionId,
 };
 use journeyman_store::Store;
+use journeyman_workspace::DiffStat;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::copies::{Extent, Isolation, LandContext, keep, last_report};
+use crate::copies::{Isolation, LandContext, keep, last_report};
 use crate::lease::Lease;
 use crate::log::{Filter, Since, events};
 use crate::record::Record;
@@ -183,15 +184,15 @@ async fn watch(
     }
 }
 
-fn compared(number: u32, report: &RunReport, extent: Extent) -> CandidateReport {
+fn compared(number: u32, report: &RunReport, extent: DiffStat) -> CandidateReport {
     CandidateReport {
         number,
         session: report.session.clone(),
         outcome: Some(report.outcome),
         summary: report.summary.clone(),
-        files: extent.files,
-        added: extent.added,
-        removed: extent.removed,
+        files: extent.files as u64,
+        added: extent.added as u64,
+        removed: extent.removed as u64,
         turns: report.turns,
         cost_usd: report.cost_usd,
         state: report.copy.as_ref().map_or(CopyState::Discarded, |copy| copy.state),

@@ -64,6 +64,7 @@ pub mod todos;
 mod turn;
 mod verification;
 
+pub use before::BEFORE_THE_RUN;
 pub use journeyman_git as git;
 pub use journeyman_model as model;
 pub use journeyman_policy as policy;

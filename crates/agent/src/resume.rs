@@ -45,7 +45,10 @@ impl Worker {
     pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
         let strategy = match self.state.task {
             // It was made with its task open, and nobody has worked on it yet.
-            Some(_) if self.state.candidate.is_some() && self.state.books.turns == 0 => {
+            Some(_)
+                if self.state.candidate.is_some()
+                    && (self.state.books.turns, self.state.books.step) == (0, 0) =>
+            {
                 ResumeStrategy::Candidate
             }
             Some(_) => ResumeStrategy::Crash,

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{
     AgentState, Block, Breakpoint, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, Outcome,
-    Role, RunReport, SessionId, StopReason, ToolUse,
+    RelPath, Role, RunReport, SessionId, StopReason, ToolUse,
 };
 use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
@@ -62,6 +62,8 @@ pub(crate) struct Worker {
     pub(crate) newest: Newest,
     /// Whether it was told that the session works in a copy.
     pub(crate) copy_told: bool,
+    /// Files that the user and the session changed in ways that don't go together, as they were last told of.
+    pub(crate) copy_conflicts: Vec<RelPath>,
     pub(crate) seen: Arc<Seen>,
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) background: Option<Arc<Background>>,
@@ -149,6 +151,7 @@ impl Worker {
             before: Before::Unrecorded,
             newest: Newest::default(),
             copy_told: false,
+            copy_conflicts: Vec::new(),
             seen: Arc::default(),
             outputs: Arc::default(),
             background: None,

@@ -72,7 +72,7 @@ changed since stays, and is named (exit code 1 then).
 Examples:
   jm undo && jm redo      nothing has happened";
 const CHECKPOINTS_HELP: &str = "\
-A checkpoint says how all files were that git doesn't ignore; one is made before every run. Newest first: its number, \
+A checkpoint says how all files were that git doesn't ignore; one is made before every run, and before every step of it that may change something. Newest first: its number, \
 when it was made, by which session, how many changes came between it and the next one and weren't taken back.
 
 What a project's checkpoints and changes need is kept up to 1 GiB, then the oldest go.
@@ -82,7 +82,7 @@ Examples:
   jm diff 12              what differs from checkpoint 12
   jm undo --to 12         back to it";
 const DIFF_HELP: &str = "\
-Without a number: what changed since the newest session's first checkpoint, whoever changed it. Git isn't asked: files \
+Without a number: what changed since the newest run began, whoever changed it. Git isn't asked: files \
 that it doesn't track are in it too. `git apply` takes the result.
 
 Examples:
@@ -342,8 +342,8 @@ pub(crate) struct DeliveryArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) branch: Option<String>,
     /// The commit's message [built-in: from the task, the model's words and the checks]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) message: Option<String>,
+    #[arg(long = "message", value_name = "TEXT")]
+    pub(crate) commit_message: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -547,7 +547,7 @@ pub(crate) struct CheckpointsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The checkpoint to compare with [built-in: the first of the newest session]
+    /// The checkpoint to compare with [built-in: the one before the newest run]
     #[arg(value_name = "A")]
     pub(crate) from: Option<u64>,
     /// A later checkpoint [built-in: the files as they are]

@@ -1,6 +1,7 @@
 //! `jm checkpoints` and `jm diff`: what the journal of this project knows.
 
 use anyhow::{Context as _, anyhow};
+use journeyman_agent::BEFORE_THE_RUN;
 use journeyman_agent::config::Environment;
 use journeyman_protocol::FileChangeKind;
 use journeyman_sandbox::clean;
@@ -61,7 +62,7 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Fai
     let workspace = house.workspace(&root(environment, args.directory.as_deref())?)?;
     let from = match args.from {
         Some(number) => CheckpointId(number),
-        None => first_of_newest(&workspace.checkpoints().context("the checkpoints")?)?,
+        None => before_newest_run(&workspace.checkpoints().context("the checkpoints")?)?,
     };
     let to = args.to.map(CheckpointId);
     let diff = workspace.diff_between(&from, to.as_ref(), MAX_DIFF).context("diff")?;
@@ -86,10 +87,12 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Fai
     Ok(0)
 }
 
-/// The first checkpoint of the newest session that has any.
-fn first_of_newest(checkpoints: &[CheckpointInfo]) -> Result<CheckpointId, Failure> {
+/// The first checkpoint of the newest run.
+fn before_newest_run(checkpoints: &[CheckpointInfo]) -> Result<CheckpointId, Failure> {
     let newest = checkpoints.last().map(|newest| &newest.session);
-    let first = checkpoints.iter().find(|checkpoint| Some(&checkpoint.session) == newest);
+    let ours = || checkpoints.iter().filter(|checkpoint| Some(&checkpoint.session) == newest);
+    // A session that was gone on with has several runs.
+    let first = ours().rev().find(|checkpoint| checkpoint.label == BEFORE_THE_RUN).or_else(|| ours().next());
     let missing = "there is no checkpoint in this directory to compare with; `jm run` makes one before it changes \
                    anything";
     first.map(|first| first.id).ok_or_else(|| Failure::Error(anyhow!(missing)))

@@ -44,10 +44,18 @@ impl Delivery {
             (_, true) => Place::Project,
             _ => place,
         };
+        // What goes onto a branch of its own never was in the user's files.
+        let place = match &args.branch {
+            Some(_) if args.no_isolate => {
+                return Err(Failure::usage("--branch works in a copy, so that your files stay as they are"));
+            }
+            Some(_) => Place::Copy,
+            None => place,
+        };
         if args.no_land && place == Place::Project {
             return Err(Failure::usage("--no-land keeps the work in a copy; it goes with --isolate"));
         }
-        if args.message.is_some() && !args.commit && args.branch.is_none() {
+        if args.commit_message.is_some() && !args.commit && args.branch.is_none() {
             return Err(Failure::usage("--message is a commit's; it goes with --commit or --branch"));
         }
         if args.no_land && (args.commit || args.branch.is_some()) {
@@ -56,7 +64,7 @@ impl Delivery {
             ));
         }
         let commit = (args.commit || args.branch.is_some())
-            .then(|| CommitWish { branch: args.branch.clone(), message: args.message.clone() });
+            .then(|| CommitWish { branch: args.branch.clone(), message: args.commit_message.clone() });
         let wish = (!args.no_land).then(|| LandWish { commit: commit.clone(), ..LandWish::default() });
         Ok(Self { place, wish, commit, before: BTreeSet::new() })
     }
@@ -75,6 +83,15 @@ impl Delivery {
         if self.commit.is_some() {
             // Asked also where a copy is landed: a commit that can't be made is known before anything is done.
             self.before = copies::uncommitted(&wired.ground.git).await.map_err(AgentError::from)?;
+        }
+        if let Some(CommitWish { branch: Some(name), .. }) = &self.commit {
+            let there =
+                wired.ground.git.resolve(&format!("refs/heads/{name}")).await.map_err(AgentError::from)?;
+            if there.is_some() {
+                return Err(Failure::usage(format_args!(
+                    "there is a branch «{name}» already; choose another name"
+                )));
+            }
         }
         match self.place {
             Place::Project => Ok(wired.parts()),
@@ -103,7 +120,7 @@ impl Delivery {
                         copies::settle(&context, &mut report, self.wish.as_ref(), &stop).await
                     }
                     (Place::Project, Some(wish)) => {
-                        copies::commit_run(&context, &mut report, wish, &self.before).await
+                        copies::commit_run(&context, &mut report, wish, &self.before, &stop).await
                     }
                     (Place::Project, None) => Ok(Vec::new()),
                 }

@@ -49,7 +49,12 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
     let options = &args.options;
     let root = root(environment, options.directory.as_deref())?;
     // First what can be wrong with the command line alone; the task is read when nothing else can be.
-    let (house, prepared) = (House::open(environment)?, Prepared::new(environment, &root, options, None)?);
+    let (house, mut prepared) =
+        (House::open(environment)?, Prepared::new(environment, &root, options, None)?);
+    if args.candidates.is_some() {
+        // Several at once can't ask.
+        prepared.approver = Approver::Nobody;
+    }
     let delivery = Delivery::new(&options.delivery, prepared.place())?;
     let task = task(environment, &args)?;
     let shown = Shown::of(options);

@@ -46,10 +46,23 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         // Whatever the journal of this project still knows.
         return Ok(tell(&taken_back(&workspace, UndoTarget::LastRun, Seals::default())?, Doing::Undo));
     };
+    refuse_copy(&workspace, &session.id)?;
     let claim = Claim::take(&house, &session.id, "undo").await?;
     let done = take_back(&house, &workspace, &session.id, args.session.is_some()).await;
     claim.give_back().await;
     Ok(tell(&done?, Doing::Undo))
+}
+
+/// What a session did in its copy isn't in the user's files, so there is nothing to take back in them.
+fn refuse_copy(workspace: &Workspace, session: &SessionId) -> Result<(), Failure> {
+    let copies = workspace.copies().context("looking for its copy")?;
+    if copies.iter().all(|copy| copy.session != *session) {
+        return Ok(());
+    }
+    Err(Failure::usage(format_args!(
+        "the work of session {session} is in a copy; your files have nothing of it. To drop it: jm discard {session}. \
+         To take an earlier run back, name it: jm undo ID"
+    )))
 }
 
 /// Takes back everything since a checkpoint, whichever session changed it: none of them may be at work.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_agent::config::{Config, Environment};
-use journeyman_agent::copies::{Isolation, LandContext, Proof};
+use journeyman_agent::copies::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::model::Model;
 use journeyman_agent::{
@@ -30,6 +30,7 @@ pub(crate) struct Ground {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) git: Git,
+    committer: Committer,
     sandbox: Arc<Sandbox>,
     toolchains: Arc<Toolchains>,
     redactor: Arc<Redactor>,
@@ -59,11 +60,21 @@ impl Ground {
         secrets.extend(config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned));
         let programs = environment.clone();
         let git = Git::new(root, Arc::clone(&sandbox));
+        let git = match environment.vars.iter().find(|(name, _)| *name == "PATH") {
+            Some((_, path)) => git.with_path(path),
+            None => git,
+        };
+        let committer = Committer {
+            git: git.for_user(environment.vars.iter().map(|(name, value)| (name.clone(), value.clone()))),
+            blobs: Arc::clone(&house.blobs),
+            scratch: house.project_dir(root).join("branches"),
+        };
         Ok(Self {
             root: root.to_owned(),
             store: Arc::clone(&house.store) as Arc<dyn Store>,
             workspace: Arc::new(house.workspace(root)?),
             git,
+            committer,
             sandbox,
             toolchains: Arc::new(toolchains(&host, root)),
             redactor: Arc::new(Redactor::new(secrets)),
@@ -99,6 +110,7 @@ impl Ground {
                 toolchains: Arc::clone(&self.toolchains),
                 programs: Arc::clone(&self.programs),
             },
+            committer: Some(self.committer.clone()),
         }
     }
 }

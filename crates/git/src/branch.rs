@@ -15,8 +15,8 @@ use crate::place::Place;
 use crate::user::{Call, Own};
 use crate::{Commit, CommitDone, Git, GitError, Refusal, UserGit};
 
-/// A file in the worktree's git directory that says which branch was made for it, and where that began.
-const RECORD: &str = "journeyman-branch";
+/// Ends the name of a file beside the worktree that says which branch is made for it, and where that begins.
+const RECORD: &str = ".branch";
 
 /// A branch that is being made. When it is dropped or finished, its worktree goes, and the branch too if nothing was
 /// committed on it.
@@ -33,7 +33,8 @@ pub struct Branching {
 }
 
 impl UserGit {
-    /// Begins a branch at `HEAD`, in a new worktree at `dir`, which must not exist, outside of the project.
+    /// Begins a branch at `HEAD`, in a new worktree at `dir`, which must not exist, outside of the project. Beside it
+    /// lies a file of the same name with `.branch` at its end, for as long.
     ///
     /// # Errors
     /// [`GitError::Unfit`] where the name can't be a branch's or is one's already, or there is no commit yet;
@@ -56,17 +57,17 @@ impl UserGit {
         let root = dir.join(OsStr::from_bytes(&place.prefix));
         let (user, name, top) = (self.clone(), name.to_owned(), dir.to_owned());
         let mut begun = Branching { user, name, base, top, root, done: true };
-        let said = own.run(Call::new(begun.adding())).await?;
-        if !said.is_done() {
-            // A hook may have failed after all was made; what was made by somebody else meanwhile isn't ours.
-            begun.done = !is_ours(&own, &begun).await;
-            return Err(said.failed("worktree add"));
-        }
-        begun.done = false;
-        let linked = Place::find(&begun.top)?;
-        let record = linked.git_dir.join(RECORD);
+        // Before anything is made: a crash at any later instant finds it.
+        let record = record(&begun.top);
         let text = format!("{}\n{}\n", begun.base, begun.name);
         fs::write(&record, text).map_err(GitError::io("writing", &record))?;
+        let said = own.run(Call::new(begun.adding())).await?;
+        // A hook may have failed after all was made; what somebody else made meanwhile isn't ours.
+        begun.done = !said.is_done() && !is_ours(&own, &begun).await;
+        if begun.done {
+            fs::remove_file(&record).map_err(GitError::io("removing", &record))?;
+        }
+        said.done("worktree add")?;
         fs::create_dir_all(&begun.root).map_err(GitError::io("making", &begun.root))?;
         Ok(begun)
     }
@@ -89,16 +90,20 @@ impl UserGit {
             let pointer = bounded(&admin.join("gitdir"));
             let top = Path::new(OsStr::from_bytes(pointer.trim_ascii_end())).parent();
             let Some(top) = top.filter(|top| lies_in(top, dir)) else { continue };
-            let record = String::from_utf8_lossy(&bounded(&admin.join(RECORD))).into_owned();
-            let mut lines = record.lines();
+            let text = String::from_utf8_lossy(&bounded(&record(top))).into_owned();
+            let mut lines = text.lines();
             let made = (lines.next(), lines.next());
+            let head = String::from_utf8_lossy(&bounded(&admin.join("HEAD"))).into_owned();
             let removed = remove(&own, top).await;
-            if let ((Some(base), Some(name)), Ok(())) = (made, &removed) {
+            // A branch that is checked out there is nobody else's.
+            if let ((Some(base), Some(name)), Ok(())) = (made, &removed)
+                && head.trim_end().strip_prefix("ref: refs/heads/") == Some(name)
+            {
                 drop_untouched(&own, name, base).await;
             }
             result = result.and(removed);
         }
-        result
+        result.and(remove_records(dir))
     }
 }
 
@@ -138,7 +143,8 @@ impl Branching {
         let own = self.user.at(&place, &CancellationToken::new())?;
         let removed = remove(&own, &self.top).await;
         drop_untouched(&own, &self.name, &self.base).await;
-        removed
+        let record = record(&self.top);
+        removed.and(fs::remove_file(&record).map_err(GitError::io("removing", &record)))
     }
 
     fn adding(&self) -> Vec<&OsStr> {
@@ -215,6 +221,28 @@ async fn drop_untouched(own: &Own<'_>, name: &str, base: &str) {
         // Somebody moved it meanwhile: then it is theirs.
         own.run(Call::new(["update-ref", "-d", &reference, base])).await.ok();
     }
+}
+
+fn record(top: &Path) -> PathBuf {
+    let mut name = top.as_os_str().to_owned();
+    name.push(RECORD);
+    name.into()
+}
+
+/// Removes the records in a directory: the worktrees that they stood beside are gone.
+fn remove_records(dir: &Path) -> Result<(), GitError> {
+    let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
+    let names = entries.flatten().map(|entry| entry.path());
+    for file in
+        names.filter(|file| file.as_os_str().as_bytes().ends_with(RECORD.as_bytes()) && file.is_file())
+    {
+        let top = file.as_os_str().as_bytes();
+        let top = top.strip_suffix(RECORD.as_bytes()).unwrap_or(top);
+        if fs::symlink_metadata(OsStr::from_bytes(top)).is_err() {
+            fs::remove_file(&file).map_err(GitError::io("removing", &file))?;
+        }
+    }
+    Ok(())
 }
 
 fn bounded(file: &Path) -> Vec<u8> {

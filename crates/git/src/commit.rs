@@ -28,6 +28,9 @@ use crate::{Git, GitError, Refusal, UserGit, state};
 /// Begins the names of the indexes that commits are made from; the process's number follows.
 const OWN_INDEX: &str = "journeyman-index-";
 
+/// Begins a path that is read from the work tree's top, and otherwise as it stands.
+const TOP: &[u8] = b":(top)";
+
 /// What to commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Commit {
@@ -154,12 +157,13 @@ impl Work<'_> {
                 return Err(Refusal::NoIdentity(last.to_owned()).into());
             }
         }
-        // A file that is gone isn't ignored any more; what git knows never is.
-        let there = self.nul_ended(commit, |path| self.stands(path) == Standing::There);
-        let call = Call::new(["--literal-pathspecs", "check-ignore", "-z", "--stdin"]).stdin(there);
-        let said = self.own.run(call).await?;
+        // A file that is gone isn't ignored any more; what git knows never is. Behind this magic no other is read.
+        let there = commit.paths.iter().filter(|path| self.stands(path) == Standing::There);
+        let asked = there.flat_map(|path| [TOP, self.full(path).as_slice(), b"\0"].concat()).collect();
+        let said = self.own.run(Call::new(["check-ignore", "-z", "--stdin"]).stdin(asked)).await?;
         if said.code == Some(0) {
-            let named: BTreeSet<&[u8]> = records(&said.bytes).collect();
+            let named: BTreeSet<&[u8]> =
+                records(&said.bytes).filter_map(|name| name.strip_prefix(TOP)).collect();
             let ignored = listed(commit, |path| named.contains(self.full(path).as_slice()));
             return Err(Refusal::Ignored(ignored).into());
         }
@@ -233,7 +237,8 @@ impl Work<'_> {
             });
         };
         // Ended after the commit was made, or somebody else was faster?
-        if !said.is_done() && !(said.code.is_none() && calm.is_of(&id, index).await?) {
+        let is_ours = said.is_done() || (said.code.is_none() && calm.is_of(&id, index).await?);
+        if !is_ours {
             return Err(said.failed("commit"));
         }
         let changed = calm.changed(&id).await?;
@@ -442,8 +447,8 @@ impl OwnIndex {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = place.git_dir.join(format!("{OWN_INDEX}{}.{number}", std::process::id()));
         let made = Self { path };
-        match fs::copy(place.git_dir.join("index"), &made.path) {
-            Ok(_) => Ok(made),
+        match copy(&place.git_dir.join("index"), &made.path) {
+            Ok(()) => Ok(made),
             // Nothing was ever staged.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(made),
             Err(source) => {
@@ -451,6 +456,14 @@ impl OwnIndex {
             }
         }
     }
+}
+
+/// With its time: a file as new as the index may have changed since, and git looks into those.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = fs::File::open(from)?;
+    let mut to = fs::File::create_new(to)?;
+    io::copy(&mut from, &mut to)?;
+    to.set_modified(from.metadata()?.modified()?)
 }
 
 impl Drop for OwnIndex {

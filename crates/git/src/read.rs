@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         request.env.extend(ask.env.into_iter().map(|(name, value)| (name.into(), value)));
         request.write = WriteMode::ReadOnly;
         request.read_only.clone_from(&self.outside);
-        request.read_only.extend(self.program.parent().map(Path::to_owned));
+        request.read_only.extend(homes(&self.program));
         if let Some(into) = ask.into {
             into.clone_into(&mut request.cwd);
             request.writable.push(into.to_owned());
@@ -207,4 +207,14 @@ pub(crate) fn program(path: &OsStr, root: &Path) -> Option<PathBuf> {
         !file.starts_with(root)
             && file.canonicalize().is_ok_and(|real| real.is_file() && !real.starts_with(root))
     })
+}
+
+/// Where every sandbox has what it needs.
+const SYSTEM: [&str; 4] = ["/usr", "/bin", "/opt", "/nix"];
+
+/// The directories that a program elsewhere lies in, under each of its names.
+fn homes(program: &Path) -> Vec<PathBuf> {
+    let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());
+    let homes = [program, &real].map(|file| file.parent().unwrap_or(file).to_owned());
+    homes.into_iter().filter(|home| !SYSTEM.iter().any(|system| home.starts_with(system))).collect()
 }

@@ -88,7 +88,7 @@ fn filters_are_found_by_name() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn no_bytes_make_a_reader_panic(

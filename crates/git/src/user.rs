@@ -161,7 +161,7 @@ impl Own<'_> {
             command.env("GIT_INDEX_FILE", index);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, so that hooks end with it.
+        // A group of its own, so that hooks end with it. Those that would ask at the terminal can't: this program has it.
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,

@@ -459,7 +459,7 @@ pub enum Event {
     },
     /// The tree's state was recorded; `jm undo` can return to it.
     Checkpoint {
-        /// Its number within the project.
+        /// Its number within the project, or within the copy that the session works in.
         id: u64,
         /// Why it was taken: «before the run», or what the step is about to do.
         label: String,

@@ -120,6 +120,12 @@ impl Begin {
         Ok(begin)
     }
 
+    /// What it needs to be kept: a tree, and contents that the tree hasn't.
+    pub(crate) fn needs(&self) -> (ContentHash, Vec<ContentHash>) {
+        let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
+        (self.base, states.filter_map(|state| state.hash).collect())
+    }
+
     /// The tree before the command, without signatures.
     pub(crate) fn tree(&self, vault: &Vault) -> Result<Tree, WorkspaceError> {
         let StoredTree { files, dirs } = load_tree(&self.base, vault.blobs())?;
@@ -315,6 +321,23 @@ pub(crate) fn beats(state_dir: &Path, wanted: impl Fn(&Begin) -> bool) -> Result
         }
     }
     Ok(found)
+}
+
+/// What all commands of a state directory began with, that run or weren't sealed yet. Nobody is waited for.
+pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
+    let dir = beats_dir(state_dir);
+    let mut begins = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        let mut text = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(BEAT_BYTES).read_to_end(&mut text));
+        match read {
+            Ok(_) => begins.extend(text.strip_suffix(b"\n").and_then(parse::<Begin>)),
+            // Buried by its command just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &path, source)),
+        }
+    }
+    Ok(begins)
 }
 
 fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {

@@ -46,7 +46,9 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::checkpoint`], but it takes no lock.
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let tree = self.snapshot(Keep::Contents, None)?;
+        self.gives(&tree);
         self.save_cache(SAVE_FROM)?;
         let journal_end = lock(&self.writer).journal.find_end()?;
         Ok(TreeSnapshot { tree, beat: None, journal_end })
@@ -91,9 +93,12 @@ impl Workspace {
         call: Option<&CallId>,
         place: Place,
     ) -> Result<TreeSnapshot, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let mut snapshot = self.command_begin()?;
         let mut begin = {
-            let base = &mut lock(&self.writer).base;
+            let writer = &mut *lock(&self.writer);
+            self.notice_removals(writer);
+            let base = &mut writer.base;
             let means = (&self.vault, self.limits().beat);
             Begin::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
         };
@@ -126,6 +131,7 @@ impl Workspace {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
         let background = before.beat.as_ref().is_some_and(|beat| beat.background);
@@ -133,6 +139,8 @@ impl Workspace {
         let doing = Doing { session, call, cause };
         let changes = self.journal_difference(&before.tree, &after, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
+        drop(using);
+        self.keep_to_quota()?;
         Ok(changes)
     }
 
@@ -149,11 +157,14 @@ impl Workspace {
         before: TreeSnapshot,
         session: &SessionId,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
         let doing = Doing { session, call: None, cause: Cause::Check };
         let changes = self.journal_difference(&before.tree, &after, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
+        drop(using);
+        self.keep_to_quota()?;
         Ok(changes)
     }
 
@@ -168,6 +179,7 @@ impl Workspace {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let before = self.checkpoint_tree(checkpoint)?;
         let after = self.snapshot_after(&before, false)?;
         let since = Since::Checkpoint(*checkpoint);

@@ -9,6 +9,9 @@
 //! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and it
 //! [undoes](Workspace::undo) a session, keeping what the user changed since.
 //!
+//! What a session changed in a [copy](Workspace::isolate) of the tree is [told exactly](Workspace::copy_changes), and
+//! [landed](Workspace::land) in one step beside what the user did meanwhile.
+//!
 //! It says where [repositories](Workspace::repositories) are, and [moves away](Workspace::remove_repository) one
 //! that a command planted.
 //!
@@ -64,12 +67,14 @@ mod history;
 mod isolate;
 mod journal;
 mod land;
+mod ledger;
 pub mod limits;
 mod listing;
 mod lock;
 mod manifest;
 mod meanwhile;
 mod names;
+mod quota;
 mod recovery;
 mod rename;
 mod repository;
@@ -92,6 +97,7 @@ pub use land::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict};
 pub use limits::{Clock, Limits, Options};
 pub use listing::{ListOptions, Listing, Stat, StatKind};
 pub use names::NameTrouble;
+pub use quota::Storage;
 pub use seal::Sealed;
 pub use snapshot::TreeSnapshot;
 pub use workspace::Workspace;

@@ -15,6 +15,9 @@ pub const KEPT_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// What one project's snapshot may keep in all; what comes after is recorded by stat only. 1 GiB is the quota
 /// of a project's blobs.
 pub const KEPT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
+/// What a project's checkpoints and changes may take of the disk, packed, before the oldest are dropped: hundreds of
+/// runs on an ordinary project, and little enough to go unnoticed on any disk (decision 7).
+pub const PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
 /// How long a change waits for another process that changes the same tree.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The most files that a walk looks at: five times the largest repository the bounds of speed are stated for.
@@ -79,6 +82,9 @@ pub struct Limits {
     pub kept_file_bytes: u64,
     /// Most bytes of content that one snapshot keeps in all.
     pub kept_project_bytes: u64,
+    /// Bytes of disk that the project's checkpoints and changes may take, packed; also a bound of what one snapshot
+    /// keeps, so that the newest one always fits.
+    pub project_bytes: u64,
     /// How long to wait for another process that changes the same tree.
     pub lock_wait: Duration,
     /// Most files that are looked at.
@@ -94,6 +100,7 @@ impl Default for Limits {
         Self {
             kept_file_bytes: KEPT_FILE_BYTES,
             kept_project_bytes: KEPT_PROJECT_BYTES,
+            project_bytes: PROJECT_BYTES,
             lock_wait: LOCK_WAIT,
             max_files: MAX_FILES,
             journal_bytes: JOURNAL_BYTES,
@@ -176,6 +183,12 @@ pub enum Step {
     Seal,
     /// It is taken back, and the command's sign of life is about to go.
     Bury,
+    /// There is too much kept: the journal is about to be cut.
+    Forget,
+    /// The blobs that nothing needs any more are about to be removed.
+    Sweep,
+    /// They are; the books are about to be replaced.
+    Swept,
 }
 
 /// What a failpoint wants at a step.

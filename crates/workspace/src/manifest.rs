@@ -248,7 +248,6 @@ pub(crate) fn store_tree(
     near: Option<&Tree>,
     vault: &Vault,
 ) -> Result<ContentHash, WorkspaceError> {
-    let blobs = vault.blobs();
     let near = if tree.stored.get().is_some() { Some(tree) } else { near };
     let old = near.and_then(|near| Some(Old { entries: &near.entries, stored: near.stored.get()? }));
     let mut list = Vec::from(TREE_MAGIC);
@@ -258,7 +257,7 @@ pub(crate) fn store_tree(
     while !rest.is_empty() {
         let known = old.as_ref().and_then(|old| old.chunk(rest));
         let kept = match known {
-            Some((_, hash)) if blobs.renew(&hash)? => known,
+            Some((_, hash)) if vault.renew(&hash)? => known,
             _ => None,
         };
         let (length, hash) = match kept {

@@ -157,6 +157,7 @@ impl Workspace {
             let Found::Dead(beat) = found else { continue };
             self.await_rest(beat.until)?;
             sealed.left.extend(self.remove_planted(&beat, beat.until)?);
+            let _using = self.vault.blobs().using()?;
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
@@ -211,6 +212,7 @@ impl Workspace {
         call: &CallId,
         reasons: &mut Reasons,
     ) -> Result<bool, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
         let lines = self.writing(|writer, _| writer.journal.lines_since(oldest.begin.journal_end))?;
         let history = History::new(lines);

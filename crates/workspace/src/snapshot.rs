@@ -176,7 +176,8 @@ impl<'a> Room<'a> {
     /// Whether the next file, in the order of paths, is kept.
     fn fits(&mut self, size: u64) -> bool {
         let taken = self.taken.saturating_add(size);
-        let fits = size <= self.limits.kept_file_bytes && taken <= self.limits.kept_project_bytes;
+        let most = self.limits.kept_project_bytes.min(self.limits.project_bytes);
+        let fits = size <= self.limits.kept_file_bytes && taken <= most;
         if fits {
             self.taken = taken;
         }

@@ -260,7 +260,7 @@ impl Hands<'_> {
         }
         if let Some(hash) = &before.hash
             && !self.vault.is_unsynced()
-            && self.vault.contains(hash)?
+            && self.vault.rely_on(hash)?
         {
             return Ok(());
         }

@@ -58,7 +58,7 @@ impl Workspace {
     #[allow(clippy::needless_pass_by_value)]
     pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
         self.door.check_alive()?;
-        self.writing(|writer, hands| {
+        let report = self.writing(|writer, hands| {
             let history = History::new(writer.journal.lines()?);
             let selected = history.select(&target)?;
             let plan = plan_for(&self.door, &self.vault, &history, &selected)?;
@@ -68,7 +68,9 @@ impl Workspace {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
             Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped })
-        })
+        })?;
+        self.keep_to_quota()?;
+        Ok(report)
     }
 
     /// Does again what the newest undo took back, as long as nothing was changed since but by undo and redo: as

@@ -4,7 +4,7 @@
 //! 2 MiB, one blob each: thousands of little files would cost a hundred times the work. `packs` in the state
 //! directory says where each content lies; it is appended to, and only read when a blob of its own is missing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::ContentHash;
-use journeyman_store::{Blobs, Durability};
+use journeyman_store::{Blobs, Durability, Stored};
 
 use crate::WorkspaceError;
+use crate::ledger::Ledger;
 use crate::lock::{make_private_dir, state_error};
 
 /// From so many files to be kept at once, packs are worth it.
@@ -26,6 +27,8 @@ const PACK_BYTES: usize = 2 * 1024 * 1024;
 const PACKED_FILE_BYTES: usize = 128 * 1024;
 /// With an index larger than this no more packs are made: it would take too much memory to read.
 const INDEX_BYTES: u64 = 32 * 1024 * 1024;
+/// A pack is packed anew when not more than one part in so many of it is needed.
+const REPACK_FROM: u64 = 2;
 /// Hash, offset and length of one content.
 const PLACE_BYTES: usize = 32 + 4 + 4;
 /// First bytes of each section of the index.
@@ -57,6 +60,7 @@ struct Index {
 pub(crate) struct Vault {
     blobs: Arc<Blobs>,
     path: PathBuf,
+    ledger: Ledger,
     index: Mutex<Index>,
     unsynced: AtomicBool,
     /// Whether the index was written to since it was synced.
@@ -66,9 +70,11 @@ pub(crate) struct Vault {
 impl Vault {
     pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
         let path = state_dir.join("packs");
+        let ledger = Ledger::new(state_dir);
         Self {
             blobs,
             path,
+            ledger,
             index: Mutex::default(),
             unsynced: AtomicBool::new(false),
             noted: AtomicBool::new(false),
@@ -85,9 +91,15 @@ impl Vault {
         &self.blobs
     }
 
+    /// The book of what this project put.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// Keeps a content.
     pub(crate) fn put(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, WorkspaceError> {
-        let hash = self.blobs.put_with(bytes, durability)?;
+        let note = &mut |hash: &ContentHash, stored| self.ledger.note(hash, stored);
+        let hash = self.blobs.put_noting(bytes, durability, note)?;
         if durability == Durability::Later {
             self.note_unsynced();
         }
@@ -97,7 +109,17 @@ impl Vault {
     /// Keeps what isn't a file's content, if it isn't kept already.
     pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
         let hash = ContentHash::of(bytes);
-        if self.blobs.renew(&hash)? { Ok(hash) } else { self.put(bytes, Durability::Later) }
+        if self.renew(&hash)? { Ok(hash) } else { self.put(bytes, Durability::Later) }
+    }
+
+    /// Whether there is a blob of its own with this hash; it counts as put just now.
+    pub(crate) fn renew(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        if !self.blobs.renew(hash)? {
+            return Ok(false);
+        }
+        let noted = self.ledger.note(hash, Stored::Already);
+        noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
+        Ok(true)
     }
 
     /// Something was put that a [`Vault::sync`] has to wait for.
@@ -147,6 +169,16 @@ impl Vault {
         }
     }
 
+    /// Whether the content is here; then it stays, whoever put it.
+    pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        if self.blobs.contains(hash)? {
+            let noted = self.ledger.note(hash, Stored::Already);
+            noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
+            return Ok(true);
+        }
+        self.contains(hash)
+    }
+
     /// The content, or `None` if it isn't here (any more).
     pub(crate) fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
         if let Some(bytes) = self.blobs.get(hash)? {
@@ -164,6 +196,88 @@ impl Vault {
     /// For asking after many contents: each pack is looked for once.
     pub(crate) fn holdings(&self) -> Holdings<'_> {
         Holdings { vault: self, packs: HashMap::new() }
+    }
+
+    /// Packs may have been removed: what is known of them is read again.
+    pub(crate) fn forget(&self) {
+        *self.lock() = Index::default();
+    }
+
+    /// The pack in which the content lies.
+    pub(crate) fn pack_of(&self, hash: &ContentHash) -> Result<Option<ContentHash>, WorkspaceError> {
+        Ok(self.place(hash)?.map(|place| place.pack))
+    }
+
+    /// Puts those contents into new packs that are needed of kept packs which are mostly not; gives each of these
+    /// with the new ones. Nobody else may put contents meanwhile.
+    pub(crate) fn repack(
+        &self,
+        is_kept: impl Fn(&ContentHash) -> bool,
+        is_needed: impl Fn(&ContentHash) -> bool,
+    ) -> Result<Vec<(ContentHash, Vec<ContentHash>)>, WorkspaceError> {
+        let mut moved = Vec::new();
+        for (old, contents) in self.packs()?.into_iter().filter(|(pack, _)| is_kept(pack)) {
+            let size =
+                |contents: &[Packed]| contents.iter().map(|(_, _, length)| u64::from(*length)).sum::<u64>();
+            let needed: Vec<Packed> = contents.iter().copied().filter(|(hash, ..)| is_needed(hash)).collect();
+            if size(&needed) * REPACK_FROM > size(&contents) {
+                continue;
+            }
+            let Some(mut pack) = self.begin_pack() else { break };
+            for (hash, ..) in &needed {
+                if let Some(bytes) = self.get(hash)? {
+                    pack.put(&bytes)?;
+                }
+            }
+            pack.close()?;
+            let mut new = HashSet::new();
+            for (hash, ..) in &needed {
+                new.extend(self.pack_of(hash)?.filter(|new| *new != old));
+            }
+            moved.push((old, new.into_iter().collect()));
+        }
+        self.sync()?;
+        Ok(moved)
+    }
+
+    /// Forgets what lay in packs that aren't kept. Nobody else may put contents meanwhile.
+    pub(crate) fn keep_packs(&self, is_kept: impl Fn(&ContentHash) -> bool) -> Result<(), WorkspaceError> {
+        let packs = self.packs()?;
+        if packs.iter().all(|(pack, _)| is_kept(pack)) {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        for (pack, contents) in packs.iter().filter(|(pack, _)| is_kept(pack)) {
+            text.extend(section(pack, contents));
+        }
+        let new = self.path.with_extension("new");
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+        let replaced = file
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+            .and_then(|()| std::fs::rename(&new, &self.path));
+        replaced.map_err(|source| state_error("replace", &self.path, source))?;
+        self.forget();
+        Ok(())
+    }
+
+    /// All packs, with what lies in them.
+    fn packs(&self) -> Result<BTreeMap<ContentHash, Vec<Packed>>, WorkspaceError> {
+        let mut bytes = Vec::new();
+        let read = File::open(&self.path).and_then(|file| file.take(INDEX_BYTES * 2).read_to_end(&mut bytes));
+        match read {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &self.path, source)),
+        }
+        let mut packs: BTreeMap<ContentHash, Vec<Packed>> = BTreeMap::new();
+        let mut rest = bytes.as_slice();
+        while let Some((contents, after)) = read_section(rest) {
+            for (hash, Place { pack, offset, length }) in contents {
+                packs.entry(pack).or_default().push((hash, offset, length));
+            }
+            rest = after;
+        }
+        Ok(packs)
     }
 
     fn lock(&self) -> MutexGuard<'_, Index> {
@@ -218,16 +332,8 @@ impl Vault {
     }
 
     /// Says where the contents of a pack lie.
-    fn note(&self, pack: ContentHash, contents: &[(ContentHash, u32, u32)]) -> Result<(), WorkspaceError> {
-        let mut body = pack.as_bytes().to_vec();
-        body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
-        for (hash, offset, length) in contents {
-            body.extend_from_slice(hash.as_bytes());
-            body.extend_from_slice(&offset.to_le_bytes());
-            body.extend_from_slice(&length.to_le_bytes());
-        }
-        let sum = ContentHash::of(&body);
-        let section = [SECTION_MAGIC.as_slice(), sum.as_bytes(), &body].concat();
+    fn note(&self, pack: ContentHash, contents: &[Packed]) -> Result<(), WorkspaceError> {
+        let section = section(&pack, contents);
         if let Some(dir) = self.path.parent() {
             make_private_dir(dir)?;
         }
@@ -270,6 +376,22 @@ impl Holdings<'_> {
     }
 }
 
+/// A content's hash, offset and length in a pack.
+type Packed = (ContentHash, u32, u32);
+
+/// What the index says of one pack.
+fn section(pack: &ContentHash, contents: &[Packed]) -> Vec<u8> {
+    let mut body = pack.as_bytes().to_vec();
+    body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
+    for (hash, offset, length) in contents {
+        body.extend_from_slice(hash.as_bytes());
+        body.extend_from_slice(&offset.to_le_bytes());
+        body.extend_from_slice(&length.to_le_bytes());
+    }
+    let sum = ContentHash::of(&body);
+    [SECTION_MAGIC.as_slice(), sum.as_bytes(), &body].concat()
+}
+
 /// One section's contents with their places, and the bytes after it.
 type Section<'a> = (Vec<(ContentHash, Place)>, &'a [u8]);
 
@@ -300,7 +422,7 @@ fn read_section(bytes: &[u8]) -> Option<Section<'_>> {
 pub(crate) struct Pack<'a> {
     vault: &'a Vault,
     bytes: Vec<u8>,
-    contents: Vec<(ContentHash, u32, u32)>,
+    contents: Vec<Packed>,
 }
 
 impl Pack<'_> {

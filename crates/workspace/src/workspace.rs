@@ -16,6 +16,7 @@ use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Sync};
 use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options};
 use crate::lock::{Lock, make_private_dir};
 use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
+use crate::quota::looked_over;
 use crate::rules::RuleCache;
 use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
 use crate::transaction::{Hands, Intent, io_error};
@@ -40,12 +41,16 @@ pub(crate) enum Since {
 #[derive(Default)]
 struct Newest {
     tree: Option<Arc<Tree>>,
-    /// The signatures of its directories, as the walk gave them.
-    listed: Vec<Option<Listed>>,
+    /// A tree, and the signatures of its directories as the walk gave them.
+    listed: Option<(Arc<Tree>, Vec<Option<Listed>>)>,
     /// The newest that lies among the blobs.
     stored: Option<Arc<Tree>>,
     /// Files read since the stat cache was saved.
     unsaved: usize,
+    /// How often blobs had been removed when it was looked over last.
+    removals: Option<u64>,
+    /// Snapshots that were given out.
+    given: Vec<Weak<Tree>>,
     /// Every directory that a snapshot of this process had, at most [`MAX_FILES`] of them.
     dirs: HashSet<Vec<u8>>,
 }
@@ -53,7 +58,9 @@ struct Newest {
 /// What writing needs.
 pub(crate) struct Writer {
     pub(crate) journal: Journal,
-    lock: Option<Lock>,
+    pub(crate) lock: Option<Lock>,
+    /// How often blobs had been removed when `base` was known to be there.
+    removals: u64,
     last_checkpoint: Option<LastCheckpoint>,
     /// The newest tree among the blobs, that signs of life differ little from.
     pub(crate) base: Option<(ContentHash, Arc<Tree>)>,
@@ -159,7 +166,13 @@ impl Workspace {
             newest: Mutex::default(),
             prints: Mutex::default(),
             running: Mutex::default(),
-            writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None, base: None }),
+            writer: Mutex::new(Writer {
+                journal,
+                lock: None,
+                removals: 0,
+                last_checkpoint: None,
+                base: None,
+            }),
             vault,
         };
         workspace.recover_if_idle()?;
@@ -289,7 +302,7 @@ impl Workspace {
             return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
         }
         self.door.check_alive()?;
-        self.writing(|writer, hands| {
+        let applied = self.writing(|writer, hands| {
             let operations = crate::apply::plan(&self.door, self.limits(), changes)?;
             if operations.is_empty() {
                 return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
@@ -310,7 +323,9 @@ impl Workspace {
                 kind: kind_of(operation.before.is_some(), operation.after.is_some()),
             });
             Ok(Applied { id, changes: changes.collect() })
-        })
+        })?;
+        self.keep_to_quota()?;
+        Ok(applied)
     }
 
     /// Records the tree, so that differences to it can be told later: every file that isn't ignored, tracked by
@@ -320,6 +335,7 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let tree = self.snapshot(Keep::Contents, None)?;
         let known = {
             let writer = lock(&self.writer);
@@ -363,6 +379,8 @@ impl Workspace {
         // others write much.
         self.vault.sync()?;
         self.save_cache(1)?;
+        drop(using);
+        self.keep_to_quota()?;
         Ok(id)
     }
 
@@ -384,7 +402,9 @@ impl Workspace {
         &self,
         work: impl FnOnce(&mut Writer, &Hands<'_>) -> Result<T, WorkspaceError>,
     ) -> Result<T, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let mut writer = lock(&self.writer);
+        self.notice_removals(&mut writer);
         let lock = match writer.lock.take() {
             Some(lock) => lock,
             None => Lock::open(&self.options.state_dir)?,
@@ -398,6 +418,30 @@ impl Workspace {
         });
         writer.lock = Some(lock);
         result
+    }
+
+    /// Where blobs were removed since, what was known to be among them may not be any more. The right to
+    /// [use](journeyman_store::Blobs::using) them is held.
+    pub(crate) fn notice_removals(&self, writer: &mut Writer) {
+        let removals = self.vault.blobs().removals();
+        if writer.removals != removals {
+            self.vault.forget();
+            writer.base = None;
+            writer.removals = removals;
+        }
+    }
+
+    /// The trees that this process relies on.
+    pub(crate) fn trees_in_use(&self) -> Vec<Arc<Tree>> {
+        let newest = lock(&self.newest);
+        newest.given.iter().filter_map(Weak::upgrade).chain(newest.tree.clone()).collect()
+    }
+
+    /// Notes that a snapshot was given out.
+    pub(crate) fn gives(&self, tree: &Arc<Tree>) {
+        let mut newest = lock(&self.newest);
+        newest.given.retain(|given| given.strong_count() > 0);
+        newest.given.push(Arc::downgrade(tree));
     }
 
     pub(crate) fn hands(&self) -> Hands<'_> {
@@ -426,7 +470,19 @@ impl Workspace {
 
     /// Looks at the tree; what is in the directories of `before` is looked at whatever tags they carry now.
     pub(crate) fn snapshot(&self, keep: Keep, before: Option<&Tree>) -> Result<Arc<Tree>, WorkspaceError> {
+        let _using = match keep {
+            Keep::Contents => Some(self.vault.blobs().using()?),
+            Keep::Hashes => None,
+        };
         let mut newest = lock(&self.newest);
+        let removals = self.vault.blobs().removals();
+        if newest.removals.is_some_and(|known| known != removals)
+            && let Some(tree) = newest.tree.take()
+        {
+            self.vault.forget();
+            newest.tree = Some(looked_over(&self.vault, tree)?);
+        }
+        newest.removals = Some(removals);
         // What this process has looked into stays in sight from one command to the next.
         let known = [before, newest.tree.as_deref()].map(|tree| tree.map_or(&[][..], |tree| &tree.dirs));
         let end = self.journal().end();
@@ -435,6 +491,8 @@ impl Workspace {
             Some(tree) => tree.clone(),
             None => Arc::new(self.saved_tree().unwrap_or_default()),
         };
+        let listed = newest.listed.as_ref().filter(|(tree, _)| Arc::ptr_eq(tree, &last));
+        let listed = listed.map_or(&[][..], |(_, listed)| listed);
         let max_files = self.limits().max_files;
         let under = Vec::new();
         let plan = Plan {
@@ -446,7 +504,7 @@ impl Workspace {
             max_files,
             known: &known,
             last: Some(&last),
-            listed: &newest.listed,
+            listed,
             may_be_same: last.is_steady(self.limits()),
             siblings: &siblings,
         };
@@ -469,7 +527,7 @@ impl Workspace {
         let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };
         let listed = std::mem::take(&mut walked.listed);
         let captured = capture.take(walked, &last)?;
-        newest.listed = listed;
+        newest.listed = Some((captured.tree.clone(), listed));
         newest.unsaved += captured.read;
         if last.stored.get().is_some() {
             newest.stored = Some(last.clone());
@@ -504,7 +562,6 @@ impl Workspace {
         {
             let mut newest = lock(&self.newest);
             newest.tree = Some(tree);
-            newest.listed.clear();
             newest.unsaved = 1;
         }
         self.save_cache(1)

@@ -1,12 +1,21 @@
 //! A change as a commit: by the user's git, with their hooks and their signing, and with a message that says why.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use journeyman_git::{Git, GitError};
-use journeyman_protocol::{CheckOutcome, CommitReport, Envelope, Evidence, Outcome, RelPath, RunReport};
+use journeyman_git::{Branching, Commit, CommitDone, Git, GitError, Refusal, UserGit};
+use journeyman_protocol::{
+    CheckOutcome, CommitReport, Envelope, Evidence, FileChange, Outcome, RelPath, RunReport,
+};
+use journeyman_store::Blobs;
+use journeyman_workspace::{ChangeId, CopyChanges, LandOptions, Options, Workspace};
+use tokio_util::sync::CancellationToken;
 
-use super::landing::{Desk, LandContext, names};
+use super::desk::Desk;
+use super::{LandContext, Unverified};
 use crate::AgentError;
+use crate::turn::blocking;
 
 /// Characters of a subject: what `git log --oneline` shows on a usual terminal.
 const SUBJECT: usize = 72;
@@ -94,77 +103,161 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
+/// What commits are made with.
+#[derive(Debug, Clone)]
+pub struct Committer {
+    /// The user's git, with their environment.
+    pub git: UserGit,
+    /// Where contents are kept.
+    pub blobs: Arc<Blobs>,
+    /// A directory of our own, outside of the project, for the worktree of a branch while it is made.
+    pub scratch: PathBuf,
+}
+
+/// What came of a branch.
+pub(super) enum Branched {
+    /// It has a commit with these changes.
+    Done { commit: CommitReport, changes: Vec<FileChange> },
+    /// The change builds on what isn't in the last commit, in these files.
+    Conflicts(Vec<RelPath>),
+    /// Git or a hook refused the commit; the branch is gone.
+    Refused(GitError),
+}
+
+impl Committer {
+    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`.
+    pub(super) async fn commit(
+        &self,
+        message: String,
+        paths: Vec<RelPath>,
+        mixed: Vec<RelPath>,
+        stop: &CancellationToken,
+    ) -> Result<CommitReport, GitError> {
+        let commit = Commit { paths, message, mixed };
+        let done = self.git.commit(&commit, stop).await?;
+        Ok(report_of(done, &commit.message))
+    }
+
+    /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the change on top of
+    /// the user's files as they are; where that doesn't fit the last commit line by line, it needs their consent.
+    pub(super) async fn branch(
+        &self,
+        name: &str,
+        changes: &CopyChanges,
+        message: String,
+        unverified: Unverified,
+        stop: &CancellationToken,
+    ) -> Result<Branched, AgentError> {
+        let place = self.scratch.join(changes.session.as_str());
+        let clean = || {
+            // What is left lies among our own files, and the next branch sweeps it.
+            std::fs::remove_dir_all(&place).ok();
+        };
+        std::fs::create_dir_all(&place).map_err(|source| GitError::Io {
+            what: "making",
+            path: place.clone(),
+            source,
+        })?;
+        let begun = self.git.begin_branch(name, &place.join("tree"), stop).await;
+        let branching = begun.inspect_err(|_| clean())?;
+        let branched = self.fill(&branching, &place, changes, message, unverified, stop).await;
+        let finished = branching.finish().await;
+        clean();
+        let branched = branched?;
+        if matches!(branched, Branched::Done { .. }) {
+            finished?;
+        }
+        Ok(branched)
+    }
+
+    async fn fill(
+        &self,
+        branching: &Branching,
+        place: &Path,
+        changes: &CopyChanges,
+        message: String,
+        unverified: Unverified,
+        stop: &CancellationToken,
+    ) -> Result<Branched, AgentError> {
+        let (root, changes) = (branching.root().to_owned(), changes.clone());
+        let options = Options::new(place.join("state"), Arc::clone(&self.blobs));
+        let landing = blocking("writing the branch", move || {
+            let tree = Workspace::open(&root, options)?;
+            let looked = tree.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
+            let merged = !looked.merged.is_empty() && unverified == Unverified::Keep;
+            if merged || !looked.conflicts.is_empty() {
+                return Ok(looked);
+            }
+            tree.land(&changes, &LandOptions::default())
+        });
+        let landing = landing.await??;
+        if landing.applied.id == ChangeId::NONE {
+            let conflicts = landing.conflicts.into_iter().map(|(path, _)| path).chain(landing.merged);
+            let conflicts: Vec<RelPath> = conflicts.collect();
+            return Ok(match conflicts.is_empty() {
+                true => Branched::Refused(GitError::Unfit(Refusal::Nothing)),
+                false => Branched::Conflicts(conflicts),
+            });
+        }
+        let changes = landing.applied.changes;
+        let paths = changes.iter().map(|change| change.path.clone()).collect();
+        let commit = Commit { paths, message, mixed: Vec::new() };
+        Ok(match branching.commit(&commit, stop).await {
+            Ok(done) => Branched::Done { commit: report_of(done, &commit.message), changes },
+            Err(error) => Branched::Refused(error),
+        })
+    }
+}
+
+fn report_of(done: CommitDone, message: &str) -> CommitReport {
+    let subject = message.lines().next().unwrap_or_default().to_owned();
+    CommitReport { id: done.id, branch: done.branch, subject }
+}
+
 /// Files of the project that differ from the last commit, with what is new in it: the user's own work, which no commit
 /// of ours may take along.
 ///
 /// # Errors
 /// [`GitError`].
 pub async fn uncommitted(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
-    let _ = git;
-    Ok(BTreeSet::new())
+    Ok(git.status().await?.entries.into_iter().map(|entry| entry.path).collect())
 }
 
-/// Commits what a run changed in the user's own tree, where it is verified. `before` is what was
-/// [uncommitted] when it began. Puts the commit, or why there is none, into the report; gives what was written into
-/// the session's log.
+/// Commits what a run changed in the user's own tree, where it is verified. `before` is what was [uncommitted] when it
+/// began. Puts the commit, or why there is none, into the report; gives what was written into the session's log.
 ///
 /// # Errors
-/// The store's, and those of writing to the log.
+/// The store's.
 pub async fn commit_run(
     context: &LandContext,
     report: &mut RunReport,
     wish: &CommitWish,
     before: &BTreeSet<RelPath>,
+    stop: &CancellationToken,
 ) -> Result<Vec<Envelope>, AgentError> {
-    let mixed: Vec<RelPath> = report
-        .changes
-        .iter()
-        .map(|change| change.path.clone())
-        .filter(|path| before.contains(path))
-        .collect();
-    let reason = if report.changes.is_empty() {
+    if report.changes.is_empty() {
         return Ok(Vec::new());
-    } else if report.outcome != Outcome::Verified {
-        format!("{}; not committed, for nothing verified it", report.summary)
-    } else if mixed.is_empty() {
-        let session = report.session.clone();
-        let desk = Desk::open(context, &session).await?;
-        let committed = desk.commit_run(wish, report).await;
-        desk.close().await;
-        match committed {
-            Ok((commit, told)) => {
-                report.commit = Some(commit);
-                return Ok(told);
-            }
-            Err(AgentError::Git(error)) => format!("{}; not committed: {error}", report.summary),
-            Err(error) => return Err(error),
-        }
-    } else {
-        format!(
-            "{}; not committed: you had uncommitted changes in {} before, and they would be taken along",
-            report.summary,
-            names(&mixed)
-        )
-    };
-    report.summary = reason;
-    if report.outcome == Outcome::Verified {
-        (report.outcome, report.exit_code) = (Outcome::Error, Outcome::Error.exit_code());
     }
-    Ok(Vec::new())
-}
-
-/// Commits these files and nothing else.
-///
-/// # Errors
-/// [`GitError`], such as the words of a hook that refuses it. The files stay as they are then.
-pub(crate) async fn commit(
-    git: &Git,
-    paths: &[RelPath],
-    wish: &CommitWish,
-    message: &str,
-) -> Result<CommitReport, GitError> {
-    let _ = (git, paths, wish, message);
-    Err(GitError::Missing)
+    if report.outcome != Outcome::Verified {
+        report.summary = format!("{}; not committed, for nothing verified it", report.summary);
+        return Ok(Vec::new());
+    }
+    let session = report.session.clone();
+    let desk = Desk::open(context, &session).await?;
+    let committed = desk.commit_run(wish, report, before.iter().cloned().collect(), stop).await;
+    desk.close().await;
+    match committed {
+        Ok((commit, told)) => {
+            report.commit = Some(commit);
+            Ok(told)
+        }
+        Err(AgentError::Git(error)) => {
+            report.summary = format!("{}; not committed: {error}", report.summary);
+            (report.outcome, report.exit_code) = (Outcome::Error, Outcome::Error.exit_code());
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

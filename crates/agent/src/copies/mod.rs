@@ -12,8 +12,10 @@
 //! [`Parts::within`]: crate::Parts::within
 
 mod delivery;
+mod desk;
 mod landing;
 mod proof;
+mod wish;
 mod within;
 
 pub(crate) use within::Copy;
@@ -24,17 +26,17 @@ use journeyman_git::Git;
 use journeyman_protocol::{CopyReport, CopyState, PassedOver, RelPath, SessionId};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
-    CopyChanges, CopyInfo, Diff, Isolated, Means, Refreshed, Tier, Workspace, WorkspaceError,
+    CopyChanges, CopyInfo, Diff, DiffStat, Isolated, LandOptions, Means, Refreshed, Tier, Workspace,
+    WorkspaceError,
 };
 
 use crate::AgentError;
 
-pub use delivery::{CommitWish, commit_message, commit_run, uncommitted};
+pub use delivery::{CommitWish, Committer, commit_message, commit_run, uncommitted};
 pub(crate) use landing::keep;
-pub use landing::{
-    Extent, LandContext, LandEnd, LandReport, LandWish, Unverified, discard, land, last_report, settle,
-};
+pub use landing::{LandContext, discard, land, last_report, settle};
 pub use proof::Proof;
+pub use wish::{LandEnd, LandReport, LandWish, Unverified};
 
 /// What copies are made of and with.
 #[derive(Debug, Clone)]
@@ -58,7 +60,7 @@ impl Isolation {
         match self.open(session) {
             Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => {
                 let isolated = self.origin.isolate(session, &self.means())?;
-                Ok(WorkCopy::new(isolated, Arc::clone(&self.origin), false))
+                Ok(WorkCopy::new(isolated, self.clone(), false))
             }
             opened => opened,
         }
@@ -70,7 +72,7 @@ impl Isolation {
     /// [`WorkspaceError::UnknownCopy`], [`WorkspaceError::Busy`], [`WorkspaceError::NoCopy`].
     pub fn open(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
         let isolated = self.origin.open_copy(session, &self.means())?;
-        Ok(WorkCopy::new(isolated, Arc::clone(&self.origin), true))
+        Ok(WorkCopy::new(isolated, self.clone(), true))
     }
 
     /// Whether a session has a copy of this tree. Blocks.
@@ -90,13 +92,13 @@ impl Isolation {
 #[derive(Debug)]
 pub struct WorkCopy {
     isolated: Mutex<Isolated>,
-    origin: Arc<Workspace>,
+    isolation: Isolation,
     reopened: bool,
 }
 
 impl WorkCopy {
-    fn new(isolated: Isolated, origin: Arc<Workspace>, reopened: bool) -> Self {
-        Self { isolated: Mutex::new(isolated), origin, reopened }
+    fn new(isolated: Isolated, isolation: Isolation, reopened: bool) -> Self {
+        Self { isolated: Mutex::new(isolated), isolation, reopened }
     }
 
     /// The copy as a workspace.
@@ -136,7 +138,7 @@ impl WorkCopy {
     /// # Errors
     /// As [`Workspace::copy_changes`].
     pub fn changes(&self) -> Result<CopyChanges, WorkspaceError> {
-        self.origin.copy_changes(&self.lock())
+        self.isolation.origin.copy_changes(&self.lock())
     }
 
     /// Those changes as a unified diff of at most `max_bytes` bytes. Blocks.
@@ -144,16 +146,36 @@ impl WorkCopy {
     /// # Errors
     /// As [`Workspace::copy_diff`].
     pub fn diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
-        self.origin.copy_diff(changes, max_bytes)
+        self.isolation.origin.copy_diff(changes, max_bytes)
     }
 
-    /// Takes over what the user changed in their tree meanwhile. Blocks.
+    /// How many files and lines those changes are. Blocks.
     ///
     /// # Errors
-    /// As [`Workspace::copy_changes`], and failures of mounting it anew.
+    /// As [`Workspace::copy_stat`].
+    pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
+        self.isolation.origin.copy_stat(changes)
+    }
+
+    /// Takes over what the user changed in their tree meanwhile. Where both changed a file in ways that don't go
+    /// together nothing is taken over: the copy would be compared with the user's new version from then on, and
+    /// landing it would replace that without a word. Blocks.
+    ///
+    /// # Errors
+    /// As [`Isolated::refresh`] and [`Workspace::land`].
     pub fn refresh(&self) -> Result<Refreshed, WorkspaceError> {
-        let _origin = &self.origin;
-        Ok(Refreshed::default())
+        let mut isolated = self.lock();
+        let origin = &self.isolation.origin;
+        if origin.changes_since(&isolated.info().base)?.is_empty() {
+            return Ok(Refreshed::default());
+        }
+        let changes = origin.copy_changes(&isolated)?;
+        let looked = origin.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
+        if !looked.conflicts.is_empty() {
+            let conflicts = looked.conflicts.into_iter().map(|(path, _)| path).collect();
+            return Ok(Refreshed { conflicts, ..Refreshed::default() });
+        }
+        isolated.refresh(origin, &self.isolation.means())
     }
 
     /// What is told of it while it is neither landed nor discarded.

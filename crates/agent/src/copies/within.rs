@@ -63,8 +63,10 @@ impl Worker {
         let taking = Arc::clone(&copy);
         let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
         let Refreshed { taken, merged, conflicts } = refreshed.await??;
-        self.parts.workspace = copy.workspace();
-        if taken.is_empty() && merged.is_empty() && conflicts.is_empty() {
+        // The same conflicts are told once.
+        let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.copy_conflicts;
+        self.copy_conflicts.clone_from(&conflicts);
+        if !news {
             return Ok(Copy::AsItWas);
         }
         let text = notice(&taken, &merged, &conflicts);

@@ -91,6 +91,10 @@ fn unverified_work_is_kept_until_somebody_decides() {
     house.jm(&["sessions"]).run().expect(0).prints(&["kept in its copy"]);
     house.jm(&["delete", "--yes", &session]).run().expect(2).says(&["jm land", "jm discard"]);
 
+    for undo in [&["undo"][..], &["undo", &session]] {
+        house.jm(undo).run().expect(2).says(&["is in a copy", "jm discard"]);
+    }
+
     let dry = house.jm(&["land", "--dry-run"]).run().expect(0);
     dry.prints(&["+    echo \"Hello, $1!\"", "1 file would be landed; nothing verified it"]);
     house.jm(&["land"]).run().expect(6).prints(&["nothing verified it", "--unverified"]);

@@ -13,6 +13,7 @@
 mod bad_input;
 mod candidates;
 mod carry;
+mod checkpoints;
 mod commit;
 mod concurrent;
 mod config;

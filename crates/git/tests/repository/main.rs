@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod branches;
 mod check_out;
+mod commits;
 mod hostile;
 mod reads;
 mod support;
@@ -29,7 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let cases = [check_out::CASES, reads::CASES, hostile::CASES].concat();
+    let cases = [check_out::CASES, reads::CASES, hostile::CASES, commits::CASES, branches::CASES].concat();
     let mut failed = 0;
     for tier in [Tier::Namespaces, Tier::Unconfined] {
         let sandbox = Sandbox::new(SandboxSettings { allow: vec![tier], ..SandboxSettings::default() });

@@ -23,7 +23,7 @@ mod tiers;
 
 use place::Place;
 use record::{Found, Record};
-use tiers::{Made, Making};
+use tiers::Making;
 
 /// The label of the checkpoint that a copy is made from.
 const BASE_LABEL: &str = "before the isolated run";
@@ -79,6 +79,14 @@ pub struct Isolated {
     record: Record,
     place: Place,
     _held: Holding,
+}
+
+/// A copy that was just made.
+struct Fresh {
+    workspace: Arc<Workspace>,
+    record: Record,
+    passed_over: Vec<(Tier, String)>,
+    left_out: Vec<(RelPath, String)>,
 }
 
 /// What is known of a copy without opening it.
@@ -154,20 +162,12 @@ impl Workspace {
             }
         }
         let made = self.make_copy(session, means, &place);
-        let (opened, record, made, passed_over) = made.inspect_err(|_| {
+        let Fresh { workspace, record, passed_over, left_out } = made.inspect_err(|_| {
             // The next call sweeps what can't be taken away now.
             let _next_time = place.remove();
         })?;
-        let left_out = made.left_out;
-        Ok(Isolated {
-            workspace: Arc::new(opened),
-            info: record.info.clone(),
-            passed_over,
-            left_out,
-            record,
-            place,
-            _held: held,
-        })
+        let info = record.info.clone();
+        Ok(Isolated { workspace, info, passed_over, left_out, record, place, _held: held })
     }
 
     fn make_copy(
@@ -175,7 +175,7 @@ impl Workspace {
         session: &SessionId,
         means: &Means<'_>,
         place: &Place,
-    ) -> Result<(Self, Record, Made, Vec<(Tier, String)>), WorkspaceError> {
+    ) -> Result<Fresh, WorkspaceError> {
         let base = self.checkpoint(session, BASE_LABEL)?;
         let tree = self.newest_tree().unwrap_or_default();
         let making = Making { workspace: self, tree: &tree, place, means };
@@ -195,7 +195,8 @@ impl Workspace {
             let opened = self.open_as_copy(made.base.clone(), place)?;
             opened.seed(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
-            return Ok((opened, record, made, passed_over));
+            let (workspace, left_out) = (Arc::new(opened), made.left_out);
+            return Ok(Fresh { workspace, record, passed_over, left_out });
         }
         Err(WorkspaceError::NoCopy { reasons: passed_over })
     }

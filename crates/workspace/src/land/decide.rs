@@ -132,19 +132,19 @@ impl<C: Contents> Judge<'_, C> {
         let Some(after) = self.after(path, now, copy)? else {
             return Ok(conflict(too_large("it has to be taken from the copy by hand"), None, None));
         };
-        let take = Some(vec![operation(path, here, Some(after))]);
+        let take = vec![operation(path, here, Some(after))];
         if is_same(now, base) {
             if now.is_some_and(|now| self.is_too_large(now) && !is_same_content(now, copy)) {
-                return Ok(conflict(too_large("replacing it couldn't be undone"), take, None));
+                return Ok(conflict(too_large("replacing it couldn't be undone"), Some(take), None));
             }
-            return Ok(Verdict::Land { operations: take.unwrap_or_default(), merged: false });
+            return Ok(Verdict::Land { operations: take, merged: false });
         }
         let Some(now) = now else {
             let reason = match here {
                 Here::Directory => "it is a directory here, and was changed in the copy",
                 _ => "it was deleted here, and changed in the copy",
             };
-            return Ok(conflict(reason, take, None));
+            return Ok(conflict(reason, Some(take), None));
         };
         match self.combine(base, (path, now), copy)? {
             Combined::To { content, mode } => {
@@ -166,7 +166,7 @@ impl<C: Contents> Judge<'_, C> {
             }
             Combined::Apart { reason, marked, mode } => {
                 let marked = marked.map(|bytes| vec![operation(path, here, Some(written(bytes, mode)))]);
-                Ok(conflict(reason, take, marked))
+                Ok(conflict(reason, Some(take), marked))
             }
         }
     }

@@ -12,7 +12,7 @@ use journeyman_store::Blobs;
 use journeyman_workspace::{Clock, CopyInfo, Options, Tier, Workspace, WorkspaceError};
 
 use crate::support::{Project, apply, is_ordinary_user, rel, session, set_mode, write};
-use crate::trees::{Tools, age, facts, isolate, project_with, run};
+use crate::trees::{Tools, age, facts, isolate, make_repository, project_with, run};
 
 cases! {
     a_copy_is_there_again_after_it_was_closed,
@@ -73,19 +73,20 @@ fn holder(project: &Project, tier: Tier) -> Option<Child> {
 fn a_copy_is_there_again_after_it_was_closed() {
     let project =
         project_with(&[("file", "first"), ("other", "x"), (".gitignore", "target\n"), ("target/a", "a")]);
+    make_repository(&project, "file");
     let tools = Tools::of(&project);
     let workspace = project.open();
     for tier in Tier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         apply(copy.workspace(), vec![write("file", "second"), write("new", "new")]).unwrap();
-        let found = facts(&copy.workspace().reach().join("."), &["target"]);
+        let found = facts(&copy.workspace().reach().join("."), &["target", ".git"]);
         let info = copy.info().clone();
         drop(copy);
         // In another process's eyes: nothing is known from before.
         let again = project.open().open_copy(&session(1), &tools.means(&Tier::ALL)).unwrap();
         assert_eq!(*again.info(), info);
         let inside = again.workspace();
-        assert_eq!(facts(&inside.reach().join("."), &["target"]), found, "{tier}");
+        assert_eq!(facts(&inside.reach().join("."), &["target", ".git"]), found, "{tier}");
         assert_eq!(inside.root(), project.root());
         // Its journal too.
         let report = inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
@@ -233,6 +234,8 @@ fn a_damaged_record_is_not_taken_for_nothing() {
 
 fn discarding_takes_away_whatever_a_copy_holds() {
     let project = project_with(&[("file", "x")]);
+    make_repository(&project, "file");
+    let tree = project.tree();
     let tools = Tools::of(&project);
     let workspace = project.open();
     let outside = project.dir.path().join("outside");
@@ -252,7 +255,7 @@ fn discarding_takes_away_whatever_a_copy_holds() {
         workspace.discard_copy(&session(1)).unwrap();
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0, "{tier}");
         assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "stays");
-        assert_eq!(project.tree().len(), 1);
+        assert_eq!(project.tree(), tree);
     }
 }
 

@@ -9,7 +9,7 @@ use journeyman_workspace::{ListOptions, Tier, Workspace, WorkspaceError};
 use crate::support::{
     Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, skipped, write,
 };
-use crate::trees::{Tools, age, facts, isolate, odd_tree, pattern, project_with, run};
+use crate::trees::{Tools, age, facts, isolate, make_repository, odd_tree, pattern, project_with, run};
 
 cases! {
     every_tier_gives_the_same_tree,
@@ -29,13 +29,14 @@ cases! {
 
 fn every_tier_gives_the_same_tree() {
     let project = odd_tree();
+    make_repository(&project, "main.rs");
     let tools = Tools::of(&project);
-    let original = facts(&project.root(), &[]);
+    let original = facts(&project.root(), &[".git"]);
     let workspace = project.open();
     for tier in Tier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         assert_eq!(copy.left_out(), [], "{tier}");
-        let found = facts(&copy.workspace().reach().join("."), &[]);
+        let found = facts(&copy.workspace().reach().join("."), &[".git"]);
         for (path, fact) in &original {
             assert_eq!(found.get(path), Some(fact), "{tier}: {}", String::from_utf8_lossy(path));
         }
@@ -54,15 +55,16 @@ fn every_tier_gives_the_same_tree() {
         }
         drop(copy);
         workspace.discard_copy(&session(1)).unwrap();
-        assert_eq!(facts(&project.root(), &[]), original);
+        assert_eq!(facts(&project.root(), &[".git"]), original);
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0);
     }
 }
 
 fn nothing_that_happens_in_a_copy_reaches_the_tree() {
     let project = odd_tree();
+    make_repository(&project, "main.rs");
     let tools = Tools::of(&project);
-    let original = facts(&project.root(), &[]);
+    let original = facts(&project.root(), &[".git"]);
     let workspace = project.open();
     for tier in Tier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
@@ -70,7 +72,7 @@ fn nothing_that_happens_in_a_copy_reaches_the_tree() {
         apply(inside, vec![write("main.rs", "changed"), write("new/file", "new"), delete("a/b/c/deep.rs")])
             .unwrap();
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changed"));
-        assert_eq!(facts(&project.root(), &[]), original, "{tier}: edits");
+        assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: edits");
         let before = inside.command_begin().unwrap();
         run(
             &tools,
@@ -80,13 +82,13 @@ fn nothing_that_happens_in_a_copy_reaches_the_tree() {
         let changed = inside.command_end(before, &session(1), None).unwrap();
         assert_eq!(shown(&changed), "-..foo +bin/moved -bin/tool ~empty +made ~main.rs", "{tier}");
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changedmore\n"));
-        assert_eq!(facts(&project.root(), &[]), original, "{tier}: commands");
+        assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: commands");
         run(&tools, inside, "rm -rf -- * .[!.]* ..?*");
         assert_eq!(inside.list(ListOptions::default()).unwrap().paths, []);
-        assert_eq!(facts(&project.root(), &[]), original, "{tier}: all removed");
+        assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: all removed");
         drop(copy);
         workspace.discard_copy(&session(1)).unwrap();
-        assert_eq!(facts(&project.root(), &[]), original, "{tier}: discarded");
+        assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: discarded");
     }
 }
 

@@ -201,6 +201,13 @@ pub(crate) fn run(tools: &Tools, workspace: &Workspace, command: &str) -> String
     report.combined.text
 }
 
+/// Makes a repository of the tree, with one of its files in it.
+pub(crate) fn make_repository(project: &Project, file: &str) {
+    git(&project.root(), &["init", "-q"]);
+    git(&project.root(), &["add", "--", file]);
+    git(&project.root(), &["commit", "-qm", "one"]);
+}
+
 /// Runs git on a directory as the user does.
 pub(crate) fn git(dir: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")

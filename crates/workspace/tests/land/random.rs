@@ -152,6 +152,28 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     Some(said)
 }
 
+/// What landing is to make of it with conflicts going the user's way and the copy's way, and where those are.
+fn wanted(base: &Files, ours: &Files, theirs: &Files) -> ([Files; 2], BTreeSet<String>) {
+    let mut wanted = [ours.clone(), ours.clone()];
+    let mut conflicts = BTreeSet::new();
+    for name in NAMES {
+        let sides = [base.get(name), ours.get(name), theirs.get(name)];
+        let result = expected(sides[0], sides[1], sides[2]);
+        if result.is_none() {
+            conflicts.insert(name.to_owned().replace('\n', "\\n"));
+        }
+        let mine = result.clone().unwrap_or_else(|| sides[1].cloned());
+        let copys = result.unwrap_or_else(|| sides[2].cloned());
+        for (files, file) in wanted.iter_mut().zip([mine, copys]) {
+            match file {
+                Some(file) => drop(files.insert(name, file)),
+                None => drop(files.remove(name)),
+            }
+        }
+    }
+    (wanted, conflicts)
+}
+
 fn round(seed: u64, repository: bool) -> [usize; 2] {
     let mut dice = Dice(seed);
     let mut next = 0;
@@ -183,23 +205,7 @@ fn round(seed: u64, repository: bool) -> [usize; 2] {
     write(&copied.project.root(), &ours);
     write(&copied.copy_root(), &theirs);
     let before = copied.tree();
-    let mut wanted = [ours.clone(), ours.clone()];
-    let mut conflicts = BTreeSet::new();
-    for name in NAMES {
-        let sides = [base.get(name), ours.get(name), theirs.get(name)];
-        let result = expected(sides[0], sides[1], sides[2]);
-        if result.is_none() {
-            conflicts.insert(name.to_owned().replace('\n', "\\n"));
-        }
-        let mine = result.clone().unwrap_or_else(|| sides[1].cloned());
-        let copys = result.unwrap_or_else(|| sides[2].cloned());
-        for (files, file) in wanted.iter_mut().zip([mine, copys]) {
-            match file {
-                Some(file) => drop(files.insert(name, file)),
-                None => drop(files.remove(name)),
-            }
-        }
-    }
+    let (wanted, conflicts) = wanted(&base, &ours, &theirs);
     let landing = copied.land(OnConflict::Refuse);
     assert_eq!(names(&landing).into_iter().collect::<BTreeSet<_>>(), conflicts, "seed {seed}");
     if !conflicts.is_empty() {
