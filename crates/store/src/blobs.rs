@@ -85,6 +85,12 @@ impl Blobs {
         })
     }
 
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written again.
     ///
     /// # Errors
@@ -184,11 +190,25 @@ impl Blobs {
     /// # Errors
     /// Failures of the medium.
     pub fn contains(&self, hash: &ContentHash) -> Result<bool, StoreError> {
+        Ok(self.find(&self.path(hash))?.is_some())
+    }
+
+    /// As [`Blobs::contains`]; what is there counts as put just now, as if its bytes had been put again.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn renew(&self, hash: &ContentHash) -> Result<bool, StoreError> {
         let path = self.path(hash);
-        match fs::symlink_metadata(&path) {
-            Ok(found) => Ok(found.is_file() && found.len() > 0),
-            Err(error) if is_absent(&error) => Ok(false),
-            Err(source) => Err(StoreError::io("look for blob", &path, source)),
+        let found = self.find(&path)?;
+        found.iter().for_each(|found| self.mark(&path, found.mtime()));
+        Ok(found.is_some())
+    }
+
+    fn find(&self, path: &Path) -> Result<Option<fs::Metadata>, StoreError> {
+        match fs::symlink_metadata(path) {
+            Ok(found) => Ok(Some(found).filter(|found| found.is_file() && found.len() > 0)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(source) => Err(StoreError::io("look for blob", path, source)),
         }
     }
 
@@ -273,7 +293,13 @@ impl Blobs {
             synced.map_err(|source| StoreError::io("flush blob", path, source))?;
             self.sync_parent(path)?;
         }
-        let stale = self.lock(&self.usage).is_stale(found.mtime());
+        self.mark(path, found.mtime());
+        Ok(true)
+    }
+
+    /// Marks a blob as recently put.
+    fn mark(&self, path: &Path, time: i64) {
+        let stale = self.lock(&self.usage).is_stale(time);
         if stale {
             // Best effort: a blob whose time can't be set is only removed earlier.
             let touched = quota::touch(path).and_then(|()| fs::symlink_metadata(path));
@@ -281,7 +307,6 @@ impl Blobs {
                 self.lock(&self.usage).saw(touched.mtime());
             }
         }
-        Ok(true)
     }
 
     fn write(

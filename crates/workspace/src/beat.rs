@@ -86,7 +86,8 @@ impl Begin {
         let (hash, known) = if let Some((hash, known)) = near {
             (*hash, Arc::clone(known))
         } else {
-            let hash = store_tree(tree, vault)?;
+            let known = base.as_ref().map(|(_, known)| known.as_ref());
+            let hash = store_tree(tree, known, vault)?;
             *base = Some((hash, Arc::clone(tree)));
             (hash, Arc::clone(tree))
         };

@@ -423,6 +423,15 @@ impl Journal {
         Ok(file)
     }
 
+    /// The checkpoint that is the last thing in it, if one is.
+    pub(crate) fn last_checkpoint(&self) -> Option<CheckpointRecord> {
+        match self.last_line(self.end().len) {
+            Ok(Some(Line::Checkpoint(record))) => Some(record),
+            // What can't be read is made anew.
+            _ => None,
+        }
+    }
+
     fn last_line(&self, len: u64) -> Result<Option<Line>, WorkspaceError> {
         let mut tail = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {

@@ -377,6 +377,7 @@ pub(crate) fn looked_over(vault: &Vault, tree: Arc<Tree>) -> Result<Arc<Tree>, W
         entry
     });
     let (dirs, unreadable) = (tree.dirs.clone(), tree.unreadable.clone());
-    let repositories = tree.repositories.clone();
-    Ok(Arc::new(Tree { entries: entries.collect(), dirs, unreadable, repositories }))
+    let (repositories, rules) = (tree.repositories.clone(), tree.rules);
+    let entries = entries.collect();
+    Ok(Arc::new(Tree { entries, dirs, unreadable, repositories, rules, ..Tree::default() }))
 }

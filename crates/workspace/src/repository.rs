@@ -55,6 +55,9 @@ impl Workspace {
             stat: false,
             max_files,
             known: &[],
+            last: None,
+            listed: &[],
+            may_be_same: false,
             siblings: &no_siblings,
         };
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -62,13 +63,22 @@ pub(crate) struct Vault {
     ledger: Ledger,
     index: Mutex<Index>,
     unsynced: AtomicBool,
+    /// Whether the index was written to since it was synced.
+    noted: AtomicBool,
 }
 
 impl Vault {
     pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
         let path = state_dir.join("packs");
         let ledger = Ledger::new(state_dir);
-        Self { blobs, path, ledger, index: Mutex::default(), unsynced: AtomicBool::new(false) }
+        Self {
+            blobs,
+            path,
+            ledger,
+            index: Mutex::default(),
+            unsynced: AtomicBool::new(false),
+            noted: AtomicBool::new(false),
+        }
     }
 
     /// The state directory whose index says where packed contents lie.
@@ -96,6 +106,22 @@ impl Vault {
         Ok(hash)
     }
 
+    /// Keeps what isn't a file's content, if it isn't kept already.
+    pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
+        let hash = ContentHash::of(bytes);
+        if self.renew(&hash)? { Ok(hash) } else { self.put(bytes, Durability::Later) }
+    }
+
+    /// Whether there is a blob of its own with this hash; it counts as put just now.
+    pub(crate) fn renew(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        if !self.blobs.renew(hash)? {
+            return Ok(false);
+        }
+        let noted = self.ledger.note(hash, Stored::Already);
+        noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
+        Ok(true)
+    }
+
     /// Something was put that a [`Vault::sync`] has to wait for.
     pub(crate) fn note_unsynced(&self) {
         self.unsynced.store(true, Ordering::Release);
@@ -111,13 +137,25 @@ impl Vault {
         if !self.unsynced.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
-        let index = match File::open(&self.path) {
-            Ok(file) => file.sync_data(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        };
-        let index = index.map_err(|source| state_error("flush", &self.path, source));
-        index.and_then(|()| Ok(self.blobs.sync()?)).inspect_err(|_| self.note_unsynced())
+        let synced = self.blobs.sync().map_err(WorkspaceError::from).and_then(|()| self.sync_index());
+        synced.inspect_err(|_| self.note_unsynced())
+    }
+
+    /// Whether [`Vault::sync`], where it waits at all, waits for what was written in `dir` too.
+    pub(crate) fn shares_disk(&self, dir: &Path) -> bool {
+        let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+        device(self.blobs.dir()).is_some_and(|ours| device(dir) == Some(ours))
+    }
+
+    fn sync_index(&self) -> Result<(), WorkspaceError> {
+        if !self.noted.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let synced = File::open(&self.path).and_then(|file| file.sync_data());
+        synced.map_err(|source| {
+            self.noted.store(true, Ordering::Release);
+            state_error("flush", &self.path, source)
+        })
     }
 
     /// Whether the content is here. It isn't read.
@@ -302,6 +340,7 @@ impl Vault {
         let mut index = self.lock();
         let file = own_file().append(true).create(true).open(&self.path);
         let written = file.and_then(|mut file| file.write_all(&section));
+        self.noted.store(true, Ordering::Release);
         written.map_err(|source| state_error("write", &self.path, source))?;
         let place = |offset, length| Place { pack, offset, length };
         index.places.extend(contents.iter().map(|(hash, offset, length)| (*hash, place(*offset, *length))));

@@ -21,11 +21,14 @@ use crate::rules::RuleCache;
 use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
 use crate::transaction::{Hands, Intent, io_error};
 use crate::vault::Vault;
-use crate::walk::{Plan, WalkedDir, repositories_in, walk};
+use crate::walk::{Listed, Plan, WalkedDir, repositories_in, walk};
 use crate::{
     Applied, ChangeId, ChangeSet, CheckpointId, FileContent, ListOptions, Listing, Stat, StatKind,
     WorkspaceError,
 };
+
+/// The stat cache is saved when one file in so many was read: writing it down costs as much as reading those again.
+const SAVE_ONE_IN: usize = 128;
 
 /// From where on changes in the journal aren't the command's.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +41,10 @@ pub(crate) enum Since {
 #[derive(Default)]
 struct Newest {
     tree: Option<Arc<Tree>>,
+    /// A tree, and the signatures of its directories as the walk gave them.
+    listed: Option<(Arc<Tree>, Vec<Option<Listed>>)>,
+    /// The newest that lies among the blobs.
+    stored: Option<Arc<Tree>>,
     /// Files read since the stat cache was saved.
     unsaved: usize,
     /// How often blobs had been removed when it was looked over last.
@@ -330,31 +337,48 @@ impl Workspace {
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
         let using = self.vault.blobs().using()?;
         let tree = self.snapshot(Keep::Contents, None)?;
-        {
+        let known = {
             let writer = lock(&self.writer);
-            if let Some(last) = &writer.last_checkpoint
-                && last.tree.is_same(&tree)
-                && last.record.session == *session
-                && last.end == writer.journal.end()
-            {
-                return Ok(last.record.id);
-            }
-        }
-        let hash = store_tree(&tree, &self.vault)?;
-        self.vault.sync()?;
-        self.save_cache(1)?;
-        let id = self.writing(|writer, _| {
-            let id = CheckpointId(writer.journal.next_id());
-            let cut = label.floor_char_boundary(LABEL_BYTES);
-            let label = label.get(..cut).unwrap_or_default().to_owned();
-            let at = writer.journal.now();
-            let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
-            writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Now)?;
             let end = writer.journal.end();
+            let last = writer.last_checkpoint.as_ref().filter(|last| last.end == end);
+            last.filter(|last| last.record.session == *session && last.tree.is_same(&tree))
+                .map(|last| last.record.id)
+        };
+        if let Some(id) = known {
+            self.vault.sync()?;
+            return Ok(id);
+        }
+        let near = lock(&self.newest).stored.clone();
+        let hash = store_tree(&tree, near.as_deref(), &self.vault)?;
+        let id = self.writing(|writer, _| {
+            let known = writer.journal.last_checkpoint();
+            // Another process of the session may have made it.
+            let known = known.filter(|known| known.session == *session && known.tree == hash);
+            let record = match known {
+                Some(record) => record,
+                None => {
+                    let id = CheckpointId(writer.journal.next_id());
+                    let cut = label.floor_char_boundary(LABEL_BYTES);
+                    let label = label.get(..cut).unwrap_or_default().to_owned();
+                    let at = writer.journal.now();
+                    let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
+                    // Where nothing was put, what would be lost with it is no more than that nothing had changed.
+                    writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Later)?;
+                    if self.vault.is_unsynced() && !self.vault.shares_disk(&self.options.state_dir) {
+                        writer.journal.flush()?;
+                    }
+                    record
+                }
+            };
+            let (id, end) = (record.id, writer.journal.end());
             writer.base = Some((hash, tree.clone()));
             writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
             Ok(id)
         })?;
+        // One wait for the contents, the tree and the journal's line. Not under the lock: it may be long where
+        // others write much.
+        self.vault.sync()?;
+        self.save_cache(1)?;
         drop(using);
         self.keep_to_quota()?;
         Ok(id)
@@ -467,6 +491,8 @@ impl Workspace {
             Some(tree) => tree.clone(),
             None => Arc::new(self.saved_tree().unwrap_or_default()),
         };
+        let listed = newest.listed.as_ref().filter(|(tree, _)| Arc::ptr_eq(tree, &last));
+        let listed = listed.map_or(&[][..], |(_, listed)| listed);
         let max_files = self.limits().max_files;
         let under = Vec::new();
         let plan = Plan {
@@ -477,9 +503,12 @@ impl Workspace {
             stat: true,
             max_files,
             known: &known,
+            last: Some(&last),
+            listed,
+            may_be_same: last.is_steady(self.limits()),
             siblings: &siblings,
         };
-        let walked = walk(&plan)
+        let mut walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
         // What isn't seen would count as made by a command, or couldn't be undone: better nothing begins.
         if let Some((dir, errno)) = &walked.failed {
@@ -492,12 +521,17 @@ impl Workspace {
             let source = rustix::io::Errno::ACCESS.into();
             return Err(WorkspaceError::Root { path: self.root.clone(), source });
         }
-        if walked.files.is_empty() {
+        if walked.files.is_empty() && (!walked.same || last.entries.is_empty()) {
             self.door.check_alive()?;
         }
         let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };
+        let listed = std::mem::take(&mut walked.listed);
         let captured = capture.take(walked, &last)?;
+        newest.listed = Some((captured.tree.clone(), listed));
         newest.unsaved += captured.read;
+        if last.stored.get().is_some() {
+            newest.stored = Some(last.clone());
+        }
         let is_new = newest.tree.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &captured.tree));
         if is_new && newest.dirs.len() < MAX_FILES {
             for dir in &captured.tree.dirs {
@@ -542,17 +576,19 @@ impl Workspace {
         self.options.state_dir.join("stat-cache")
     }
 
-    /// Saves the stat cache if at least so many files were read since it was. It need not survive a power
-    /// failure: it is checked when it is read.
+    /// Saves the stat cache if at least so many files were read since it was, and enough of all to be worth it. It
+    /// need not survive a power failure: it is checked when it is read.
     pub(crate) fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
         let mut newest = lock(&self.newest);
-        let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
+        let unsaved = newest.unsaved;
+        let worth = |tree: &Arc<Tree>| unsaved >= at_least.max(tree.entries.len() / SAVE_ONE_IN);
+        let Some(tree) = newest.tree.clone().filter(worth) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
         let path = self.cache_path();
         // One name for all processes, so that those that are killed here leave one file at most. Where another run
         // in this project saves at the same moment, its cache is as good as ours.
         let new = path.with_extension("new");
-        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree));
+        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree, !self.vault.is_unsynced()));
         saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
         Ok(())
