@@ -4,6 +4,15 @@
 //! settings name programs, and looking at a repository must not run them. Commits are another matter: they are the
 //! user's, made by the user's git with their hooks and their signing, and only where the user asked for that commit.
 //! Nothing here pushes, forces, or moves a branch that is there already.
+//!
+//! [`Git`] is one project's: [`Git::state`], [`Git::status`], [`Git::tracked`], [`Git::show`] and [`Git::log`] read, and
+//! [`Git::check_out`] fills a directory elsewhere with what `HEAD` has. Where the user allowed commands without a sandbox,
+//! the same settings are off without one. [`Git::for_user`] is the user's own, with their environment:
+//! [`UserGit::commit`] commits exactly the files it is given, [`UserGit::begin_branch`] makes a branch beside the work
+//! tree, and [`UserGit::sweep`] takes away what a crash left of one. [`Git::blocking`] is for callers without a runtime.
+//!
+//! It reads no environment, finds the repository by looking (so nothing of it runs), and never follows settings of the
+//! user's when reading: their global ignore rules and line ends don't count there.
 
 mod branch;
 mod check_out;
