@@ -49,6 +49,11 @@ pub(crate) struct Labels<'a> {
 
 /// Merges what two sides made of a base.
 pub(crate) fn merge<'a>(base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Merge<'a> {
+    merge_within(MERGE_STEPS, base, ours, theirs)
+}
+
+/// The same, with so many steps for each side.
+fn merge_within<'a>(steps: u64, base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Merge<'a> {
     if ours == theirs || base == theirs {
         return Merge::Clean(ours.to_vec());
     }
@@ -64,8 +69,7 @@ pub(crate) fn merge<'a>(base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Mer
     }
     let mut numbers = Numbering::default();
     let [base, ours, theirs] = all.map(|side| numbers.lines(side));
-    let (Some(our_edits), Some(their_edits)) =
-        (edits(&base, &ours, MERGE_STEPS), edits(&base, &theirs, MERGE_STEPS))
+    let (Some(our_edits), Some(their_edits)) = (edits(&base, &ours, steps), edits(&base, &theirs, steps))
     else {
         return Merge::Refused("the versions differ too much to be merged line by line");
     };

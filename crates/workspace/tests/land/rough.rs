@@ -197,7 +197,7 @@ fn no_bytes_of_the_list_panic() {
             let mut changed = json.clone();
             changed[place] = new;
             let sum = ContentHash::of(&changed).to_string();
-            fs::write(&file, [sum[..16].as_bytes(), b" ", &changed, b"\n"].concat()).unwrap();
+            fs::write(&file, [&sum.as_bytes()[..16], b" ", &changed, b"\n"].concat()).unwrap();
             if let Some(changes) = copied.user.stored_changes(&session(RUN)).unwrap() {
                 let dry = LandOptions { on_conflict: OnConflict::Theirs, dry_run: true };
                 landed += usize::from(copied.user.land(&changes, &dry).is_ok());
