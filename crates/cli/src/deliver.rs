@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use journeyman_agent::copies::{self, CommitWish, LandWish};
 use journeyman_agent::{AgentError, Parts};
 use journeyman_protocol::{CopyState, Envelope, RelPath, RunReport, SessionId};
+use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::DeliveryArgs;
@@ -131,6 +132,13 @@ impl Delivery {
             Ok(told) => tell(&told, shown)?,
             // The run is over and its work is in the copy: that is what has to be said.
             Err(error) if report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept) => {
+                if shown.output == Output::StreamJson {
+                    eprintln!(
+                        "{} not landed: {}",
+                        color::stderr().red("error:"),
+                        clean(error.to_string().as_bytes())
+                    );
+                }
                 report.outcome = journeyman_protocol::Outcome::Error;
                 report.exit_code = report.outcome.exit_code();
                 report.summary = format!("{}; not landed: {error}", report.summary);

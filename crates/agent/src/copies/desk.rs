@@ -425,9 +425,18 @@ impl<'a> Desk<'a> {
         Ok(files)
     }
 
+    /// Removes the copy, and waits a little for what still has a hand in it.
     async fn drop_copy(&self) -> Result<(), AgentError> {
-        let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
-        Ok(blocking("removing the copy", move || origin.discard_copy(&session)).await??)
+        let begin = tokio::time::Instant::now();
+        loop {
+            let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
+            match blocking("removing the copy", move || origin.discard_copy(&session)).await? {
+                Err(WorkspaceError::Busy { .. }) if begin.elapsed() < GIVING_UP => {
+                    tokio::time::sleep(LOOK).await;
+                }
+                removed => return Ok(removed?),
+            }
+        }
     }
 
     /// Writes events into the session's log.

@@ -97,11 +97,7 @@ async fn steps_that_change_something_have_a_checkpoint() {
         checkpoints.iter().map(|(_, label, step)| (label.as_str(), *step)).collect();
     assert_eq!(
         told,
-        [
-            ("before the run", None),
-            ("step 4: write_file c.txt", Some(4)),
-            ("step 5: write_file c.txt", Some(5)),
-        ],
+        [("before the run", None), ("step 4: write c.txt", Some(4)), ("step 5: write c.txt", Some(5)),],
         "steps 1 and 3 only read, and step 2 found what was on record"
     );
     bench.workspace.undo(UndoTarget::To(CheckpointId(checkpoints[1].0))).unwrap();
@@ -163,7 +159,8 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
 async fn unverified_work_is_kept_until_somebody_says_so() {
     let mut bench = Bench::new(&[("a.txt", "a\n")]);
     let context = context(&bench, Checks::Off);
-    let told = Told::new([write("c1", "a.txt", "other\n"), says("done")]);
+    let read = calls([("r1", "read_file", json!({ "path": "a.txt" }))]);
+    let told = Told::new([read, write("c1", "a.txt", "other\n"), says("done")]);
     let mut report =
         isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
     let stop = CancellationToken::new();
