@@ -66,7 +66,7 @@ pub(crate) fn trouble(component: &[u8]) -> Option<NameTrouble> {
         let digit = stem.strip_prefix(*prefix).map(|digit| digit.chars().collect::<Vec<char>>());
         matches!(digit.as_deref(), Some(['1'..='9' | '¹' | '²' | '³']))
     };
-    let reserved = DEVICES.contains(&stem.as_str()) || NUMBERED.iter().any(|prefix| is_numbered(prefix));
+    let reserved = DEVICES.contains(&stem.as_str()) || NUMBERED.iter().any(is_numbered);
     reserved.then_some(NameTrouble::Reserved)
 }
 

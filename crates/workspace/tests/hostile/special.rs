@@ -151,7 +151,7 @@ fn a_file_that_never_rests_keeps_nobody_waiting() {
             while !stop.load(Ordering::Relaxed) {
                 round = round.wrapping_add(1);
                 let text = [b'a' + round % 26; 8];
-                if round % 2 == 0 {
+                if round.is_multiple_of(2) {
                     fs::write(root.join("busy"), text).unwrap();
                 } else {
                     fs::write(root.join("busy.new"), text).unwrap();
