@@ -87,11 +87,21 @@ impl Sandbox {
         Err(refused)
     }
 
-    /// Mounts an overlay in namespaces of its own. Blocks for some milliseconds; needs no runtime.
+    /// Mounts an overlay in namespaces of its own, at its lower directory's path. Blocks for some milliseconds, or
+    /// up to five seconds while somebody else has the upper layer mounted; needs no runtime. Taking the mount down,
+    /// which happens where the last descriptor of it is closed, makes the kernel write out the upper layer's file
+    /// system.
+    ///
+    /// As root, files of all owners are copied up when they are changed. As another user, opening somebody else's
+    /// file (or group's) for writing fails with `EOVERFLOW`. Renaming a directory of the lower layer fails with
+    /// `EXDEV`, as it does between file systems. The inode number of a directory is that of the lower one; that of a
+    /// changed file may become another when it is mounted again.
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`] where the kernel, the file systems or the allowed back-ends don't have it, with
-    /// the reason; [`SandboxError::Path`]; [`SandboxError::Start`].
+    /// the reason; [`SandboxError::Refused`] where one of the directories lies in another; [`SandboxError::Path`]
+    /// where one can't be used, or somebody else has the upper layer mounted; [`SandboxError::NoHelper`],
+    /// [`SandboxError::InsideHelper`], [`SandboxError::Start`].
     pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
         #[cfg(target_os = "linux")]
         if self.settings.allow.contains(&Tier::Namespaces) {

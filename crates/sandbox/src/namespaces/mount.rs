@@ -24,8 +24,9 @@ use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a lock is waited for: a command that was killed with its agent takes milliseconds to be gone.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
+/// How long a lock is waited for: a command that was killed with its agent takes milliseconds to be gone, and the
+/// kernel writes out what a mount changed when it takes it down.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// The longest name that file systems take.
 const MAX_NAME: usize = 255;
@@ -43,10 +44,13 @@ pub(crate) fn mount(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mo
             work.display()
         )));
     }
-    let lock = lock(&upper)?;
+    let layer = open(&upper)?;
+    if !locks(&layer).map_err(|errno| unlocked(&upper, errno))? {
+        return Err(unlocked(&upper, Errno::WOULDBLOCK));
+    }
     let order = order(&lower, Some(layers(&upper, &work)?), &lower, Vec::new())?;
     let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.explain(plan))?;
-    Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock })
+    Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock: layer })
 }
 
 /// Shows the caches of a real root in a copy of it.
@@ -64,10 +68,12 @@ pub(crate) fn mount_caches(
     let beneath = real("the caches' layers", beneath)?;
     apart(&real_root, [&beneath, &copy])?;
     apart(&copy, [&beneath, &real_root])?;
-    let lock = lock(&beneath)?;
+    let lock = open(&beneath)?;
+    // Whoever else has them may write to them, and this one only read what is really there.
+    let ours = locks(&lock).map_err(|errno| unlocked(&beneath, errno))?;
     let mut shown = Vec::with_capacity(caches.len());
     for place in caches.iter().take(MAX_CACHES) {
-        let layers = name_of(place).and_then(|name| made(&beneath.join(name)).ok());
+        let layers = name_of(place).filter(|_| ours).and_then(|name| made(&beneath.join(name)).ok());
         shown.push(Cache { place: c_string(place.as_path().as_os_str())?, layers });
     }
     let order = order(&copy, None, &real_root, shown)?;
@@ -137,24 +143,28 @@ fn apart(tree: &Path, others: [&PathBuf; 2]) -> Result<(), SandboxError> {
     }
 }
 
-/// Two mounts that write to one layer would spoil it; whoever has it open keeps this.
-fn lock(layer: &Path) -> Result<OwnedFd, SandboxError> {
-    let error = |errno: Errno| SandboxError::Path {
-        what: "locking the layers",
-        path: layer.to_owned(),
-        source: errno.into(),
-    };
+fn open(layer: &Path) -> Result<OwnedFd, SandboxError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(layer, flags, Mode::empty()).map_err(error)?;
+    rustix::fs::open(layer, flags, Mode::empty()).map_err(|errno| unlocked(layer, errno))
+}
+
+/// Two mounts that write to one layer would spoil it: whoever has it mounted keeps it locked. False where somebody
+/// else has, and keeps it.
+fn locks(layer: &OwnedFd) -> Result<bool, Errno> {
     let begun = Instant::now();
     loop {
-        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(directory),
+        match rustix::fs::flock(layer, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(error(errno)),
+            Err(errno) => return Err(errno),
         }
     }
+}
+
+fn unlocked(layer: &Path, errno: Errno) -> SandboxError {
+    SandboxError::Path { what: "locking the layers", path: layer.to_owned(), source: errno.into() }
 }
 
 /// This process's own user and group maps, for a namespace in which everybody is who they are here.
@@ -222,41 +232,60 @@ fn perform(
     let helper = Helper(command.spawn().map_err(start)?);
     // It holds the helper's end of the socket; as long as it lives, the socket has no end.
     drop(command);
-    converse(&control, &helper, order, &bytes).ok_or(SandboxError::NoHelper { path: program })
+    match converse(&control, &helper, &bytes) {
+        Ok(result) => Ok(result),
+        Err(Heard::Nothing) => Err(SandboxError::NoHelper { path: program }),
+        Err(Heard::Hello) => Err(SandboxError::Unavailable {
+            reason: "the helper that mounts overlays ended, or hung, without saying why".to_owned(),
+            fix: "Try it again; the kernel's log may say more".to_owned(),
+        }),
+    }
 }
 
-/// `None` if the other end doesn't talk like a helper, or no more.
+/// How far the other end talked like a helper.
+enum Heard {
+    Nothing,
+    Hello,
+}
+
 fn converse(
     control: &UnixStream,
     helper: &Helper,
-    order: &Order<CString>,
     bytes: &[u8],
-) -> Option<Result<Descriptors, Trouble>> {
+) -> Result<Result<Descriptors, Trouble>, Heard> {
     let mut passed = Vec::with_capacity(pass::MOST);
     let mut unsent = bytes;
     while !unsent.is_empty() {
-        let sent = pass::send(control, unsent, &[]).ok()?;
-        unsent = unsent.get(sent..)?;
+        let sent = pass::send(control, unsent, &[]).map_err(|_| Heard::Nothing)?;
+        unsent = unsent.get(sent..).unwrap_or_default();
+    }
+    if hear(control, &mut passed) != Some(Note::Hello) {
+        return Err(Heard::Nothing);
     }
     loop {
-        let mut note = [0; NOTE];
-        pass::receive_exact(control, &mut note, &mut passed).ok()?;
-        match Note::decode(&note)? {
-            Note::Hello => {}
+        match hear(control, &mut passed).ok_or(Heard::Hello)? {
             Note::Unshared => {
-                let mapped = order.maps && Maps::ours()?.give(helper.0.id()).is_ok();
-                pass::send(control, &[if mapped { MAPPED } else { 0 }], &[]).ok()?;
+                let mapped = Maps::ours().is_some_and(|maps| maps.give(helper.0.id()).is_ok());
+                let answer = [if mapped { MAPPED } else { 0 }];
+                pass::send(control, &answer, &[]).map_err(|_| Heard::Hello)?;
             }
             Note::Failed { stage, index, errno } => {
-                return Some(Err(Trouble { stage, index, errno: Errno::from_raw_os_error(errno) }));
+                return Ok(Err(Trouble { stage, index, errno: Errno::from_raw_os_error(errno) }));
             }
-            Note::Mounted { .. } => {
-                let [root, user, mounts] = <[OwnedFd; 3]>::try_from(passed).ok()?;
-                return Some(Ok((root, user, mounts)));
+            Note::Mounted => {
+                let [root, user, mounts] = <[OwnedFd; 3]>::try_from(passed).map_err(|_| Heard::Hello)?;
+                return Ok(Ok((root, user, mounts)));
             }
-            _ => return None,
+            _ => return Err(Heard::Hello),
         }
     }
+}
+
+/// The next note; `None` if there is none.
+fn hear(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<Note> {
+    let mut note = [0; NOTE];
+    pass::receive_exact(control, &mut note, passed).ok()?;
+    Note::decode(&note)
 }
 
 /// Where a helper failed.

@@ -51,11 +51,13 @@ fn mount(control: &OwnedFd) -> Result<(), Failure> {
         Some(layers) => over(order.root, layers)?,
         None => directory(order.root, OFlags::RDONLY).at(Stage::Root)?,
     };
-    let missed = if order.caches.is_empty() { 0 } else { caches(&root, &order).at(Stage::Root)? };
+    if !order.caches.is_empty() {
+        caches(&root, &order).at(Stage::Root)?;
+    }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let user = rustix::fs::open(c"/proc/self/ns/user", flags, Mode::empty()).at(Stage::Pass)?;
     let mounts = rustix::fs::open(c"/proc/self/ns/mnt", flags, Mode::empty()).at(Stage::Pass)?;
-    let note = Note::Mounted { missed }.encode();
+    let note = Note::Mounted.encode();
     pass::send(control, &note, &[root.as_fd(), user.as_fd(), mounts.as_fd()]).at(Stage::Pass).map(drop)
 }
 
@@ -122,17 +124,14 @@ fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Shows the caches beneath the root; how many could only be shown read-only, or not at all.
-fn caches(root: &OwnedFd, order: &Order<&CStr>) -> Result<u32, Errno> {
+/// Shows the caches beneath the root, as far as they can be.
+fn caches(root: &OwnedFd, order: &Order<&CStr>) -> Result<(), Errno> {
     let real = directory(order.real, OFlags::PATH)?;
-    let mut missed = 0;
     for cache in &order.caches {
-        match show(root, &real, cache) {
-            Ok(true) => {}
-            Ok(false) | Err(_) => missed += 1,
-        }
+        // Without one, a command builds anew what it needs.
+        show(root, &real, cache).ok();
     }
-    Ok(missed)
+    Ok(())
 }
 
 /// Opens a directory beneath another, with no link on the way.
@@ -142,8 +141,8 @@ fn beneath(above: &OwnedFd, path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> 
     rustix::io::retry_on_intr(|| rustix::fs::openat2(above, path, flags, Mode::empty(), resolve))
 }
 
-/// Whether a cache takes writes.
-fn show(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<bool, Errno> {
+/// Shows a cache, with a layer for what is written to it or else read-only.
+fn show(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<(), Errno> {
     let lower = beneath(real, cache.place, OFlags::PATH)?;
     let place = place(root, cache.place)?;
     if let Some(layers) = &cache.layers {
@@ -153,11 +152,10 @@ fn show(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<bool, Er
             cover(&tree, &place)
         };
         if open().and_then(mount).is_ok() {
-            return Ok(true);
+            return Ok(());
         }
     }
-    cover(copy(&lower, c"", true, RDONLY_NOSUID_NODEV)?, &place)?;
-    Ok(false)
+    cover(copy(&lower, c"", true, RDONLY_NOSUID_NODEV)?, &place)
 }
 
 /// Where a cache is shown: a directory of the copy's without anything in it, made if it isn't there.

@@ -210,6 +210,10 @@ impl Builder {
             Base::Mounted(mounted) if mounted.path != root => {
                 return Err(refused(&mounted.path, "the mount is one of another directory than the root"));
             }
+            Base::Mounted(mounted) if joined.is_none() => {
+                // The root's own name leads to the real one out there.
+                return Err(refused(&mounted.path, "the mount's namespaces must be joined"));
+            }
             Base::Mounted(_) => {}
         }
         if let Some(joined) = joined {
@@ -421,7 +425,10 @@ fn layers(request: &Request) -> Vec<PathBuf> {
         Some(Base::Directory { path, layers, .. }) => vec![path.clone(), layers.clone()],
         Some(Base::Mounted(mounted)) => mounted.layers.clone(),
     };
-    layers.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
+    let real: Vec<PathBuf> = layers.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
+    // What lies in one that is hidden isn't there to be hidden.
+    let outermost = |path: &&PathBuf| !real.iter().any(|other| other != *path && path.starts_with(other));
+    real.iter().filter(outermost).cloned().collect()
 }
 
 /// Protected paths that exist, refusing links: what a link leads to could be changed, and the link replaced.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::Enforcement;
@@ -15,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::wire::{NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, shown, sys};
-use crate::SandboxError;
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::run::{Completed, Outcome, ResourceUsage};
+use crate::{Mounted, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
@@ -323,7 +324,7 @@ impl Watcher {
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
             Note::Canaries { escaped } => self.escaped = Some(escaped),
             // The other helper's.
-            Note::Unshared | Note::Mounted { .. } => {
+            Note::Unshared | Note::Mounted => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
             }
         }
@@ -352,18 +353,27 @@ impl Watcher {
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };
+        // Until pid 1 is gone its own mounts of a copy are there, and the layers are in use.
+        let joined = self.job.joined.take();
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
-            // Until then pid 1's own mounts of a copy are there, and its layers are in use.
-            let joined = self.job.joined.take();
             tokio::spawn(async move {
                 processes.usage = processes.ended().await.ok();
                 drop(processes);
-                drop(joined);
+                leave(joined);
             });
+        } else {
+            leave(joined);
         }
         Ok(seen)
+    }
+}
+
+/// Lets go of a copy's mount. If nobody else has it, the kernel writes out what was changed, which takes its time.
+fn leave(joined: Option<Arc<Mounted>>) {
+    if let Some(mounted) = joined {
+        tokio::task::spawn_blocking(move || drop(mounted));
     }
 }
 

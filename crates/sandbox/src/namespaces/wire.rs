@@ -410,8 +410,8 @@ pub(super) enum Note {
     Canaries { escaped: i32 },
     /// The helper is in namespaces of its own, and waits for the agent to map the users.
     Unshared,
-    /// Descriptors of the root and of the two namespaces come with this. So many caches are read-only or left out.
-    Mounted { missed: u32 },
+    /// Descriptors of the root and of the two namespaces come with this.
+    Mounted,
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -436,7 +436,7 @@ impl Note {
             Self::Signaled { signal, usage } => (5, 0, 0, signal, usage),
             Self::Canaries { escaped } => (6, 0, 0, escaped, none),
             Self::Unshared => (7, 0, 0, 0, none),
-            Self::Mounted { missed } => (8, 0, missed, 0, none),
+            Self::Mounted => (8, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -463,7 +463,7 @@ impl Note {
             5 => Self::Signaled { signal: value, usage },
             6 => Self::Canaries { escaped: value },
             7 => Self::Unshared,
-            8 => Self::Mounted { missed: index },
+            8 => Self::Mounted,
             _ => return None,
         })
     }
@@ -542,7 +542,7 @@ mod tests {
             Note::Signaled { signal: 9, usage },
             Note::Canaries { escaped: 5 },
             Note::Unshared,
-            Note::Mounted { missed: 6 },
+            Note::Mounted,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));

@@ -2,6 +2,9 @@
 //! missing tools, and running a test binary again as an unprivileged user.
 #![allow(dead_code)]
 
+#[cfg(target_os = "linux")]
+pub(crate) mod place;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

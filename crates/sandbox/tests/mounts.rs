@@ -1,129 +1,25 @@
-//! Commands in a copy of the project: an overlay mounted for them, or a directory with the project's caches.
+//! Commands in a copy of the project that is an overlay, mounted for them alone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use common::{block_on, run, sandbox, settings, skip};
-use journeyman_protocol::{Needs, RelPath, Tier};
+use common::place::{Place, fingerprint, inside, text};
+use common::{block_on, has, host_toolchains, run, sandbox, settings, skip};
+use journeyman_protocol::RelPath;
 use journeyman_sandbox::{
-    Base, Mounted, Outcome, OverlayPlan, Request, Sandbox, SandboxError, SandboxSettings, WriteMode,
+    Base, Mounted, OverlayPlan, Request, Sandbox, SandboxError, SandboxSettings, WriteMode,
 };
 use tokio_util::sync::CancellationToken;
-
-/// A project, and beside it what its copies are made of.
-struct Place {
-    directory: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self::named(OsStr::new("project"))
-    }
-
-    fn named(name: &OsStr) -> Self {
-        let directory = tempfile::Builder::new().prefix("jm-base-").tempdir().unwrap();
-        let root = directory.path().join(name);
-        for made in [".git/hooks", "src/deep", "target/debug"] {
-            fs::create_dir_all(root.join(made)).unwrap();
-        }
-        let files = [
-            (".git/config", "[core]\n"),
-            ("file", "content\n"),
-            ("src/main", "fn main\n"),
-            ("src/deep/leaf", "leaf\n"),
-            ("target/debug/built", "built\n"),
-        ];
-        for (path, text) in files {
-            fs::write(root.join(path), text).unwrap();
-        }
-        symlink(root.join("src"), root.join("link")).unwrap();
-        let link = directory.path().join("root");
-        symlink(&root, link).unwrap();
-        Self { directory }
-    }
-
-    fn root(&self) -> PathBuf {
-        fs::canonicalize(self.directory.path().join("root")).unwrap()
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn plan(&self, name: &str) -> OverlayPlan {
-        let [upper, work] = ["upper", "work"].map(|part| self.at(name).join(part));
-        fs::create_dir_all(&upper).unwrap();
-        fs::create_dir_all(&work).unwrap();
-        OverlayPlan { lower: self.root(), upper, work }
-    }
-
-    /// Mounts an overlay; `None` where the kernel can't, which is said.
-    fn mount(&self, name: &str) -> Option<Arc<Mounted>> {
-        match sandbox().mount(&self.plan(name)) {
-            Ok(mounted) => Some(Arc::new(mounted)),
-            Err(error) => {
-                skip(&error.to_string());
-                None
-            }
-        }
-    }
-
-    fn request(&self, mounted: &Arc<Mounted>, command: &str) -> Request {
-        let mut request = Request::shell(&self.root(), command);
-        request.base = Some(Base::Mounted(Arc::clone(mounted)));
-        request
-    }
-
-    /// The output of a command that must succeed.
-    fn run(&self, mounted: &Arc<Mounted>, command: &str) -> String {
-        text(self.request(mounted, command))
-    }
-}
-
-fn text(request: Request) -> String {
-    let command = request.argv.last().cloned();
-    let completed = run(request);
-    assert_eq!(completed.outcome, Outcome::Exited(0), "{command:?}: {}", completed.combined.text);
-    completed.combined.text
-}
-
-/// By which this process reaches a file in a mount.
-fn inside(mounted: &Mounted, path: &str) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", mounted.root().as_raw_fd())).join(path)
-}
-
-/// Everything that a change would show in: contents, modes, owners, times.
-fn fingerprint(directory: &Path) -> BTreeMap<PathBuf, String> {
-    let mut all = BTreeMap::new();
-    let mut pending = vec![directory.to_owned()];
-    while let Some(path) = pending.pop() {
-        let found = fs::symlink_metadata(&path).unwrap();
-        let content = if found.is_dir() {
-            pending.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            String::new()
-        } else if found.is_symlink() {
-            fs::read_link(&path).unwrap().display().to_string()
-        } else {
-            format!("{:?}", fs::read(&path))
-        };
-        let times = (found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec());
-        let line = format!("{:o} {} {} {times:?} {content}", found.mode(), found.uid(), found.gid());
-        all.insert(path, line);
-    }
-    all
-}
 
 #[test]
 fn commands_see_and_change_the_merged_tree_only() {
@@ -333,7 +229,8 @@ fn commands_in_the_background_and_in_the_foreground_share_a_mount() {
     let Some(mounted) = place.mount("copy") else { return };
     let box_ = sandbox();
     block_on(async {
-        let wait = "echo ready; while ! test -e go; do sleep 0.01; done; cat go; echo back > answer";
+        let wait =
+            "echo ready; while ! test -e go; do sleep 0.01; done; cat go; echo back > part2; mv part2 answer";
         let mut behind = box_.spawn(place.request(&mounted, wait), CancellationToken::new()).await.unwrap();
         assert_eq!(behind.next().await.unwrap().bytes, b"ready\n");
         let front = place.request(
@@ -394,157 +291,6 @@ fn a_descriptor_is_replaced_under_its_users() {
     assert_eq!(itself.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
 }
 
-/// A copy of the project without its build directory.
-fn copy(place: &Place) -> PathBuf {
-    let copy = place.at("the copy");
-    let copied = Command::new("cp").arg("-a").arg(place.root()).arg(&copy).status().unwrap();
-    assert!(copied.success());
-    fs::remove_dir_all(copy.join("target")).unwrap();
-    copy
-}
-
-fn in_copy(place: &Place, caches: &[&str], command: &str) -> Request {
-    let mut request = Request::shell(&place.root(), command);
-    let caches = caches.iter().map(|path| RelPath::parse(path).unwrap()).collect();
-    request.base = Some(Base::Directory { path: place.at("the copy"), caches, layers: place.at("layers") });
-    request
-}
-
-#[test]
-fn commands_find_a_copied_directory_at_the_root() {
-    let place = Place::new();
-    let copy = copy(&place);
-    let before = fingerprint(&place.root());
-    fs::create_dir_all(copy.join("only/here")).unwrap();
-    fs::create_dir_all(copy.join("only/.git")).unwrap();
-    let mut request = in_copy(
-        &place,
-        &[],
-        "pwd; ls ../..; cat ../../file; echo new > ../../made; echo x > ../../.git/x || echo kept; \
-         echo x > ../.git/x || echo kept",
-    );
-    request.cwd = place.root().join("only/here");
-    request.protected = [".git", "only/.git"].iter().filter_map(|path| RelPath::parse(path).ok()).collect();
-    let completed = run(request);
-    let cwd = place.root().join("only/here");
-    let expected = format!("{}\nfile\nlink\nonly\nsrc\ncontent\nkept\nkept\n", cwd.display());
-    assert_eq!(completed.stdout.text, expected, "{}", completed.combined.text);
-    assert_eq!(fs::read_to_string(copy.join("made")).unwrap(), "new\n");
-    assert_eq!(fingerprint(&place.root()), before);
-
-    let mut request = in_copy(&place, &[], "touch file 2>/dev/null || cat file");
-    request.write = WriteMode::ReadOnly;
-    assert_eq!(text(request), "content\n");
-}
-
-#[test]
-fn caches_of_the_real_root_are_seen_in_a_copy_and_built_on() {
-    let place = Place::new();
-    let copy = copy(&place);
-    fs::create_dir_all(place.root().join("src/deep/out")).unwrap();
-    fs::write(place.root().join("src/deep/out/part"), "part\n").unwrap();
-    fs::create_dir_all(place.root().join("gone/build")).unwrap();
-    fs::create_dir_all(place.root().join("own")).unwrap();
-    fs::create_dir_all(copy.join("own/thing")).unwrap();
-    symlink("/etc", place.root().join("away")).unwrap();
-    fs::create_dir(place.root().join("trap")).unwrap();
-    symlink("/tmp", copy.join("trap")).unwrap();
-    let before = fingerprint(&place.root());
-    let caches = ["target", "src/deep/out", "gone/build", "own", "away", "trap", "nowhere"];
-    let command = "cat target/debug/built src/deep/out/part && echo more >> target/debug/built && mkdir target/release \
-                   && rm src/deep/out/part && ls own && test ! -e gone -a ! -e away/passwd -a -L trap && ls";
-    let Some(first) = caching(in_copy(&place, &caches, command)) else { return };
-    assert_eq!(first, "built\npart\nthing\nfile\nlink\nown\nsrc\ntarget\ntrap\n");
-    // The next command goes on from there, also where there are other caches.
-    let second = text(in_copy(
-        &place,
-        &["own", "src/deep/out", "target"],
-        "cat target/debug/built; ls target src/deep/out",
-    ));
-    assert_eq!(second, "built\nmore\nsrc/deep/out:\n\ntarget:\ndebug\nrelease\n");
-    // A command may start in one, may not remove it, and one that removes all else leaves the real one alone.
-    let mut request =
-        in_copy(&place, &caches, "cat built; cd ../..; rm -rf .[!.]* * 2>/dev/null; ls -A; ls target");
-    request.cwd = place.root().join("target/debug");
-    request.protected = Vec::new();
-    assert_eq!(run(request).stdout.text, "built\nmore\nsrc\ntarget\n");
-    assert_eq!(fingerprint(&place.root()), before);
-    // What is on disk of the copy isn't the caches' content.
-    assert_eq!(fs::read_dir(copy.join("target")).unwrap().count(), 0);
-}
-
-/// The output of a command with caches that can be written; `None` where the kernel has no overlays.
-fn caching(request: Request) -> Option<String> {
-    let Some(Base::Directory { path, .. }) = &request.base else { panic!("no copy") };
-    let probe = sandbox().can_mount(path.parent().unwrap());
-    if let Err(error) = probe {
-        skip(&error.to_string());
-        return None;
-    }
-    Some(text(request))
-}
-
-#[test]
-fn commands_at_once_share_caches() {
-    let place = Place::new();
-    copy(&place);
-    let box_ = sandbox();
-    let wait = "echo a > target/a; while ! test -e target/b; do sleep 0.01; done; echo both";
-    let Some(_) = caching(in_copy(&place, &["target"], "true")) else { return };
-    block_on(async {
-        let behind = box_.spawn(in_copy(&place, &["target"], wait), CancellationToken::new()).await.unwrap();
-        let front =
-            in_copy(&place, &["target"], "while ! test -e target/a; do sleep 0.01; done; echo b > target/b");
-        let front = box_.spawn(front, CancellationToken::new()).await.unwrap().wait().await.unwrap();
-        assert_eq!(front.outcome, Outcome::Exited(0), "{}", front.combined.text);
-        assert_eq!(behind.wait().await.unwrap().stdout.text, "both\n");
-    });
-    assert_eq!(text(in_copy(&place, &["target"], "ls target")), "a\nb\ndebug\n");
-}
-
-#[test]
-fn a_cache_whose_layers_cannot_be_mounted_is_read_only() {
-    let place = Place::new();
-    copy(&place);
-    let Some(_) = place.mount("other") else { return };
-    fs::create_dir_all(place.at("layers/target")).unwrap();
-    fs::write(place.at("layers/target/upper"), "in the way").unwrap();
-    let completed =
-        run(in_copy(&place, &["target"], "cat target/debug/built; echo x > target/x || echo kept"));
-    assert_eq!(completed.stdout.text, "built\nkept\n", "{}", completed.combined.text);
-}
-
-#[test]
-fn a_copy_in_the_wrong_place_is_refused() {
-    let place = Place::new();
-    let root = place.root();
-    fs::create_dir_all(root.join("inner")).unwrap();
-    let cases = [
-        (root.join("inner"), "neither in the project nor above it"),
-        (root.parent().unwrap().to_owned(), "neither in the project nor above it"),
-        (root.clone(), "neither in the project nor above it"),
-        (place.at("nowhere"), "the copy"),
-        (root.join("file"), "must be a directory"),
-    ];
-    for caches in [&[][..], &["target"]] {
-        for (path, reason) in &cases {
-            let mut request = in_copy(&place, caches, "true");
-            if let Some(Base::Directory { path: copy, .. }) = &mut request.base {
-                copy.clone_from(path);
-            }
-            let refused =
-                block_on(async { sandbox().spawn(request, CancellationToken::new()).await.map(drop) });
-            let error = refused.unwrap_err().to_string();
-            assert!(error.contains(reason), "{}: {error}", path.display());
-        }
-    }
-    let Some(mounted) = place.mount("copy") else { return };
-    let mut request = place.request(&mounted, "true");
-    request.root = root.join("src");
-    let refused = block_on(async { sandbox().spawn(request, CancellationToken::new()).await.map(drop) });
-    assert!(refused.unwrap_err().to_string().contains("another directory than the root"));
-}
-
 #[test]
 fn overlays_that_cannot_be_are_refused_with_a_reason() {
     let place = Place::new();
@@ -569,48 +315,6 @@ fn overlays_that_cannot_be_are_refused_with_a_reason() {
         let error = sandbox().mount(&plan).map(drop).unwrap_err().to_string();
         assert!(error.contains(reason), "{plan:?}: {error}");
     }
-}
-
-#[test]
-fn nothing_is_mounted_where_namespaces_are_not_allowed_and_unconfined_commands_run_in_a_directory() {
-    let place = Place::new();
-    let copy = copy(&place);
-    let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..settings() };
-    let box_ = Sandbox::new(settings);
-    let error = box_.mount(&place.plan("copy")).map(drop).unwrap_err();
-    assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
-    assert!(box_.can_mount(place.directory.path()).is_err());
-    let unconfined = |mut request: Request| {
-        request.needs = Needs {
-            writes_confined: false,
-            reads_confined: false,
-            network_off: false,
-            processes_confined: false,
-            privileges_dropped: false,
-        };
-        block_on(async {
-            let running = box_.spawn(request, CancellationToken::new()).await?;
-            running.wait().await
-        })
-    };
-    fs::create_dir(copy.join("only")).unwrap();
-    let mut request = in_copy(&place, &["target"], "pwd; echo new > made");
-    request.cwd = place.root().join("only");
-    let completed = unconfined(request).unwrap();
-    let expected = fs::canonicalize(copy.join("only")).unwrap();
-    assert_eq!(completed.stdout.text, format!("{}\n", expected.display()));
-    assert!(copy.join("only/made").exists());
-    symlink("/tmp", copy.join("out")).unwrap();
-    for (cwd, reason) in
-        [("/tmp".into(), "isn't in the project"), (place.root().join("out"), "out of the copy")]
-    {
-        let mut request = in_copy(&place, &[], "pwd");
-        request.cwd = cwd;
-        assert!(unconfined(request).unwrap_err().to_string().contains(reason));
-    }
-    let Some(mounted) = place.mount("mounted") else { return };
-    let error = unconfined(place.request(&mounted, "true")).unwrap_err();
-    assert!(error.to_string().contains("namespaces of its own"), "{error}");
 }
 
 #[test]
@@ -765,7 +469,7 @@ fn a_holder_killed_hard_leaves_its_changes_and_nothing_else() {
     assert_eq!(fs::read_to_string(plan.upper.join("file")).unwrap(), "by the holder\n");
     assert_eq!(fs::read_to_string(plan.upper.join("made")).unwrap(), "by a command\n");
     assert_eq!(fingerprint(&place.root()), before);
-    if rustix::process::geteuid().is_root() && common::has("mount") {
+    if rustix::process::geteuid().is_root() && has("mount") {
         common::eventually("the end of the overlay itself", || is_free(&plan));
     }
     let mounted = place.mount("copy").unwrap();
@@ -849,6 +553,69 @@ fn files_of_others_met_by_an_ordinary_user() {
     assert_eq!(fingerprint(&lower), before);
 }
 
+#[test]
+fn what_was_built_in_the_project_is_fresh_in_a_mount() {
+    if !has("cargo") {
+        return;
+    }
+    let place = Place::new();
+    let root = place.root();
+    let manifest = "[package]\nname = \"fresh\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    fs::write(root.join("Cargo.toml"), manifest).unwrap();
+    fs::write(root.join("src/lib.rs"), "pub fn one() -> u8 { 1 }\n").unwrap();
+    let toolchains = host_toolchains(&root);
+    let built = text(Request::shell(&root, "cargo build -v").with_toolchains(&toolchains));
+    assert!(built.contains("Compiling fresh"), "{built}");
+    let Some(mounted) = place.mount("copy") else { return };
+    let before = fingerprint(&root);
+    let in_mount = |command| text(place.request(&mounted, command).with_toolchains(&toolchains));
+    assert!(in_mount("cargo build -v").contains("Fresh fresh"));
+    fs::write(inside(&mounted, "src/lib.rs"), "pub fn two() -> u8 { 2 }\n").unwrap();
+    assert!(in_mount("cargo build -v").contains("Compiling fresh"));
+    assert!(in_mount("cargo build -v").contains("Fresh fresh"));
+    assert_eq!(fingerprint(&root), before);
+}
+
+#[test]
+fn bounds_are_those_of_a_command_in_the_project() {
+    let place = Place::new();
+    let Some(mounted) = place.mount("copy") else { return };
+    let show = "cat /proc/sys/kernel/pid_max /proc/self/uid_map /proc/self/limits; grep -E 'Cap|Seccomp:|NoNew' \
+                /proc/self/status; ls -ld .git; id";
+    assert_eq!(place.run(&mounted, show), text(Request::shell(&place.root(), show)));
+}
+
+#[test]
+fn helpers_that_are_none_are_named() {
+    let place = Place::new();
+    let plan = place.plan("copy");
+    let with = |helper: &str| {
+        let settings = SandboxSettings { helper: Some(helper.into()), ..settings() };
+        Sandbox::new(settings).mount(&plan).map(drop).unwrap_err()
+    };
+    for program in ["/bin/true", "/bin/ls", "/bin/cat"] {
+        assert!(matches!(with(program), SandboxError::NoHelper { .. }), "{program}: {}", with(program));
+    }
+    assert!(matches!(with("/no/such/program"), SandboxError::Start { .. }));
+}
+
+#[test]
+fn a_root_without_all_rights_mounts_for_itself() {
+    if !rustix::process::geteuid().is_root() || !has("setpriv") {
+        println!("not for this user");
+        return;
+    }
+    // As in a container: it may not map other users, so its mount knows only itself.
+    let output = Command::new("setpriv")
+        .arg("--bounding-set=-setuid,-setgid,-setfcap")
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "the_merged_root_looks_like_the_real_one", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
 /// Not a test by itself: it is run where there can be no user namespaces.
 #[test]
 #[ignore = "run by another test"]
@@ -861,7 +628,7 @@ fn mounting_without_user_namespaces() {
 
 #[test]
 fn where_user_namespaces_are_off_that_is_said() {
-    if !common::has("unshare") || !common::has("setpriv") {
+    if !has("unshare") || !has("setpriv") {
         return;
     }
     // The bound holds in the namespace where it is set and in all beneath it.
