@@ -605,15 +605,21 @@ fn a_root_without_all_rights_mounts_for_itself() {
         println!("not for this user");
         return;
     }
+    let place = Place::new();
     // As in a container: it may not map other users, so its mount knows only itself.
-    let output = Command::new("setpriv")
-        .arg("--bounding-set=-setuid,-setgid,-setfcap")
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "the_merged_root_looks_like_the_real_one", "--nocapture"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    for dropped in ["-setuid,-setgid", "-setuid", "-setgid"] {
+        let output = Command::new("setpriv")
+            .arg(format!("--bounding-set={dropped}"))
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "the_merged_root_looks_like_the_real_one", "--nocapture"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        if text.contains("skipped: ") && place.mount("trial").is_none() {
+            return;
+        }
+        assert!(output.status.success() && !text.contains("skipped: "), "{dropped}: {text}");
+    }
 }
 
 /// Not a test by itself: it is run where there can be no user namespaces.
