@@ -5,7 +5,7 @@ use journeyman_agent::BEFORE_THE_RUN;
 use journeyman_agent::config::Environment;
 use journeyman_protocol::FileChangeKind;
 use journeyman_sandbox::clean;
-use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFile};
+use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFile, Storage};
 
 use crate::args::{CheckpointsArgs, DiffArgs};
 use crate::color::{self, Paint};
@@ -38,6 +38,10 @@ pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<
             say!("{}", line(checkpoint, width, paint));
         }
     }
+    if !args.json && !checkpoints.is_empty() {
+        let storage = workspace.storage().context("what is kept")?;
+        say!("{}", paint.dim(&kept(storage, args.limit, checkpoints.len())));
+    }
     Ok(0)
 }
 
@@ -55,6 +59,25 @@ fn line(checkpoint: &CheckpointInfo, width: usize, paint: Paint) -> String {
     // One line, whatever it says.
     let label = clean(label.as_bytes()).replace(['\n', '\t'], " ");
     format!("{number}  {at}  {session}  {changes:<17}  {label}{lost}")
+}
+
+/// What the past takes, and where there is more of the list.
+fn kept(storage: Storage, limit: usize, count: usize) -> String {
+    let Storage { bytes, limit_bytes } = storage;
+    let more =
+        if count > limit { format!("; {} older ones with --limit", count - limit) } else { String::new() };
+    let over = if bytes > limit_bytes { ": the newest alone take more than that" } else { "" };
+    format!("kept for undo: {} of {}{over}{more}", size(bytes), size(limit_bytes))
+}
+
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    for (unit, name) in UNITS {
+        if bytes >= unit {
+            return format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit);
+        }
+    }
+    format!("{bytes} bytes")
 }
 
 pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Failure> {

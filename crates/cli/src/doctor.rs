@@ -54,8 +54,10 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
         .collect();
     let state = state(environment);
     let house = House::open(environment)?;
-    let copies =
-        json!({ "tiers": copies::tiers(environment, &house)?, "kept": copies::kept(&house.state_dir) });
+    let copies = match copies::tiers(environment, &house) {
+        Ok(tiers) => json!({ "tiers": tiers, "kept": copies::kept(&house.state_dir) }),
+        Err(error) => json!({ "tiers": [], "kept": [], "problem": error.to_string() }),
+    };
     let report = json!({
         "version": env!("CARGO_PKG_VERSION"), "state": state, "sandbox": sandbox, "copies": copies,
         "programs": programs, "keys": keys,

@@ -151,12 +151,7 @@ pub(crate) fn print(report: &LandReport) {
     stdout::write(&summary::whereabouts(&report.session, Some(&report.copy), report.commit.as_ref(), paint));
     match report.end {
         LandEnd::Unverified => say!("land it all the same with: jm land {} --unverified", report.session),
-        LandEnd::Conflicts => say!(
-            "say how: jm land {} --on-conflict markers|mine|theirs, or let the session bring both together: \
-             jm resume {} \"MESSAGE\"",
-            report.session,
-            report.session
-        ),
+        LandEnd::Conflicts => say!("say how: jm land {} --on-conflict markers|mine|theirs", report.session),
         _ => {}
     }
     if let Some(reason) = &report.not_committed {

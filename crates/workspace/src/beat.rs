@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::WorkspaceError;
 use crate::journal::{DirRecord, End, parse, push_line};
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
-use crate::lock::{make_private_dir, state_error};
+use crate::lock::{make_private_dir, own_file, state_error};
 use crate::manifest::{StoredTree, load_tree, store_tree};
 use crate::meanwhile::Live;
 use crate::snapshot::{FileState, Tree, differences, file_clock};
@@ -340,7 +340,7 @@ pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
 }
 
 fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut file = own_file().read(true).write(true).open(path)?;
     let mut text = Vec::new();
     (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
     // A torn one: its command never began.

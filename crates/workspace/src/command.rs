@@ -10,7 +10,10 @@ use crate::compare::{dir_records, filtered, without_others};
 use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, Record, Sync};
 use crate::limits::MAX_DEPTH;
 use crate::meanwhile::Live;
-use crate::snapshot::{Difference, Keep, Tree, TreeSnapshot, differences, directories_only_in};
+use crate::snapshot::{
+    Content, Difference, Entry, Keep, TICK, Tree, TreeSnapshot, differences, directories_only_in, file_clock,
+    is_settled,
+};
 use crate::workspace::{Since, Writer, lock};
 use crate::{ChangeId, CheckpointId, Workspace, WorkspaceError};
 
@@ -48,6 +51,12 @@ impl Workspace {
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
         let _using = self.vault.blobs().using()?;
         let tree = self.snapshot(Keep::Contents, None)?;
+        // Of these the signature is all that tells a change, so that the next one has to get a later time.
+        let now = file_clock();
+        let is_fresh = |entry: &Entry| entry.content == Content::Unkept && !is_settled(&entry.seen, now);
+        if tree.entries.iter().any(is_fresh) {
+            std::thread::sleep(TICK);
+        }
         self.gives(&tree);
         self.save_cache(SAVE_FROM)?;
         let journal_end = lock(&self.writer).journal.find_end()?;

@@ -104,19 +104,23 @@ pub(crate) fn without_others(found: Vec<Difference>, lines: Vec<Line>) -> Vec<Di
         }
     }
     let adjusted = found.into_iter().filter_map(|mut difference| {
+        // Whatever nobody else journaled differs: of what is too large to be hashed the size may be the same.
         if let Some(left) = theirs.get(&difference.path) {
             difference.before = left.map(|left| match (left.mode, difference.after) {
                 // The journal doesn't know the mode of a new file; what it has now is as good.
                 (0, Some(now)) if left.kind == Kind::File => FileState { mode: now.mode, ..left },
                 _ => left,
             });
+            let same = match (&difference.before, &difference.after) {
+                (None, None) => true,
+                (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+                _ => false,
+            };
+            if same {
+                return None;
+            }
         }
-        let same = match (&difference.before, &difference.after) {
-            (None, None) => true,
-            (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
-            _ => false,
-        };
-        (!same).then_some(difference)
+        Some(difference)
     });
     adjusted.collect()
 }

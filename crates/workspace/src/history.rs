@@ -224,3 +224,149 @@ fn undone_at<'a>(
 pub(crate) fn undone_in<'a>(done: impl DoubleEndedIterator<Item = &'a Record>) -> HashSet<ChangeId> {
     undone_at(done, None)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use journeyman_protocol::{ContentHash, UnixMillis};
+    use journeyman_store::Blobs;
+
+    use super::*;
+    use crate::journal::{CheckpointRecord, FileRecord, Journal, Sync};
+    use crate::snapshot::{FileState, Kind};
+    use crate::{Options, Workspace};
+
+    fn session(number: u64) -> SessionId {
+        SessionId::new(UnixMillis(1), number)
+    }
+
+    fn record(id: u64, cause: Cause, files: &[&str], undoes: &[u64], left: &[&str]) -> Record {
+        let parsed =
+            |paths: &[&str]| paths.iter().map(|path| RelPath::parse(path).unwrap()).collect::<Vec<_>>();
+        let file = |path| FileRecord { path, before: None, after: None, sibling: None };
+        Record {
+            id: ChangeId(id),
+            session: session(1),
+            call: None,
+            cause,
+            at: None,
+            files: parsed(files).into_iter().map(file).collect(),
+            made: Vec::new(),
+            removed: Vec::new(),
+            cleared: Vec::new(),
+            undoes: undoes.iter().map(|id| ChangeId(*id)).collect(),
+            left: parsed(left),
+        }
+    }
+
+    fn history(records: Vec<Record>) -> History {
+        let lines = records.into_iter().flat_map(|record| {
+            let id = record.id;
+            [Line::Change(record), Line::Done(id)]
+        });
+        History::new(lines.collect())
+    }
+
+    #[test]
+    fn what_is_in_effect_after_undo_and_redo_of_undo() {
+        let edit = |id| record(id, Cause::Edit, &["a", "b"], &[], &[]);
+        let undo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Undo, &["a"], undoes, left);
+        let redo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Redo, &["a"], undoes, left);
+        // The journal, then for each id whether it is undone at a, at b, and where nothing was left.
+        let table: Vec<(Vec<Record>, Vec<(u64, [bool; 3])>)> = vec![
+            (vec![edit(1)], vec![(1, [false; 3])]),
+            (vec![edit(1), undo(2, &[1], &[])], vec![(1, [true; 3]), (2, [false; 3])]),
+            (vec![edit(1), undo(2, &[1], &["b"])], vec![(1, [true, false, true])]),
+            (vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &[])], vec![(1, [false; 3]), (2, [true; 3])]),
+            (vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &["a"])], vec![(1, [true, false, false])]),
+            (
+                vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &[]), undo(4, &[1], &[])],
+                vec![(1, [true; 3]), (2, [true; 3]), (4, [false; 3])],
+            ),
+            // Back beyond an undo: what it took back is in effect again.
+            (
+                vec![edit(1), edit(2), undo(3, &[1, 2], &[]), undo(4, &[2, 3], &[])],
+                vec![(1, [false; 3]), (2, [true; 3]), (3, [true; 3])],
+            ),
+            (
+                vec![edit(1), edit(2), undo(3, &[1, 2], &[]), undo(4, &[2, 3], &[]), redo(5, &[4], &[])],
+                vec![(1, [true; 3]), (2, [true; 3]), (3, [false; 3]), (4, [true; 3])],
+            ),
+            // A journal that nobody wrote: what takes itself or what comes later back does nothing.
+            (vec![undo(1, &[1, 2], &[]), undo(2, &[2, 3], &[])], vec![(1, [false; 3]), (2, [false; 3])]),
+        ];
+        for (records, expected) in table {
+            let shown = format!("{records:?}");
+            let history = history(records);
+            let [a, b] = ["a", "b"].map(|path| RelPath::parse(path).unwrap());
+            for (id, undone) in expected {
+                let found = [Some(&a), Some(&b), None].map(|path| history.is_undone(ChangeId(id), path));
+                assert_eq!(found, undone, "change {id} in {shown}");
+            }
+        }
+    }
+
+    /// A journal of about 32 MiB: what reading it, and undoing from it, takes. `cargo test --release -p
+    /// journeyman-workspace large_journal -- --ignored --nocapture` prints it for several lengths: it has to grow
+    /// with the length, not with its square.
+    #[test]
+    #[ignore = "it measures"]
+    fn a_large_journal_is_walked_once() {
+        for count in [15_000_u64, 30_000, 60_000] {
+            let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+            let (root, state) = (dir.path().join("tree"), dir.path().join("state"));
+            std::fs::create_dir(&root).unwrap();
+            let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
+            let kept: Vec<ContentHash> = (0..2_000_u64)
+                .map(|n| blobs.put_with(&n.to_le_bytes(), journeyman_store::Durability::Later).unwrap())
+                .collect();
+            let state_of = |n: u64| {
+                let hash = kept.get(usize::try_from(n % 2_000).unwrap()).copied();
+                Some(FileState { kind: Kind::File, mode: 0o644, size: 8, hash })
+            };
+            let mut journal = Journal::new(&state, u64::MAX);
+            journal.prepare().unwrap();
+            let tree = kept[0];
+            let label = "before the run".to_owned();
+            let first = CheckpointRecord { id: CheckpointId(1), session: session(0), label, at: None, tree };
+            let mut lines = vec![Line::Checkpoint(first)];
+            for n in 0..count {
+                // A hundred files a thousand times over, by a session each hundred changes.
+                let mut record = record(n + 2, Cause::Edit, &[], &[], &[]);
+                record.session = session(n / 100);
+                let path = RelPath::parse(format!("src/some/directory/file-{:03}.rs", n % 100)).unwrap();
+                let round = n / 100;
+                let before = if round == 0 { None } else { state_of(round - 1) };
+                record.files = vec![FileRecord { path, before, after: state_of(round), sibling: None }];
+                let id = record.id;
+                lines.extend([Line::Change(record), Line::Done(id)]);
+            }
+            journal.append(&lines, Sync::Later).unwrap();
+            let bytes = std::fs::metadata(state.join("journal/log")).unwrap().len();
+            let last = (count - 1) / 100;
+            std::fs::create_dir_all(root.join("src/some/directory")).unwrap();
+            for n in 0..100 {
+                let path = root.join(format!("src/some/directory/file-{n:03}.rs"));
+                std::fs::write(path, (last % 2_000).to_le_bytes()).unwrap();
+            }
+            let mut options = Options::new(state.clone(), blobs);
+            options.limits.journal_bytes = u64::MAX;
+            let workspace = Workspace::open(&root, options).unwrap();
+            let timed = |what: &str, work: &dyn Fn() -> usize| {
+                let begin = Instant::now();
+                let done = work();
+                println!("{count} changes, {bytes} bytes: {what} ({done}): {:?}", begin.elapsed());
+            };
+            timed("read", &|| Journal::new(&state, u64::MAX).lines().unwrap().len());
+            timed("undo of the last run", &|| workspace.undo(UndoTarget::LastRun).unwrap().restored.len());
+            timed("redo", &|| workspace.redo().unwrap().restored.len());
+            timed("undo to the first checkpoint", &|| {
+                workspace.undo(UndoTarget::To(CheckpointId(1))).unwrap().restored.len()
+            });
+            timed("redo", &|| workspace.redo().unwrap().restored.len());
+            timed("checkpoints", &|| workspace.checkpoints().unwrap().len());
+        }
+    }
+}

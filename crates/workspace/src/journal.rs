@@ -6,9 +6,9 @@
 //! last change of the file is ever unfinished.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId, UnixMillis};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::undone_in;
 use crate::limits::{Clock, MAX_DROPPED_SESSIONS};
-use crate::lock::{make_private_dir, state_error};
+use crate::lock::{make_private_dir, own_file, state_error};
 use crate::snapshot::FileState;
 use crate::transaction::{is_beneath, sibling};
 use crate::{ChangeId, CheckpointId, WorkspaceError};
@@ -412,7 +412,7 @@ impl Journal {
         let dir = self.path.parent().unwrap_or(&self.path);
         make_private_dir(dir)?;
         let is_new = !self.path.exists();
-        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path);
+        let file = own_file().read(true).append(true).create(true).open(&self.path);
         let file = file.map_err(|source| state_error("open the journal", &self.path, source))?;
         if is_new {
             for dir in [Some(dir), dir.parent()].into_iter().flatten() {
@@ -515,11 +515,10 @@ impl Journal {
             push_line(&mut text, &json);
         }
         let new = self.path.with_extension("new");
-        let replaced = OpenOptions::new()
+        let replaced = own_file()
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(0o600)
             .open(&new)
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&new, &self.path))

@@ -6,14 +6,16 @@
 //! sweep (see [`crate::quota`]) replaces the book.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::ContentHash;
 use journeyman_store::Stored;
+
+use crate::lock::own_file;
 
 /// A hash and a number.
 const ENTRY_BYTES: usize = 32 + 8;
@@ -83,7 +85,7 @@ impl Ledger {
     }
 
     fn append(&self, hash: &ContentHash, number: u64) -> io::Result<()> {
-        let open = || OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
+        let open = || own_file().append(true).create(true).open(&self.path);
         let mut file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let dir = self.path.parent().unwrap_or(&self.path);
@@ -135,7 +137,7 @@ impl Ledger {
             bytes.extend_from_slice(&entry.cost.map_or(SHARED, |cost| cost & !SHARED).to_le_bytes());
         }
         let new = self.path.with_extension("new");
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+        let file = own_file().write(true).create(true).truncate(true).open(&new);
         file.and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))?;
         fs::rename(&new, &self.path)
     }

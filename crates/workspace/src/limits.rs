@@ -50,6 +50,9 @@ pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
 pub(crate) const MAX_LINKS: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor useful.
 pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// Files of a copy that are too large for the blobs are kept beside it until it is landed, so many bytes of them in
+/// all: as much as the blobs of a project may have.
+pub(crate) const LARGE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Versions of a file larger than this aren't merged line by line: they are no text that a person wrote.
 pub const MERGE_BYTES: usize = 4 * 1024 * 1024;
 /// After so many steps a comparison of two versions is given up, and the file is a conflict: about 4,000 changed

@@ -58,8 +58,7 @@ impl Lock {
     pub(crate) fn open(state_dir: &Path) -> Result<Self, WorkspaceError> {
         make_private_dir(state_dir)?;
         let path = state_dir.join("lock");
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = own_file().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|source| state_error("open", &path, source))?;
         Ok(Self { path, file })
     }
@@ -136,7 +135,7 @@ impl Lock {
 
 /// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while somebody else does.
 pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(new)?;
+    let file = own_file().write(true).create(true).truncate(false).open(new)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(()),
@@ -152,6 +151,14 @@ pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<
     let written =
         file.set_len(0).and_then(|()| file.write_all_at(bytes, 0)).and_then(|()| fs::rename(new, path));
     written.inspect_err(|_| drop(fs::remove_file(new)))
+}
+
+/// Options for a file of our own in the state directory: private, and never through a link, whose other end would be
+/// somebody else's file.
+pub(crate) fn own_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options
 }
 
 /// Makes a directory that only its owner may enter.

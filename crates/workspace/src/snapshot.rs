@@ -25,6 +25,8 @@ use crate::{NotAFile, WorkspaceError};
 const HELP_FROM: usize = 48;
 /// File times come from a clock that ticks at least 100 times a second on every kernel we run on; twice that.
 const TICK_NS: i64 = 20_000_000;
+/// The same.
+pub(crate) const TICK: std::time::Duration = std::time::Duration::from_nanos(TICK_NS.unsigned_abs());
 /// So often a file is looked at that changes between looking and opening.
 const LOOKS: usize = 8;
 /// Some file systems keep whole or even seconds only.

@@ -7,6 +7,7 @@
 //! changed in the last instant goes back, and the change is a conflict.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
@@ -23,13 +24,15 @@ mod staging;
 
 pub(crate) use moves::found;
 use staging::FLUSH_ALL_FROM;
-pub(crate) use staging::{executable_mode, sibling, write_all};
+pub(crate) use staging::{copy_pieces, executable_mode, sibling, write_all};
 
 /// Where new content comes from.
 #[derive(Debug)]
 pub(crate) enum Source {
     Bytes(Vec<u8>),
     Blob(ContentHash),
+    /// A file outside the tree that is too large for the blobs; it is copied.
+    File(PathBuf),
     /// The content stays; only the mode changes.
     Unchanged,
 }

@@ -19,6 +19,8 @@ use crate::transaction::{After, Intent, Operation, Source, is_beneath};
 use crate::vault::Vault;
 use crate::{NotAFile, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
+const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
+
 /// What an undo will do.
 pub(crate) struct UndoPlan {
     pub(crate) intent: Intent,
@@ -244,7 +246,11 @@ fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
 }
 
 fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord], walk: Walk) -> Result<Way, WorkspaceError> {
-    let current = match observe(door, path) {
+    // Where no state's content is known, it isn't needed to tell them apart: a disk image isn't read in vain.
+    let unknown = steps
+        .iter()
+        .all(|step| [step.before, step.after].into_iter().flatten().all(|state| state.hash.is_none()));
+    let current = match if unknown { glimpse(door, path) } else { observe(door, path) } {
         Ok(current) => current,
         // No file, whatever else: the engine sees whether the directory can make room.
         Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. } | WorkspaceError::NotFound { .. }) => {
@@ -280,6 +286,22 @@ fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord], walk: Walk) -> R
         }
     }
     Ok(Way { current, target: at, conflict })
+}
+
+/// What is at the path, with its content unread.
+fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, WorkspaceError> {
+    let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
+    let Some(seen) = look else { return Ok(None) };
+    if seen.is_link() {
+        return observe(door, path);
+    }
+    match seen.not_a_file() {
+        Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
+        None => {
+            let (kind, mode, size) = (Kind::File, seen.permissions(), seen.size);
+            Ok(Some((FileState { kind, mode, size, hash: None }, seen)))
+        }
+    }
 }
 
 /// Whether the last of the changes left the file as the first of them found it.
@@ -336,12 +358,17 @@ fn operation(
         (Some(_), None) => operation(None),
         (Some((now, _)), Some(target)) if now.same_content(&target) => {
             let differs = now.mode != target.mode && now.kind == Kind::File;
-            if differs { operation(Some(after(target, Source::Unchanged))) } else { None }
+            match target.hash {
+                _ if differs => operation(Some(after(target, Source::Unchanged))),
+                // Only the size is known to be the same.
+                None => Some(Err(TOO_LARGE.to_owned())),
+                Some(_) => None,
+            }
         }
         (_, Some(target)) => match target.hash {
             Some(hash) if vault.contains(&hash)? => operation(Some(after(target, Source::Blob(hash)))),
             Some(_) => Some(Err("its earlier content isn't kept any more".to_owned())),
-            None => Some(Err("it was too large for its earlier content to be kept".to_owned())),
+            None => Some(Err(TOO_LARGE.to_owned())),
         },
     })
 }
@@ -388,7 +415,11 @@ fn directories(
     // Only what is there now can go, and comes back as it is now when the undo itself is taken back.
     let mut there = Vec::new();
     for path in remove.into_keys() {
-        if let Ok(Some(seen)) = door.look(&path)
+        let seen = match door.look(&path) {
+            Err(Errno::ACCESS) => continue,
+            other => other.map_err(|errno| door.fail("look at", &path, errno))?,
+        };
+        if let Some(seen) = seen
             && seen.is_dir()
         {
             there.push(DirRecord { path, mode: Some(seen.permissions()) });

@@ -5,9 +5,8 @@
 //! directory says where each content lies; it is appended to, and only read when a blob of its own is missing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +16,7 @@ use journeyman_store::{Blobs, Durability, Stored};
 
 use crate::WorkspaceError;
 use crate::ledger::Ledger;
-use crate::lock::{make_private_dir, state_error};
+use crate::lock::{make_private_dir, own_file, state_error};
 
 /// From so many files to be kept at once, packs are worth it.
 pub(crate) const PACK_FROM: usize = 128;
@@ -214,7 +213,7 @@ impl Vault {
             text.extend(section(pack, contents));
         }
         let new = self.path.with_extension("new");
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+        let file = own_file().write(true).create(true).truncate(true).open(&new);
         let replaced = file
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| std::fs::rename(&new, &self.path));
@@ -301,7 +300,7 @@ impl Vault {
             make_private_dir(dir)?;
         }
         let mut index = self.lock();
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
+        let file = own_file().append(true).create(true).open(&self.path);
         let written = file.and_then(|mut file| file.write_all(&section));
         written.map_err(|source| state_error("write", &self.path, source))?;
         let place = |offset, length| Place { pack, offset, length };

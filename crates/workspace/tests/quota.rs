@@ -64,7 +64,7 @@ fn disk_use_stays_bounded_over_thousands_of_changes_and_the_newest_can_be_taken_
     let project = project(QUOTA);
     let mut workspace = project.open();
     let mut most = 0;
-    for number in 0..3_000_u64 {
+    for number in 0..2_000_u64 {
         if number % 50 == 0 {
             workspace = project.open();
         }

@@ -137,7 +137,7 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
     if !confined().await {
         return;
     }
-    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let bench = Bench::new(&[("a.txt", "a\n")]);
     // It passes only on both together.
     let check = "grep -q mine a.txt && grep -q b b.txt".to_owned();
     let context = context(&bench, Checks::Custom(vec![check]));
@@ -190,7 +190,7 @@ async fn unverified_work_is_kept_until_somebody_says_so() {
 }
 
 async fn a_copy_is_held_while_its_session_lives() {
-    let mut bench = Bench::new(&[]);
+    let bench = Bench::new(&[]);
     let context = context(&bench, Checks::Off);
     let copy = context.isolation.enter(&id()).unwrap();
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);

@@ -105,6 +105,9 @@ pub(super) fn print(copies: &Value) {
     let list = |key: &str| copies.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let text =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Some(problem) = copies.get("problem").and_then(Value::as_str) {
+        say!("  {} {problem}", paint.red("✗"));
+    }
     for tier in list("tiers") {
         let name = text(&tier, "tier");
         match tier.get("problem").and_then(Value::as_str) {

@@ -67,7 +67,7 @@ fn settings_that_name_programs(world: &World) {
         symlink(&trap, hooks.join(hook)).unwrap();
         symlink(&trap, repo.root.join(".git/hooks").join(hook)).unwrap();
     }
-    let shell = format!("!{trap}");
+    let (shell, remote) = (format!("!{trap}"), format!("ext::{trap}"));
     let settings = [
         ("core.hooksPath", hooks.to_str().unwrap()),
         ("core.pager", &trap),
@@ -104,7 +104,8 @@ fn settings_that_name_programs(world: &World) {
         ("alias.ls-files", &shell),
         ("trailer.x.command", &trap),
         ("uploadpack.packObjectsHook", &trap),
-        ("remote.origin.url", "ext::/bin/sh -c true"),
+        ("remote.origin.url", &remote),
+        ("protocol.ext.allow", "always"),
         ("remote.origin.promisor", "true"),
         ("remote.origin.uploadpack", &trap),
         ("extensions.partialClone", "origin"),

@@ -18,7 +18,7 @@ use super::remove::remove_tree;
 use super::tiers::{self, overlay};
 use super::{Isolated, Means, Refreshed, Tier};
 use crate::compare::{dir_records, filtered};
-use crate::land::with_renames;
+use crate::land::{contested, with_renames};
 use crate::snapshot::{Difference, Tree, differences, directories_only_in};
 use crate::{
     CheckpointId, CopyChanges, LandOptions, Landing, OnConflict, Options, Workspace, WorkspaceError,
@@ -88,6 +88,7 @@ impl Isolated {
         let landing = land_in(user, tree, &journal, changes)?;
         // A crash before this leaves a copy that has all of it and is compared with the old base: what the user
         // changed is in both then, and the next refresh finds it so.
+        contested::note(self.place.dir(), changes, &landing)?;
         self.note(self.record.layer, base)?;
         remove_tree(&journal)?;
         Ok(landing)
@@ -119,6 +120,7 @@ impl Isolated {
             });
         let (mounted, landing) = made.inspect_err(|_| overlay::sweep(&files, old))?;
         let record = self.record.clone();
+        contested::note(self.place.dir(), changes, &landing)?;
         self.note(new, base)?;
         if let Err(error) = self.workspace.replace_base(mounted) {
             self.info = record.info.clone();

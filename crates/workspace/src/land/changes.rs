@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use journeyman_protocol::{ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
 
+use super::contested::{self, Contested};
 use super::decide::is_same;
+use super::large::Large;
 use super::{CopyChange, CopyChanges, stored};
 use crate::compare::{dir_records, filtered};
 use crate::door::{Links, Seen, read_up_to};
@@ -21,8 +23,8 @@ impl Workspace {
     /// What was changed in a copy of this tree. Ignored files count where an edit, not a command, changed them.
     /// The answer is kept beside the copy: see [`Workspace::stored_changes`].
     ///
-    /// Files over [`kept_file_bytes`](crate::Limits::kept_file_bytes) are named and compared, but their contents
-    /// stay where they are.
+    /// Files over [`kept_file_bytes`](crate::Limits::kept_file_bytes) are no blobs; as far as there is room, they are
+    /// copied to lie beside the copy.
     ///
     /// # Errors
     /// As [`Workspace::changes_since`]; [`WorkspaceError::Raced`] when the copy is being changed;
@@ -45,11 +47,14 @@ impl Workspace {
         found.retain(|difference| !is_uncertain(difference));
         compared.add_unkept(&mut found)?;
         compared.add_edited(&mut found)?;
+        compared.contest(&mut found, contested::read(&self.copy_dir(&info.session))?)?;
         found.retain(|difference| !difference.path.components().any(is_git));
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let mut large = Large::of(&self.copy_dir(&info.session));
         for difference in &mut found {
-            compared.keep(difference)?;
+            compared.keep(difference, &mut large)?;
         }
+        large.tidy()?;
         copy.vault.sync()?;
         self.vault.sync()?;
         let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
@@ -79,7 +84,7 @@ impl Workspace {
         stored::remove(&self.copy_dir(session))
     }
 
-    fn copy_dir(&self, session: &SessionId) -> std::path::PathBuf {
+    pub(super) fn copy_dir(&self, session: &SessionId) -> std::path::PathBuf {
         self.options.state_dir.join("work").join(session.as_str())
     }
 }
@@ -159,8 +164,23 @@ impl Compared<'_> {
         Ok(())
     }
 
-    /// Puts the content among the tree's own, and finds the hash of what is too large for that.
-    fn keep(&self, difference: &mut Difference) -> Result<(), WorkspaceError> {
+    /// Compares files that both sides changed before a refresh with what they were then.
+    fn contest(&self, found: &mut Vec<Difference>, contested: Contested) -> Result<(), WorkspaceError> {
+        if contested.is_empty() {
+            return Ok(());
+        }
+        found.retain(|difference| !contested.contains_key(&difference.path));
+        for (path, before) in contested {
+            let after = state_at(self.copy, &path)?;
+            if !is_same(before.as_ref(), after.as_ref()) {
+                found.push(Difference { path, before, after });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the content among the tree's own; what is too large for that is hashed, and kept beside the copy.
+    fn keep(&self, difference: &mut Difference, large: &mut Large) -> Result<(), WorkspaceError> {
         let path = &difference.path;
         let Some(after) = &mut difference.after else { return Ok(()) };
         if let Some(hash) = after.hash
@@ -169,14 +189,18 @@ impl Compared<'_> {
             return Ok(());
         }
         let raced = || WorkspaceError::Raced { path: path.clone() };
-        if after.hash.is_none() || after.size > self.user.limits().kept_file_bytes {
+        let most = self.user.limits().kept_file_bytes;
+        if after.hash.is_none() || after.size > most {
             // What can't be read has no hash, and landing it will say so.
             let Some(there) = state_at(self.copy, path)? else { return Ok(()) };
             *after = there;
         }
-        let Some(hash) = after.hash.filter(|_| after.size <= self.user.limits().kept_file_bytes) else {
-            return Ok(());
-        };
+        let Some(hash) = after.hash else { return Ok(()) };
+        if after.size > most {
+            // With the content in place already, only the mode can be to land.
+            let here = state_at(self.user, path)?.and_then(|here| here.hash);
+            return if here == Some(hash) { Ok(()) } else { large.keep(&self.copy.door, path, after) };
+        }
         let kept = self.copy.vault.get(&hash)?;
         let bytes = match kept {
             Some(bytes) => bytes,

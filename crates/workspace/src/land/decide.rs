@@ -3,6 +3,8 @@
 //! Pure but for the contents that a merge needs: three states of a file go in (in the tree that the copy was made
 //! from, in the user's tree, in the copy), and what has to happen comes out.
 
+use std::path::PathBuf;
+
 use journeyman_protocol::{ContentHash, RelPath};
 
 use super::merge::{Labels, Merge, merge};
@@ -11,6 +13,9 @@ use crate::door::Seen;
 use crate::limits::MERGE_BYTES;
 use crate::snapshot::{FileState, Kind};
 use crate::transaction::{After, Operation, Source, executable_mode};
+
+/// What can be done with what can't be landed.
+const BY_HAND: &str = "it has to be taken from the copy by hand";
 
 /// What the user's tree has under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +51,9 @@ pub(super) trait Contents {
 
     /// Whether it is kept.
     fn has(&self, hash: &ContentHash) -> Result<bool, WorkspaceError>;
+
+    /// Where a file lies that was too large to be kept; `None` when it doesn't.
+    fn large(&self, hash: &ContentHash, size: u64) -> Option<PathBuf>;
 
     /// What the user's tree has there, which was just seen as `state`.
     fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError>;
@@ -130,7 +138,7 @@ impl<C: Contents> Judge<'_, C> {
         }
         let Some(copy) = copy else { return Ok(self.deletion(path, sides)) };
         let Some(after) = self.after(path, now, copy)? else {
-            return Ok(conflict(too_large("it has to be taken from the copy by hand"), None, None));
+            return Ok(conflict(too_large(BY_HAND), None, None));
         };
         let take = vec![operation(path, here, Some(after))];
         if is_same(now, base) {
@@ -160,7 +168,10 @@ impl<C: Contents> Judge<'_, C> {
                         like: None,
                     },
                     Content::Bytes(bytes) => written(bytes, mode),
-                    Content::Copy => blob(copy, mode),
+                    Content::Copy => match self.after(path, Some(now), copy)? {
+                        Some(after) => with_mode(after, mode),
+                        None => return Ok(conflict(too_large(BY_HAND), None, None)),
+                    },
                 };
                 Ok(Verdict::Land { operations: vec![operation(path, here, Some(after))], merged })
             }
@@ -198,7 +209,7 @@ impl<C: Contents> Judge<'_, C> {
             return self.file(from, Sides { base, here: at_from, copy: None });
         }
         let Some(take) = self.after(to, None, copy)? else {
-            return Ok(conflict(too_large("it has to be taken from the copy by hand"), None, None));
+            return Ok(conflict(too_large(BY_HAND), None, None));
         };
         let moved = |mut after: After| {
             // What the old name's file had of owner and attributes comes along.
@@ -243,7 +254,7 @@ impl<C: Contents> Judge<'_, C> {
                     }
                     Content::Here => self.carried(from, now, mode)?,
                     Content::Bytes(bytes) => written(bytes, mode),
-                    Content::Copy => blob(copy, mode),
+                    Content::Copy => with_mode(take, mode),
                 };
                 Ok(Verdict::Land { operations: moved(after), merged })
             }
@@ -340,7 +351,8 @@ impl<C: Contents> Judge<'_, C> {
         now.size > self.kept_file_bytes
     }
 
-    /// A file as the copy has it; `None` when it is too large to be kept, and not there (`now`) already.
+    /// A file as the copy has it; `None` when it is too large to be kept, and neither there (`now`)
+    /// nor beside the copy.
     fn after(
         &self,
         path: &RelPath,
@@ -348,17 +360,24 @@ impl<C: Contents> Judge<'_, C> {
         copy: &FileState,
     ) -> Result<Option<After>, WorkspaceError> {
         let is_there = now.is_some_and(|now| is_same_content(now, copy));
-        match copy.hash {
-            Some(hash) if is_there || self.contents.has(&hash)? => Ok(Some(blob(copy, copy.mode))),
-            _ if copy.size > self.kept_file_bytes => Ok(None),
-            _ => Err(WorkspaceError::Lost { what: path.to_string() }),
-        }
+        let source = match copy.hash {
+            Some(_) if is_there => Source::Unchanged,
+            Some(hash) if self.contents.has(&hash)? => Source::Blob(hash),
+            hash if copy.size > self.kept_file_bytes => {
+                match hash.and_then(|hash| self.contents.large(&hash, copy.size)) {
+                    Some(file) => Source::File(file),
+                    None => return Ok(None),
+                }
+            }
+            _ => return Err(WorkspaceError::Lost { what: path.to_string() }),
+        };
+        let mode = Some(copy.mode);
+        Ok(Some(After { state: *copy, source, mode, executable: false, like: None }))
     }
 }
 
-fn blob(copy: &FileState, mode: u32) -> After {
-    let source = copy.hash.map_or(Source::Unchanged, Source::Blob);
-    After { state: FileState { mode, ..*copy }, source, mode: Some(mode), executable: false, like: None }
+fn with_mode(after: After, mode: u32) -> After {
+    After { state: FileState { mode, ..after.state }, mode: Some(mode), ..after }
 }
 
 fn too_large(but: &str) -> String {

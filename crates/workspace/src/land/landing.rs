@@ -22,8 +22,8 @@ impl Workspace {
     /// along. An undo takes the landing back like any change of the session.
     ///
     /// Links are landed as links, and nothing is written through one. What can't be undone is a conflict: replacing
-    /// or deleting a file over [`kept_file_bytes`](crate::Limits::kept_file_bytes). So is what can't be landed at
-    /// all: a new one of that size.
+    /// or deleting a file over [`kept_file_bytes`](crate::Limits::kept_file_bytes). So is one of that size for which
+    /// there was no room beside the copy.
     ///
     /// # Errors
     /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what belongs to git;

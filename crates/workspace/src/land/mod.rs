@@ -13,8 +13,10 @@ use crate::snapshot::{FileState, kind_of};
 use crate::{Applied, CheckpointId};
 
 mod changes;
+pub(crate) mod contested;
 mod decide;
 mod landing;
+mod large;
 mod lines;
 pub(crate) mod merge;
 mod plan;

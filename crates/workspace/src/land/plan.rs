@@ -5,12 +5,14 @@
 //! conflict as well, and so is what depended on it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 
 use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use super::decide::{Conflict, Contents, Here, Judge, Sides, Verdict};
+use super::large::Large;
 use super::merge::Labels;
 use super::{CopyChange, CopyChanges, LandOptions, OnConflict};
 use crate::door::{Door, Links, Seen, read_up_to};
@@ -77,7 +79,11 @@ impl<'a> Planner<'a> {
         let limits = workspace.limits();
         Self {
             door: &workspace.door,
-            contents: Stores { door: &workspace.door, vault: &workspace.vault },
+            contents: Stores {
+                door: &workspace.door,
+                vault: &workspace.vault,
+                large: Large::of(&workspace.copy_dir(&changes.session)),
+            },
             changes,
             moved,
             options,
@@ -393,6 +399,7 @@ fn here(door: &Door, path: &RelPath) -> Result<Here, WorkspaceError> {
 struct Stores<'a> {
     door: &'a Door,
     vault: &'a Vault,
+    large: Large,
 }
 
 impl Contents for Stores<'_> {
@@ -402,6 +409,10 @@ impl Contents for Stores<'_> {
 
     fn has(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         self.vault.contains(hash)
+    }
+
+    fn large(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
+        self.large.path(hash, size)
     }
 
     fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {

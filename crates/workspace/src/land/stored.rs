@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use journeyman_protocol::SessionId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::CopyChanges;
 use crate::WorkspaceError;
@@ -19,10 +21,27 @@ const NAME: &str = "changes";
 const STORED_BYTES: u64 = 512 * 1024 * 1024;
 
 pub(super) fn write(dir: &Path, changes: &CopyChanges) -> Result<(), WorkspaceError> {
-    let path = dir.join(NAME);
+    write_to(dir, NAME, changes)
+}
+
+/// What was written, as long as it is whole and of that session.
+pub(super) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
+    let Some(text) = read_from(dir, NAME)? else { return Ok(None) };
+    let changes: Option<CopyChanges> = parsed(&text);
+    Ok(changes.filter(|changes| {
+        let sorted = changes.files.is_sorted_by(|one, other| one.path < other.path);
+        // Whoever edits the file by hand gets nothing past the door by it.
+        let touches_git = changes.files.iter().any(|file| file.path.components().any(is_git));
+        changes.session == *session && sorted && !touches_git
+    }))
+}
+
+/// Replaces a file of one line whole; it is on the disk when this returns.
+pub(super) fn write_to(dir: &Path, name: &str, value: &impl Serialize) -> Result<(), WorkspaceError> {
+    let path = dir.join(name);
     let failed = |source| state_error("write", &path, source);
     let mut text = Vec::new();
-    push_line(&mut text, &serde_json::to_vec(changes).map_err(|error| failed(error.into()))?);
+    push_line(&mut text, &serde_json::to_vec(value).map_err(|error| failed(error.into()))?);
     make_private_dir(dir)?;
     let new = path.with_extension("new");
     let written = OpenOptions::new()
@@ -37,22 +56,20 @@ pub(super) fn write(dir: &Path, changes: &CopyChanges) -> Result<(), WorkspaceEr
     written.map_err(failed)
 }
 
-/// What was written, as long as it is whole and of that session.
-pub(super) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
-    let path = dir.join(NAME);
+/// The bytes of such a file; `None` without one.
+pub(super) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    let path = dir.join(name);
     let mut text = Vec::new();
     match File::open(&path).and_then(|file| file.take(STORED_BYTES).read_to_end(&mut text)) {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(state_error("read", &path, source)),
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(state_error("read", &path, source)),
     }
-    let changes: Option<CopyChanges> = text.strip_suffix(b"\n").and_then(parse);
-    Ok(changes.filter(|changes| {
-        let sorted = changes.files.is_sorted_by(|one, other| one.path < other.path);
-        // Whoever edits the file by hand gets nothing past the door by it.
-        let touches_git = changes.files.iter().any(|file| file.path.components().any(is_git));
-        changes.session == *session && sorted && !touches_git
-    }))
+}
+
+/// What they say, where they are whole.
+pub(super) fn parsed<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    text.strip_suffix(b"\n").and_then(parse)
 }
 
 pub(super) fn remove(dir: &Path) -> Result<(), WorkspaceError> {

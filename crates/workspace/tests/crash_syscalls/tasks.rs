@@ -116,6 +116,8 @@ pub(crate) const TASKS: &[Task] = &[
         back: Some(undo_first),
     },
     Task { name: "an_undo", prepare: changed, work: undo, settle: None, back: None },
+    Task { name: "an_undo_to_a_checkpoint", prepare: changed_since, work: undo_to, settle: None, back: None },
+    Task { name: "a_redo", prepare: undone, work: redo, settle: None, back: None },
     Task { name: "a_checkpoint", prepare: basic, work: checkpoint, settle: None, back: None },
     Task {
         name: "the_end_of_a_command",
@@ -233,6 +235,31 @@ fn changed(place: &Place) {
 fn undo(place: &Place, mark: Mark<'_>) -> Result<()> {
     let workspace = place.open()?;
     attempt(place, mark, || workspace.undo(UndoTarget::Session(session(1))).map(drop))
+}
+
+/// Two sessions' changes since a checkpoint, one of them taken back.
+fn changed_since(place: &Place) {
+    with_a_checkpoint(place);
+    let workspace = place.open().unwrap();
+    workspace.apply(set(1, changes())).unwrap();
+    workspace.apply(set(2, vec![write("run", "by another session"), delete("made/deep/file")])).unwrap();
+    workspace.apply(set(3, vec![write("taken/back", "t")])).unwrap();
+    workspace.undo(UndoTarget::Session(session(3))).unwrap();
+}
+
+fn undo_to(place: &Place, mark: Mark<'_>) -> Result<()> {
+    let workspace = place.open()?;
+    attempt(place, mark, || workspace.undo(UndoTarget::To(CHECKPOINT)).map(drop))
+}
+
+fn undone(place: &Place) {
+    changed(place);
+    place.open().unwrap().undo(UndoTarget::Session(session(1))).unwrap();
+}
+
+fn redo(place: &Place, mark: Mark<'_>) -> Result<()> {
+    let workspace = place.open()?;
+    attempt(place, mark, || workspace.redo().map(drop))
 }
 
 fn checkpoint(place: &Place, mark: Mark<'_>) -> Result<()> {

@@ -25,8 +25,8 @@ pub(crate) enum Plan {
     KillBefore(usize),
     /// It is killed when its k-th call has happened, and before it knows.
     KillAfter(usize),
-    /// The k-th call fails without happening.
-    Fail(usize, i32),
+    /// The k-th call fails without happening, if it is of this kind: threads come in any order.
+    Fail(usize, i32, fn(i64) -> bool),
     /// The k-th call and all that come after it fail, if they are of this kind.
     FailFrom(usize, i32, fn(i64) -> bool),
 }
@@ -167,7 +167,7 @@ impl Tracer {
                 self.kill();
             }
             Plan::KillAfter(at) if at == index => self.doomed = Some(thread),
-            Plan::Fail(at, errno) if at == index => self.fail(thread, errno)?,
+            Plan::Fail(at, errno, kind) if at == index && kind(number) => self.fail(thread, errno)?,
             Plan::FailFrom(at, errno, kind) if at <= index && kind(number) => self.fail(thread, errno)?,
             _ => {}
         }

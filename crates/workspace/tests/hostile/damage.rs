@@ -13,8 +13,11 @@ use crate::support::{Node, Project, apply, delete, session, set, write};
 
 /// Every n-th byte is tried in the suite; all of them in the soak.
 fn stride() -> usize {
-    if std::env::var_os("JM_CRASH_ALL").is_some() { 1 } else { 97 }
+    if std::env::var_os("JM_CRASH_ALL").is_some() { 1 } else { 197 }
 }
+
+/// So many blobs are there that are alike; one of these is damaged.
+const BLOBS: usize = 4;
 
 /// What each file may be: everything it ever was.
 type Allowed = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
@@ -29,7 +32,7 @@ fn note(project: &Project, allowed: &mut Allowed) {
 
 /// A project with a bit of everything in its state: edits, a command, a checkpoint, an undo, packs, a sign of life.
 fn history() -> (Project, Allowed) {
-    let files: Vec<(String, String)> = (0..70).map(|n| (format!("many/{n}"), format!("file {n}"))).collect();
+    let files: Vec<(String, String)> = (0..140).map(|n| (format!("many/{n}"), format!("file {n}"))).collect();
     let names: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let project = Project::with(&names);
     let mut allowed = Allowed::new();
@@ -42,7 +45,7 @@ fn history() -> (Project, Allowed) {
     apply(&workspace, vec![write("edit", "new"), delete("gone"), write("made/file", "m")]).unwrap();
     note(&project, &mut allowed);
     let begun = workspace.command_begin().unwrap();
-    for n in 0..70 {
+    for n in 0..140 {
         project.write(&format!("many/{n}"), format!("by a command {n}"));
     }
     workspace.command_end(begun, &session(2), None).unwrap();
@@ -111,7 +114,7 @@ fn users_files_are_there(what: &str, project: &Project, allowed: &Allowed) {
         tree.get(b"users".as_slice()).cloned(),
         Some(Node::File(0o644, b"never touched by anybody".to_vec()))
     );
-    for n in 0..70 {
+    for n in 0..140 {
         assert!(tree.contains_key(format!("many/{n}").as_bytes()), "{what}: many/{n} is gone");
     }
 }
@@ -132,7 +135,7 @@ fn try_everything(what: &str, project: &Project, allowed: &Allowed) {
             project.write("fresh2", "f");
             is_typed(what, workspace.command_end(begun, &session(5), Some(&CallId::new("next"))));
         }
-        is_typed(what, workspace.cut_off(&session(4)));
+        is_typed(what, workspace.cut_off_calls(&session(4)));
         is_typed(what, workspace.checkpoint(&session(5), "c"));
         is_typed(what, workspace.undo(UndoTarget::Session(session(1))));
         is_typed(what, workspace.redo());
@@ -160,7 +163,9 @@ fn with_damage(damage: impl Fn(&Path), choose: impl Fn(&Path) -> bool, what: &st
     project.limits.lock_wait = std::time::Duration::from_millis(20);
     let saved = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     copy(project.dir.path(), saved.path());
-    let files: Vec<PathBuf> = state_files(&project).into_iter().filter(|path| choose(path)).collect();
+    let files = state_files(&project).into_iter().enumerate();
+    let files = files.filter(|(place, path)| choose(path) && (!is_blob(path) || place % BLOBS == 0));
+    let files: Vec<PathBuf> = files.map(|(_, path)| path).collect();
     assert!(!files.is_empty(), "{what}");
     for file in files {
         let what = format!("{what}: {}", file.strip_prefix(project.dir.path()).unwrap().display());
@@ -186,10 +191,12 @@ fn is_blob(path: &Path) -> bool {
 fn files_that_are_gone_empty_or_garbage() {
     let all = |_: &Path| true;
     with_damage(|path| fs::remove_file(path).unwrap(), all, "gone");
-    with_damage(|path| replace(path, b""), all, "empty");
     with_damage(|path| replace(path, &[0xa5; 3_000]), all, "garbage");
-    with_damage(|path| replace(path, &b"\n".repeat(3_000)), all, "line ends");
-    with_damage(|path| replace(path, &[0; 9_000]), all, "zeros");
+    if stride() == 1 {
+        with_damage(|path| replace(path, b""), all, "empty");
+        with_damage(|path| replace(path, &b"\n".repeat(3_000)), all, "line ends");
+        with_damage(|path| replace(path, &[0; 9_000]), all, "zeros");
+    }
 }
 
 #[test]

@@ -159,13 +159,13 @@ fn a_file_that_never_rests_keeps_nobody_waiting() {
                 }
             }
         });
+        let _stopping = crate::swaps::Stopping(&stop);
         for round in 0..200 {
             let begun = workspace.command_begin().unwrap();
             fs::write(root.join("calm"), round.to_string()).unwrap();
             let changed = workspace.command_end(begun, &session(1), None).unwrap();
             assert!(changed.iter().any(|change| change.path == rel("calm")), "round {round}");
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let before = fs::metadata(root.join("busy")).unwrap().ino();
     let report = workspace.undo(UndoTarget::LastRun).unwrap();

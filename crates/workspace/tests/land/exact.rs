@@ -186,20 +186,64 @@ fn files_too_large_to_keep_are_compared_and_never_lost() {
     assert_eq!(told(&copied.changes()), "~a ~edited -gone ~grown +new ~run");
     let before = copied.tree();
     let landing = copied.land(OnConflict::Refuse);
-    assert_eq!(names(&landing), ["edited", "gone", "grown", "new"]);
+    // Replacing or deleting one couldn't be undone.
+    assert_eq!(names(&landing), ["edited", "gone", "grown"]);
     assert_eq!(copied.tree(), before);
     let landing = copied.land(OnConflict::Mine);
-    assert_eq!(shown(&landing.applied.changes), "~a ~run");
+    assert_eq!(shown(&landing.applied.changes), "~a +new ~run");
+    assert_eq!(copied.project.text("new"), "n".repeat(2_000));
     let landing = copied.land(OnConflict::Theirs);
-    // Deleting is asked for; what isn't kept can't be written.
-    assert_eq!(shown(&landing.applied.changes), "-gone");
-    assert_eq!(names(&landing), ["edited", "gone", "grown", "new"]);
-    // Copied by hand they are there.
-    for name in ["edited", "grown", "new"] {
-        fs::copy(root.join(name), copied.project.root().join(name)).unwrap();
-    }
+    assert_eq!(shown(&landing.applied.changes), "~edited -gone ~grown");
+    assert_eq!(copied.tree(), copied.copied());
     let landing = copied.land(OnConflict::Refuse);
     assert!(landing.conflicts.is_empty() && landing.applied.changes.is_empty(), "{landing:?}");
+}
+
+#[test]
+fn large_files_lie_beside_the_copy_until_they_are_landed() {
+    let copied = Copied::of(small_limit());
+    let root = copied.copy_root();
+    copied.write("new", "n".repeat(2_000));
+    copied.write("short", "s".repeat(3_000));
+    copied.write("damaged", "d".repeat(4_000));
+    fs::rename(root.join("same"), root.join("moved")).unwrap();
+    let beside = copied.project.state().join("work").join(session(RUN).as_str()).join("large");
+    let lie = || fs::read_dir(&beside).unwrap().count();
+    let _before = copied.changes();
+    assert_eq!(lie(), 4);
+    fs::remove_file(root.join("short")).unwrap();
+    let changes = copied.changes();
+    assert_eq!(lie(), 3, "what isn't among the changes any more goes");
+    let wanted = copied.copied();
+    fs::remove_dir_all(&root).unwrap();
+    for entry in fs::read_dir(&beside).unwrap() {
+        let path = entry.unwrap().path();
+        if fs::read(&path).unwrap().starts_with(b"d") {
+            fs::write(&path, "x".repeat(4_000)).unwrap();
+        }
+    }
+    let before = copied.tree();
+    let theirs = LandOptions { on_conflict: OnConflict::Theirs, dry_run: false };
+    let lost = copied.user.land(&changes, &theirs).unwrap_err();
+    assert!(matches!(lost, WorkspaceError::Lost { .. }), "{lost:?}");
+    assert_eq!(copied.tree(), before);
+    // Without it, it is named and all else is landed.
+    for entry in fs::read_dir(&beside).unwrap() {
+        let path = entry.unwrap().path();
+        if fs::read(&path).unwrap().starts_with(b"x") {
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    let landing = copied.user.land(&changes, &theirs).unwrap();
+    assert!(names(&landing).contains(&"damaged".to_owned()), "{landing:?}");
+    let mut tree = wanted;
+    tree.remove(&b"damaged"[..]);
+    assert_eq!(copied.tree(), tree);
+    let report = copied.user.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
+    // A large file that is gone is gone; the new ones are taken back.
+    let kept: Vec<String> = report.conflicts.iter().map(|(path, _)| path.to_string()).collect();
+    assert_eq!(kept, ["same"]);
+    assert!(!copied.project.root().join("new").exists());
 }
 
 #[test]

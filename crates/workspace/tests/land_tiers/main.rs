@@ -15,7 +15,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use journeyman_protocol::CallId;
-use journeyman_workspace::{Isolated, LandOptions, Tier, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{Isolated, LandOptions, OnConflict, Tier, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, delete, model, session, set_mode, shown, skipped, write};
 use trees::{Tools, git, isolate, project_with, run};
 
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         ("a_copy_of_a_repository", a_copy_of_a_repository),
         ("the_users_own_work_meets_the_copys", the_users_own_work_meets_the_copys),
         ("large_files", large_files),
+        ("a_refresh_never_takes_the_users_lines_away", a_refresh_never_takes_the_users_lines_away),
         ("opening_a_copy_forgets_what_was_known_of_it", opening_a_copy_forgets_what_was_known_of_it),
     ]])
 }
@@ -184,6 +185,51 @@ fn the_users_own_work_meets_the_copys() {
         assert_eq!(project.text("merge"), merged);
         assert_eq!(project.text("moved"), lines.replace("\n9\n", "\nnine\n"));
         assert!(!root.join("move").exists());
+    });
+}
+
+fn a_refresh_never_takes_the_users_lines_away() {
+    let lines: String = (1..=20).map(|line| format!("{line}\n")).collect();
+    let project = || project_with(&[("clash", &lines), ("gone", "g\n"), ("merge", &lines), ("away", &lines)]);
+    each_tier(project, |project, workspace, tools, mut copy| {
+        let tier = copy.info().tier;
+        command(
+            tools,
+            &copy,
+            "sed -i s/^3$/copy/ clash && rm gone && sed -i s/^3$/copy/ merge && mv away there",
+        );
+        project.write("clash", lines.replace("\n3\n", "\nuser\n"));
+        project.write("gone", "the user's\n");
+        project.write("merge", lines.replace("15\n", "user\n"));
+        project.write("away", lines.replace("15\n", "user\n"));
+        let refreshed = copy.refresh(workspace, &tools.means(&[tier])).unwrap();
+        let conflicts: Vec<String> = refreshed.conflicts.iter().map(ToString::to_string).collect();
+        assert_eq!(conflicts, ["away", "clash", "gone"], "{tier}: {refreshed:?}");
+        // Once more, with nothing new and with something else that is new.
+        copy.refresh(workspace, &tools.means(&[tier])).unwrap();
+        project.write("other", "o\n");
+        copy.refresh(workspace, &tools.means(&[tier])).unwrap();
+        let changes = workspace.copy_changes(&copy).unwrap();
+        assert_eq!(shown(&changes.files()), "-away ~clash -gone ~merge +there", "{tier}");
+        drop(copy);
+        let before = tree(project);
+        let landing = workspace.land(&changes, &LandOptions::default()).unwrap();
+        let conflicts: Vec<String> = landing.conflicts.iter().map(|(path, _)| path.to_string()).collect();
+        assert_eq!(conflicts, ["clash", "gone"], "{tier}: {landing:?}");
+        assert_eq!(tree(project), before);
+        let mine = LandOptions { on_conflict: OnConflict::Mine, dry_run: false };
+        workspace.land(&changes, &mine).unwrap();
+        assert_eq!(project.text("clash"), lines.replace("\n3\n", "\nuser\n"));
+        assert_eq!(project.text("gone"), "the user's\n");
+        // The copy's name has the user's line.
+        assert_eq!(project.text("there"), lines.replace("15\n", "user\n"));
+        let both = lines.replace("15\n", "user\n").replace("\n3\n", "\ncopy\n");
+        assert_eq!(project.text("merge"), both);
+        // Damaged, the list is no empty one.
+        let list = project.state().join("work").join(session(1).as_str()).join("contested");
+        fs::write(&list, "damaged").unwrap();
+        let copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
+        assert!(matches!(workspace.copy_changes(&copy), Err(WorkspaceError::Lost { .. })), "{tier}");
     });
 }
 

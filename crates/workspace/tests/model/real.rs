@@ -26,8 +26,8 @@ pub(crate) struct Run {
     project: Project,
     workspace: Workspace,
     world: World,
-    /// Each checkpoint with the tree as it was.
-    checkpoints: Vec<(CheckpointId, Tree)>,
+    /// Each checkpoint with the tree as it was, and the number of changes before it.
+    checkpoints: Vec<(CheckpointId, Tree, usize)>,
     calls: usize,
 }
 
@@ -97,7 +97,8 @@ impl Run {
             Act::Outside(deeds) => self.deeds(deeds),
             Act::Undo(target) => self.undo(target, None)?,
             Act::CutUndo(target, step) => self.undo(target, Some(*step))?,
-            Act::Redo | Act::CutRedo(_) => {}
+            Act::Redo => self.redo(None)?,
+            Act::CutRedo(step) => self.redo(Some(*step))?,
             Act::Checkpoint(number) => self.checkpoint(*number)?,
             Act::Compare(at) => self.compare(*at)?,
             Act::Reopen => self.workspace = self.project.open(),
@@ -249,7 +250,7 @@ impl Run {
         if self.world.journal.len() == length {
             return Ok(());
         }
-        let Some(undone) = self.world.undone(&[length]) else {
+        let Some(undone) = self.world.undone(&self.world.cut_off()) else {
             return Err("the model can't take back what was cut off".to_owned());
         };
         same("what is restored by sealing", kinds(&sealed.restored), undone.restored.clone())?;
@@ -262,22 +263,55 @@ impl Run {
         self.world.journal.extend(undone.entry);
     }
 
-    fn target(&self, target: &Target) -> Option<UndoTarget> {
+    /// The real target, and how many changes there were before it; `None` where there is no checkpoint yet.
+    fn target(&self, target: &Target) -> Option<(UndoTarget, usize)> {
         Some(match target {
-            Target::LastRun => UndoTarget::LastRun,
-            Target::Session(number) => UndoTarget::Session(session(*number)),
-            Target::To(_) => return None,
+            Target::LastRun => (UndoTarget::LastRun, 0),
+            Target::Session(number) => (UndoTarget::Session(session(*number)), 0),
+            Target::To(at) => {
+                let (id, _, since) = self.checkpoints.get(at % self.checkpoints.len().max(1))?;
+                (UndoTarget::To(*id), *since)
+            }
         })
     }
 
     fn undo(&mut self, target: &Target, cut: Option<usize>) -> Result<(), String> {
-        let Some(real) = self.target(target) else { return Ok(()) };
-        let ids = self.world.selected(target);
-        let expected = ids.as_ref().map(|ids| self.world.undone(ids));
+        let Some((real, since)) = self.target(target) else { return Ok(()) };
+        let expected = self.world.selected(target, since).map(|selected| self.world.undone(&selected));
+        self.taken_back(cut, expected, |workspace| workspace.undo(real))
+    }
+
+    fn redo(&mut self, cut: Option<usize>) -> Result<(), String> {
+        let mut stuck: Option<Undone> = None;
+        let mut expected = None;
+        for selected in self.world.redoable() {
+            let Some(mut undone) = self.world.undone(&selected) else {
+                expected = Some(None);
+                break;
+            };
+            // What newer undos can't have back is named too.
+            undone.conflicts.extend(stuck.take().map(|newer| newer.conflicts).unwrap_or_default());
+            if undone.entry.is_some() {
+                expected = Some(Some(undone));
+                break;
+            }
+            stuck = Some(undone);
+        }
+        let expected = expected.or(stuck.map(Some));
+        self.taken_back(cut, expected, Workspace::redo)
+    }
+
+    /// Compares an undo or redo with what it is to come to: nothing to do, something in the way, or a tree.
+    fn taken_back(
+        &mut self,
+        cut: Option<usize>,
+        expected: Option<Option<Undone>>,
+        work: impl FnOnce(&Workspace) -> Result<UndoReport, WorkspaceError>,
+    ) -> Result<(), String> {
         let length = self.journal_length();
         let result = match cut {
-            None => self.workspace.undo(real),
-            Some(steps) => self.cutting(steps).undo(real),
+            None => work(&self.workspace),
+            Some(steps) => work(&self.cutting(steps)),
         };
         if matches!(result, Err(WorkspaceError::CutOff(_))) {
             self.workspace = self.project.open();
@@ -292,7 +326,14 @@ impl Run {
                 self.take(undone);
                 Ok(())
             }
-            (Err(WorkspaceError::NothingToUndo { .. }), None) => Ok(()),
+            (
+                Err(
+                    WorkspaceError::NothingToUndo { .. }
+                    | WorkspaceError::NothingSince { .. }
+                    | WorkspaceError::NothingToRedo,
+                ),
+                None,
+            ) => Ok(()),
             // A file where a directory is needed, or the other way round.
             (
                 Err(
@@ -302,7 +343,7 @@ impl Run {
                 ),
                 Some(None),
             ) => Ok(()),
-            (result, expected) => Err(format!("an undo: {result:?}\nexpected {expected:?}")),
+            (result, expected) => Err(format!("taking back: {result:?}\nexpected {expected:?}")),
         }
     }
 
@@ -315,7 +356,7 @@ impl Run {
 
     fn checkpoint(&mut self, number: u64) -> Result<(), String> {
         let id = self.workspace.checkpoint(&session(number), "label").map_err(failed("a checkpoint"))?;
-        self.checkpoints.push((id, self.world.tree.clone()));
+        self.checkpoints.push((id, self.world.tree.clone(), self.world.journal.len()));
         Ok(())
     }
 
@@ -323,7 +364,7 @@ impl Run {
         if self.checkpoints.is_empty() {
             return Ok(());
         }
-        let (id, tree) = &self.checkpoints[at % self.checkpoints.len()];
+        let (id, tree, _) = &self.checkpoints[at % self.checkpoints.len()];
         let found = self.workspace.changes_since(id).map_err(failed("a comparison"))?;
         let expected = differences(tree, &self.world.tree).into_iter();
         let expected = expected.map(|(path, (before, after))| (path, (before.is_some(), after.is_some())));

@@ -36,6 +36,25 @@ pub(crate) enum Cause {
     /// Checks.
     Check,
     Undo,
+    Redo,
+    /// Taking back what was cut off: nobody's wish, so that nobody does it again.
+    Sealing,
+}
+
+impl Cause {
+    fn takes_back(self) -> bool {
+        matches!(self, Self::Undo | Self::Redo | Self::Sealing)
+    }
+}
+
+/// Changes to take back, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Selected {
+    pub(crate) ids: Vec<usize>,
+    /// Whether it is all since some moment, undone or not.
+    replay: bool,
+    session: u64,
+    cause: Cause,
 }
 
 /// One change in the journal.
@@ -352,41 +371,82 @@ impl World {
         }
     }
 
-    fn is_undone(&self, id: usize, path: Option<&str>) -> bool {
-        self.journal
-            .iter()
-            .any(|entry| entry.undoes.contains(&id) && path.is_none_or(|path| !entry.left.contains(path)))
-    }
-
-    fn is_undoable(&self, id: usize) -> bool {
-        let entry = &self.journal[id];
-        entry.cause != Cause::Undo
-            && if entry.files.is_empty() {
-                !self.is_undone(id, None)
-            } else {
-                entry.files.keys().any(|path| !self.is_undone(id, Some(path)))
+    /// The changes that were taken back by something that is in effect itself, as far as this file is concerned.
+    fn undone_at(&self, path: Option<&str>) -> BTreeSet<usize> {
+        let mut undone = BTreeSet::new();
+        for (id, entry) in self.journal.iter().enumerate().rev() {
+            if !undone.contains(&id) && !path.is_some_and(|path| entry.left.contains(path)) {
+                undone.extend(&entry.undoes);
             }
+        }
+        undone
     }
 
-    /// The changes that an undo takes back, newest first; `None` when there are none.
-    pub(crate) fn selected(&self, target: &Target) -> Option<Vec<usize>> {
-        let undoable: Vec<usize> = (0..self.journal.len()).rev().filter(|id| self.is_undoable(*id)).collect();
+    fn is_undone(&self, id: usize, path: Option<&str>) -> bool {
+        self.undone_at(path).contains(&id)
+    }
+
+    fn is_in_effect(&self, id: usize) -> bool {
+        let entry = &self.journal[id];
+        if entry.files.is_empty() {
+            !self.is_undone(id, None)
+        } else {
+            entry.files.keys().any(|path| !self.is_undone(id, Some(path)))
+        }
+    }
+
+    /// The changes that an undo takes back, newest first; `None` when there are none. `since` is how many changes
+    /// there were before the checkpoint.
+    pub(crate) fn selected(&self, target: &Target, since: usize) -> Option<Selected> {
+        let is_undoable = |id: &usize| !self.journal[*id].cause.takes_back() && self.is_in_effect(*id);
+        let undoable: Vec<usize> = (0..self.journal.len()).rev().filter(is_undoable).collect();
         let session = match target {
             Target::LastRun => self.journal[*undoable.first()?].session,
             Target::Session(session) => *session,
-            Target::To(_) => return None,
+            Target::To(_) => {
+                let ids: Vec<usize> = (since..self.journal.len()).rev().collect();
+                let newest = ids.iter().find(|id| {
+                    let entry = &self.journal[**id];
+                    let beyond = !entry.cause.takes_back() || entry.undoes.iter().any(|id| *id < since);
+                    beyond && self.is_in_effect(**id)
+                });
+                let session = self.journal[*newest?].session;
+                return Some(Selected { ids, replay: true, session, cause: Cause::Undo });
+            }
         };
         let ids: Vec<usize> =
             undoable.into_iter().filter(|id| self.journal[*id].session == session).collect();
-        if ids.is_empty() { None } else { Some(ids) }
+        let selected = Selected { ids, replay: false, session, cause: Cause::Undo };
+        (!selected.ids.is_empty()).then_some(selected)
+    }
+
+    /// The undos that can be taken back, newest first.
+    pub(crate) fn redoable(&self) -> Vec<Selected> {
+        let undos = (0..self.journal.len())
+            .rev()
+            .take_while(|id| matches!(self.journal[*id].cause, Cause::Undo | Cause::Redo));
+        let undos = undos.filter(|id| self.journal[*id].cause == Cause::Undo && self.is_in_effect(*id));
+        let selected = undos.map(|id| {
+            let session = self.journal[id].session;
+            Selected { ids: vec![id], replay: false, session, cause: Cause::Redo }
+        });
+        selected.collect()
+    }
+
+    /// What was cut off just now.
+    pub(crate) fn cut_off(&self) -> Selected {
+        let id = self.journal.len() - 1;
+        let session = self.journal[id].session;
+        Selected { ids: vec![id], replay: false, session, cause: Cause::Sealing }
     }
 
     /// What taking these changes back comes to; `None` when the tree doesn't let it.
-    pub(crate) fn undone(&self, ids: &[usize]) -> Option<Undone> {
+    pub(crate) fn undone(&self, selected: &Selected) -> Option<Undone> {
+        let ids = &selected.ids;
         let mut steps: BTreeMap<&String, Vec<(usize, &Both)>> = BTreeMap::new();
         for id in ids {
             for (path, both) in &self.journal[*id].files {
-                if !self.is_undone(*id, Some(path)) {
+                if selected.replay || !self.is_undone(*id, Some(path)) {
                     steps.entry(path).or_default().push((*id, both));
                 }
             }
@@ -399,7 +459,8 @@ impl World {
         let mut obstructed = Vec::new();
         for (path, steps) in steps.iter().filter(|(_, steps)| is_ours(steps)) {
             let current = state(&self.tree, path);
-            let (goal, conflict) = self.way_back(&current, steps);
+            let nothing = selected.replay && come_to_nothing(steps) && !is_left(&current, steps);
+            let (goal, conflict) = if nothing { (current.clone(), false) } else { way_back(&current, steps) };
             if current.is_none()
                 && let Some(at) = obstacle(&self.tree, path)
             {
@@ -426,11 +487,11 @@ impl World {
         }
         let others = steps.iter().filter(|(_, steps)| !is_ours(steps)).map(|(path, _)| (*path).clone());
         let conflicts = left.iter().cloned().chain(others).collect();
-        let mut entry = Entry::new(self.journal[ids[0]].session, Cause::Undo);
+        let mut entry = Entry::new(selected.session, selected.cause);
         let (make, remove) = self.directories(ids, &goals);
-        let tree = self.carried_out(&goals, &make, &remove)?;
-        entry.undoes = ids.to_vec();
-        entry.files = goals.clone();
+        let tree = self.carried_out(&goals, &make, &remove, &mut entry)?;
+        entry.undoes.clone_from(ids);
+        entry.files.clone_from(&goals);
         let restored =
             goals.iter().map(|(path, (now, goal))| (path.clone(), (now.is_some(), goal.is_some())));
         let restored: BTreeMap<_, _> = restored.collect();
@@ -438,35 +499,6 @@ impl World {
         entry.left = left;
         let tree = if journaled { tree } else { self.tree.clone() };
         Some(Undone { restored, conflicts, tree, entry: journaled.then_some(entry) })
-    }
-
-    /// Where a file goes back to, and whether somebody else's change stands in the way.
-    fn way_back(&self, current: &Option<State>, steps: &[(usize, &Both)]) -> (Option<State>, bool) {
-        let mut at = current.clone();
-        for (_, (before, after)) in steps {
-            let is_left_by = match (&at, before, after) {
-                (None, _, None) => true,
-                (Some(now), Some(before), Some(after)) if after.mode != before.mode && !now.link => {
-                    now.same_content(after) && now.mode == after.mode
-                }
-                (Some(now), _, Some(after)) => now.same_content(after),
-                _ => false,
-            };
-            let is_as_before = match (&at, before) {
-                (None, None) => true,
-                (Some(now), Some(before)) => now.same_content(before),
-                _ => false,
-            };
-            if is_left_by {
-                at = before.as_ref().map(|before| match (&at, after) {
-                    (Some(now), Some(after)) if after.mode == before.mode => before.with_mode(now.mode),
-                    _ => before.clone(),
-                });
-            } else if !is_as_before {
-                return (at, true);
-            }
-        }
-        (at, false)
     }
 
     /// Directories to make, and those to remove where they are empty in the end.
@@ -495,6 +527,7 @@ impl World {
                 if self.tree.contains_key(dir) { Some(dir.as_str()) } else { obstacle(&self.tree, dir) };
             in_the_way.is_none_or(|at| goals.get(at).is_some_and(|(_, goal)| goal.is_none()))
         });
+        remove.retain(|dir| is_dir(&self.tree, dir));
         (make, remove)
     }
 
@@ -504,8 +537,10 @@ impl World {
         goals: &BTreeMap<String, Both>,
         make: &BTreeSet<String>,
         remove: &BTreeSet<String>,
+        entry: &mut Entry,
     ) -> Option<Tree> {
         let mut tree = self.tree.clone();
+        entry.removed.clone_from(remove);
         let (gone, placed): (Vec<_>, Vec<_>) = goals.iter().partition(|(_, (_, goal))| goal.is_none());
         for (path, _) in &gone {
             tree.remove(*path);
@@ -515,12 +550,17 @@ impl World {
             if beneath(&tree, path).any(|inner| !is_dir(&tree, inner) || !emptied(inner)) {
                 return None;
             }
+            let dirs = tree.keys().filter(|other| *other == *path || is_beneath(other, path)).cloned();
+            entry.removed.extend(dirs);
             tree.retain(|other, _| other != *path && !is_beneath(other, path));
         }
         let needed =
             placed.iter().filter_map(|(path, _)| parent(path)).chain(make.iter().map(String::as_str));
         for path in needed {
             for dir in parents(path).chain([path]) {
+                if !tree.contains_key(dir) {
+                    entry.made.insert(dir.to_owned());
+                }
                 if tree.entry(dir.to_owned()).or_insert(None).is_some() {
                     return None;
                 }
@@ -549,4 +589,51 @@ fn clear(tree: &mut Tree, path: &str) {
         }
     }
     tree.retain(|other, _| other != path && !is_beneath(other, path));
+}
+
+/// Whether a file is as a change left it.
+fn is_left_by(now: &Option<State>, before: &Option<State>, after: &Option<State>) -> bool {
+    match (now, before, after) {
+        (None, _, None) => true,
+        (Some(now), Some(before), Some(after)) if after.mode != before.mode && !now.link => {
+            now.same_content(after) && now.mode == after.mode
+        }
+        (Some(now), _, Some(after)) => now.same_content(after),
+        _ => false,
+    }
+}
+
+fn is_left(now: &Option<State>, steps: &[(usize, &Both)]) -> bool {
+    now.is_some() && steps.first().is_some_and(|(_, (before, after))| is_left_by(now, before, after))
+}
+
+/// Whether the newest step left the file as the oldest found it.
+fn come_to_nothing(steps: &[(usize, &Both)]) -> bool {
+    match (steps.last().map(|(_, both)| &both.0), steps.first().map(|(_, both)| &both.1)) {
+        (Some(Some(before)), Some(Some(after))) => before.same_content(after) && before.mode == after.mode,
+        (Some(before), Some(after)) => before.is_none() && after.is_none(),
+        _ => true,
+    }
+}
+
+/// Where a file goes back to, and whether somebody else's change stands in the way.
+fn way_back(current: &Option<State>, steps: &[(usize, &Both)]) -> (Option<State>, bool) {
+    let mut at = current.clone();
+    for (_, (before, after)) in steps {
+        let is_left_by = is_left_by(&at, before, after);
+        let is_as_before = match (&at, before) {
+            (None, None) => true,
+            (Some(now), Some(before)) => now.same_content(before),
+            _ => false,
+        };
+        if is_left_by {
+            at = before.as_ref().map(|before| match (&at, after) {
+                (Some(now), Some(after)) if after.mode == before.mode => before.with_mode(now.mode),
+                _ => before.clone(),
+            });
+        } else if !is_as_before {
+            return (at, true);
+        }
+    }
+    (at, false)
 }
