@@ -318,54 +318,6 @@ fn overlays_that_cannot_be_are_refused_with_a_reason() {
 }
 
 #[test]
-fn repositories_of_a_mount_are_found_by_the_names_that_commands_see() {
-    let place = Place::new();
-    let root = place.root();
-    fs::create_dir_all(root.join("apart/real")).unwrap();
-    fs::create_dir_all(root.join("apart/other")).unwrap();
-    for (directory, pointer) in [
-        ("absolute", format!("gitdir: {}\n", root.join("apart/real").display())),
-        ("relative", "gitdir: ../apart/other\n".to_owned()),
-        ("by-link", format!("gitdir: {}/.git/hooks\n", place.at("root").display())),
-        ("outside", "gitdir: /etc\n".to_owned()),
-    ] {
-        fs::create_dir(root.join(directory)).unwrap();
-        fs::write(root.join(directory).join(".git"), pointer).unwrap();
-    }
-    let paths =
-        |names: &[&str]| -> Vec<RelPath> { names.iter().map(|name| RelPath::parse(name).unwrap()).collect() };
-    let entries = paths(&[".git", "absolute/.git", "by-link/.git", "outside/.git", "relative/.git"]);
-    let expected = paths(&[
-        ".git",
-        "absolute/.git",
-        "apart/other",
-        "apart/real",
-        "by-link/.git",
-        "outside/.git",
-        "relative/.git",
-    ]);
-    let Some(mounted) = place.mount("copy") else { return };
-    for reach in [root.clone(), inside(&mounted, "")] {
-        let reach = PathBuf::from(reach.to_str().unwrap().trim_end_matches('/'));
-        let found = journeyman_sandbox::Repositories::of(&reach, &root, entries.clone());
-        assert_eq!(found.protected(), expected, "{}", reach.display());
-        assert_eq!(found.planted(entries.clone()), []);
-    }
-    let reach = inside(&mounted, "");
-    let found = journeyman_sandbox::Repositories::of(&reach, &root, entries.clone());
-    let mut request = place.request(
-        &mounted,
-        "for f in .git absolute/.git apart/other apart/real; do echo x > $f/x; echo x > $f; done 2>/dev/null; \
-         mkdir -p new/.git; touch src/deep/.git; true",
-    );
-    request.protected = found.protected();
-    text(request);
-    // Changing what lies beside one, which copies directories up, makes it no other one.
-    let now = paths(&[".git", "absolute/.git", "relative/.git", "new/.git", "src/deep/.git"]);
-    assert_eq!(found.planted(now), paths(&["new/.git", "src/deep/.git"]));
-}
-
-#[test]
 fn a_witness_is_locked_for_commands_in_a_mount() {
     let place = Place::new();
     let Some(mounted) = place.mount("copy") else { return };
@@ -605,15 +557,21 @@ fn a_root_without_all_rights_mounts_for_itself() {
         println!("not for this user");
         return;
     }
+    let place = Place::new();
     // As in a container: it may not map other users, so its mount knows only itself.
-    let output = Command::new("setpriv")
-        .arg("--bounding-set=-setuid,-setgid,-setfcap")
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "the_merged_root_looks_like_the_real_one", "--nocapture"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    for dropped in ["-setuid,-setgid", "-setuid", "-setgid"] {
+        let output = Command::new("setpriv")
+            .arg(format!("--bounding-set={dropped}"))
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "the_merged_root_looks_like_the_real_one", "--nocapture"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        if text.contains("skipped: ") && place.mount("trial").is_none() {
+            return;
+        }
+        assert!(output.status.success() && !text.contains("skipped: "), "{dropped}: {text}");
+    }
 }
 
 /// Not a test by itself: it is run where there can be no user namespaces.

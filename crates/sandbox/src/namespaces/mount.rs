@@ -114,12 +114,19 @@ fn order(
     Ok(Order {
         uid: uid.as_raw(),
         gid: gid.as_raw(),
-        maps: uid.is_root() && Maps::ours().is_some(),
+        maps: may_map() && Maps::ours().is_some(),
         root: c_string(root.as_os_str())?,
         overlay,
         real: c_string(real.as_os_str())?,
         caches,
     })
+}
+
+/// Whether this process may map all its users and groups: both or none, for a map can't be written twice.
+fn may_map() -> bool {
+    use rustix::thread::CapabilitySet;
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::SETFCAP;
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
 /// A directory of the order's, without links.
