@@ -269,13 +269,16 @@ mod tests {
         History::new(lines.collect())
     }
 
+    /// A change, and whether it is undone at `a`, at `b`, and where nothing was left.
+    type Undone = (u64, [bool; 3]);
+
     #[test]
     fn what_is_in_effect_after_undo_and_redo_of_undo() {
         let edit = |id| record(id, Cause::Edit, &["a", "b"], &[], &[]);
         let undo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Undo, &["a"], undoes, left);
         let redo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Redo, &["a"], undoes, left);
         // The journal, then for each id whether it is undone at a, at b, and where nothing was left.
-        let table: Vec<(Vec<Record>, Vec<(u64, [bool; 3])>)> = vec![
+        let table: Vec<(Vec<Record>, Vec<Undone>)> = vec![
             (vec![edit(1)], vec![(1, [false; 3])]),
             (vec![edit(1), undo(2, &[1], &[])], vec![(1, [true; 3]), (2, [false; 3])]),
             (vec![edit(1), undo(2, &[1], &["b"])], vec![(1, [true, false, true])]),
