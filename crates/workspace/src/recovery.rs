@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::WorkspaceError;
 use crate::door::{Links, mode_of};
 use crate::error::may_pass;
-use crate::journal::{FileRecord, Journal, Line, Record, Sync, Unfinished, moved};
+use crate::journal::{DirRecord, FileRecord, Journal, Line, Record, Sync, Unfinished, moved};
 use crate::rename::move_new;
 use crate::snapshot::{FileState, Kind, observe};
 use crate::transaction::{Hands, Move};
@@ -21,7 +21,11 @@ impl Hands<'_> {
     /// Closes what a crash left open. The lock is held.
     pub(crate) fn recover(&self, journal: &mut Journal, open: &Unfinished) -> Result<(), WorkspaceError> {
         let record = &open.record;
-        if open.placed || record.files.iter().all(|file| self.is_after(file)) {
+        // A directory that holds nothing of the change is made after the removals, and may be all that is missing.
+        let is_made = |dir: &DirRecord| matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.is_dir());
+        let is_complete =
+            || record.files.iter().all(|file| self.is_after(file)) && record.made.iter().all(is_made);
+        if open.placed || is_complete() {
             if !open.placed {
                 journal.append(&[Line::Placed(record.id)], Sync::Now)?;
             }
