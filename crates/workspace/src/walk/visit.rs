@@ -227,7 +227,8 @@ impl Walk<'_> {
             path.truncate(prefix);
             path.extend_from_slice(bytes);
             // What the same rules let through the last time isn't held against them again.
-            let asks = !self.plan.include_ignored && !(reading.trusted && known.is_some());
+            let is_known = reading.trusted && known.is_some();
+            let asks = !(self.plan.include_ignored || is_known);
             let kept = !(asks && is_ignored(self, reading.layers.as_ref(), &path, bytes, is_dir));
             let item = match name.kind {
                 _ if !kept => None,
