@@ -20,6 +20,7 @@ use journeyman_store::Sweeping;
 
 use crate::beat::begins;
 use crate::journal::{Journal, Line, Record};
+use crate::land::stored::contents as stored_contents;
 use crate::ledger::{Entry, cost, named_in};
 use crate::limits::Step;
 use crate::lock::{Lock, state_error};
@@ -168,6 +169,9 @@ impl Workspace {
         for copy in copies {
             let copy = copy.map_err(|source| state_error("list", &self.options.state_dir, source))?.path();
             based.extend(base_of(&copy));
+            for hash in stored_contents(&copy)? {
+                needs.content(&hash)?;
+            }
             let state = copy.join("state");
             needs.state_dir(&state)?;
             for line in Journal::new(&state, u64::MAX).lines()? {

@@ -127,7 +127,10 @@ fn settings_that_name_programs(world: &World) {
     repo.git(&["config", "core.worktree", "/"]);
     fs::remove_file(repo.beside("mark")).ok();
     read_all(world, &repo, &repo.root);
-    // What it lacks isn't fetched.
+    what_is_lacking_is_not_fetched(world, &repo);
+}
+
+fn what_is_lacking_is_not_fetched(world: &World, repo: &Repo) {
     let id = repo.try_git(&repo.root, &["rev-parse", "HEAD:file"]).stdout;
     let id = String::from_utf8(id).unwrap();
     let object = repo.root.join(".git/objects").join(&id[..2]).join(id[2..].trim());

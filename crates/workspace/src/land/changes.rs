@@ -39,6 +39,8 @@ impl Workspace {
     /// As [`Workspace::copy_changes`].
     #[doc(hidden)]
     pub fn changes_of(&self, copy: &Workspace, info: &CopyInfo) -> Result<CopyChanges, WorkspaceError> {
+        // Until they are written down beside the copy, nothing says that the contents are needed.
+        let _using = self.vault.blobs().using()?;
         let base = self.checkpoint_tree(&info.base)?;
         let now = copy.snapshot_after(&base, false)?;
         let compared = Compared { user: self, copy, base: &base, now: &now };

@@ -35,7 +35,7 @@ impl Workspace {
             return Err(WorkspaceError::Protected { path: file.path.clone() });
         }
         let moved = self.moved_here(changes)?;
-        self.writing(|writer, hands| {
+        let landing = self.writing(|writer, hands| {
             let plan = Planner::new(self, changes, &moved, options).plan()?;
             let done = plan.operations.iter().map(|operation| FileChange {
                 path: operation.path.clone(),
@@ -63,7 +63,9 @@ impl Workspace {
             };
             landing.applied.id = hands.execute(&mut writer.journal, intent, &plan.operations)?;
             Ok(landing)
-        })
+        })?;
+        self.keep_to_quota()?;
+        Ok(landing)
     }
 
     /// Files that the user gave another name since the base, and that the copy changed under the old one. They are

@@ -21,7 +21,7 @@ mod lines;
 pub(crate) mod merge;
 mod plan;
 mod shown;
-mod stored;
+pub(crate) mod stored;
 
 pub(crate) use changes::with_renames;
 pub use shown::DiffStat;

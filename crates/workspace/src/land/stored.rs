@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use journeyman_protocol::SessionId;
+use journeyman_protocol::{ContentHash, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -34,6 +34,19 @@ pub(super) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges
         let touches_git = changes.files.iter().any(|file| file.path.components().any(is_git));
         changes.session == *session && sorted && !touches_git
     }))
+}
+
+/// The contents that what lies beside a copy speaks of: without them it couldn't be landed any more.
+///
+/// # Errors
+/// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] for a damaged list of contested files.
+pub(crate) fn contents(dir: &Path) -> Result<Vec<ContentHash>, WorkspaceError> {
+    let changes: Option<CopyChanges> = read_from(dir, NAME)?.and_then(|text| parsed(&text));
+    let files = changes.map(|changes| changes.files).unwrap_or_default();
+    let states = files.iter().flat_map(|file| [file.before, file.after]);
+    let contested = super::contested::read(dir)?;
+    let states = states.chain(contested.into_values()).flatten();
+    Ok(states.filter_map(|state| state.hash).collect())
 }
 
 /// Replaces a file of one line whole; it is on the disk when this returns.
