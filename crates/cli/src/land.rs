@@ -95,6 +95,13 @@ fn missing(error: AgentError) -> Failure {
 async fn chosen(house: &House, environment: &Environment, word: Option<&str>) -> Result<Chosen, Failure> {
     if let Some(word) = word {
         let found = find(house, environment, word).await?;
+        if candidates::started(&*house.store, &found.id).await?.is_some() {
+            return Err(Failure::usage(format_args!(
+                "session {id} has no copy of its own, its candidates have: jm candidates {id} compares them, jm land \
+                 and jm discard take one, jm discard --all {id} drops them all",
+                id = found.id
+            )));
+        }
         return Ok(Chosen { session: found.id, root: PathBuf::from(found.root) });
     }
     let here = root(environment, None)?;

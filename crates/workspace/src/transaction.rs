@@ -300,7 +300,7 @@ impl Hands<'_> {
             }
         }
         self.step(Step::Flush, None)?;
-        self.flush(&staged, operations.len())?;
+        self.flush(&staged, &record.files)?;
         journal.flush()?;
         for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() == Move::Remove) {
             self.step(Step::Remove, Some(&file.path))?;

@@ -149,8 +149,12 @@ impl Committer {
         stop: &CancellationToken,
     ) -> Result<Branched, AgentError> {
         let place = self.scratch.join(changes.session.as_str());
+        if place.exists() {
+            // The session is ours, and so is what an earlier try of it left when it was cut off.
+            self.git.sweep(&place).await?;
+        }
         let clean = || {
-            // What is left lies among our own files, and the next branch sweeps it.
+            // What is left lies among our own files, and the session's next try sweeps it.
             std::fs::remove_dir_all(&place).ok();
         };
         std::fs::create_dir_all(&place).map_err(|source| GitError::Io {
@@ -162,7 +166,10 @@ impl Committer {
         let branching = begun.inspect_err(|_| clean())?;
         let branched = self.fill(&branching, &place, changes, message, unverified, stop).await;
         let finished = branching.finish().await;
-        clean();
+        if finished.is_ok() {
+            // Else what is written down in there tells the next try what to take away.
+            clean();
+        }
         let branched = branched?;
         if matches!(branched, Branched::Done { .. }) {
             finished?;
@@ -188,7 +195,8 @@ impl Committer {
             if merged || !looked.conflicts.is_empty() {
                 return Ok(looked);
             }
-            tree.land(&changes, &LandOptions::default())
+            let as_checked = unverified == Unverified::Keep;
+            tree.land(&changes, &LandOptions { as_checked, ..LandOptions::default() })
         });
         let landing = landing.await??;
         if landing.applied.id == ChangeId::NONE {

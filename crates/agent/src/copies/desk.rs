@@ -112,7 +112,10 @@ impl<'a> Desk<'a> {
         }
         // An overlay is closed before the tree beneath it changes.
         drop(copy);
-        let landing = self.apply(&changes, wish, false).await?;
+        // What was proven is what is landed: nothing that the user saved in the last instant is merged unseen.
+        let as_checked = wish.unverified == Unverified::Keep && wish.on_conflict == OnConflict::Refuse;
+        let options = LandOptions { on_conflict: wish.on_conflict, dry_run: false, as_checked };
+        let landing = self.apply(&changes, options).await?;
         if refused(&landing, wish) {
             return self.stays(conflicting(self.session, tier, &landing)).await;
         }
@@ -138,7 +141,9 @@ impl<'a> Desk<'a> {
     ) -> Result<Prepared, AgentError> {
         let mut proven = Vec::new();
         for round in 0.. {
-            let looked = self.apply(&changes, wish, true).await?;
+            let options =
+                LandOptions { on_conflict: wish.on_conflict, dry_run: true, ..LandOptions::default() };
+            let looked = self.apply(&changes, options).await?;
             if wish.dry_run {
                 return Ok(Prepared::over(self.would(copy, changes, looked, verified).await?));
             }
@@ -212,14 +217,8 @@ impl<'a> Desk<'a> {
         Ok(would)
     }
 
-    async fn apply(
-        &self,
-        changes: &CopyChanges,
-        wish: &LandWish,
-        dry_run: bool,
-    ) -> Result<Landing, AgentError> {
+    async fn apply(&self, changes: &CopyChanges, options: LandOptions) -> Result<Landing, AgentError> {
         let (origin, changes) = (Arc::clone(&self.context.isolation.origin), changes.clone());
-        let options = LandOptions { on_conflict: wish.on_conflict, dry_run };
         Ok(blocking("landing the change", move || origin.land(&changes, &options)).await??)
     }
 

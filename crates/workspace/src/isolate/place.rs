@@ -98,7 +98,16 @@ impl Place {
     /// Takes the copy, or the place where one is to be, for as long as what comes back lives.
     pub(super) fn hold(&self) -> Result<Holding, WorkspaceError> {
         for _ in 0..ATTEMPTS {
-            let held = Lock::open(&self.dir)?.hold()?;
+            let lock = match Lock::open(&self.dir) {
+                // Swept as a half-made one before the lock file was in it.
+                Err(WorkspaceError::State { source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    continue;
+                }
+                lock => lock?,
+            };
+            let held = lock.hold()?;
             // The one who had it may have removed the copy, and the lock file with it.
             if held.is_in_place() {
                 return Ok(held);

@@ -165,7 +165,7 @@ fn land_in(
     journal: &Path,
     changes: &CopyChanges,
 ) -> Result<Landing, WorkspaceError> {
-    let options = LandOptions { on_conflict: OnConflict::Mine, dry_run: false };
+    let options = LandOptions { on_conflict: OnConflict::Mine, ..LandOptions::default() };
     let copy = open_beside(user, tree, journal)?;
     let landing = copy.land(changes, &options)?;
     tiers::take_large(user, &copy, changes, landing)

@@ -80,6 +80,9 @@ pub struct LandOptions {
     pub on_conflict: OnConflict,
     /// Only tell what would happen.
     pub dry_run: bool,
+    /// Nothing is merged: files that both changed are conflicts, also where their lines go together. For landing
+    /// exactly what was checked.
+    pub as_checked: bool,
 }
 
 /// What landing did.

@@ -201,6 +201,9 @@ impl<'a> Planner<'a> {
     fn outcome(&self, path: RelPath, verdict: Verdict) -> Outcome {
         let nothing = Outcome { path, operations: Vec::new(), merged: false, already: false, conflict: None };
         match verdict {
+            Verdict::Land { merged: true, .. } if self.options.as_checked => {
+                Outcome { conflict: Some("both changed it".to_owned()), ..nothing }
+            }
             Verdict::Already => Outcome { already: true, ..nothing },
             Verdict::Land { operations, merged } => Outcome { operations, merged, ..nothing },
             Verdict::Conflict(Conflict { reason, theirs, marked }) => {

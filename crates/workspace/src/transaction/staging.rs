@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::{After, Hands, Operation, Source};
 use crate::door::{Door, Links, Seen, mode_of};
-use crate::journal::Record;
+use crate::journal::{FileRecord, Record};
 use crate::snapshot::Kind;
 use crate::walk::{SIBLING_DIGITS, SIBLING_TAG};
 use crate::{ChangeId, WorkspaceError};
@@ -101,18 +101,24 @@ impl Hands<'_> {
         }
     }
 
-    pub(super) fn flush(&self, staged: &[OwnedFd], operations: usize) -> Result<(), WorkspaceError> {
-        let failed =
-            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
-        if operations >= FLUSH_ALL_FROM {
+    pub(super) fn flush(&self, staged: &[OwnedFd], files: &[FileRecord]) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.not_flushed(files, errno);
+        if files.len() >= FLUSH_ALL_FROM {
             return flush_file_system(self.door).map_err(failed);
         }
         staged.iter().try_for_each(fsync).map_err(failed)
     }
 
+    /// What stands for all of them is the first: which one the disk refused isn't told.
+    fn not_flushed(&self, files: &[FileRecord], errno: Errno) -> WorkspaceError {
+        match files.first() {
+            Some(file) => self.door.fail("flush", &file.path, errno),
+            None => WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() },
+        }
+    }
+
     pub(super) fn flush_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
-        let failed =
-            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
+        let failed = |errno| self.not_flushed(&record.files, errno);
         if record.files.len() >= FLUSH_ALL_FROM {
             return flush_file_system(self.door).map_err(failed);
         }

@@ -54,7 +54,7 @@ impl Copied {
     }
 
     pub(crate) fn try_land(&self, on_conflict: OnConflict) -> Result<Landing, WorkspaceError> {
-        self.user.land(&self.changes(), &LandOptions { on_conflict, dry_run: false })
+        self.user.land(&self.changes(), &LandOptions { on_conflict, ..LandOptions::default() })
     }
 
     /// The user's workspace opened anew, with a hook.

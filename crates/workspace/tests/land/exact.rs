@@ -223,7 +223,7 @@ fn large_files_lie_beside_the_copy_until_they_are_landed() {
         }
     }
     let before = copied.tree();
-    let theirs = LandOptions { on_conflict: OnConflict::Theirs, dry_run: false };
+    let theirs = LandOptions { on_conflict: OnConflict::Theirs, ..LandOptions::default() };
     let lost = copied.user.land(&changes, &theirs).unwrap_err();
     assert!(matches!(lost, WorkspaceError::Lost { .. }), "{lost:?}");
     assert_eq!(copied.tree(), before);
@@ -336,4 +336,19 @@ fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
         }
     }
     files
+}
+
+#[test]
+fn where_only_what_was_checked_may_land_nothing_is_merged() {
+    let copied = Copied::with(&[("f", "1\n2\n3\n4\n5\n"), ("g", "g\n")]);
+    copied.write("f", "one\n2\n3\n4\n5\n");
+    copied.write("g", "G\n");
+    copied.project.write("f", "1\n2\n3\n4\nfive\n");
+    let before = copied.tree();
+    let options = LandOptions { as_checked: true, ..LandOptions::default() };
+    let refused = copied.user.land(&copied.changes(), &options).unwrap();
+    assert_eq!((names(&refused), refused.merged.len()), (vec!["f".to_owned()], 0));
+    assert_eq!(copied.tree(), before);
+    assert_eq!(copied.land(OnConflict::Refuse).merged.len(), 1);
+    assert_eq!(copied.project.text("f"), "one\n2\n3\n4\nfive\n");
 }

@@ -89,7 +89,8 @@ fn permissions_keep_people_out_and_are_said() {
     let root = copied.project.root();
     set_mode(&root.join("secret"), 0o000);
     set_mode(&root.join("dir"), 0o000);
-    let landing = copied.user.land(&changes, &LandOptions { on_conflict: OnConflict::Mine, dry_run: false });
+    let landing =
+        copied.user.land(&changes, &LandOptions { on_conflict: OnConflict::Mine, ..LandOptions::default() });
     set_mode(&root.join("dir"), 0o755);
     let landing = landing.unwrap();
     assert_eq!(names(&landing), ["dir/f", "dir/new", "secret"], "{landing:?}");
@@ -199,7 +200,8 @@ fn no_bytes_of_the_list_panic() {
             let sum = ContentHash::of(&changed).to_string();
             fs::write(&file, [&sum.as_bytes()[..16], b" ", &changed, b"\n"].concat()).unwrap();
             if let Some(changes) = copied.user.stored_changes(&session(RUN)).unwrap() {
-                let dry = LandOptions { on_conflict: OnConflict::Theirs, dry_run: true };
+                let dry =
+                    LandOptions { on_conflict: OnConflict::Theirs, dry_run: true, ..LandOptions::default() };
                 landed += usize::from(copied.user.land(&changes, &dry).is_ok());
                 let _diff = copied.user.copy_diff(&changes, 1_000);
                 let _stat = copied.user.copy_stat(&changes);

@@ -217,7 +217,7 @@ fn a_refresh_never_takes_the_users_lines_away() {
         let conflicts: Vec<String> = landing.conflicts.iter().map(|(path, _)| path.to_string()).collect();
         assert_eq!(conflicts, ["clash", "gone"], "{tier}: {landing:?}");
         assert_eq!(tree(project), before);
-        let mine = LandOptions { on_conflict: OnConflict::Mine, dry_run: false };
+        let mine = LandOptions { on_conflict: OnConflict::Mine, ..LandOptions::default() };
         workspace.land(&changes, &mine).unwrap();
         assert_eq!(project.text("clash"), lines.replace("\n3\n", "\nuser\n"));
         assert_eq!(project.text("gone"), "the user's\n");
