@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn verified_comes_first_then_the_smallest_then_the_cheapest() {
-        let mut all = vec![
+        let mut all = [
             candidate(1, Outcome::ChecksFail, 1, 1, Some(0.1)),
             candidate(2, Outcome::Verified, 2, 30, Some(0.1)),
             candidate(3, Outcome::Verified, 1, 30, None),
