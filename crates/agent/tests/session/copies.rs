@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_agent::candidates::{Heard, Race, compare};
 use journeyman_agent::copies::{
-    Isolation, LandContext, LandEnd, LandWish, Proof, Unverified, WorkCopy, discard, land, settle,
+    CommitWish, Committer, Isolation, LandContext, LandEnd, LandWish, Proof, Unverified, WorkCopy, discard,
+    land, settle,
 };
+use journeyman_agent::git::Git;
 use journeyman_agent::{AgentError, Checks, RunSettings, start};
 use journeyman_model::ModelRequest;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{CopyState, Event, Outcome, RunReport, SessionId};
-use journeyman_store::Store;
+use journeyman_store::{Blobs, Store};
 use journeyman_workspace::{CheckpointId, OnConflict, Tier, UndoTarget, WorkspaceError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +29,7 @@ cases![
     a_copy_is_held_while_its_session_lives,
     candidates_begin_with_the_same_bytes,
     an_interrupt_ends_all_candidates,
+    what_is_landed_can_be_committed,
 ];
 
 fn write(id: &'static str, path: &str, content: &str) -> Step {
@@ -280,4 +283,47 @@ async fn an_interrupt_ends_all_candidates() {
         finish.candidates.iter().map(|one| (one.outcome, one.state)).collect();
     assert_eq!(ended, [(Some(Outcome::Interrupted), CopyState::Discarded); 2], "nothing was changed in them");
     assert!(context.isolation.origin.copies().unwrap().is_empty());
+}
+
+async fn what_is_landed_can_be_committed() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(arguments);
+        let ran = command.current_dir(&bench.root).output().unwrap();
+        assert!(ran.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "one"]] {
+        git(arguments);
+    }
+    let mut context = context(&bench, Checks::Custom(vec!["true".to_owned()]));
+    let reader = Git::new(&bench.root, Arc::clone(&bench.sandbox));
+    let named = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"];
+    let named = named.map(|name| (format!("GIT_{name}").into(), "jo@example.org".into()));
+    context.committer = Some(Committer {
+        git: reader.for_user(std::env::vars_os().chain(named)),
+        blobs: Arc::new(Blobs::open(&bench.outside.join("blobs"), 1 << 30).unwrap()),
+        scratch: bench.outside.join("branches"),
+    });
+    context.isolation.git = Some(reader);
+    let (before, outside) = (git(&["rev-parse", "HEAD"]), bench.root.clone());
+    let told = Told::new([write("c1", "b.txt", "b\n"), says("b is there now")]);
+    let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+    let mut report = isolated(&mut bench, &context, &told, settings).await;
+    let wish = LandWish { commit: Some(CommitWish::default()), ..LandWish::default() };
+    settle(&context, &mut report, Some(&wish), &CancellationToken::new()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Verified, "{}", report.summary);
+    let commit = report.commit.unwrap();
+    assert_ne!(commit.id, before.trim());
+    let shown = std::process::Command::new("git")
+        .args(["log", "-1", "--format=%H %B", "--name-only"])
+        .current_dir(&outside)
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert_eq!(shown, format!("{} Do it\n\nb is there now\n\nPassed: true\n\n\nb.txt\n", commit.id));
 }
