@@ -69,6 +69,9 @@ pub struct Finish {
     pub report: RunReport,
 }
 
+/// How one of them ended; without a report where it failed.
+type Ran = (CandidateReport, Option<RunReport>);
+
 impl Race<'_> {
     /// Runs all of them to their ends. Their copies are kept, but for those in which nothing was changed. `stop` ends
     /// all of them cleanly.
@@ -98,7 +101,7 @@ impl Race<'_> {
         settings: &RunSettings,
         stop: &CancellationToken,
         mut heard: impl FnMut(Heard) + Send,
-    ) -> Result<Vec<(CandidateReport, RunReport)>, AgentError> {
+    ) -> Result<Vec<Ran>, AgentError> {
         let at = parent.at();
         let store = &*self.context.store;
         for (number, child) in (1..).zip(&self.candidates) {
@@ -110,23 +113,34 @@ impl Race<'_> {
         let mut running = FuturesUnordered::new();
         for (number, child) in (1..).zip(&self.candidates) {
             let parts = (self.parts)();
-            running.push(self.one(number, child.clone(), parts, settings.clone(), stop, sender.clone()));
+            let one = self.one(number, child.clone(), parts, settings.clone(), stop, sender.clone());
+            running.push(async move { (number, child, one.await) });
         }
         drop(sender);
         for envelope in events(store, &self.parent, Seq::START, FIRST_ENTRIES).await? {
             heard(Heard::Parent(Arc::new(envelope)));
         }
-        let mut ended = Vec::new();
+        let mut ended: Vec<Ran> = Vec::new();
+        let mut trouble = None;
         loop {
             tokio::select! {
                 biased;
                 Some((number, envelope)) = told.recv() => heard(Heard::Candidate(number, envelope)),
                 lost = parent.lease.keep() => return Err(lost.into()),
                 one = running.next() => match one {
-                    Some(one) => ended.push(one?),
+                    Some((_, _, Ok((candidate, report)))) => ended.push((candidate, Some(report))),
+                    Some((number, child, Err(error))) => {
+                        // The others go on: what this one did is in its log and in its copy.
+                        ended.push((failed(number, child, &error), None));
+                        trouble.get_or_insert(error);
+                    }
                     None => break,
                 },
             }
+        }
+        match trouble {
+            Some(error) if ended.iter().all(|(_, report)| report.is_none()) => return Err(error),
+            _ => {}
         }
         ended.sort_by_key(|(candidate, _)| rank(candidate));
         Ok(ended)
@@ -251,10 +265,7 @@ impl Parent {
     }
 
     /// Writes down what came of it.
-    async fn end(
-        mut self,
-        ran: Result<Vec<(CandidateReport, RunReport)>, AgentError>,
-    ) -> Result<Finish, AgentError> {
+    async fn end(mut self, ran: Result<Vec<Ran>, AgentError>) -> Result<Finish, AgentError> {
         let ran = match ran {
             Ok(ran) => ran,
             Err(error) => {
@@ -263,7 +274,7 @@ impl Parent {
             }
         };
         let candidates: Vec<CandidateReport> = ran.iter().map(|(candidate, _)| candidate.clone()).collect();
-        let Some((_, best)) = ran.into_iter().next() else {
+        let Some(best) = ran.into_iter().find_map(|(_, report)| report) else {
             self.over(Outcome::Error).await;
             return Err(AgentError::Ended);
         };
@@ -353,6 +364,22 @@ async fn last_comparison(store: &dyn Store, parent: &SessionId) -> Result<Vec<Ca
         _ => None,
     });
     Ok(compared.unwrap_or_default())
+}
+
+/// One that came to no report.
+fn failed(number: u32, session: &SessionId, error: &AgentError) -> CandidateReport {
+    CandidateReport {
+        number,
+        session: session.clone(),
+        outcome: Some(Outcome::Error),
+        summary: error.to_string(),
+        files: 0,
+        added: 0,
+        removed: 0,
+        turns: 0,
+        cost_usd: None,
+        state: CopyState::Kept,
+    }
 }
 
 /// One whose race was cut off: what its own log says.

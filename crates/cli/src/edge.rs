@@ -148,6 +148,7 @@ impl House {
 
     pub(crate) fn workspace(&self, root: &Path) -> Result<Workspace, Failure> {
         let options = Options {
+            own_dir: Some(self.state_dir.clone()),
             clock: Some(Clock::new(now)),
             ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))
         };

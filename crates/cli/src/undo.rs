@@ -46,11 +46,15 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         // Whatever the journal of this project still knows.
         return Ok(tell(&taken_back(&workspace, UndoTarget::LastRun, Seals::default())?, Doing::Undo));
     };
-    refuse_copy(&workspace, &session.id)?;
+    if args.session.is_none() {
+        refuse_copy(&workspace, &session.id)?;
+    }
     let claim = Claim::take(&house, &session.id, "undo").await?;
     let done = take_back(&house, &workspace, &session.id, args.session.is_some()).await;
     claim.give_back().await;
-    Ok(tell(&done?, Doing::Undo))
+    // One whose work is in a copy may have landed some before.
+    let done = done.or_else(|failure| refuse_copy(&workspace, &session.id).and(Err(failure)))?;
+    Ok(tell(&done, Doing::Undo))
 }
 
 /// What a session did in its copy isn't in the user's files, so there is nothing to take back in them.
@@ -60,8 +64,8 @@ fn refuse_copy(workspace: &Workspace, session: &SessionId) -> Result<(), Failure
         return Ok(());
     }
     Err(Failure::usage(format_args!(
-        "the work of session {session} is in a copy; your files have nothing of it. To drop it: jm discard {session}. \
-         To take an earlier run back, name it: jm undo ID"
+        "the newest work of session {session} is in a copy; your files have nothing of it. To drop it: jm discard \
+         {session}. To take back what a session changed in your files, name it: jm undo ID"
     )))
 }
 

@@ -65,6 +65,10 @@ impl UserGit {
         // A hook may have failed after all was made; what somebody else made meanwhile isn't ours.
         begun.done = !said.is_done() && !is_ours(&own, &begun).await;
         if begun.done {
+            if !said.is_done() {
+                // Git makes the branch before the worktree.
+                drop_untouched(&own, &begun.name, &begun.base).await;
+            }
             fs::remove_file(&record).map_err(GitError::io("removing", &record))?;
         }
         said.done("worktree add")?;

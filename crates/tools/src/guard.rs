@@ -35,6 +35,7 @@ impl Guard {
         let mut protected = repositories.protected();
         let top = at_top(&reach, is_guarded);
         protected.extend(top.iter().cloned());
+        protected.extend(workspace.own_directories());
         protected.sort();
         protected.dedup();
         Self { repositories, protected, top }

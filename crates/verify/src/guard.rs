@@ -20,6 +20,7 @@ impl Guard {
         let repositories = Repositories::of(&workspace.reach(), workspace.root(), tree.repositories());
         let mut protected = repositories.protected();
         protected.extend(at_top(&workspace.reach(), is_guarded));
+        protected.extend(workspace.own_directories());
         protected.sort();
         protected.dedup();
         Self { repositories, protected }

@@ -93,6 +93,14 @@ pub enum WorkspaceError {
         /// The path as given.
         path: RelPath,
     },
+    /// It is part of what the program keeps for itself: sessions, contents for an undo, copies.
+    #[error(
+        "«{path}» is Journeyman's own; nothing is written there. Work in another directory, or keep its state elsewhere (XDG_STATE_HOME)"
+    )]
+    Own {
+        /// The path as given.
+        path: RelPath,
+    },
     /// Only what is named `.git` is taken out of the tree, and never the project's own.
     #[error("«{path}» isn't taken away: {reason}")]
     NotRemoved {

@@ -123,13 +123,16 @@ pub struct Options {
     pub limits: Limits,
     /// The time, for what people read; `None` leaves it out.
     pub clock: Option<Clock>,
+    /// A directory that holds these and more of the program's own. Where it lies in the tree, it is as invisible as
+    /// git's own, and nothing is written there.
+    pub own_dir: Option<PathBuf>,
 }
 
 impl Options {
     /// With the usual bounds, and no clock.
     #[must_use]
     pub fn new(state_dir: PathBuf, blobs: Arc<Blobs>) -> Self {
-        Self { state_dir, blobs, limits: Limits::default(), clock: None }
+        Self { state_dir, blobs, limits: Limits::default(), clock: None, own_dir: None }
     }
 }
 

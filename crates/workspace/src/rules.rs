@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use journeyman_protocol::ContentHash;
+use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{Mode, OFlags, fstat, openat};
 
 use crate::door::{Seen, read_up_to};
@@ -142,14 +142,60 @@ struct Outside {
     print: ContentHash,
 }
 
+/// A directory's path from the root, where it lies beneath it; it need not be there yet.
+fn beneath(root: &Path, dir: &Path) -> Option<RelPath> {
+    let root = std::fs::canonicalize(root).ok()?;
+    let there = dir.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
+    let (above, real) = there?;
+    let whole = real.join(dir.strip_prefix(above).ok()?);
+    RelPath::parse(whole.strip_prefix(&root).ok()?.as_os_str().as_encoded_bytes()).ok()
+}
+
 /// Parsed rule files, kept from walk to walk.
 #[derive(Debug, Default)]
 pub(crate) struct RuleCache {
     parsed: Mutex<Parsed>,
     outside: OnceLock<Outside>,
+    /// Directories of our own that lie in the tree, where somebody has their state in a project.
+    own: Vec<RelPath>,
 }
 
+/// What the name of a directory begins with that holds copies of the project beside it.
+pub(crate) const COPIES: &str = ".journeyman-work-";
+
 impl RuleCache {
+    /// Of the tree at `root`, given the directories that are ours wherever they are.
+    pub(crate) fn with_own<'a>(root: &Path, dirs: impl IntoIterator<Item = &'a Path>) -> Self {
+        let mut own: Vec<RelPath> = dirs.into_iter().filter_map(|dir| beneath(root, dir)).collect();
+        own.sort();
+        own.dedup();
+        Self { own, ..Self::default() }
+    }
+
+    /// Directories of our own in the tree.
+    pub(crate) fn own(&self) -> &[RelPath] {
+        &self.own
+    }
+
+    /// Whether a directory is ours: never looked into, as git's own isn't. Taking back what is in there would take
+    /// back our own memory.
+    pub(crate) fn is_own(&self, path: &[u8]) -> bool {
+        last_component(path).starts_with(COPIES.as_bytes())
+            || self.own.iter().any(|own| own.as_bytes() == path)
+    }
+
+    /// Whether a file is ours.
+    pub(crate) fn holds(&self, path: &RelPath) -> bool {
+        let mut above = Some(path.clone());
+        while let Some(at) = above {
+            if self.is_own(at.as_bytes()) {
+                return true;
+            }
+            above = at.parent();
+        }
+        false
+    }
+
     /// The rules that come from outside the tree's own rule files: `.git/info/exclude`, and where the root lies
     /// inside a repository, the `.gitignore` files above it. Read once.
     pub(crate) fn outermost(&self, root: &Path) -> Option<Arc<Layer>> {

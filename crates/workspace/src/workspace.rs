@@ -155,13 +155,15 @@ impl Workspace {
             Journal::new(&options.state_dir, options.limits.journal_bytes).with_clock(options.clock.clone());
         let own_repositories = repositories_in(door.root())
             .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
+        let own = [Some(options.state_dir.as_path()), Some(options.blobs.dir()), options.own_dir.as_deref()];
+        let rules = RuleCache::with_own(root, own.into_iter().flatten());
         let workspace = Self {
             door,
             root: root.to_owned(),
             base: Mutex::new(base),
             options,
             failpoint,
-            rules: RuleCache::default(),
+            rules,
             own_repositories,
             newest: Mutex::default(),
             prints: Mutex::default(),
@@ -194,6 +196,12 @@ impl Workspace {
             Some(Base::Directory { path: copy, .. }) => copy.clone(),
             Some(Base::Mounted(_)) => self.door.by_descriptor(),
         }
+    }
+
+    /// Directories of the program's own that lie in the tree: no command may write there.
+    #[must_use]
+    pub fn own_directories(&self) -> Vec<RelPath> {
+        self.rules.own().to_vec()
     }
 
     /// What commands are to see at the root, where that is a copy.
@@ -304,6 +312,9 @@ impl Workspace {
         self.door.check_alive()?;
         let applied = self.writing(|writer, hands| {
             let operations = crate::apply::plan(&self.door, self.limits(), changes)?;
+            if let Some(own) = operations.iter().find(|operation| self.rules.holds(&operation.path)) {
+                return Err(WorkspaceError::Own { path: own.path.clone() });
+            }
             if operations.is_empty() {
                 return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
             }

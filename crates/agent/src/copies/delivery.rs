@@ -149,10 +149,8 @@ impl Committer {
         stop: &CancellationToken,
     ) -> Result<Branched, AgentError> {
         let place = self.scratch.join(changes.session.as_str());
-        if place.exists() {
-            // The session is ours, and so is what an earlier try of it left when it was cut off.
-            self.git.sweep(&place).await?;
-        }
+        // The session is ours, and so is what an earlier try of it left when it was cut off.
+        self.git.sweep(&place).await?;
         let clean = || {
             // What is left lies among our own files, and the session's next try sweeps it.
             std::fs::remove_dir_all(&place).ok();

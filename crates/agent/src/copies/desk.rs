@@ -119,6 +119,9 @@ impl<'a> Desk<'a> {
         if refused(&landing, wish) {
             return self.stays(conflicting(self.session, tier, &landing)).await;
         }
+        if !landing.left.is_empty() {
+            return self.partly(tier, landing).await;
+        }
         self.landed(tier, landing, evidence, wish, report, stop).await
     }
 
@@ -157,7 +160,10 @@ impl<'a> Desk<'a> {
             }
             // Where the user settles conflicts by a word, they say what is to be in their tree.
             let settled = wish.unverified == Unverified::Land || !looked.conflicts.is_empty();
-            if looked.merged.is_empty() || settled {
+            let apart = Arc::clone(copy);
+            let as_checked = looked.merged.is_empty()
+                && !blocking("comparing the project", move || apart.is_outdated()).await??;
+            if as_checked || settled {
                 return Ok(Prepared::Ready { changes, evidence: proven });
             }
             if round >= MAX_ROUNDS {
@@ -231,6 +237,28 @@ impl<'a> Desk<'a> {
         Ok(git.dirty_before(&paths(&changes.files())).await?)
     }
 
+    /// Some of it is in the tree, and for the rest there was no way: the copy stays, or that would be lost.
+    async fn partly(&self, tier: Tier, landing: Landing) -> Result<LandReport, AgentError> {
+        let left: Vec<RelPath> = landing.left.iter().map(|(path, _)| path.clone()).collect();
+        let mut copy = report_of(tier, CopyState::Kept);
+        copy.merged = landing.merged;
+        copy.conflicts =
+            landing.left.into_iter().map(|(path, reason)| FileConflict { path, reason }).collect();
+        let changes = landing.applied.changes;
+        let done = match changes.len() {
+            0 => "nothing was landed".to_owned(),
+            some => format!("landed: {}", counted(some)),
+        };
+        let summary = format!("{done}; not landed: {}; the copy is kept", names(&left));
+        let mut over = LandReport::new(self.session, LandEnd::Conflicts, summary, copy.clone());
+        over.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
+        if !changes.is_empty() {
+            self.tell(vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }]).await?;
+        }
+        over.changes = changes;
+        self.stays(over).await
+    }
+
     /// The change is in the tree: the copy goes, a commit is made where one is wanted, and the log is told.
     async fn landed(
         &self,
@@ -241,7 +269,7 @@ impl<'a> Desk<'a> {
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
-        self.drop_copy().await?;
+        let kept_on = self.let_copy_go().await;
         let conflicts = conflicts_of(&landing);
         let changes = landing.applied.changes;
         let mut copy = report_of(tier, CopyState::Landed);
@@ -250,6 +278,7 @@ impl<'a> Desk<'a> {
             0 => "your files have it all already".to_owned(),
             some => format!("landed: {}", counted(some)),
         };
+        let summary = format!("{summary}{kept_on}");
         let mut landed = LandReport::new(self.session, LandEnd::Landed, summary, copy.clone());
         landed.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
         landed.evidence = evidence;
@@ -334,9 +363,9 @@ impl<'a> Desk<'a> {
                 return self.stays(over).await;
             }
         };
-        self.drop_copy().await?;
+        let kept_on = self.let_copy_go().await;
         let copy = report_of(tier, CopyState::Landed);
-        let summary = format!("landed on branch {name}: {}", counted(files.len()));
+        let summary = format!("landed on branch {name}: {}{kept_on}", counted(files.len()));
         let mut landed = LandReport::new(self.session, LandEnd::Landed, summary, copy.clone());
         landed.commit = Some(commit.clone());
         let told =
@@ -425,6 +454,14 @@ impl<'a> Desk<'a> {
     }
 
     /// Removes the copy, and waits a little for what still has a hand in it.
+    /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives what to say.
+    async fn let_copy_go(&self) -> String {
+        match self.drop_copy().await {
+            Ok(()) => String::new(),
+            Err(error) => format!("; its copy couldn't be removed: {error}"),
+        }
+    }
+
     async fn drop_copy(&self) -> Result<(), AgentError> {
         let begin = tokio::time::Instant::now();
         loop {
@@ -507,7 +544,12 @@ fn unproven(
         Verdict::Failed => (LandEnd::ChecksFail, "fails the checks"),
         Verdict::NothingRan | Verdict::Passed => (LandEnd::Unproven, "could not be checked"),
     };
-    let summary = format!("not landed: you changed {} too, and what came of merging {how}", names(&merged));
+    let summary = match merged.is_empty() {
+        true => {
+            format!("not landed: your files changed since it was checked, and together with them it {how}")
+        }
+        false => format!("not landed: you changed {} too, and what came of merging {how}", names(&merged)),
+    };
     let mut over = LandReport::new(session, end, summary, copy.kept());
     (over.copy.merged, over.evidence) = (merged, evidence);
     over

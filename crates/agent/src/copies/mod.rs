@@ -178,6 +178,12 @@ impl WorkCopy {
         isolated.refresh(origin, &self.isolation.means())
     }
 
+    /// Whether the user's tree isn't what the copy was made from, or last brought up to date with. Blocks.
+    pub(crate) fn is_outdated(&self) -> Result<bool, WorkspaceError> {
+        let base = self.lock().info().base;
+        Ok(!self.isolation.origin.changes_since(&base)?.is_empty())
+    }
+
     /// What is told of it while it is neither landed nor discarded.
     pub(crate) fn kept(&self) -> CopyReport {
         report_of(self.tier(), CopyState::Kept)

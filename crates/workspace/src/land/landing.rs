@@ -26,13 +26,16 @@ impl Workspace {
     /// there was no room beside the copy.
     ///
     /// # Errors
-    /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what belongs to git;
+    /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what belongs to git, [`WorkspaceError::Own`];
     /// [`WorkspaceError::TooManyChanges`] when the journal couldn't hold it; as [`Workspace::apply`]. In each case
     /// the tree is as it was.
     pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
         self.door.check_alive()?;
         if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
             return Err(WorkspaceError::Protected { path: file.path.clone() });
+        }
+        if let Some(file) = changes.files.iter().find(|file| self.rules.holds(&file.path)) {
+            return Err(WorkspaceError::Own { path: file.path.clone() });
         }
         let moved = self.moved_here(changes)?;
         let landing = self.writing(|writer, hands| {
@@ -46,6 +49,7 @@ impl Workspace {
                 merged: plan.merged,
                 conflicts: plan.conflicts,
                 already: plan.already,
+                left: plan.left,
             };
             let nothing = plan.operations.is_empty() && plan.make.is_empty() && plan.remove.is_empty();
             if options.dry_run || nothing {

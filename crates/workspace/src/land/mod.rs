@@ -97,6 +97,9 @@ pub struct Landing {
     pub conflicts: Vec<(RelPath, String)>,
     /// Files that the user's tree has already as the copy has them.
     pub already: Vec<RelPath>,
+    /// Those conflicts that the word on conflicts found no way with, each with the reason: the copy's version of these
+    /// is not in the tree. Empty with [`OnConflict::Refuse`] and [`OnConflict::Mine`].
+    pub left: Vec<(RelPath, String)>,
 }
 
 impl CopyChanges {

@@ -38,6 +38,7 @@ pub(super) struct Plan {
     pub(super) merged: Vec<RelPath>,
     pub(super) conflicts: Vec<(RelPath, String)>,
     pub(super) already: Vec<RelPath>,
+    pub(super) left: Vec<(RelPath, String)>,
 }
 
 /// What one change of the copy comes to.
@@ -48,6 +49,8 @@ struct Outcome {
     merged: bool,
     already: bool,
     conflict: Option<String>,
+    /// Whether the word on conflicts found nothing to do with it.
+    left: bool,
 }
 
 /// The files that are to be gone and to be there.
@@ -98,7 +101,10 @@ impl<'a> Planner<'a> {
         while self.block(&mut outcomes)? {}
         let mut plan = Plan::default();
         for outcome in outcomes {
-            let Outcome { path, operations, merged, already, conflict } = outcome;
+            let Outcome { path, operations, merged, already, conflict, left } = outcome;
+            if left {
+                plan.left.extend(conflict.clone().map(|reason| (path.clone(), reason)));
+            }
             if merged && !operations.is_empty() {
                 plan.merged.push(path.clone());
             }
@@ -111,6 +117,7 @@ impl<'a> Planner<'a> {
         plan.merged.sort_unstable();
         plan.already.sort_unstable();
         plan.conflicts.sort_unstable();
+        plan.left.sort_unstable();
         if self.options.on_conflict == OnConflict::Refuse && !plan.conflicts.is_empty() {
             (plan.operations, plan.merged) = (Vec::new(), Vec::new());
             return Ok(plan);
@@ -199,7 +206,14 @@ impl<'a> Planner<'a> {
     }
 
     fn outcome(&self, path: RelPath, verdict: Verdict) -> Outcome {
-        let nothing = Outcome { path, operations: Vec::new(), merged: false, already: false, conflict: None };
+        let nothing = Outcome {
+            path,
+            operations: Vec::new(),
+            merged: false,
+            already: false,
+            conflict: None,
+            left: false,
+        };
         match verdict {
             Verdict::Land { merged: true, .. } if self.options.as_checked => {
                 Outcome { conflict: Some("both changed it".to_owned()), ..nothing }
@@ -207,12 +221,14 @@ impl<'a> Planner<'a> {
             Verdict::Already => Outcome { already: true, ..nothing },
             Verdict::Land { operations, merged } => Outcome { operations, merged, ..nothing },
             Verdict::Conflict(Conflict { reason, theirs, marked }) => {
-                let operations = match self.options.on_conflict {
-                    OnConflict::Refuse | OnConflict::Mine => None,
-                    OnConflict::Markers => marked,
-                    OnConflict::Theirs => theirs,
+                let (operations, left) = match self.options.on_conflict {
+                    OnConflict::Refuse | OnConflict::Mine => (None, false),
+                    OnConflict::Markers => (marked, true),
+                    OnConflict::Theirs => (theirs, true),
                 };
-                Outcome { operations: operations.unwrap_or_default(), conflict: Some(reason), ..nothing }
+                let left = left && operations.is_none();
+                let operations = operations.unwrap_or_default();
+                Outcome { operations, conflict: Some(reason), left, ..nothing }
             }
         }
     }
@@ -239,6 +255,7 @@ impl<'a> Planner<'a> {
             if let Some(outcome) = outcomes.get_mut(index) {
                 outcome.operations.clear();
                 outcome.conflict.get_or_insert(reason);
+                outcome.left = matches!(self.options.on_conflict, OnConflict::Markers | OnConflict::Theirs);
             }
         }
         Ok(any)

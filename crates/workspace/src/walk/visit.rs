@@ -232,6 +232,7 @@ impl Walk<'_> {
             let kept = !(asks && is_ignored(self, reading.layers.as_ref(), &path, bytes, is_dir));
             let item = match name.kind {
                 _ if !kept => None,
+                FileType::Directory if self.plan.rules.is_own(&path) => None,
                 FileType::Directory if task.depth < MAX_DEPTH => {
                     let number = match known {
                         Some(Ref::Dir(number)) => Some(number),
