@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
-use journeyman_agent::{AgentError, ForkPoint, fork as branch, snapshot as name_place};
+use journeyman_agent::{AgentError, ForkPoint, candidates, fork as branch, snapshot as name_place};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import as take_in};
@@ -101,6 +101,14 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
     }
     for session in &sessions {
         let copies = copies_of(&house, Path::new(&session.root));
+        let candidates = candidates::started(&*house.store, &session.id).await?.unwrap_or_default();
+        if copies.iter().any(|copy| candidates.contains(&copy.session)) {
+            return Err(Failure::usage(format_args!(
+                "work of the candidates of session {id} is kept in copies; land one or discard them all (jm discard \
+                 --all {id}) first",
+                id = session.id
+            )));
+        }
         if copies.iter().any(|copy| copy.session == session.id) {
             return Err(Failure::usage(format_args!(
                 "the work of session {id} is kept in its copy; land it (jm land {id}) or discard it (jm discard {id}) \

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use journeyman_agent::copies::{self, CommitWish, LandWish};
 use journeyman_agent::{AgentError, Parts};
+use journeyman_git::GitError;
 use journeyman_protocol::{CopyState, Envelope, RelPath, RunReport, SessionId};
 use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
@@ -86,13 +87,11 @@ impl Delivery {
             self.before = copies::uncommitted(&wired.ground.git).await.map_err(AgentError::from)?;
         }
         if let Some(CommitWish { branch: Some(name), .. }) = &self.commit {
-            let there =
-                wired.ground.git.resolve(&format!("refs/heads/{name}")).await.map_err(AgentError::from)?;
-            if there.is_some() {
-                return Err(Failure::usage(format_args!(
-                    "there is a branch «{name}» already; choose another name"
-                )));
-            }
+            let may_be = wired.ground.committer.git.check_branch(name, &CancellationToken::new()).await;
+            may_be.map_err(|error| match error {
+                GitError::Unfit(reason) => Failure::usage(reason),
+                other => AgentError::from(other).into(),
+            })?;
         }
         match self.place {
             Place::Project => Ok(wired.parts()),

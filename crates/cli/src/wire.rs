@@ -30,7 +30,7 @@ pub(crate) struct Ground {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) git: Git,
-    committer: Committer,
+    pub(crate) committer: Committer,
     sandbox: Arc<Sandbox>,
     toolchains: Arc<Toolchains>,
     redactor: Arc<Redactor>,

@@ -33,6 +33,15 @@ pub struct Branching {
 }
 
 impl UserGit {
+    /// Whether a branch of this name can be begun now.
+    ///
+    /// # Errors
+    /// [`GitError::Unfit`] with the reason where not; as [`UserGit::begin_branch`].
+    pub async fn check_branch(&self, name: &str, cancel: &CancellationToken) -> Result<(), GitError> {
+        let place = Place::find(&self.git.root)?;
+        check(&self.at(&place, cancel)?, name).await.map(drop)
+    }
+
     /// Begins a branch at `HEAD`, in a new worktree at `dir`, which must not exist, outside of the project. Beside it
     /// lies a file of the same name with `.branch` at its end, for as long.
     ///
@@ -169,7 +178,8 @@ impl Drop for Branching {
 /// Whether the name can be a new branch's; gives the commit to begin at.
 async fn check(own: &Own<'_>, name: &str) -> Result<String, GitError> {
     let bad = || Refusal::BranchName(journeyman_sandbox::clean(name.as_bytes()));
-    if name.starts_with('-') || name.contains('\0') {
+    // A name such as HEAD, or one that repeats where branches lie, is taken by git and read by nobody as meant.
+    if name.starts_with('-') || name.contains('\0') || name == "HEAD" || name.starts_with("refs/") {
         return Err(bad().into());
     }
     let said = own.run(Call::new(["check-ref-format", "--branch", name])).await?;

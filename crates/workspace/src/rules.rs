@@ -162,6 +162,8 @@ pub(crate) struct RuleCache {
 
 /// What the name of a directory begins with that holds copies of the project beside it.
 pub(crate) const COPIES: &str = ".journeyman-work-";
+/// Hexadecimal digits at its end, that tell one project's directory from another's.
+pub(crate) const COPIES_DIGITS: usize = 16;
 
 impl RuleCache {
     /// Of the tree at `root`, given the directories that are ours wherever they are.
@@ -169,6 +171,9 @@ impl RuleCache {
         let mut own: Vec<RelPath> = dirs.into_iter().filter_map(|dir| beneath(root, dir)).collect();
         own.sort();
         own.dedup();
+        // What lies in another one of them goes with it.
+        let all = own.clone();
+        own.retain(|dir| !all.iter().any(|other| other != dir && dir.as_path().starts_with(other.as_path())));
         Self { own, ..Self::default() }
     }
 
@@ -180,8 +185,10 @@ impl RuleCache {
     /// Whether a directory is ours: never looked into, as git's own isn't. Taking back what is in there would take
     /// back our own memory.
     pub(crate) fn is_own(&self, path: &[u8]) -> bool {
-        last_component(path).starts_with(COPIES.as_bytes())
-            || self.own.iter().any(|own| own.as_bytes() == path)
+        let digits = last_component(path).strip_prefix(COPIES.as_bytes());
+        let beside = digits
+            .is_some_and(|digits| digits.len() == COPIES_DIGITS && digits.iter().all(u8::is_ascii_hexdigit));
+        beside || self.own.iter().any(|own| own.as_bytes() == path)
     }
 
     /// Whether a file is ours.

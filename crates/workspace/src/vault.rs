@@ -23,6 +23,8 @@ use crate::lock::{make_private_dir, own_file, state_error};
 pub(crate) const PACK_FROM: usize = 128;
 /// A pack is closed when it has so many bytes: large enough to be cheap, small enough to unpack for one file.
 const PACK_BYTES: usize = 2 * 1024 * 1024;
+/// So many packs are kept unpacked, some 8 MiB: an undo goes through the files of several directories in turn.
+const UNPACKED: usize = 4;
 /// Larger contents are blobs of their own.
 const PACKED_FILE_BYTES: usize = 128 * 1024;
 /// With an index larger than this no more packs are made: it would take too much memory to read.
@@ -51,8 +53,9 @@ struct Index {
     believed: u64,
     /// So long it was then. Another process, or a copy of the tree, may have added to it since.
     length: u64,
-    /// The pack that was unpacked last: files of one directory lie together.
-    last: Option<(ContentHash, Arc<Vec<u8>>)>,
+    /// The packs that were unpacked last, the newest at the end. Files of one directory lie together, in as many packs
+    /// as threads read them.
+    unpacked: Vec<(ContentHash, Arc<Vec<u8>>)>,
 }
 
 /// The contents of one project.
@@ -286,11 +289,16 @@ impl Vault {
     }
 
     fn pack(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
-        if let Some((_, bytes)) = self.lock().last.as_ref().filter(|(last, _)| last == hash) {
+        if let Some((_, bytes)) = self.lock().unpacked.iter().find(|(known, _)| known == hash) {
             return Ok(Some(bytes.clone()));
         }
         let Some(bytes) = self.blobs.get(hash)?.map(Arc::new) else { return Ok(None) };
-        self.lock().last = Some((*hash, bytes.clone()));
+        let mut index = self.lock();
+        if index.unpacked.len() >= UNPACKED {
+            index.unpacked.remove(0);
+        }
+        index.unpacked.push((*hash, bytes.clone()));
+        drop(index);
         Ok(Some(bytes))
     }
 
@@ -311,7 +319,7 @@ impl Vault {
             Err(error) => return Err(error),
         };
         if length < index.length {
-            *index = Index { last: index.last.take(), ..Index::default() };
+            *index = Index { unpacked: std::mem::take(&mut index.unpacked), ..Index::default() };
         }
         if length == index.length {
             return Ok(());

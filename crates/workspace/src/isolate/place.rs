@@ -14,13 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::record::{Found, Record};
 use super::remove::remove_tree;
 use crate::lock::{Holding, Lock, make_private_dir, state_error};
-use crate::rules::COPIES;
+use crate::rules::{COPIES, COPIES_DIGITS};
 use crate::{Workspace, WorkspaceError};
 
 /// The directory of all copies in a project's state directory.
 const WORK: &str = "work";
-/// Hexadecimal digits that tell one project's directory from another's.
-const SIBLING_DIGITS: usize = 16;
 /// What the name of a copy begins with that is being removed.
 const REMOVED: &str = "removed-";
 /// A lock file whose name was taken away meanwhile is tried anew so often.
@@ -207,7 +205,7 @@ fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>, WorkspaceError> {
 fn sibling_of(root: &Path) -> Option<PathBuf> {
     let root = fs::canonicalize(root).ok()?;
     let digits = ContentHash::of(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str())).to_string();
-    Some(root.parent()?.join(format!("{COPIES}{}", digits.get(..SIBLING_DIGITS)?)))
+    Some(root.parent()?.join(format!("{COPIES}{}", digits.get(..COPIES_DIGITS)?)))
 }
 
 fn is_ours(dir: &Path) -> bool {

@@ -352,3 +352,19 @@ fn where_only_what_was_checked_may_land_nothing_is_merged() {
     assert_eq!(copied.land(OnConflict::Refuse).merged.len(), 1);
     assert_eq!(copied.project.text("f"), "one\n2\n3\n4\nfive\n");
 }
+
+#[test]
+fn what_a_word_on_conflicts_finds_no_way_for_is_left() {
+    let copied = Copied::with(&[("a", "1\n"), ("b", "1\n")]);
+    copied.write("a", "2\n");
+    copied.write("b", "2\n");
+    copied.write("d/x", "x\n");
+    copied.project.write("d", "the user's\n");
+    fs::remove_file(copied.project.root().join("a")).unwrap();
+    copied.project.write("a/inside", "x\n");
+    let landing = copied.land(OnConflict::Theirs);
+    let left: Vec<String> = landing.left.iter().map(|(path, _)| path.to_string()).collect();
+    assert_eq!(left, ["a", "d/x"], "{landing:?}");
+    assert_eq!((copied.project.text("b"), copied.project.text("d")), ("2\n".into(), "the user's\n".into()));
+    assert_eq!(copied.land(OnConflict::Mine).left, []);
+}
