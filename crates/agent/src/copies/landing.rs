@@ -40,7 +40,7 @@ pub struct LandContext {
 /// the report where the work is; gives what was written into the session's log.
 ///
 /// # Errors
-/// The store's; [`WorkspaceError::Busy`]; failures of the trees. The copy is kept then.
+/// The store's; [`WorkspaceError::Busy`](journeyman_workspace::WorkspaceError::Busy); failures of the trees. The copy is kept then.
 pub async fn settle(
     context: &LandContext,
     report: &mut RunReport,
@@ -69,7 +69,7 @@ pub async fn settle(
 /// files had to be merged, the checks pass on the merged copy first.
 ///
 /// # Errors
-/// As [`settle`]; [`WorkspaceError::UnknownCopy`].
+/// As [`settle`]; [`WorkspaceError::UnknownCopy`](journeyman_workspace::WorkspaceError::UnknownCopy).
 pub async fn land(
     context: &LandContext,
     session: &SessionId,
