@@ -5,6 +5,7 @@ mod server;
 mod session;
 mod start;
 mod turns;
+mod workspace;
 
 use std::path::PathBuf;
 
@@ -12,8 +13,10 @@ use anyhow::bail;
 
 /// Runs a benchmark by name.
 pub(crate) fn run(name: &str) -> anyhow::Result<()> {
-    if name == "session" {
-        return session::run();
+    match name {
+        "session" => return session::run(),
+        "workspace" => return workspace::run(),
+        _ => {}
     }
     let jm = build()?;
     match name {
@@ -24,9 +27,12 @@ pub(crate) fn run(name: &str) -> anyhow::Result<()> {
             start::version(&jm)?;
             start::first_request(&jm)?;
             turns::run(&jm)?;
-            session::run()
+            session::run()?;
+            workspace::run()
         }
-        other => bail!("there is no benchmark «{other}»; there are turns, start, version, session, all"),
+        other => {
+            bail!("there is no benchmark «{other}»; there are turns, start, version, session, workspace, all")
+        }
     }
 }
 

@@ -16,8 +16,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str =
-    "usage: cargo xtask check | house | bench turns|start|version|session|all | soak session|crash|all";
+const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|all | soak session|crash|workspace|all [--cases N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +25,8 @@ fn main() -> ExitCode {
         ["check"] => check(),
         ["house"] => house(),
         ["bench", name] => bench::run(name),
-        ["soak", name] => soak::run(name),
+        ["soak", name] => soak::run(name, None),
+        ["soak", name, "--cases", cases] => soak::run(name, Some(*cases)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

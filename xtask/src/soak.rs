@@ -7,28 +7,49 @@ const SEEDS: &str = "10000";
 /// Random instants at which a task is killed.
 const INSTANTS: &str = "300";
 
-/// Runs a heavy test by name.
-pub(crate) fn run(name: &str) -> anyhow::Result<()> {
+/// Random sequences that the workspace's model is compared with.
+const CASES: &str = "10000";
+/// Rounds in which directories and links change places.
+const SWAPS: &str = "10000";
+
+/// Runs a heavy test by name; `cases` is how many of the workspace's random sequences there are to be.
+pub(crate) fn run(name: &str, cases: Option<&str>) -> anyhow::Result<()> {
+    let cases = cases.unwrap_or(CASES);
+    if cases.parse::<u64>().is_err() {
+        bail!("«{cases}» is no number of cases");
+    }
     match name {
         "session" => session(),
         "crash" => crash(),
-        "all" => session().and_then(|()| crash()),
-        other => bail!("there is no heavy test «{other}»; there are session, crash, all"),
+        "workspace" => workspace(cases),
+        "all" => session().and_then(|()| crash()).and_then(|()| workspace(cases)),
+        other => bail!("there is no heavy test «{other}»; there are session, crash, workspace, all"),
     }
 }
 
 /// 10,000 seeds of `crates/agent/tests/random`. Some minutes.
 fn session() -> anyhow::Result<()> {
-    test("random", "any_order", &[("JM_SEEDS", SEEDS)])
+    test("journeyman-agent", "random", "any_order", &[("JM_SEEDS", SEEDS)])
 }
 
 /// Every durable boundary, every step of the tree and 300 random instants of `crates/agent/tests/crash`, and the faults.
 fn crash() -> anyhow::Result<()> {
-    test("crash", "", &[("JM_CRASH_ALL", "1"), ("JM_CRASH_RUNS", INSTANTS), ("JM_REQUIRE_ALL", "1")])
+    let all = [("JM_CRASH_ALL", "1"), ("JM_CRASH_RUNS", INSTANTS), ("JM_REQUIRE_ALL", "1")];
+    test("journeyman-agent", "crash", "", &all)
 }
 
-fn test(target: &str, filter: &str, environment: &[(&str, &str)]) -> anyhow::Result<()> {
-    let package = ["test", "--locked", "--package", "journeyman-agent", "--test", target, "--"];
+/// The random sequences of `crates/workspace/tests/model`; a kill before and after every system call of
+/// `tests/crash_syscalls`, and every one of them failing; the whole of `tests/hostile`. A quarter of an hour, and the
+/// last line of each says how much it was.
+fn workspace(cases: &str) -> anyhow::Result<()> {
+    let package = "journeyman-workspace";
+    test(package, "model", "", &[("JM_CASES", cases)])?;
+    test(package, "crash_syscalls", "", &[("JM_CRASH_ALL", "1")])?;
+    test(package, "hostile", "", &[("JM_CRASH_ALL", "1"), ("JM_SWAPS", SWAPS)])
+}
+
+fn test(package: &str, target: &str, filter: &str, environment: &[(&str, &str)]) -> anyhow::Result<()> {
+    let package = ["test", "--locked", "--package", package, "--test", target, "--"];
     let filter = Some(filter).filter(|filter| !filter.is_empty());
     let words: Vec<&str> = package.into_iter().chain(filter).chain(["--nocapture"]).collect();
     crate::cargo(&words, environment)

@@ -11,7 +11,7 @@ use journeyman_agent::protocol::{Event, Mode, Outcome, SessionId, UnixMillis};
 use journeyman_agent::sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_agent::store::{Blobs, MemoryStore};
 use journeyman_agent::tools::Registry;
-use journeyman_agent::workspace::{Limits, Options, Workspace};
+use journeyman_agent::workspace::{Options, Workspace};
 use journeyman_agent::{Checks, Filter, Parts, RunSettings, Since, start};
 
 /// Stands in for a live model; `connect` makes one of those.
@@ -38,12 +38,13 @@ async fn session(
     state: &std::path::Path,
 ) -> Result<Outcome, Box<dyn std::error::Error>> {
     let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 30)?);
-    let options = Options { state_dir: state.join("state"), blobs, limits: Limits::default() };
+    let options = Options::new(state.join("state"), blobs);
     let host = HostEnvironment { vars: std::env::vars_os().collect(), home: None };
     let parts = Parts {
         store: Arc::new(MemoryStore::new()),
         model: Arc::new(ScriptedModel::parse(SCRIPT)?),
         workspace: Arc::new(Workspace::open(root, options)?),
+        copy: None,
         sandbox: Arc::new(Sandbox::new(SandboxSettings::default())),
         toolchains: Arc::new(toolchains(&host, root)),
         registry: Registry::rooted(root),

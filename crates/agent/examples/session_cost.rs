@@ -30,7 +30,7 @@ use journeyman_protocol::{
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::{Blobs, MemoryStore, SqliteStore, Store};
 use journeyman_tools::{Registry, Tool, ToolContext, ToolError, ToolOutput};
-use journeyman_workspace::{Limits, Options, Workspace};
+use journeyman_workspace::{Options, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -262,7 +262,7 @@ impl Bench {
         std::fs::create_dir_all(&root).unwrap();
         std::fs::write(root.join("a.txt"), "a\n").unwrap();
         let blobs = Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap());
-        let options = Options { state_dir: dir.join("state"), blobs, limits: Limits::default() };
+        let options = Options::new(dir.join("state"), blobs);
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         // No commands: nothing of it is measured here.
         let sandbox = Sandbox::new(SandboxSettings { allow: Vec::new(), ..SandboxSettings::default() });
@@ -291,6 +291,7 @@ impl Bench {
             store,
             model: Arc::clone(model) as Arc<dyn Model>,
             workspace: Arc::clone(&self.workspace),
+            copy: None,
             sandbox: Arc::clone(&self.sandbox),
             toolchains: Arc::new(Toolchains::default()),
             registry,

@@ -73,6 +73,8 @@ pub(crate) async fn act(
     worker.shared.closing.cancel();
     worker.shared.rest();
     worker.log.end().await;
+    // The copy that it works in, too: whoever waits for the end may open it.
+    drop(worker);
     lease.give_back().await;
     drop(reports);
 }

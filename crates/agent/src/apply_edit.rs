@@ -161,7 +161,7 @@ fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
     if let Some(hash) = hash {
         Arc::clone(&context.seen).record(outcome.rename.clone().unwrap_or_else(|| path.clone()), hash);
     }
-    Ok(ToolOutput::text(said(&path, &outcome)).changing(applied.changes))
+    Ok(ToolOutput::text(said(&path, &outcome)).changing(&context.workspace, applied.changes))
 }
 
 /// What was done, with whatever differed from what the model wrote.

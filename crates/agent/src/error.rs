@@ -43,6 +43,9 @@ pub enum AgentError {
     /// The project tree could not be read or changed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    /// Git could not do what was asked of it.
+    #[error(transparent)]
+    Git(#[from] journeyman_git::GitError),
     /// The first context could not be packed.
     #[error(transparent)]
     Context(#[from] ContextError),
@@ -145,6 +148,7 @@ impl AgentError {
             | Self::Store(_)
             | Self::LostSession { .. }
             | Self::Workspace(_)
+            | Self::Git(_)
             | Self::Context(_)
             | Self::Verify(_)
             | Self::Background { .. } => ErrorPhase::System,

@@ -64,6 +64,25 @@ pub async fn fork(
     Ok(state.safe)
 }
 
+/// Makes `child` from the log of `parent` up to `at`, with the parent's task open: it begins where the model is to be
+/// asked.
+pub(crate) async fn candidate(
+    store: &dyn Store,
+    parent: &SessionId,
+    at: Seq,
+    child: &SessionId,
+    number: u32,
+    clock: &dyn Clock,
+) -> Result<(), AgentError> {
+    let summary = store.find(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
+    let title = summary.map(|summary| summary.title).unwrap_or_default();
+    let now = clock.now();
+    store.fork(parent, at, child, &title, now).await?;
+    let records = [Record::Forked { parent: parent.clone(), at }, Record::Candidate { number }];
+    store.append(child, at, records.iter().map(|record| entry(record, now)).collect()).await?;
+    Ok(())
+}
+
 /// Gives the newest place of a session at which every call was answered a name, for [`fork`]; gives that place. Who
 /// has the session open uses [`SessionHandle::snapshot`](crate::SessionHandle::snapshot) instead: the caller makes
 /// sure that nobody has.

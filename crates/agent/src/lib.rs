@@ -29,9 +29,12 @@ mod actor;
 mod admission;
 mod apply_edit;
 mod attention;
+mod before;
+pub mod candidates;
 mod clock;
 pub mod config;
 mod connect;
+pub mod copies;
 mod error;
 mod finished;
 mod fork;
@@ -61,6 +64,8 @@ pub mod todos;
 mod turn;
 mod verification;
 
+pub use before::BEFORE_THE_RUN;
+pub use journeyman_git as git;
 pub use journeyman_model as model;
 pub use journeyman_policy as policy;
 pub use journeyman_protocol as protocol;
@@ -78,7 +83,7 @@ pub use record::{Asked, Books, MessageId, Queued, Record, Setting, record_of};
 pub use session::{CutOff, Parts, Programs, SessionHandle, resume, start};
 pub use settings::{
     Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS,
-    DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, RunSettings, TodoSettings,
+    DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, Purse, RunSettings, TodoSettings,
 };
 pub use shared::{Answer, Status};
 pub use state::{OpenCall, State, Task};

@@ -10,10 +10,11 @@ use journeyman_store::STATUS_NEW;
 use journeyman_verify::Check;
 use journeyman_workspace::{ListOptions, Listing};
 
+use crate::before::Before;
 use crate::record::{MessageId, Queued, Record, Setting};
 use crate::settings::Checks;
 use crate::text_calls::{has_calls, in_words};
-use crate::turn::{Before, Worker, blocking};
+use crate::turn::{Worker, blocking};
 use crate::{AgentError, apply_edit};
 
 /// Files that the map is drawn from. A path is some 50 bytes; 20,000 keep the walk of a huge tree bounded.
@@ -41,6 +42,7 @@ impl Worker {
             mode: self.settings.mode,
             enforcement,
         });
+        self.tell_of_copy();
         // After that: a task's first event says what it is.
         self.become_(AgentState::Working);
         // What the handle changed before there was a log.

@@ -60,6 +60,9 @@ pub struct Asked {
     /// Which checks verify.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
+    /// Whether it works in a copy of the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolate: Option<bool>,
 }
 
 impl Asked {
@@ -96,6 +99,12 @@ pub enum Record {
         parent: SessionId,
         /// The last entry that was taken over.
         at: Seq,
+    },
+    /// The session does the task of the one it was made from, beside others that do the same: its first context is
+    /// theirs too, byte for byte.
+    Candidate {
+        /// Which of them it is, from 1.
+        number: u32,
     },
     /// How the session is set from here on.
     Setting(Setting),
@@ -135,10 +144,13 @@ pub enum Record {
     },
     /// The books as they are now.
     Books(Books),
-    /// The tree's state before the task is on record.
+    /// The tree's state is on record.
     Checkpoint {
         /// Its number within the project.
         id: u64,
+        /// The step that it was taken before; absent before the task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<u64>,
     },
     /// Checks run, or have run: what they leave behind when cut off is theirs.
     Checking {
@@ -177,6 +189,7 @@ impl Record {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Forked { .. } => "forked",
+            Self::Candidate { .. } => "candidate",
             Self::Setting(_) => "setting",
             Self::Context { .. } => "context",
             Self::Queued(_) => "queued",

@@ -6,9 +6,10 @@ use std::time::Duration;
 use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, RunReport};
 use journeyman_store::StoreError;
 
+use crate::before::Before;
 use crate::log::redacted;
 use crate::record::Record;
-use crate::turn::{Before, End, Worker, blocking};
+use crate::turn::{End, Worker, blocking};
 
 /// Bytes of diff in the report. What a person reads in one sitting; `git diff` shows the rest.
 const MAX_DIFF: usize = 256 * 1024;
@@ -31,7 +32,9 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         }
     };
     let cost_usd = worker.settings.price.as_ref().map(|price| price.cost(&worker.state.books.usage));
-    let undo = (!changes.is_empty()).then(|| format!("jm undo {}", worker.session));
+    let copy = worker.parts.copy.as_ref().map(|copy| copy.kept());
+    // What isn't in the user's tree can't be taken back there.
+    let undo = (!changes.is_empty() && copy.is_none()).then(|| format!("jm undo {}", worker.session));
     let report = RunReport {
         session: worker.session.clone(),
         outcome: end.outcome,
@@ -47,14 +50,17 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         cost_usd,
         model: worker.parts.model.name(),
         undo,
+        copy,
+        commit: None,
+        candidates: Vec::new(),
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
     };
     let report = redacted(&worker.parts.redactor, &report).unwrap_or(report);
     for message in problems {
         worker.log.emit(Event::Warning { message });
     }
-    if report.outcome == Outcome::Verified && !report.changes.is_empty() {
-        worker.log.emit(Event::Landed { changes: report.changes.clone() });
+    if report.outcome == Outcome::Verified && !report.changes.is_empty() && report.copy.is_none() {
+        worker.log.emit(Event::Landed { changes: report.changes.clone(), copy: None });
     }
     worker.close_calls("not run: the task ended first");
     worker.note_todos();
@@ -91,15 +97,22 @@ impl Worker {
 }
 
 async fn diff(worker: &mut Worker, nothing: bool) -> Result<String, String> {
-    let Before::Recorded(id) = worker.before else { return Ok(String::new()) };
     if nothing {
         return Ok(String::new());
     }
-    let workspace = Arc::clone(&worker.parts.workspace);
-    let diff = blocking("comparing the tree", move || workspace.diff_since(&id, MAX_DIFF))
-        .await
-        .map_err(|error| error.to_string())?
-        .map_err(|error| error.to_string())?;
+    let compared = match (&worker.parts.copy, &worker.before) {
+        (Some(copy), _) => {
+            let copy = Arc::clone(copy);
+            let compare = move || copy.diff(&copy.changes()?, MAX_DIFF);
+            blocking("comparing the copy", compare).await
+        }
+        (None, Before::Recorded(id)) => {
+            let (workspace, id) = (Arc::clone(&worker.parts.workspace), *id);
+            blocking("comparing the tree", move || workspace.diff_since(&id, MAX_DIFF)).await
+        }
+        (None, _) => return Ok(String::new()),
+    };
+    let diff = compared.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };
     Ok(format!("{}{cut}", worker.parts.redactor.redact(&diff.text)))
 }

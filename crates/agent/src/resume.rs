@@ -14,12 +14,13 @@ use journeyman_workspace::{CheckpointId, Sealed};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::before::Before;
 use crate::finished::Finished;
 use crate::hooks::StartedBy;
 use crate::record::Record;
 use crate::session::CutOff;
 use crate::state::OpenCall;
-use crate::turn::{Before, Begin, End, Worker, blocking};
+use crate::turn::{Begin, End, Worker, blocking};
 
 /// Files named in a seal: the model reads the rest from the tree.
 const MOST_NAMED: usize = 20;
@@ -43,6 +44,13 @@ impl Worker {
     /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
     pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
         let strategy = match self.state.task {
+            // It was made with its task open, and nobody has worked on it yet.
+            Some(_)
+                if self.state.candidate.is_some()
+                    && (self.state.books.turns, self.state.books.step) == (0, 0) =>
+            {
+                ResumeStrategy::Candidate
+            }
             Some(_) => ResumeStrategy::Crash,
             None => ResumeStrategy::Manual,
         };
@@ -52,6 +60,7 @@ impl Worker {
         self.own(changes).await;
         self.starts(StartedBy::Resume);
         self.log.emit(Event::AgentResumed { strategy, sealed, changed });
+        self.tell_of_copy();
         events.into_iter().for_each(|event| self.log.emit(event));
         if let Err(error) = self.find_checks_again().await {
             self.warn(ErrorPhase::Lifecycle, error.to_string());

@@ -131,6 +131,7 @@ impl Worker {
     async fn execute_all(&mut self, ready: Vec<Ready>, stop: &CancellationToken) -> Result<(), AgentError> {
         let cancel = stop.child_token();
         let permits = Arc::new(Semaphore::new(self.settings.concurrency.max(1)));
+        let label = self.step_label(&ready);
         let mut waiting = ready;
         let mut running: Vec<Ready> = Vec::new();
         let mut ends = FuturesUnordered::new();
@@ -144,7 +145,7 @@ impl Worker {
             }
             let next = if failed.is_none() { free(&mut waiting, &running) } else { Vec::new() };
             if !next.is_empty() {
-                match self.intend(&next, stop).await {
+                match self.intend(&next, &label, stop).await {
                     Ok(()) => {}
                     Err(error) => {
                         // What runs is ended and gets its result; what was about to run never does.
@@ -186,9 +187,14 @@ impl Worker {
     }
 
     /// Puts on disk that calls are about to run, and the tree's state before the first that may change it.
-    async fn intend(&mut self, next: &[Ready], stop: &CancellationToken) -> Result<(), AgentError> {
+    async fn intend(
+        &mut self,
+        next: &[Ready],
+        label: &str,
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
         if !stop.is_cancelled() && next.iter().any(|one| !one.read_only) {
-            self.recorded().await?;
+            self.record_step(label).await?;
         }
         for one in next {
             self.change(&one.call, CallState::Executing, None, None, None);

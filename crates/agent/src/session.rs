@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::actor::{self, Answered};
+use crate::copies::WorkCopy;
 use crate::fork::check_name;
 use crate::hooks::Hooks;
 use crate::inbox::Inbox;
@@ -39,8 +40,10 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// The model.
     pub model: Arc<dyn Model>,
-    /// The project tree.
+    /// The project tree, or the copy of it that the session works in.
     pub workspace: Arc<Workspace>,
+    /// That copy; [`Parts::within`] puts it here.
+    pub copy: Option<Arc<WorkCopy>>,
     /// Where commands run.
     pub sandbox: Arc<Sandbox>,
     /// Which toolchains commands see.
@@ -135,11 +138,34 @@ fn open(
     parts: Parts,
     settings: RunSettings,
     id: SessionId,
-    mut state: State,
+    state: State,
     lease: Lease,
     opening: actor::Opening,
 ) -> SessionHandle {
     let (report, reports) = watch::channel(None);
+    let Assembled { worker, lease } = assemble(parts, settings, id.clone(), state, lease);
+    let Worker { shared, log, inbox, todos, schedule, safe, .. } = &worker;
+    let (shared, log, inbox) = (Arc::clone(shared), log.clone(), Arc::clone(inbox));
+    let (todos, schedule, safe) = (Arc::clone(todos), Arc::clone(schedule), Arc::clone(safe));
+    let acting = actor::act(worker, opening, report, Arc::clone(&lease));
+    let actor = tokio::spawn(acting);
+    SessionHandle(Arc::new(Inner { id, shared, log, lease, inbox, todos, schedule, safe, reports, actor }))
+}
+
+/// A session that nobody works on yet.
+pub(crate) struct Assembled {
+    pub(crate) worker: Worker,
+    pub(crate) lease: Arc<Lease>,
+}
+
+/// Puts a session together.
+pub(crate) fn assemble(
+    parts: Parts,
+    settings: RunSettings,
+    id: SessionId,
+    mut state: State,
+    lease: Lease,
+) -> Assembled {
     let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
     shared.status.send_modify(|status| status.step = state.books.step);
     let log = Log::new(
@@ -161,21 +187,8 @@ fn open(
     let todos = todo_list(&settings, &parts.clock, &state);
     let schedule = Arc::new(Schedule::new(state.books.step));
     let safe = Arc::new(actor::SafePlace::new(state.safe));
-    let worker = Worker::new(
-        parts,
-        settings,
-        id.clone(),
-        state,
-        log.clone(),
-        Arc::clone(&shared),
-        Arc::clone(&inbox),
-        Arc::clone(&todos),
-        Arc::clone(&schedule),
-        Arc::clone(&safe),
-    );
-    let acting = actor::act(worker, opening, report, Arc::clone(&lease));
-    let actor = tokio::spawn(acting);
-    SessionHandle(Arc::new(Inner { id, shared, log, lease, inbox, todos, schedule, safe, reports, actor }))
+    let worker = Worker::new(parts, settings, id, state, log, shared, inbox, todos, schedule, safe);
+    Assembled { worker, lease }
 }
 
 fn todo_list(settings: &RunSettings, clock: &Arc<dyn Clock>, state: &State) -> Arc<Todos> {

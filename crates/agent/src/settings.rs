@@ -1,5 +1,7 @@
 //! What a session is told to do and how far it may go.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use journeyman_model::{Price, Thinking};
@@ -61,6 +63,33 @@ impl Default for TodoSettings {
     }
 }
 
+/// A budget that several sessions spend together, in billionths of a dollar: the cheapest models' single tokens count.
+#[derive(Debug, Default)]
+pub struct Purse(AtomicU64);
+
+impl Purse {
+    const PARTS: f64 = 1e9;
+
+    /// What all of them have spent, in US dollars.
+    #[must_use]
+    pub fn spent(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "exact up to nine million dollars")]
+        let parts = self.0.load(Ordering::Relaxed) as f64;
+        parts / Self::PARTS
+    }
+
+    /// One of them spends so many US dollars.
+    pub(crate) fn spend(&self, usd: f64) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "prices are checked to be positive"
+        )]
+        let parts = (usd * Self::PARTS) as u64;
+        self.0.fetch_add(parts, Ordering::Relaxed);
+    }
+}
+
 /// One run's settings. `Default` is a headless run with every limit on.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
@@ -86,6 +115,8 @@ pub struct RunSettings {
     pub timeout: Duration,
     /// US dollars before the run stops.
     pub budget_usd: Option<f64>,
+    /// What others spend of the same budget too.
+    pub purse: Option<Arc<Purse>>,
     /// What the model costs, where that is known.
     pub price: Option<Price>,
     /// Which checks verify.
@@ -130,6 +161,7 @@ impl Default for RunSettings {
             max_iterations: DEFAULT_MAX_ITERATIONS,
             timeout: DEFAULT_TIMEOUT,
             budget_usd: None,
+            purse: None,
             price: None,
             checks: Checks::Found,
             needs: Needs::ALL,

@@ -26,6 +26,8 @@ pub struct State {
     pub last: Seq,
     /// The sessions that this one was forked from, the nearest last.
     pub lineage: Vec<SessionId>,
+    /// Which of the sessions it is that were given the task of the newest one in [`State::lineage`].
+    pub candidate: Option<u32>,
     /// How it is set.
     pub setting: Option<Setting>,
     /// What every request begins with.
@@ -212,6 +214,10 @@ impl State {
     pub fn apply(&mut self, record: Record, at: UnixMillis) {
         match record {
             Record::Forked { parent, .. } => self.forked(parent),
+            Record::Candidate { number } => {
+                self.candidate = Some(number);
+                self.task = Some(Task { opened: true, ..Task::default() });
+            }
             Record::Setting(setting) => self.setting = Some(setting),
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {
@@ -228,11 +234,13 @@ impl State {
             Record::Call(transition) => self.step(transition, at),
             Record::Result { call, block } => self.result(&call, block),
             Record::Books(books) => self.books = books,
-            Record::Checkpoint { id } => {
+            Record::Checkpoint { id, step: None } => {
                 if let Some(task) = &mut self.task {
                     task.checkpoint = Some(id);
                 }
             }
+            // For people: what the session goes on with is the one before the task.
+            Record::Checkpoint { step: Some(_), .. } => {}
             Record::Checking { running } => {
                 if let Some(task) = &mut self.task {
                     task.checking = running;
@@ -258,6 +266,7 @@ impl State {
         self.lineage.push(parent);
         self.queue.clear();
         self.task = None;
+        self.candidate = None;
         // Who said «from now on» said so of that session.
         self.allowed.clear();
     }

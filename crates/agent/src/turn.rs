@@ -8,16 +8,15 @@ use futures_util::StreamExt as _;
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{
     AgentState, Block, Breakpoint, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, Outcome,
-    Role, RunReport, SessionId, StopReason, ToolUse,
+    RelPath, Role, RunReport, SessionId, StopReason, ToolUse,
 };
 use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
-use journeyman_workspace::CheckpointId;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::SafePlace;
 use crate::apply_edit::ApplyEdit;
+use crate::before::{Before, Newest};
 use crate::holdback::{PieceKind, Pieces};
 use crate::hooks::StartedBy;
 use crate::inbox::Inbox;
@@ -60,6 +59,11 @@ pub(crate) struct Worker {
     pub(crate) safe: Arc<SafePlace>,
     pub(crate) tally: Tally,
     pub(crate) before: Before,
+    pub(crate) newest: Newest,
+    /// Whether it was told that the session works in a copy.
+    pub(crate) copy_told: bool,
+    /// Files that the user and the session changed in ways that don't go together, as they were last told of.
+    pub(crate) copy_conflicts: Vec<RelPath>,
     pub(crate) seen: Arc<Seen>,
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) background: Option<Arc<Background>>,
@@ -88,16 +92,6 @@ pub(crate) struct Tally {
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) edits: Vec<String>,
     pub(crate) last_text: String,
-}
-
-/// The tree as it was before the task changed anything.
-pub(crate) enum Before {
-    /// Nothing has been recorded yet.
-    Unrecorded,
-    /// It is being recorded in the background.
-    Recording(JoinHandle<Result<CheckpointId, journeyman_workspace::WorkspaceError>>),
-    /// It is on record.
-    Recorded(CheckpointId),
 }
 
 /// What a task begins with.
@@ -155,6 +149,9 @@ impl Worker {
             safe,
             tally: Tally::default(),
             before: Before::Unrecorded,
+            newest: Newest::default(),
+            copy_told: false,
+            copy_conflicts: Vec::new(),
             seen: Arc::default(),
             outputs: Arc::default(),
             background: None,
@@ -320,7 +317,8 @@ impl Worker {
             temperature: self.settings.temperature,
             top_p: self.settings.top_p,
             thinking: self.settings.thinking,
-            session: Some(self.session.to_string()),
+            // Providers keep prefixes by this name, and a fork's prefix is that of the session it was made from.
+            session: Some(self.state.lineage.first().unwrap_or(&self.session).to_string()),
         };
         // A hook changes what the model is sent, not what was said.
         let (said, allowed) = match self.pre_model(&mut request, stop).await {
@@ -419,6 +417,9 @@ impl Worker {
         });
         self.log.emit(Event::TokenUsage { turn, usage: reply.usage });
         let usd = self.settings.price.as_ref().map(|price| price.cost(&books.usage));
+        if let (Some(purse), Some(price)) = (&self.settings.purse, &self.settings.price) {
+            purse.spend(price.cost(&reply.usage));
+        }
         self.log.emit(Event::Cost { usage: books.usage, usd });
         let begun: Vec<ToolUse> = self.state.calls.iter().map(|open| open.call.clone()).collect();
         for call in begun {
@@ -536,48 +537,13 @@ impl Worker {
             let why = format!("the limit of {} turns was reached (--max-turns)", self.settings.max_turns);
             return Some(End::new(Outcome::Limit, why));
         }
-        let spent = self.settings.price.as_ref().map(|price| price.cost(&self.state.books.usage))?;
+        let own = self.settings.price.as_ref().map(|price| price.cost(&self.state.books.usage))?;
+        let spent = self.settings.purse.as_ref().map_or(own, |purse| purse.spent().max(own));
         let budget = self.settings.budget_usd?;
         (spent >= budget).then(|| {
             let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");
             End::new(Outcome::Limit, why)
         })
-    }
-
-    /// Starts recording the tree in the background, once.
-    pub(crate) fn record_before(&mut self) {
-        if matches!(self.before, Before::Unrecorded) && self.settings.mode != journeyman_protocol::Mode::Plan
-        {
-            let workspace = Arc::clone(&self.parts.workspace);
-            let session = self.session.clone();
-            self.before = Before::Recording(tokio::task::spawn_blocking(move || {
-                workspace.checkpoint(&session, "before the run")
-            }));
-        }
-    }
-
-    /// Waits until the tree is on record; to be called before anything may change it.
-    pub(crate) async fn recorded(&mut self) -> Result<CheckpointId, AgentError> {
-        if let Before::Recorded(id) = self.before {
-            return Ok(id);
-        }
-        self.record_before();
-        let id = match std::mem::replace(&mut self.before, Before::Unrecorded) {
-            Before::Recorded(id) => id,
-            Before::Recording(task) => {
-                task.await.map_err(|died| background("recording the tree", &died))??
-            }
-            Before::Unrecorded => {
-                let workspace = Arc::clone(&self.parts.workspace);
-                let session = self.session.clone();
-                blocking("recording the tree", move || workspace.checkpoint(&session, "before the run"))
-                    .await??
-            }
-        };
-        self.before = Before::Recorded(id);
-        self.note(Record::Checkpoint { id: id.0 });
-        self.log.emit(Event::Checkpoint { id: id.0, label: "before the run".to_owned() });
-        Ok(id)
     }
 
     /// Whether a person can be asked.
@@ -603,7 +569,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|died| background(what, &died))
 }
 
-fn background(what: &'static str, died: &tokio::task::JoinError) -> AgentError {
+pub(crate) fn background(what: &'static str, died: &tokio::task::JoinError) -> AgentError {
     AgentError::Background { what, reason: died.to_string() }
 }
 

@@ -14,19 +14,24 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::before::Before;
+use crate::copies::Copy;
 use crate::record::{Books, Record};
 use crate::settings::Checks;
-use crate::turn::{Before, End, Worker, blocking};
+use crate::turn::{End, Worker, blocking};
 
 /// Files that the search for checks looks at after a change.
 const CHECK_FILES: usize = 20_000;
 /// Edits that the feedback recalls; older ones no longer explain a failure.
 const RECALLED_EDITS: usize = 20;
+/// How often checks that passed are run again because the user's tree moved on meanwhile. Landing looks once more.
+const MAX_MOVED_ON: usize = 2;
 
 impl Worker {
     /// Verifies what changed. `Some` ends the task; `None` means that failures went back to the model, or that
     /// the user stopped it.
     pub(crate) async fn verify(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
+        self.refresh_copy().await?;
         let changes = self.changes().await?;
         if changes.is_empty() {
             return Ok(Some(self.nothing_changed()));
@@ -40,15 +45,7 @@ impl Worker {
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
             return Ok(Some(End::new(Outcome::Unverified, why)));
         }
-        let rounds = self.state.books.rounds.saturating_add(1);
-        self.note(Record::Books(Books { rounds, ..self.state.books }));
-        let evidence = self.run_checks(stop).await?;
-        if stop.is_cancelled() {
-            self.flush().await?;
-            return Ok(None);
-        }
-        let previous = std::mem::replace(&mut self.tally.evidence, evidence.clone());
-        self.observe_checks(&evidence);
+        let Some((evidence, previous)) = self.prove(stop).await? else { return Ok(None) };
         let verdict = verdict(&evidence);
         let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
         let feeds_back = failed && self.state.books.iterations < self.settings.max_iterations;
@@ -62,8 +59,37 @@ impl Worker {
         Ok(Some(judged(verdict, &evidence, self.state.books.iterations)))
     }
 
-    /// What differs from the tree as it was before the run.
+    /// Runs the checks, again where the user's tree moved on under what had just passed: what is verified is to be
+    /// what would be landed. Gives what they found, and what those of the round before had; `None` when the user
+    /// stopped them.
+    async fn prove(
+        &mut self,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
+        for again in 0.. {
+            let rounds = self.state.books.rounds.saturating_add(1);
+            self.note(Record::Books(Books { rounds, ..self.state.books }));
+            let evidence = self.run_checks(stop).await?;
+            if stop.is_cancelled() {
+                break;
+            }
+            let previous = std::mem::replace(&mut self.tally.evidence, evidence.clone());
+            self.observe_checks(&evidence);
+            let passed = verdict(&evidence) == Verdict::Passed;
+            if !passed || again >= MAX_MOVED_ON || self.refresh_copy().await? == Copy::AsItWas {
+                return Ok(Some((evidence, previous)));
+            }
+            self.log.emit(Event::VerifyFinished { round: rounds, passed, fed_back: false });
+        }
+        self.flush().await?;
+        Ok(None)
+    }
+
+    /// What differs from the tree as it was before the run; in a copy, from the user's.
     pub(crate) async fn changes(&mut self) -> Result<Vec<FileChange>, AgentError> {
+        if let Some(copy) = self.parts.copy.clone() {
+            return self.copy_changes(&copy).await;
+        }
         if matches!(self.before, Before::Unrecorded) {
             return Ok(Vec::new());
         }

@@ -7,7 +7,7 @@ use journeyman_context::{Estimate, Inputs, first};
 use journeyman_protocol::{Mode, TokenCounter as _, Tokens};
 use journeyman_store::Blobs;
 use journeyman_tools::Registry;
-use journeyman_workspace::{Limits, ListOptions, Options, Workspace};
+use journeyman_workspace::{ListOptions, Options, Workspace};
 
 /// What ten tools and the system prompt may cost together.
 const ASKED: u64 = 2_500;
@@ -20,7 +20,7 @@ fn the_system_prompt_and_the_tools_are_small() {
     let blobs = Arc::new(Blobs::open(&place.path().join("blobs"), 1 << 20).unwrap());
     let project = place.path().join("project");
     std::fs::create_dir(&project).unwrap();
-    let options = Options { state_dir: place.path().join("state"), blobs, limits: Limits::default() };
+    let options = Options::new(place.path().join("state"), blobs);
     let workspace = Workspace::open(&project, options).unwrap();
     let listing = workspace.list(ListOptions::default()).unwrap();
     let specs = Registry::builtin().specs();

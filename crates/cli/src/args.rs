@@ -8,18 +8,23 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 /// What `jm run --help` and `jm resume --help` add about their end.
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  verified: the change is in place and every check that ran passed
+    0  verified: every check that ran passed, and the change is in place (in its copy with --no-land, and
+       where candidates are kept)
     1  error
     2  usage: a wrong flag, an unknown model, a missing key, a bad configuration
     3  finished, but checks fail
     4  finished, and nothing verified it (no check was found or could run, or nothing changed)
     5  a limit was reached: turns, time, budget, or a run that went in circles
     6  a permission was needed and there was nobody to ask
+    9  verified in its copy, and not landed: you changed the same lines meanwhile, or what came of merging both
+       is not verified
   130  interrupted
 ";
 const RUN_EXAMPLES: &str = "
 Examples:
   jm run \"make the date parser accept ISO weeks\"
+  jm run --isolate --commit \"speed up the index\"
+  jm run --candidates 3 \"fix the flaky retry test\"
   jm run --check 'make test' --model openai/gpt-5 \"fix the flaky retry test\"
   jm run --base-url http://127.0.0.1:8080 --wire chat --model local \"explain src/lib.rs\"
   git diff main | jm run --json -
@@ -51,7 +56,58 @@ Examples:
   jm show 01k3 --json | jq 'select(.event == \"tool_end\")'";
 const UNDO_HELP: &str = "\
 What edits and commands changed goes back; what you changed since stays, and is named (exit code 1 then). A session \
-that was cut off can be taken back too, one that runs can't.";
+that was cut off can be taken back too, one that runs can't. Files that git ignores, and everything of git's own, are \
+left alone. `jm redo` takes an undo back.
+
+With --to, everything that any session changed since the checkpoint goes back; `jm checkpoints` lists them.
+
+Examples:
+  jm undo                 the newest run in this directory
+  jm undo 01k3            one session, wherever it worked
+  jm undo --to 12         back to how the files were at checkpoint 12";
+const REDO_HELP: &str = "\
+As often as there were undos, the newest first, as long as nothing else was changed by a session since. What you \
+changed since stays, and is named (exit code 1 then).
+
+Examples:
+  jm undo && jm redo      nothing has happened";
+const CHECKPOINTS_HELP: &str = "\
+A checkpoint says how all files were that git doesn't ignore; one is made before every run, and before every step of it that may change something. Newest first: its number, \
+when it was made, by which session, how many changes came between it and the next one and weren't taken back.
+
+What a project's checkpoints and changes need is kept up to 1 GiB, then the oldest go.
+
+Examples:
+  jm checkpoints --limit 5
+  jm diff 12              what differs from checkpoint 12
+  jm undo --to 12         back to it";
+const DIFF_HELP: &str = "\
+Without a number: what changed since the newest run began, whoever changed it. Git isn't asked: files \
+that it doesn't track are in it too. `git apply` takes the result.
+
+Examples:
+  jm diff                 what the newest run and you changed since it began
+  jm diff 12              from checkpoint 12 to the files as they are
+  jm diff 12 15 --stat    between two checkpoints, a line a file
+  jm diff --json | jq '.files[].path'";
+const LAND_HELP: &str = "\
+What you changed meanwhile stays. Files that both changed are merged line by line, and the checks pass on the merged \
+copy before anything is landed. Where that can't be done, nothing is landed (exit code 9) and the files are named. \
+What was landed can be taken back with `jm undo`.
+
+Exit codes: 0 landed, 1 error, 2 usage, 6 nothing verified it and nobody could be asked, 9 conflict or failed checks
+
+Examples:
+  jm land 01k3 --dry-run               show what it would change
+  jm land 01k3
+  jm land 01k3 --branch fix-parser
+  jm land 01k3 --on-conflict theirs";
+const DISCARD_HELP: &str = "\
+What a session changed in its copy is gone then. Its log stays.
+
+Examples:
+  jm discard 01k3
+  jm discard --all 01k3 --yes          every candidate of a task that is still kept";
 const FORK_HELP: &str = "\
 The new session knows all that was said up to the place, and goes its own way from there; the old one and your files \
 stay as they are. `jm resume` goes on with it.
@@ -126,6 +182,23 @@ pub(crate) enum Command {
     /// Take back what a session changed
     #[command(after_help = UNDO_HELP)]
     Undo(UndoArgs),
+    /// Do again what the newest undo took back
+    #[command(after_help = REDO_HELP)]
+    Redo(RedoArgs),
+    /// List the moments that can be gone back to
+    #[command(after_help = CHECKPOINTS_HELP)]
+    Checkpoints(CheckpointsArgs),
+    /// Show what changed since a checkpoint, or between two
+    #[command(after_help = DIFF_HELP)]
+    Diff(DiffArgs),
+    /// Bring the work that a session left in its copy into the project, in one step
+    #[command(after_help = LAND_HELP)]
+    Land(LandArgs),
+    /// Remove the copy that a session worked in, with the work
+    #[command(after_help = DISCARD_HELP)]
+    Discard(DiscardArgs),
+    /// Compare the sessions that `jm run --candidates` gave one task to
+    Candidates(CandidatesArgs),
     /// Make a new session from the beginning of another one
     #[command(after_help = FORK_HELP)]
     Fork(ForkArgs),
@@ -178,6 +251,12 @@ pub(crate) struct RunArgs {
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
+    /// So many sessions do the task side by side, each in a copy of its own; the smallest verified change is offered
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
+    pub(crate) candidates: Option<u32>,
+    /// Land the best candidate without asking, if it is verified
+    #[arg(long, requires = "candidates", conflicts_with = "no_land")]
+    pub(crate) land: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }
@@ -240,6 +319,95 @@ pub(crate) struct RunOptions {
     /// Let the project's own configuration run code and send data, this once
     #[arg(long)]
     pub(crate) trust_project: bool,
+    #[command(flatten)]
+    pub(crate) delivery: DeliveryArgs,
+}
+
+/// Where a run works, and where its work goes.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct DeliveryArgs {
+    /// Work in a copy of the project; what is verified is landed in one step, the rest is kept in the copy
+    #[arg(long, conflicts_with = "no_isolate")]
+    pub(crate) isolate: bool,
+    /// Work in the project itself, whatever your configuration says
+    #[arg(long)]
+    pub(crate) no_isolate: bool,
+    /// Leave the work in its copy, also when it is verified
+    #[arg(long)]
+    pub(crate) no_land: bool,
+    /// Commit the change when it is verified, with your git, hooks and signing
+    #[arg(long)]
+    pub(crate) commit: bool,
+    /// Commit it on this new branch
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+    /// The commit's message [built-in: from the task, the model's words and the checks]
+    #[arg(long = "message", value_name = "TEXT")]
+    pub(crate) commit_message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LandArgs {
+    /// The session's id, or its beginning; without one, this directory's only kept work
+    pub(crate) session: Option<String>,
+    /// What happens to files that you changed too, in ways that don't go together
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflictArg::Refuse)]
+    pub(crate) on_conflict: OnConflictArg,
+    /// Only show what would be landed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Commit it, with your git, hooks and signing
+    #[arg(long)]
+    pub(crate) commit: bool,
+    /// Commit it on this new branch
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+    /// The commit's message [built-in: from the task, the model's words and the checks]
+    #[arg(long, short, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// Land it although nothing verified it, or what came of merging it with your changes
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// Let the project's own configuration say which checks run, this once
+    #[arg(long)]
+    pub(crate) trust_project: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What happens to files that both changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnConflictArg {
+    /// Nothing at all is landed
+    Refuse,
+    /// They get conflict markers
+    Markers,
+    /// They stay as you have them
+    Mine,
+    /// They become as the session has them
+    Theirs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiscardArgs {
+    /// The session's id, or its beginning; without one, this directory's only kept work
+    pub(crate) session: Option<String>,
+    /// All candidates of this session's task whose work is still kept
+    #[arg(long, value_name = "SESSION", conflicts_with = "session")]
+    pub(crate) all: Option<String>,
+    /// Don't ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CandidatesArgs {
+    /// The session whose task it is, or one of its candidates; without one, this directory's newest with candidates
+    pub(crate) session: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -349,7 +517,49 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct UndoArgs {
     /// The session's id, or its beginning; without one, the newest that changed something here
     pub(crate) session: Option<String>,
+    /// Take back everything since this checkpoint, whichever session changed it
+    #[arg(long, value_name = "CHECKPOINT", conflicts_with = "session")]
+    pub(crate) to: Option<u64>,
     /// Work in this directory instead of the session's own
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RedoArgs {
+    /// Work in this directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointsArgs {
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The project's directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The checkpoint to compare with [built-in: the one before the newest run]
+    #[arg(value_name = "A")]
+    pub(crate) from: Option<u64>,
+    /// A later checkpoint [built-in: the files as they are]
+    #[arg(value_name = "B")]
+    pub(crate) to: Option<u64>,
+    /// Only how much, a line a file
+    #[arg(long)]
+    pub(crate) stat: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The project's directory instead of the current one
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }

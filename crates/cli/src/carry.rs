@@ -2,16 +2,18 @@
 
 use std::fs::File;
 use std::io::{BufReader, IsTerminal as _};
+use std::path::Path;
 
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
-use journeyman_agent::{AgentError, ForkPoint, fork as branch, snapshot as name_place};
+use journeyman_agent::{AgentError, ForkPoint, candidates, fork as branch, snapshot as name_place};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import as take_in};
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SnapshotArgs};
 use crate::edge::{Failure, House, now};
+use crate::land::copies_of;
 use crate::sessions::{Claim, STATUS_IMPORTED, find};
 use crate::stdout::say;
 use crate::{color, prompt};
@@ -95,6 +97,24 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
         let found = find(&house, environment, word).await?;
         if sessions.iter().all(|session| session.id != found.id) {
             sessions.push(found);
+        }
+    }
+    for session in &sessions {
+        let copies = copies_of(&house, Path::new(&session.root));
+        let candidates = candidates::started(&*house.store, &session.id).await?.unwrap_or_default();
+        if copies.iter().any(|copy| candidates.contains(&copy.session)) {
+            return Err(Failure::usage(format_args!(
+                "work of the candidates of session {id} is kept in copies; land one or discard them all (jm discard \
+                 --all {id}) first",
+                id = session.id
+            )));
+        }
+        if copies.iter().any(|copy| copy.session == session.id) {
+            return Err(Failure::usage(format_args!(
+                "the work of session {id} is kept in its copy; land it (jm land {id}) or discard it (jm discard {id}) \
+                 first",
+                id = session.id
+            )));
         }
     }
     if !args.yes {

@@ -9,10 +9,12 @@ use journeyman_agent::{Approver, Checks, Connected};
 use journeyman_model::{Model as _, Price, ScriptedModel};
 use journeyman_protocol::Mode;
 
-use crate::args::DemoArgs;
+use crate::args::{DeliveryArgs, DemoArgs, RunOptions};
 use crate::color;
+use crate::deliver::{self, Delivery};
 use crate::edge::{Failure, House};
-use crate::run::{Output, Progress, drive, print, wire};
+use crate::run::{Output, Progress, Shown, drive, print};
+use crate::wire::wire;
 
 /// The demo's exit code where no sandbox works, so that a script can tell it from a failed demo.
 pub(crate) const NO_SANDBOX: u8 = 7;
@@ -70,7 +72,8 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
     };
     let config = Config { mode: Some(Mode::Auto), ..Config::default() };
     let wired = wire(environment, &house, &root, &config, connected, Approver::Nobody, Checks::Found)?;
-    let report = drive(wired, TASK.to_owned(), Output::Text, false).await?;
+    let delivery = Delivery::new(&DeliveryArgs::default(), deliver::Place::Project)?;
+    let report = drive(&wired, TASK.to_owned(), delivery, Shown::of(&RunOptions::default())).await?;
     eprintln!();
     print(&report, Output::Text, Progress::Shown)?;
     place.say_goodbye(&root);

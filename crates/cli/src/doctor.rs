@@ -1,5 +1,7 @@
 //! `jm doctor`: what is installed, what the sandbox enforces here, which keys are set.
 
+mod copies;
+
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 
@@ -51,8 +53,14 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
         })
         .collect();
     let state = state(environment);
+    let house = House::open(environment)?;
+    let copies = match copies::tiers(environment, &house) {
+        Ok(tiers) => json!({ "tiers": tiers, "kept": copies::kept(&house.state_dir) }),
+        Err(error) => json!({ "tiers": [], "kept": [], "problem": error.to_string() }),
+    };
     let report = json!({
-        "version": env!("CARGO_PKG_VERSION"), "state": state, "sandbox": sandbox, "programs": programs, "keys": keys,
+        "version": env!("CARGO_PKG_VERSION"), "state": state, "sandbox": sandbox, "copies": copies,
+        "programs": programs, "keys": keys,
     });
     if args.json {
         say!("{report}");
@@ -146,6 +154,9 @@ fn print(report: &Value) {
             }
         }
     }
+
+    say!("\n{}", paint.bold("copies (jm run --isolate)"));
+    copies::print(report.get("copies").unwrap_or(&Value::Null));
 
     say!("\n{}", paint.bold("programs"));
     for program in list("programs") {

@@ -12,7 +12,7 @@ use journeyman_agent::{AgentError, ConfigError};
 use journeyman_protocol::{ContentHash, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};
-use journeyman_workspace::{Limits, Options, Workspace};
+use journeyman_workspace::{Clock, Options, Workspace};
 
 /// Bytes of pre-images kept in all (decision 7: 4 GiB over every project).
 const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
@@ -139,14 +139,18 @@ impl House {
         Ok(Self { state_dir, store: Arc::new(store), blobs: Arc::new(blobs) })
     }
 
-    pub(crate) fn workspace(&self, root: &Path) -> Result<Workspace, Failure> {
+    /// The directory of state of the project at `root`.
+    pub(crate) fn project_dir(&self, root: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;
         let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
-        let short = name.get(..16).unwrap_or(&name);
+        self.state_dir.join("projects").join(name.get(..16).unwrap_or(&name))
+    }
+
+    pub(crate) fn workspace(&self, root: &Path) -> Result<Workspace, Failure> {
         let options = Options {
-            state_dir: self.state_dir.join("projects").join(short),
-            blobs: Arc::clone(&self.blobs),
-            limits: Limits::default(),
+            own_dir: Some(self.state_dir.clone()),
+            clock: Some(Clock::new(now)),
+            ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))
         };
         Ok(Workspace::open(root, options).context("the project")?)
     }

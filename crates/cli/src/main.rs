@@ -2,12 +2,16 @@
 //! library user.
 
 mod args;
+mod candidates;
 mod carry;
+mod checkpoints;
 mod color;
+mod deliver;
 mod demo;
 mod doctor;
 mod edge;
 mod export;
+mod land;
 mod prompt;
 mod question;
 mod render;
@@ -19,6 +23,7 @@ mod show;
 mod stdout;
 mod summary;
 mod undo;
+mod wire;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -56,6 +61,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
     match cli.command {
         Command::Run(args) => edge::block_on(run::run(&environment, args)),
         Command::Resume(args) => edge::block_on(resume::resume(&environment, args)),
+        Command::Land(args) => edge::block_on(land::land(&environment, &args)),
+        Command::Discard(args) => edge::block_on(land::discard(&environment, &args)),
+        Command::Candidates(args) => edge::block_on(candidates::list(&environment, &args)),
         Command::Fork(args) => edge::block_on(carry::fork(&environment, &args)),
         Command::Snapshot(args) => edge::block_on(carry::snapshot(&environment, &args)),
         Command::Export(args) => edge::block_on(export::export(&environment, &args)),
@@ -66,6 +74,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Sessions(args) => edge::block_on(sessions::list(&environment, &args)),
         Command::Show(args) => edge::block_on(show::show(&environment, &args)),
         Command::Undo(args) => edge::block_on(undo::undo(&environment, &args)),
+        Command::Redo(args) => edge::block_on(undo::redo(&environment, &args)),
+        Command::Checkpoints(args) => checkpoints::list(&environment, &args),
+        Command::Diff(args) => checkpoints::diff(&environment, &args),
         Command::Config(args) => settings::print(&environment, &args),
         Command::Completions { shell } => {
             args::completions(shell);

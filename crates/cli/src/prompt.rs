@@ -115,7 +115,8 @@ pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
     Ok(matches!(ask(question)?.trim(), "y" | "Y" | "yes"))
 }
 
-fn ask(question: &str) -> std::io::Result<String> {
+/// Asks, and gives the line that is typed.
+pub(crate) fn ask(question: &str) -> std::io::Result<String> {
     std::fs::OpenOptions::new().write(true).open(TERMINAL)?.write_all(question.as_bytes())?;
     read_line()
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use journeyman_protocol::{
     CallId, CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind,
-    ReminderCategory, ResumeStrategy, Todo, TodoStatus,
+    FileConflict, PassedOver, ReminderCategory, ResumeStrategy, Todo, TodoStatus,
 };
 use journeyman_sandbox::clean;
 
@@ -30,6 +30,8 @@ pub(crate) struct Renderer {
     stream: Stream,
     mid_line: bool,
     streamed: bool,
+    /// What each line begins with, where several sessions are shown: then nothing is streamed.
+    prefix: Option<String>,
     /// What is asked about, until somebody decides.
     asked: HashMap<CallId, String>,
 }
@@ -37,12 +39,17 @@ pub(crate) struct Renderer {
 impl Renderer {
     pub(crate) fn new(paint: Paint, quiet: bool) -> Self {
         let stream = if quiet { Stream::Nowhere } else { Stream::Stderr };
-        Self { paint, stream, mid_line: false, streamed: false, asked: HashMap::new() }
+        Self { paint, stream, mid_line: false, streamed: false, prefix: None, asked: HashMap::new() }
+    }
+
+    /// One of several sessions that are shown together.
+    pub(crate) fn numbered(paint: Paint, quiet: bool, number: u32) -> Self {
+        Self { prefix: Some(paint.dim(&format!("[{number}] "))), ..Self::new(paint, quiet) }
     }
 
     /// For `jm show`, where the events are the result.
     pub(crate) fn to_stdout(paint: Paint) -> Self {
-        Self { paint, stream: Stream::Stdout, mid_line: false, streamed: false, asked: HashMap::new() }
+        Self { stream: Stream::Stdout, ..Self::new(paint, false) }
     }
 
     /// A line of our own.
@@ -130,6 +137,14 @@ impl Renderer {
     fn aside(&mut self, event: &Event) {
         let paint = self.paint;
         match event {
+            Event::Isolated { .. }
+            | Event::CopyRefreshed { .. }
+            | Event::Landed { copy: Some(_), .. }
+            | Event::Kept { .. }
+            | Event::Discarded { .. }
+            | Event::Committed { .. }
+            | Event::CandidatesStarted { .. } => self.copy(event),
+            Event::Done { report } if self.prefix.is_some() => self.line(&clean(report.summary.as_bytes())),
             Event::AgentResumed { strategy, sealed, changed } => {
                 self.resumed(*strategy, sealed.len(), changed)
             }
@@ -169,6 +184,70 @@ impl Renderer {
             Event::StorageFailure { message, waiting } => {
                 let text = format!("the session log takes nothing ({message}); {waiting} entries wait");
                 self.note(&clean(text.as_bytes()));
+            }
+            _ => {}
+        }
+    }
+
+    /// What happens to the copy that a session works in.
+    fn copy(&mut self, event: &Event) {
+        let paint = self.paint;
+        match event {
+            Event::Isolated { tier, passed_over, reopened } => {
+                let again = if *reopened { ", opened again" } else { "" };
+                self.line(&format!(
+                    "{}  works in a copy of the project ({tier}{again})",
+                    paint.bold("isolated")
+                ));
+                for PassedOver { tier, reason } in passed_over {
+                    let text = clean(format!("  no {tier}: {reason}").as_bytes());
+                    self.line(&paint.dim(&cut(&text)));
+                }
+            }
+            Event::CopyRefreshed { taken, merged, conflicts } => {
+                for (paths, how) in [
+                    (taken, "taken over from your files"),
+                    (merged, "merged with your own changes"),
+                    (conflicts, "doesn't go together with your own changes"),
+                ] {
+                    for path in paths.iter().take(PREVIEW_LINES) {
+                        self.note(&format!("  {path}: {how}; the model is told"));
+                    }
+                    if paths.len() > PREVIEW_LINES {
+                        self.note(&format!("  … and {} more", paths.len() - PREVIEW_LINES));
+                    }
+                }
+            }
+            Event::Landed { changes, copy: Some(copy) } => {
+                let merged = match copy.merged.len() {
+                    0 => String::new(),
+                    some => format!(", {some} of them merged with your own changes"),
+                };
+                let plural = if changes.len() == 1 { "" } else { "s" };
+                self.line(&format!("{}  {} file{plural}{merged}", paint.green("landed"), changes.len()));
+            }
+            Event::Kept { reason, conflicts } => {
+                self.note(&cut(&clean(format!("kept in its copy: {reason}").as_bytes())));
+                for FileConflict { path, reason } in conflicts.iter().take(PREVIEW_LINES) {
+                    self.note(&cut(&clean(format!("  {path}: {reason}").as_bytes())));
+                }
+            }
+            Event::Discarded { files: 0 } => {
+                self.line(&paint.dim("nothing was changed in the copy; it is gone"))
+            }
+            Event::Discarded { files } => self.note(&format!("discarded, with {files} changed files")),
+            Event::Committed { commit } => {
+                let on = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+                let short = commit.id.get(..10).unwrap_or(&commit.id);
+                let text = format!("{short}{on}: {}", commit.subject);
+                self.line(&format!("{}  {}", paint.green("committed"), cut(&clean(text.as_bytes()))));
+            }
+            Event::CandidatesStarted { sessions } => {
+                self.line(&format!(
+                    "{}  {} sessions, each in a copy",
+                    paint.bold("candidates"),
+                    sessions.len()
+                ));
             }
             _ => {}
         }
@@ -244,12 +323,15 @@ impl Renderer {
 
     fn line(&mut self, text: &str) {
         self.end();
-        self.write(text);
-        self.write("\n");
+        let prefix = self.prefix.clone().unwrap_or_default();
+        self.write(&format!("{prefix}{text}\n"));
     }
 
     fn text(&mut self, text: &str) {
-        self.write(text);
+        // Words of several would run into each other; each has them in its log.
+        if self.prefix.is_none() {
+            self.write(text);
+        }
     }
 
     fn write(&mut self, text: &str) {

@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use journeyman_agent::config::Environment;
 use journeyman_agent::{
     AgentError, CutOff, Filter, SessionHandle, Since, State, Subscription, resume as open,
 };
-use journeyman_protocol::{Event, MessageKind, Outcome};
+use journeyman_protocol::{Event, MessageKind, Outcome, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
 use crate::color;
+use crate::deliver::{Delivery, Place};
 use crate::edge::{Failure, House, root};
 use crate::render::Renderer;
 use crate::run::{Prepared, Shown, stand_by, words};
@@ -112,9 +114,11 @@ async fn go_on(
         asked: setting.asked.clone(),
     });
     let prepared = Prepared::new(environment, &root, options, before.as_ref())?;
-    let wired = prepared.wire(environment, house, &root, "resume")?;
+    let mut delivery = delivery(house, &root, args, &prepared, id)?;
+    let wired = prepared.wire(environment, house, &root, "resume", delivery.place())?;
+    let parts = delivery.parts(&wired, id).await?;
     let cut_off = if args.close { CutOff::Close } else { CutOff::Continue };
-    let session = open(wired.parts, wired.settings, id.clone(), cut_off).await?;
+    let session = open(parts, wired.settings.clone(), id.clone(), cut_off).await?;
     // Before anything else is awaited: nothing that the session says is missed.
     let events = session.subscribe(Filter::all(), Since::Now);
     let shown = Shown::of(options);
@@ -126,7 +130,29 @@ async fn go_on(
         None => {}
     }
     let report = stand_by(&session, events, shown.output, options.quiet).await?;
+    drop(session);
+    let report = delivery.settle(&wired, &report, shown).await?;
     shown.print(&report)
+}
+
+/// Where the session goes on: in its copy, where it has one.
+fn delivery(
+    house: &House,
+    root: &Path,
+    args: &ResumeArgs,
+    prepared: &Prepared,
+    id: &SessionId,
+) -> Result<Delivery, Failure> {
+    let kept = house.workspace(root)?.copies().context("looking for its copy")?;
+    let kept = kept.iter().any(|copy| copy.session == *id);
+    let delivery = Delivery::new(&args.options.delivery, if kept { Place::Copy } else { prepared.place() })?;
+    if kept && delivery.place() == Place::Project {
+        return Err(Failure::usage(format_args!(
+            "the work of session {id} is in a copy of the project; land it (jm land {id}) or discard it \
+             (jm discard {id}) before it goes on in the project itself"
+        )));
+    }
+    Ok(delivery)
 }
 
 /// Waits until what was cut off is closed, and leaves it at that.

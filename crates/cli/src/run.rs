@@ -5,28 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Config, Environment};
-use journeyman_agent::hooks::HooksBuilder;
+use journeyman_agent::config::Environment;
 use journeyman_agent::{
-    Approver, Cassette, Checks, Connected, DEFAULT_TODO_INTERVAL, Filter, Parts, RunSettings, SessionHandle,
-    Since, Subscription, TodoSettings, connect, providers, start,
+    Approver, Cassette, Checks, Connected, Filter, SessionHandle, Since, Subscription, connect, start,
 };
-use journeyman_policy::Policy;
-use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{Event, Mode, Needs, RunReport, SessionId, Tokens};
-use journeyman_sandbox::{HostEnvironment, clean, toolchains};
-use journeyman_store::Store;
-use journeyman_tools::Registry;
+use journeyman_protocol::{Event, RunReport, SessionId};
+use journeyman_sandbox::clean;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{RunArgs, RunOptions};
+use crate::deliver::{Delivery, Place};
 use crate::edge::{Failure, House, now, root};
 use crate::question::Questions;
 use crate::render::Renderer;
 use crate::sessions::holder;
 use crate::settings::{Before, Settled};
 use crate::summary::Seen;
-use crate::{color, settings, summary};
+use crate::wire::{Wired, wire};
+use crate::{candidates, color, settings, summary};
 
 /// Largest task that is read, in bytes: more than any model's window.
 const MAX_TASK: u64 = 4 * 1024 * 1024;
@@ -49,21 +45,25 @@ pub(crate) enum Progress {
     Hidden,
 }
 
-/// Everything a run needs, wired.
-pub(crate) struct Wired {
-    pub(crate) parts: Parts,
-    pub(crate) settings: RunSettings,
-}
-
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, Failure> {
     let options = &args.options;
     let root = root(environment, options.directory.as_deref())?;
     // First what can be wrong with the command line alone; the task is read when nothing else can be.
-    let (house, prepared) = (House::open(environment)?, Prepared::new(environment, &root, options, None)?);
+    let (house, mut prepared) =
+        (House::open(environment)?, Prepared::new(environment, &root, options, None)?);
+    if args.candidates.is_some() {
+        // Several at once can't ask.
+        prepared.approver = Approver::Nobody;
+    }
+    let delivery = Delivery::new(&options.delivery, prepared.place())?;
     let task = task(environment, &args)?;
-    let wired = prepared.wire(environment, &house, &root, "run")?;
     let shown = Shown::of(options);
-    let report = drive(wired, task, shown.output, options.quiet).await?;
+    if let Some(count) = args.candidates {
+        let wired = prepared.wire(environment, &house, &root, "run", Place::Copy)?;
+        return candidates::run(wired, &task, count, args.land, &delivery, shown).await;
+    }
+    let wired = prepared.wire(environment, &house, &root, "run", delivery.place())?;
+    let report = drive(&wired, task, delivery, shown).await?;
     shown.print(&report)
 }
 
@@ -93,6 +93,12 @@ impl Prepared {
         Ok(Self { settled, connected, approver })
     }
 
+    /// Where the session works unless a flag says otherwise.
+    pub(crate) fn place(&self) -> Place {
+        let isolate = self.settled.asked.isolate.or(self.settled.config.isolate);
+        if isolate == Some(true) { Place::Copy } else { Place::Project }
+    }
+
     /// Puts the rooms together.
     pub(crate) fn wire(
         self,
@@ -100,6 +106,7 @@ impl Prepared {
         house: &House,
         root: &Path,
         command: &str,
+        place: Place,
     ) -> Result<Wired, Failure> {
         let Settled { config, asked, warnings } = self.settled;
         for warning in warnings {
@@ -111,8 +118,9 @@ impl Prepared {
             (_, None) => Checks::Found,
         };
         let mut wired = wire(environment, house, root, &config, self.connected, self.approver, checks)?;
-        wired.parts.holder = holder(command);
+        wired.ground.holder = holder(command);
         wired.settings.asked = settings::worth_keeping(&asked);
+        wired.settings.asked.isolate = (place == Place::Copy).then_some(true);
         Ok(wired)
     }
 }
@@ -135,6 +143,16 @@ impl Shown {
         Self { output, progress }
     }
 
+    /// Whether a person may be asked, as far as the output goes.
+    pub(crate) fn is_interactive(self) -> bool {
+        self.output == Output::Text && !self.is_quiet() && std::io::stderr().is_terminal()
+    }
+
+    /// Whether progress isn't shown.
+    pub(crate) fn is_quiet(self) -> bool {
+        self.progress == Progress::Hidden
+    }
+
     /// Prints the result; gives the exit code.
     pub(crate) fn print(self, report: &RunReport) -> Result<u8, Failure> {
         print(report, self.output, self.progress)?;
@@ -143,7 +161,7 @@ impl Shown {
 }
 
 /// A person can be asked when they are at the terminal and didn't ask for output that a program reads.
-fn interactive(options: &RunOptions) -> bool {
+pub(crate) fn interactive(options: &RunOptions) -> bool {
     let machine = options.json || options.stream_json || options.quiet;
     !machine && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -188,114 +206,21 @@ fn read(what: &str, from: impl std::io::Read, place: &str) -> Result<String, Fai
         .map_err(|_| Failure::usage(format_args!("the {what} from {place} is not UTF-8 text")))
 }
 
-/// Puts the rooms together. Nothing is asked, run or written yet.
-pub(crate) fn wire(
-    environment: &Environment,
-    house: &House,
-    root: &Path,
-    config: &Config,
-    connected: Connected,
-    approver: Approver,
-    checks: Checks,
-) -> Result<Wired, Failure> {
-    let workspace = house.workspace(root)?;
-    let sandbox = house.sandbox(&config.sandbox_allow)?;
-    let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
-    let tools = toolchains(&host, root);
-    let default_mode = if approver == Approver::Handle { Mode::Edit } else { Mode::Auto };
-    let settings = run_settings(config, &connected, approver, checks, default_mode)?;
-    // Keys of providers that this run doesn't ask are nobody's business either.
-    let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
-    let mut secrets = connected.secrets;
-    secrets.extend(keys.filter_map(|name| environment.var(&name).map(str::to_owned)));
-    secrets.extend(config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned));
-    let programs = environment.clone();
-    let parts = Parts {
-        store: Arc::clone(&house.store) as Arc<dyn Store>,
-        model: connected.model,
-        workspace: Arc::new(workspace),
-        sandbox: Arc::new(sandbox),
-        toolchains: Arc::new(tools),
-        registry: Registry::rooted(root),
-        policy: Policy::default(),
-        redactor: Arc::new(Redactor::new(secrets)),
-        hooks: HooksBuilder::new().configured(config, environment, root).build(),
-        clock: Arc::new(now),
-        programs: Arc::new(move |name: &str| programs.has_program(name)),
-        holder: holder("run"),
-    };
-    Ok(Wired { parts, settings })
-}
-
-fn run_settings(
-    config: &Config,
-    connected: &Connected,
-    approver: Approver,
-    checks: Checks,
-    default_mode: Mode,
-) -> Result<RunSettings, Failure> {
-    if config.budget_usd.is_some() && connected.price.is_none() {
-        return Err(Failure::usage(format_args!(
-            "--budget needs the price of {name}, which isn't known; set providers.PROVIDER.models.\"NAME\".input and \
-             .output (US dollars for a million tokens) in your configuration",
-            name = connected.name
-        )));
-    }
-    let unconfined = config.sandbox_allow.iter().any(|name| name == "none");
-    let standard = RunSettings::default();
-    Ok(RunSettings {
-        mode: config.mode_or(default_mode),
-        approver,
-        approval_timeout: config.approval_timeout,
-        concurrency: config
-            .tools_concurrency
-            .map_or(standard.concurrency, |calls| usize::try_from(calls).unwrap_or(standard.concurrency)),
-        tool_timeout: config.tools_timeout.unwrap_or(standard.tool_timeout),
-        todos: (config.todos != Some(false)).then(|| TodoSettings {
-            remind_every: config.todos_remind_every.unwrap_or(DEFAULT_TODO_INTERVAL),
-            ..TodoSettings::default()
-        }),
-        loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
-        max_turns: config.max_turns.unwrap_or(standard.max_turns),
-        max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
-        timeout: config.timeout.unwrap_or(standard.timeout),
-        budget_usd: config.budget_usd,
-        price: connected.price,
-        checks,
-        needs: if unconfined { Needs::NONE } else { Needs::ALL },
-        instructions: config.instructions.clone(),
-        project_instructions: config.project_instructions.clone(),
-        tool_calling: connected.tool_calling,
-        temperature: config.temperature.map(narrow),
-        top_p: config.top_p.map(narrow),
-        thinking: journeyman_agent::thinking(config),
-        max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
-        asked: standard.asked,
-        context_budget: config
-            .context_tokens
-            .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),
-        today: connected.day.clone().unwrap_or_else(|| summary::day(now())),
-        platform: standard.platform,
-    })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "sampling settings have two digits")]
-fn narrow(number: f64) -> f32 {
-    number as f32
-}
-
-/// Starts the session and shows it until it ends.
+/// Starts the session, shows it until it ends, and brings its work to where it is to be.
 pub(crate) async fn drive(
-    wired: Wired,
+    wired: &Wired,
     task: String,
-    output: Output,
-    quiet: bool,
-) -> Result<Arc<RunReport>, Failure> {
+    mut delivery: Delivery,
+    shown: Shown,
+) -> Result<RunReport, Failure> {
     let id = SessionId::new(now(), fastrand::u64(..));
-    let session = start(wired.parts, wired.settings, id);
+    let parts = delivery.parts(wired, &id).await?;
+    let session = start(parts, wired.settings.clone(), id);
     let events = session.subscribe(Filter::all(), Since::Now);
     session.send(task).await?;
-    stand_by(&session, events, output, quiet).await
+    let report = stand_by(&session, events, shown.output, shown.is_quiet()).await?;
+    drop(session);
+    delivery.settle(wired, &report, shown).await
 }
 
 /// Shows a session until all that was asked of it is answered, then ends it.
@@ -322,20 +247,20 @@ pub(crate) async fn stand_by(
 }
 
 /// Ctrl-C, and what asks a program to end.
-struct Signals {
+pub(crate) struct Signals {
     interrupts: Signal,
     terminations: Signal,
 }
 
 impl Signals {
-    fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
         let terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         Ok(Self { interrupts, terminations })
     }
 
     /// The next of them.
-    async fn heard(&mut self) {
+    pub(crate) async fn heard(&mut self) {
         tokio::select! {
             _ = self.interrupts.recv() => {}
             _ = self.terminations.recv() => {}
@@ -407,7 +332,7 @@ pub(crate) fn print(report: &RunReport, output: Output, progress: Progress) -> R
     }
 }
 
-fn line(text: &str) -> Result<(), Failure> {
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
     write(&format!("{text}\n"))
 }
 

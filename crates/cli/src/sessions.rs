@@ -1,13 +1,18 @@
 //! `jm sessions`, and what every command does that works on one: find it, and see that nobody else has it.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
 use journeyman_protocol::SessionId;
 use journeyman_sandbox::clean;
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
+use journeyman_workspace::CopyInfo;
 
 use crate::args::SessionsArgs;
 use crate::edge::{Failure, House, now, root};
+use crate::land::copies_of;
 use crate::stdout::say;
 use crate::{color, summary};
 
@@ -32,23 +37,32 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
         eprintln!("no sessions yet{more}");
     }
     let paint = color::stdout();
+    let mut copies: HashMap<String, Vec<CopyInfo>> = HashMap::new();
     for session in sessions {
+        let kept = copies
+            .entry(session.root.clone())
+            .or_insert_with(|| copies_of(&house, Path::new(&session.root)))
+            .iter()
+            .find(|copy| copy.session == session.id)
+            .map(|copy| copy.tier.to_string());
         let (status, holder) = state(&house, &session).await?;
         if args.json {
             let object = serde_json::json!({
                 "id": session.id, "root": session.root, "title": session.title, "status": status, "holder": holder,
                 "created": session.created, "updated": session.updated, "last": session.last,
+                "copy": kept,
             });
             say!("{object}");
             continue;
         }
         let place = if args.all { format!("  {}", clean(session.root.as_bytes())) } else { String::new() };
         say!(
-            "{}  {}  {:<17}  {}{}",
+            "{}  {}  {:<17}  {}{}{}",
             paint.bold(session.id.as_str()),
             paint.dim(&summary::minute(session.updated)),
             status.replace('_', " "),
             clean(session.title.as_bytes()),
+            if kept.is_some() { paint.yellow("  (kept in its copy)") } else { String::new() },
             paint.dim(&place)
         );
     }

@@ -98,14 +98,15 @@ fn asked(options: &RunOptions, before: Option<&Before>) -> Result<Asked, Failure
         (false, false) => Some(Checks::Custom(options.check.clone())),
         (false, true) => was.checks,
     };
-    Ok(Asked { base_url, wire, checks })
+    let isolate = was.isolate;
+    Ok(Asked { base_url, wire, checks, isolate })
 }
 
 /// The same without what may be a secret: an address with a password or a token in it is not kept.
 pub(crate) fn worth_keeping(asked: &Asked) -> Asked {
     let secret = |url: &String| url.contains(['@', '?']);
     match &asked.base_url {
-        Some(url) if secret(url) => Asked { base_url: None, wire: None, checks: asked.checks.clone() },
+        Some(url) if secret(url) => Asked { base_url: None, wire: None, ..asked.clone() },
         _ => asked.clone(),
     }
 }
@@ -215,6 +216,7 @@ mod tests {
             base_url: Some("http://one".to_owned()),
             wire: Some("chat".to_owned()),
             checks: Some(Checks::Custom(vec!["make".to_owned()])),
+            isolate: None,
         };
         Before { model: "custom/tiny".to_owned(), mode: Mode::Edit, asked }
     }
@@ -250,7 +252,8 @@ mod tests {
             ("https://me:secret@example.com/v1", false),
             ("https://example.com/v1?key=secret", false),
         ] {
-            let asked = Asked { base_url: Some(url.to_owned()), wire: Some("chat".to_owned()), checks: None };
+            let (base_url, wire) = (Some(url.to_owned()), Some("chat".to_owned()));
+            let asked = Asked { base_url, wire, ..Asked::default() };
             assert_eq!(worth_keeping(&asked).base_url.is_some(), kept, "{url}");
             assert_eq!(worth_keeping(&asked).wire.is_some(), kept, "{url}");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
 use journeyman_agent::events;
-use journeyman_protocol::{Envelope, Event, Seq};
+use journeyman_protocol::{Envelope, Event, RunReport, Seq};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, Store as _};
 
@@ -104,7 +104,9 @@ impl Screen {
             Event::Done { report } => {
                 self.ended = true;
                 self.renderer.end();
-                let text = summary::text(report, Seen::Yes, color::stdout());
+                // Where its work is now is said by what follows.
+                let report = RunReport { copy: None, ..(**report).clone() };
+                let text = summary::text(&report, Seen::Yes, color::stdout());
                 stdout::write(&format!("\n{text}"));
             }
             _ => {}

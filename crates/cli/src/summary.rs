@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use journeyman_protocol::{CheckOutcome, FileChangeKind, Outcome, RunReport, UnixMillis, Usage};
+use journeyman_protocol::{
+    CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
+    FileConflict, Outcome, RunReport, SessionId, UnixMillis, Usage,
+};
 use journeyman_sandbox::clean;
 
 use crate::color::Paint;
@@ -23,10 +26,7 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
         push(&mut out, "");
     }
     if !report.diff.is_empty() {
-        for line in clean(report.diff.as_bytes()).lines() {
-            push(&mut out, &colored(line, paint));
-        }
-        push(&mut out, "");
+        out.push_str(&diff(&report.diff, paint));
     }
     for change in report.changes.iter().filter(|_| report.diff.is_empty()) {
         let kind = match change.kind {
@@ -36,26 +36,18 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
         };
         push(&mut out, &format!("{kind} {}", change.path));
     }
-    for evidence in &report.evidence {
-        let took = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
-        let result = match &evidence.outcome {
-            CheckOutcome::Passed => paint.green("passed"),
-            CheckOutcome::Failed { reason, .. } => {
-                paint.red(&format!("failed ({})", clean(reason.as_bytes())))
-            }
-            CheckOutcome::NotRun { reason } => {
-                paint.yellow(&format!("not run ({})", clean(reason.as_bytes())))
-            }
-        };
-        push(
-            &mut out,
-            &format!("{}: {} — {result} in {took:.1} s", evidence.kind, clean(evidence.command.as_bytes())),
-        );
+    for one in &report.evidence {
+        push(&mut out, &evidence(one, paint));
+    }
+    if !report.candidates.is_empty() {
+        push(&mut out, "");
+        out.push_str(&candidates(&report.candidates, paint));
+        push(&mut out, "");
     }
     let summary = clean(report.summary.as_bytes());
     let head = match report.outcome {
         Outcome::Verified => paint.green(&summary),
-        Outcome::Unverified | Outcome::Limit => paint.yellow(&summary),
+        Outcome::Unverified | Outcome::Limit | Outcome::Conflict => paint.yellow(&summary),
         _ => paint.red(&summary),
     };
     push(&mut out, &paint.bold(&head));
@@ -68,6 +60,7 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
             report.session
         ),
     );
+    out.push_str(&whereabouts(&report.session, report.copy.as_ref(), report.commit.as_ref(), paint));
     if !is_done(report.outcome) {
         push(&mut out, &format!("go on with: jm resume {} \"go on\"", report.session));
     }
@@ -77,10 +70,100 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
     out
 }
 
+/// A diff in colour, with an empty line after it.
+pub(crate) fn diff(diff: &str, paint: Paint) -> String {
+    let mut out = String::new();
+    for line in clean(diff.as_bytes()).lines() {
+        push(&mut out, &colored(line, paint));
+    }
+    push(&mut out, "");
+    out
+}
+
+/// One check and its result.
+pub(crate) fn evidence(evidence: &Evidence, paint: Paint) -> String {
+    let took = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
+    let result = match &evidence.outcome {
+        CheckOutcome::Passed => paint.green("passed"),
+        CheckOutcome::Failed { reason, .. } => paint.red(&format!("failed ({})", clean(reason.as_bytes()))),
+        CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({})", clean(reason.as_bytes()))),
+    };
+    format!("{}: {} — {result} in {took:.1} s", evidence.kind, clean(evidence.command.as_bytes()))
+}
+
+/// Where the work of a session is, and what can be done with it.
+pub(crate) fn whereabouts(
+    session: &SessionId,
+    copy: Option<&CopyReport>,
+    commit: Option<&CommitReport>,
+    paint: Paint,
+) -> String {
+    let mut out = String::new();
+    if let Some(CopyReport { tier, state, merged, conflicts }) = copy {
+        let named: Vec<String> = merged.iter().map(ToString::to_string).collect();
+        if !named.is_empty() {
+            let how =
+                if *state == CopyState::Landed { "merged with your own changes" } else { "to be merged" };
+            push(&mut out, &format!("{how}: {}", named.join(", ")));
+        }
+        for FileConflict { path, reason } in conflicts {
+            push(&mut out, &format!("{} {path}: {}", paint.red("conflict"), clean(reason.as_bytes())));
+        }
+        if *state == CopyState::Kept {
+            push(&mut out, &format!("kept in its copy ({tier}); your files are as they were"));
+            push(&mut out, &format!("look at it with: jm land {session} --dry-run"));
+            push(&mut out, &format!("land it with: jm land {session}, drop it with: jm discard {session}"));
+        }
+    }
+    if let Some(CommitReport { id, branch, subject }) = commit {
+        let on = branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+        let short = id.get(..10).unwrap_or(id);
+        push(&mut out, &clean(format!("committed {short}{on}: {subject}").as_bytes()));
+    }
+    out
+}
+
+/// Candidates as a table, a line each.
+pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
+    let mut out = String::new();
+    for candidate in all {
+        let outcome = match candidate.outcome {
+            Some(Outcome::Verified) => paint.green("verified"),
+            Some(outcome) => {
+                let word = serde_json::to_value(outcome).unwrap_or_default();
+                paint.yellow(&word.as_str().unwrap_or_default().replace('_', " "))
+            }
+            None => paint.yellow("cut off"),
+        };
+        let state = match candidate.state {
+            CopyState::Landed => "landed",
+            CopyState::Kept => "kept",
+            CopyState::Discarded => "gone",
+        };
+        let cost = candidate.cost_usd.map(|usd| format!("  ${usd:.4}")).unwrap_or_default();
+        let line = format!(
+            "[{}]  {}  {outcome}  +{} −{} in {} file{}  {} turn{}{cost}  {state}",
+            candidate.number,
+            candidate.session,
+            candidate.added,
+            candidate.removed,
+            candidate.files,
+            if candidate.files == 1 { "" } else { "s" },
+            candidate.turns,
+            if candidate.turns == 1 { "" } else { "s" },
+        );
+        push(&mut out, &line);
+        if candidate.outcome != Some(Outcome::Verified) {
+            push(&mut out, &paint.dim(&format!("     {}", clean(candidate.summary.as_bytes()))));
+        }
+    }
+    out
+}
+
 /// Whether the task came to an end of its own.
 fn is_done(outcome: Outcome) -> bool {
     match outcome {
-        Outcome::Verified | Outcome::ChecksFail | Outcome::Unverified => true,
+        Outcome::Verified | Outcome::ChecksFail | Outcome::Unverified | Outcome::Conflict => true,
         Outcome::Error | Outcome::Limit | Outcome::PermissionNeeded | Outcome::Interrupted => false,
     }
 }
@@ -90,7 +173,8 @@ fn push(out: &mut String, line: &str) {
     out.push('\n');
 }
 
-fn colored(line: &str, paint: Paint) -> String {
+/// A line of a diff in its colour.
+pub(crate) fn colored(line: &str, paint: Paint) -> String {
     match line.as_bytes().first() {
         _ if line.starts_with("+++") || line.starts_with("---") || line.starts_with("diff ") => {
             paint.bold(line)

@@ -1,4 +1,4 @@
-//! `jm undo`.
+//! `jm undo` and `jm redo`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use journeyman_protocol::{FileChange, FileChangeKind, RelPath, SessionId, UnixMi
 use journeyman_store::{SessionSummary, Store as _};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
-use crate::args::UndoArgs;
+use crate::args::{RedoArgs, UndoArgs};
 use crate::color;
 use crate::edge::{Failure, House, root};
 use crate::sessions::{Claim, STATUS_IMPORTED, find};
@@ -20,15 +20,17 @@ const LOOKED_AT: usize = 100;
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, Failure> {
     let house = House::open(environment)?;
+    if let Some(number) = args.to {
+        return undo_to(&house, &root(environment, args.directory.as_deref())?, CheckpointId(number)).await;
+    }
     let (session, place) = match &args.session {
         None => {
             let place = root(environment, args.directory.as_deref())?;
-            let newest = house.store.sessions(Some(&place.display().to_string()), LOOKED_AT).await;
-            // One that was made and never opened here has changed nothing.
-            let opened = |session: &SessionSummary| {
+            let newest = here(&house, &place).await?.into_iter().find(|session| {
+                // One that was made and never opened here has changed nothing.
                 session.status != STATUS_FORKED && session.status != STATUS_IMPORTED
-            };
-            (newest.context("the session log")?.into_iter().find(opened), place)
+            });
+            (newest, place)
         }
         Some(word) => {
             let session = find(&house, environment, word).await?;
@@ -42,12 +44,88 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
     let workspace = house.workspace(&place)?;
     let Some(session) = session else {
         // Whatever the journal of this project still knows.
-        return tell(&taken_back(&workspace, UndoTarget::LastRun, Seals::default())?);
+        return Ok(tell(&taken_back(&workspace, UndoTarget::LastRun, Seals::default())?, Doing::Undo));
     };
+    if args.session.is_none() {
+        refuse_copy(&workspace, &session.id)?;
+    }
     let claim = Claim::take(&house, &session.id, "undo").await?;
     let done = take_back(&house, &workspace, &session.id, args.session.is_some()).await;
     claim.give_back().await;
-    tell(&done?)
+    // One whose work is in a copy may have landed some before.
+    let done = done.or_else(|failure| refuse_copy(&workspace, &session.id).and(Err(failure)))?;
+    Ok(tell(&done, Doing::Undo))
+}
+
+/// What a session did in its copy isn't in the user's files, so there is nothing to take back in them.
+fn refuse_copy(workspace: &Workspace, session: &SessionId) -> Result<(), Failure> {
+    let copies = workspace.copies().context("looking for its copy")?;
+    if copies.iter().all(|copy| copy.session != *session) {
+        return Ok(());
+    }
+    Err(Failure::usage(format_args!(
+        "the newest work of session {session} is in a copy; your files have nothing of it. To drop it: jm discard \
+         {session}. To take back what a session changed in your files, name it: jm undo ID"
+    )))
+}
+
+/// Takes back everything since a checkpoint, whichever session changed it: none of them may be at work.
+async fn undo_to(house: &House, place: &Path, checkpoint: CheckpointId) -> Result<u8, Failure> {
+    let workspace = house.workspace(place)?;
+    let sessions = here(house, place).await?;
+    let claims = claim_all(house, &sessions, "undo").await?;
+    let done = async {
+        let mut seals = Seals::default();
+        for session in &sessions {
+            seals.add(bring_to_an_end(house, &workspace, &session.id).await?);
+        }
+        taken_back(&workspace, UndoTarget::To(checkpoint), seals)
+    };
+    let done = done.await;
+    for claim in claims {
+        claim.give_back().await;
+    }
+    Ok(tell(&done?, Doing::UndoTo(checkpoint)))
+}
+
+/// `jm redo`.
+pub(crate) async fn redo(environment: &Environment, args: &RedoArgs) -> Result<u8, Failure> {
+    let house = House::open(environment)?;
+    let place = root(environment, args.directory.as_deref())?;
+    let workspace = house.workspace(&place)?;
+    let claims = claim_all(&house, &here(&house, &place).await?, "redo").await?;
+    let done = workspace.redo();
+    for claim in claims {
+        claim.give_back().await;
+    }
+    Ok(tell(&done.context("redo")?, Doing::Redo))
+}
+
+/// The sessions of a directory, newest first.
+async fn here(house: &House, place: &Path) -> Result<Vec<SessionSummary>, Failure> {
+    let found = house.store.sessions(Some(&place.display().to_string()), LOOKED_AT).await;
+    Ok(found.context("the session log")?)
+}
+
+/// The right to all these sessions at once: refused while any of them is at work.
+async fn claim_all<'a>(
+    house: &'a House,
+    sessions: &[SessionSummary],
+    command: &str,
+) -> Result<Vec<Claim<'a>>, Failure> {
+    let mut claims = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        match Claim::take(house, &session.id, command).await {
+            Ok(claim) => claims.push(claim),
+            Err(refusal) => {
+                for claim in claims {
+                    claim.give_back().await;
+                }
+                return Err(refusal);
+            }
+        }
+    }
+    Ok(claims)
 }
 
 async fn take_back(
@@ -71,6 +149,15 @@ async fn take_back(
 struct Seals {
     restored: Vec<FileChange>,
     left: Vec<(RelPath, String)>,
+    sessions: Vec<SessionId>,
+}
+
+impl Seals {
+    fn add(&mut self, other: Self) {
+        self.restored.extend(other.restored);
+        self.left.extend(other.left);
+        self.sessions.extend(other.sessions);
+    }
 }
 
 /// Brings to an end what a session's process left half done when it was cut off; nothing for one that ended.
@@ -79,7 +166,7 @@ async fn bring_to_an_end(
     workspace: &Workspace,
     session: &SessionId,
 ) -> Result<Seals, Failure> {
-    let mut seals = Seals::default();
+    let mut seals = Seals { sessions: vec![session.clone()], ..Seals::default() };
     let calls = workspace.cut_off_calls(session).context("what the session left half done")?;
     let state = State::load(&*house.store, session).await?;
     if state.task.as_ref().is_some_and(|task| task.checking) {
@@ -100,16 +187,19 @@ async fn bring_to_an_end(
 }
 
 fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result<UndoReport, Failure> {
-    let session = match &target {
-        UndoTarget::Session(session) => Some(session.clone()),
-        UndoTarget::LastRun => None,
-    };
-    let mut report = match (workspace.undo(target), session) {
-        // All there was to take back went back with the call that was cut off.
-        (Err(WorkspaceError::NothingToUndo { .. }), Some(session)) if !seals.restored.is_empty() => {
-            UndoReport { session, restored: Vec::new(), conflicts: Vec::new() }
+    let mut report = match workspace.undo(target) {
+        // All there was to take back went back with the calls that were cut off.
+        Err(WorkspaceError::NothingToUndo { .. } | WorkspaceError::NothingSince { .. })
+            if !seals.restored.is_empty() =>
+        {
+            UndoReport {
+                sessions: seals.sessions,
+                restored: Vec::new(),
+                conflicts: Vec::new(),
+                dropped: false,
+            }
         }
-        (report, _) => report.context("undo")?,
+        report => report.context("undo")?,
     };
     for change in seals.restored {
         report.restored.retain(|other| other.path != change.path);
@@ -124,21 +214,48 @@ fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result
     Ok(report)
 }
 
-fn tell(report: &UndoReport) -> Result<u8, Failure> {
+/// What is told of.
+#[derive(Debug, Clone, Copy)]
+enum Doing {
+    Undo,
+    UndoTo(CheckpointId),
+    Redo,
+}
+
+fn tell(report: &UndoReport, doing: Doing) -> u8 {
     let paint = color::stdout();
     for change in &report.restored {
-        let what = match change.kind {
-            FileChangeKind::Added => "brought back",
-            FileChangeKind::Modified => "restored",
-            FileChangeKind::Deleted => "removed",
+        let what = match (change.kind, doing) {
+            (FileChangeKind::Added, Doing::Undo | Doing::UndoTo(_)) => "brought back",
+            (FileChangeKind::Modified, Doing::Undo | Doing::UndoTo(_)) => "restored",
+            (FileChangeKind::Deleted, _) => "removed",
+            (FileChangeKind::Added, Doing::Redo) => "added",
+            (FileChangeKind::Modified, Doing::Redo) => "changed",
         };
         say!("{what} {}", change.path);
     }
     for (path, reason) in &report.conflicts {
         say!("{} {path}: {reason}", paint.yellow("kept"));
     }
+    if report.dropped {
+        let kept = paint.yellow("kept");
+        say!("{kept} older changes of this session: their earlier contents aren't stored any more");
+    }
+    let whose = match report.sessions.as_slice() {
+        [session] => format!("session {session}"),
+        sessions => format!("{} sessions", sessions.len()),
+    };
     let count = report.restored.len();
-    say!("session {}: {count} file{} taken back", report.session, if count == 1 { "" } else { "s" });
+    let files = if count == 1 { "file" } else { "files" };
+    match doing {
+        Doing::Undo => say!("{whose}: {count} {files} taken back"),
+        Doing::UndoTo(checkpoint) => say!("{whose}: {count} {files} taken back to checkpoint {checkpoint}"),
+        Doing::Redo => say!("{whose}: {count} {files} done again"),
+    }
+    if count > 0 {
+        let other = if matches!(doing, Doing::Redo) { "undo" } else { "redo" };
+        say!("{}", paint.dim(&format!("take that back with: jm {other}")));
+    }
     // Something was left as it is: the caller should know.
-    Ok(u8::from(!report.conflicts.is_empty()))
+    u8::from(!report.conflicts.is_empty() || report.dropped)
 }

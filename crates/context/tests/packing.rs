@@ -13,7 +13,7 @@ use journeyman_protocol::{
     Tokens, ToolSpec,
 };
 use journeyman_store::Blobs;
-use journeyman_workspace::{Limits, ListOptions, Listing, Options, Workspace};
+use journeyman_workspace::{ListOptions, Listing, Options, Workspace};
 use proptest::prelude::*;
 
 /// A project in a temporary directory.
@@ -40,7 +40,7 @@ impl Project {
     fn workspace(&self) -> Workspace {
         let state: &Path = self.directory.path();
         let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 20).unwrap());
-        let options = Options { state_dir: state.join("state"), blobs, limits: Limits::default() };
+        let options = Options::new(state.join("state"), blobs);
         Workspace::open(&self.root(), options).unwrap()
     }
 

@@ -243,6 +243,10 @@ fn trim_blank_lines(text: &str) -> &str {
 /// The step for a search text copied from a numbered listing: without the numbers, everything anew.
 fn without_numbers(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
     let (search, first) = numbered::strip(hunk.search)?;
+    // Numbers of empty lines alone: that is found everywhere, also within a character.
+    if search.trim().is_empty() {
+        return None;
+    }
     let replacement = match numbered::strip_replacement(hunk.replace) {
         Some(stripped) => stripped,
         None if numbered::is_partly(hunk.replace) => return None,

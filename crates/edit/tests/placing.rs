@@ -305,3 +305,13 @@ fn refusals_are_bounded() {
     let too_large = replace(&"x".repeat((8 << 20) + 1), "x", "y", false).unwrap_err();
     assert_eq!(too_large.kind(), "too_large");
 }
+
+#[test]
+fn numbers_of_empty_lines_alone_are_found_nowhere() {
+    for text in ["\u{201c}", "a\n\nb\n", ""] {
+        for all in [false, true] {
+            let hunk = Hunk { all, ..Hunk::new("12 | ", "a") };
+            assert!(place(text, &hunk).is_err(), "{text:?}");
+        }
+    }
+}

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentState, Breakpoint, CallId, CallRecord, CallState, CheckKind, Enforcement, Evidence, Mode, RelPath,
-    ReminderCategory, Seq, SessionId, StopReason, Todo, Tokens, UnixMillis, Usage, Verdict,
+    AgentState, Breakpoint, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport,
+    CopyReport, Enforcement, Evidence, FileConflict, Mode, PassedOver, RelPath, ReminderCategory, Seq,
+    SessionId, StopReason, Todo, Tokens, UnixMillis, Usage, Verdict,
 };
 
 /// What an event is for. Each kind belongs to exactly one.
@@ -37,6 +38,9 @@ pub enum Outcome {
     Limit,
     /// A permission was needed and nobody could be asked.
     PermissionNeeded,
+    /// It is verified, and not in the user's tree: there both changed the same lines, or what came of merging them
+    /// fails the checks.
+    Conflict,
     /// The user stopped it.
     Interrupted,
 }
@@ -52,6 +56,7 @@ impl Outcome {
             Self::Unverified => 4,
             Self::Limit => 5,
             Self::PermissionNeeded => 6,
+            Self::Conflict => 9,
             Self::Interrupted => 130,
         }
     }
@@ -107,8 +112,17 @@ pub struct RunReport {
     pub cost_usd: Option<f64>,
     /// The model, as `provider/name`.
     pub model: String,
-    /// How to take it back, as a command line; `None` when nothing changed.
+    /// How to take it back, as a command line; `None` when nothing changed in the user's tree.
     pub undo: Option<String>,
+    /// Where the work is, for a session that worked in a copy of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CopyReport>,
+    /// The commit that was made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitReport>,
+    /// All sessions that were given this task at once, the best first; this report is that of the best.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<CandidateReport>,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
 }
@@ -147,6 +161,8 @@ pub enum ResumeStrategy {
     Crash,
     /// Its last run had ended.
     Manual,
+    /// It was made to do another session's task, beside others of its kind.
+    Candidate,
 }
 
 /// Whether something begins or ends.
@@ -443,10 +459,56 @@ pub enum Event {
     },
     /// The tree's state was recorded; `jm undo` can return to it.
     Checkpoint {
-        /// Its number within the project.
+        /// Its number within the project, or within the copy that the session works in.
         id: u64,
-        /// Why it was taken.
+        /// Why it was taken: «before the run», or what the step is about to do.
         label: String,
+        /// The step that it was taken before, counted over the whole session; absent before a run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<u64>,
+    },
+    /// The session works in a copy of the project: nothing reaches the user's files before it is landed.
+    Isolated {
+        /// How the copy was made: `overlay`, `reflink`, `worktree` or `copy`.
+        tier: String,
+        /// The better ways that couldn't be had.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        passed_over: Vec<PassedOver>,
+        /// Whether it was there already, from an earlier run of the session.
+        reopened: bool,
+    },
+    /// What the user changed meanwhile is in the copy too.
+    CopyRefreshed {
+        /// Files that are in the copy as the user has them.
+        taken: Vec<RelPath>,
+        /// Files that both changed, and that were merged.
+        merged: Vec<RelPath>,
+        /// Files that both changed in ways that don't go together; the copy has its own version of them.
+        conflicts: Vec<RelPath>,
+    },
+    /// The copy stays, with what was done in it: it wasn't verified, doesn't go together with what the user changed,
+    /// or the user wants to look at it first.
+    Kept {
+        /// Why.
+        reason: String,
+        /// Files that both changed in ways that don't go together.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<FileConflict>,
+    },
+    /// The copy is gone, and nothing of it was landed.
+    Discarded {
+        /// Files that were different in it.
+        files: u64,
+    },
+    /// Several sessions do the task of this one, each in a copy of its own.
+    CandidatesStarted {
+        /// They, by their numbers from 1.
+        sessions: Vec<SessionId>,
+    },
+    /// They have ended.
+    CandidatesCompared {
+        /// The best first.
+        candidates: Vec<CandidateReport>,
     },
     /// Something is worth knowing and nothing stopped.
     Warning {
@@ -544,10 +606,18 @@ pub enum Event {
         /// What set it off.
         kind: ScheduleKind,
     },
-    /// A verified change is in the user's tree.
+    /// The change is in the user's tree.
     Landed {
         /// What changed.
         changes: Vec<FileChange>,
+        /// For a session that worked in a copy: how it was made, and what was merged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        copy: Option<CopyReport>,
+    },
+    /// A commit was made of the change, by the user's git.
+    Committed {
+        /// The commit.
+        commit: CommitReport,
     },
     /// The log refuses entries; they are kept and written when it takes them again. Live only, for want of a log.
     StorageFailure {
@@ -646,6 +716,12 @@ kinds! {
     CheckResult "check_result" Progress false;
     VerifyFinished "verify_finished" Progress false;
     Checkpoint "checkpoint" Monitor false;
+    Isolated "isolated" Progress false;
+    CopyRefreshed "copy_refreshed" Progress false;
+    Kept "kept" Progress false;
+    Discarded "discarded" Progress false;
+    CandidatesStarted "candidates_started" Progress false;
+    CandidatesCompared "candidates_compared" Progress false;
     Warning "warning" Monitor false;
     Error "error" Monitor false;
     StateChanged "state_changed" Monitor false;
@@ -660,6 +736,7 @@ kinds! {
     ContextCompression "context_compression" Monitor false;
     SchedulerTriggered "scheduler_triggered" Monitor false;
     Landed "landed" Progress false;
+    Committed "committed" Progress false;
     StorageFailure "storage_failure" Monitor true;
     Lagged "lagged" Monitor true;
     Done "done" Progress false;

@@ -21,6 +21,7 @@
 
 mod call;
 mod check;
+mod copy;
 mod enforcement;
 mod event;
 mod hash;
@@ -33,6 +34,7 @@ mod usage;
 
 pub use call::{Approval, CallRecord, CallState, CallStep, Transition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
+pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, PassedOver};
 pub use enforcement::{Enforcement, Needs, Tier};
 pub use event::{
     Channel, CompressionPhase, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange,

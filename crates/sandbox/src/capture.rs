@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
 use crate::clean::clean;
-use crate::request::Limits;
+use crate::request::{Limits, Streams};
 
 /// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a second.
 const FLOOD_FACTOR: u64 = 64;
@@ -122,21 +122,30 @@ pub(crate) struct Collector {
     stdout: Ring,
     stderr: Ring,
     combined: Ring,
+    /// Standard output byte for byte, and how much of it there may be; where that was asked for.
+    exact: Option<(Vec<u8>, usize)>,
     flood: u64,
     live: mpsc::Sender<OutputChunk>,
 }
 
 impl Collector {
-    pub(crate) fn new(limits: &Limits) -> (Self, mpsc::Receiver<OutputChunk>) {
+    pub(crate) fn new(limits: &Limits, streams: Streams) -> (Self, mpsc::Receiver<OutputChunk>) {
         let (live, receiver) = mpsc::channel(LIVE_CHUNKS);
         let ring = || Ring::new(limits.output_bytes);
         let usual = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
         let flood = limits.flood_bytes.unwrap_or(usual);
-        (Self { stdout: ring(), stderr: ring(), combined: ring(), flood, live }, receiver)
+        let exact = (streams == Streams::Exact).then(|| (Vec::new(), limits.output_bytes));
+        (Self { stdout: ring(), stderr: ring(), combined: ring(), exact, flood, live }, receiver)
     }
 
     /// Takes one piece. A reader who lags misses live pieces; the capture doesn't.
     pub(crate) fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        if let (Stream::Stdout, Some((kept, most))) = (stream, &mut self.exact) {
+            // One byte above the bound tells that there was more.
+            let room = most.saturating_add(1).saturating_sub(kept.len()).min(bytes.len());
+            kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
+            return;
+        }
         match stream {
             Stream::Stdout => self.stdout.push(bytes),
             Stream::Stderr => self.stderr.push(bytes),
@@ -150,12 +159,13 @@ impl Collector {
 
     /// Whether the command wrote so much that it is to be stopped.
     pub(crate) fn is_flooded(&self) -> bool {
-        self.combined.total > self.flood
+        self.combined.total > self.flood || self.exact.as_ref().is_some_and(|(kept, most)| kept.len() > *most)
     }
 
-    /// Stdout, stderr, and both in the order of arrival.
-    pub(crate) fn finish(self) -> [Captured; 3] {
-        [self.stdout.finish(), self.stderr.finish(), self.combined.finish()]
+    /// Stdout, stderr, and both in the order of arrival; and stdout byte for byte, where that was asked for.
+    pub(crate) fn finish(self) -> ([Captured; 3], Vec<u8>) {
+        let captured = [self.stdout.finish(), self.stderr.finish(), self.combined.finish()];
+        (captured, self.exact.map(|(kept, _)| kept).unwrap_or_default())
     }
 }
 

@@ -11,6 +11,10 @@
 //! refuses the command; nothing is weakened silently. Elsewhere only [`Tier::Unconfined`] exists, and it is
 //! used only if [`SandboxSettings::allow`] names it.
 //!
+//! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an overlay that
+//! [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in the project confines it in the
+//! copy. [`Mounted`] keeps the mount by descriptors alone, through one of which the caller changes the same files.
+//!
 //! The program re-executes itself as the helper that builds the sandbox, so `main` must begin with
 //! [`run_helper_if_asked`]:
 //!
@@ -36,6 +40,7 @@
 //!
 //! [`Tier::Unconfined`]: journeyman_protocol::Tier::Unconfined
 
+mod base;
 mod capture;
 mod clean;
 mod error;
@@ -44,14 +49,19 @@ mod request;
 mod run;
 mod sandbox;
 mod toolchain;
+mod trial;
 mod unconfined;
+mod view;
 
 #[cfg(target_os = "linux")]
 mod namespaces;
 
+pub use base::{Base, Mounted, OverlayPlan};
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
 pub use error::SandboxError;
+#[cfg(target_os = "linux")]
+pub use namespaces::replace_descriptor;
 pub use repositories::{Repositories, at_top};
 pub use request::{Limits, Network, Request, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};

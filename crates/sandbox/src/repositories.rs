@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
 
+use crate::view::View;
+
 /// A `.git` file is one line with a path, which has at most 4,095 bytes.
 const MAX_POINTER: u64 = 8 * 1024;
 
@@ -36,19 +38,24 @@ enum Identity {
 /// The `.git` entries of a project before a command.
 #[derive(Debug, Clone)]
 pub struct Repositories {
+    /// Where this process finds the files.
+    reach: PathBuf,
+    /// Where commands do.
     root: PathBuf,
     found: BTreeMap<RelPath, Identity>,
 }
 
 impl Repositories {
-    /// Looks at these `.git` entries, given relative to `root`.
+    /// Looks at these `.git` entries of the project at `root`, given relative to it. `reach` is a path by which this
+    /// process gets at the files: the root itself, or a copy that commands find at the root. What the system resolves
+    /// it to doesn't matter.
     #[must_use]
-    pub fn of(root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
+    pub fn of(reach: &Path, root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
         let found = entries.into_iter().map(|path| {
-            let identity = identity(&root.join(path.as_path()));
+            let identity = identity(&reach.join(path.as_path()));
             (path, identity)
         });
-        Self { root: root.to_owned(), found: found.collect() }
+        Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
     }
 
     /// What must be read-only for a command that may write: the entries, and the directories beneath the root
@@ -57,21 +64,23 @@ impl Repositories {
     #[must_use]
     pub fn protected(&self) -> Vec<RelPath> {
         let mut all = Vec::with_capacity(self.found.len());
-        let real_root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        // What pointers and links name is what commands find there.
+        let view = View::new(root.clone(), self.reach.clone());
         for (path, identity) in &self.found {
-            let at = self.root.join(path.as_path());
+            let at = root.join(path.as_path());
             let target = match identity {
                 Identity::Directory(..) => None,
                 Identity::Pointer(text) => pointed(text).map(|to| at.parent().unwrap_or(&at).join(to)),
                 Identity::Link(_) => Some(at.clone()),
                 Identity::Unknown => continue,
             };
-            if !matches!(identity, Identity::Link(_)) && is_reached_plainly(&self.root, path) {
+            if !matches!(identity, Identity::Link(_)) && is_reached_plainly(&self.reach, path) {
                 all.push(path.clone());
             }
             let inside = target
-                .and_then(|target| target.canonicalize().ok())
-                .and_then(|real| real.strip_prefix(&real_root).ok().and_then(relative));
+                .and_then(|target| view.resolve(&target, |_, _| ()).ok())
+                .and_then(|real| real.strip_prefix(&root).ok().and_then(relative));
             all.extend(inside);
         }
         all.sort();
@@ -94,7 +103,7 @@ impl Repositories {
     #[must_use]
     pub fn planted(&self, now: impl IntoIterator<Item = RelPath>) -> Vec<RelPath> {
         let is_known = |path: &RelPath| {
-            let identity = identity(&self.root.join(path.as_path()));
+            let identity = identity(&self.reach.join(path.as_path()));
             match &identity {
                 Identity::Unknown => false,
                 Identity::Directory(..) => self.found.values().any(|known| *known == identity),
@@ -102,7 +111,7 @@ impl Repositories {
             }
         };
         // A walk may pass by one that was there before: new ignore rules can hide it.
-        let there = |path: &&RelPath| fs::symlink_metadata(self.root.join(path.as_path())).is_ok();
+        let there = |path: &&RelPath| fs::symlink_metadata(self.reach.join(path.as_path())).is_ok();
         let before = self.found.keys().filter(there).cloned();
         let all: BTreeSet<RelPath> = now.into_iter().chain(before).collect();
         all.into_iter().filter(|path| !is_known(path)).collect()

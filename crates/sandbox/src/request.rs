@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{Needs, RelPath};
 
-use crate::Toolchains;
+use crate::{Base, Toolchains};
 
 /// Long enough for most builds, short enough that a hung command doesn't end the day.
 const DEFAULT_WALL: Duration = Duration::from_secs(120);
@@ -50,6 +50,10 @@ pub enum Streams {
     Separate,
     /// Both through one pipe, so that their order is the command's own. All of it counts as standard output.
     Merged,
+    /// Each through a pipe of its own, and standard output is for a program, not for a reader: it comes back byte
+    /// for byte in [`Completed::exact`](crate::Completed::exact) and nowhere else. A command that writes more than
+    /// [`Limits::output_bytes`] of it is killed.
+    Exact,
 }
 
 /// Which network the command sees.
@@ -114,6 +118,8 @@ pub struct Request {
     pub env: BTreeMap<OsString, OsString>,
     /// The project. Refused: `/`, a system directory, the home directory or one above it.
     pub root: PathBuf,
+    /// What is at the root inside, where that isn't what the host has there.
+    pub base: Option<Base>,
     /// Whether the root is writable.
     pub write: WriteMode,
     /// Further paths, readable.
@@ -162,6 +168,7 @@ impl Request {
             cwd: root.to_owned(),
             env: env.map(|(name, value)| (name.into(), value.into())).into(),
             root: root.to_owned(),
+            base: None,
             write: WriteMode::Direct,
             read_only: Vec::new(),
             writable: Vec::new(),

@@ -49,6 +49,8 @@ pub struct Completed {
     pub stderr: Captured,
     /// Both, in the order they came.
     pub combined: Captured,
+    /// Standard output as it was written, with [`Streams::Exact`](crate::Streams::Exact); else empty.
+    pub exact: Vec<u8>,
     /// Wall time from the request to the end of the last process.
     pub duration: Duration,
     /// What it used.

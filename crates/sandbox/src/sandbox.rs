@@ -1,6 +1,6 @@
 //! Picking a back-end, and running requests through it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{Enforcement, Tier};
 use tokio::sync::OnceCell;
@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::request::{Network, Request};
 use crate::run::Running;
-use crate::{SandboxError, unconfined};
+use crate::trial::Trial;
+use crate::{Mounted, OverlayPlan, SandboxError, unconfined};
 
 /// How a [`Sandbox`] may run commands.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ pub struct Sandbox {
     chosen: OnceCell<Enforcement>,
     #[cfg(target_os = "linux")]
     hidden: crate::namespaces::Memory,
+    #[cfg(target_os = "linux")]
+    caches: crate::namespaces::Caches,
 }
 
 impl Sandbox {
@@ -49,6 +52,8 @@ impl Sandbox {
             chosen: OnceCell::new(),
             #[cfg(target_os = "linux")]
             hidden: crate::namespaces::Memory::default(),
+            #[cfg(target_os = "linux")]
+            caches: crate::namespaces::Caches::default(),
         }
     }
 
@@ -82,6 +87,44 @@ impl Sandbox {
         Err(refused)
     }
 
+    /// Mounts an overlay in namespaces of its own, at its lower directory's path. Blocks for some milliseconds, or
+    /// up to five seconds while somebody else has the upper layer mounted; needs no runtime. Taking the mount down,
+    /// which happens where the last descriptor of it is closed, makes the kernel write out the upper layer's file
+    /// system.
+    ///
+    /// As root, files of all owners are copied up when they are changed. As another user, opening somebody else's
+    /// file (or group's) for writing fails with `EOVERFLOW`. Renaming a directory of the lower layer fails with
+    /// `EXDEV`, as it does between file systems. The inode number of a directory is that of the lower one; that of a
+    /// changed file may become another when it is mounted again.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] where the kernel, the file systems or the allowed back-ends don't have it, with
+    /// the reason; [`SandboxError::Refused`] where one of the directories lies in another; [`SandboxError::Path`]
+    /// where one can't be used, or somebody else has the upper layer mounted; [`SandboxError::NoHelper`],
+    /// [`SandboxError::InsideHelper`], [`SandboxError::Start`].
+    pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
+        #[cfg(target_os = "linux")]
+        if self.settings.allow.contains(&Tier::Namespaces) {
+            return crate::namespaces::mount(&self.settings, plan);
+        }
+        Err(SandboxError::Unavailable {
+            reason: format!("an overlay over «{}» needs namespaces of its own", plan.lower.display()),
+            fix: "Allow the back-end «namespaces» in the settings, on Linux, or use another kind of copy"
+                .to_owned(),
+        })
+    }
+
+    /// Whether overlays can be mounted whose layers lie in this directory's file system: one is, and is written to.
+    /// Costs what [`mount`](Self::mount) does, and leaves nothing behind.
+    ///
+    /// # Errors
+    /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the directory.
+    pub fn can_mount(&self, directory: &Path) -> Result<(), SandboxError> {
+        let trial = Trial::make(directory)?;
+        let mounted = self.mount(&trial.plan())?;
+        trial.write(&mounted)
+    }
+
     /// Starts a command. Cancelling `cancel` kills it and all its processes.
     ///
     /// Must be called within a Tokio runtime that has its I/O and time drivers on.
@@ -102,7 +145,9 @@ impl Sandbox {
         match enforcement.tier {
             #[cfg(target_os = "linux")]
             Tier::Namespaces => {
-                crate::namespaces::spawn(&self.settings, request, enforcement, cancel, &self.hidden).await
+                let joined = self.caches.joined(&self.settings, &request).await?;
+                crate::namespaces::spawn(&self.settings, request, enforcement, cancel, &self.hidden, joined)
+                    .await
             }
             _ => unconfined::spawn(request, cancel),
         }

@@ -1,5 +1,6 @@
 //! The back-end that confines nothing; used only where the user named it.
 
+use std::path::{Path, PathBuf};
 use std::process::Stdio as ProcessStdio;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::capture::{Collector, READ_BYTES, Stream};
 use crate::request::{Request, Stdin, Streams};
 use crate::run::{Completed, Outcome, ResourceUsage, Running};
-use crate::{Limits, SandboxError};
+use crate::{Base, Limits, SandboxError};
 
 /// How long output is awaited once the command ended: a background process may hold its pipes for ever.
 const LINGER: Duration = Duration::from_millis(250);
@@ -19,7 +20,7 @@ const LINGER: Duration = Duration::from_millis(250);
 /// Gives the command its pipes; where both streams share one, its reading end is returned.
 #[cfg(unix)]
 fn outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<ChildStdout>> {
-    if streams == Streams::Separate {
+    if streams != Streams::Merged {
         command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
         return Ok(None);
     }
@@ -42,8 +43,9 @@ pub(crate) fn spawn(request: Request, cancel: CancellationToken) -> Result<Runni
     let Some((program, arguments)) = request.argv.split_first() else {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
     };
+    let cwd = directory(&request)?;
     let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(&request.env).current_dir(&request.cwd).kill_on_drop(true);
+    command.args(arguments).env_clear().envs(&request.env).current_dir(cwd).kill_on_drop(true);
     let merged = outputs(&mut command, request.streams)
         .map_err(|source| SandboxError::Start { path: program.into(), source })?;
     command.stdin(match request.stdin {
@@ -59,11 +61,43 @@ pub(crate) fn spawn(request: Request, cancel: CancellationToken) -> Result<Runni
         child.stdout = Some(reader);
     }
     let group = Group(child.id());
-    let (collector, live) = Collector::new(&request.limits);
+    let (collector, live) = Collector::new(&request.limits, request.streams);
     let stop = CancellationToken::new();
     let ends = Ends { cancel, dropped: stop.clone() };
     let watcher = watch(child, group, request.stdin, request.limits, ends, collector, begun);
     Ok(Running::watch(live, stop, watcher))
+}
+
+/// Where the command starts: in a copy, if there is one.
+fn directory(request: &Request) -> Result<PathBuf, SandboxError> {
+    let copy = match &request.base {
+        None => return Ok(request.cwd.clone()),
+        Some(Base::Mounted(_)) => {
+            let reason =
+                "the copy is mounted in namespaces of its own, which a command without any can't see";
+            return Err(SandboxError::Refused(reason.to_owned()));
+        }
+        Some(Base::Directory { path, .. }) => path,
+    };
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let beneath = request.cwd.strip_prefix(&request.root).map(Path::to_owned);
+    // A directory that only the copy has can't be resolved here; its name is as good then.
+    let beneath =
+        beneath.or_else(|_| real(&request.cwd).strip_prefix(real(&request.root)).map(Path::to_owned));
+    let beneath = beneath.map_err(|_| {
+        SandboxError::Refused(format!(
+            "the working directory «{}» isn't in the project, of which there is a copy",
+            request.cwd.display()
+        ))
+    })?;
+    let cwd = copy.join(beneath);
+    let error = |source| SandboxError::Path { what: "the working directory", path: cwd.clone(), source };
+    let (found, copy) = (cwd.canonicalize().map_err(error)?, real(copy));
+    if !found.starts_with(copy) {
+        let reason = format!("a link leads the working directory «{}» out of the copy", cwd.display());
+        return Err(SandboxError::Refused(reason));
+    }
+    Ok(found)
 }
 
 struct Ends {
@@ -138,12 +172,13 @@ async fn watch(
             group.kill();
         }
     }
-    let [stdout, stderr, combined] = collector.finish();
+    let ([stdout, stderr, combined], exact) = collector.finish();
     Ok(Completed {
         outcome: outcome.unwrap_or(Outcome::Cancelled),
         stdout,
         stderr,
         combined,
+        exact,
         duration: begun.elapsed(),
         usage: ResourceUsage::default(),
         enforcement: Enforcement::none(),

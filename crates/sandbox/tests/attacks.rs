@@ -10,10 +10,12 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::{alive, block_on, eventually, has, project, run, sandbox};
-use journeyman_sandbox::{Outcome, Request};
+use journeyman_protocol::RelPath;
+use journeyman_sandbox::{Base, Outcome, OverlayPlan, Request};
 use tokio_util::sync::CancellationToken;
 
 const PYTHON: &str = "/usr/bin/python3";
@@ -154,7 +156,58 @@ const ATTACKS: &[(&str, &str)] = &[
     ("110 the host's /tmp", "assert [n for n in os.listdir('/tmp') if not n.startswith('jm-')]"),
     ("the sandbox's own store", "os.chmod('/.sandbox', 0o777)"),
     ("the sandbox's own store, listed", "os.listdir('/.sandbox')"),
+    ("the copy's layers by name", "assert [os.listdir(LAYERS)]"),
+    (
+        "the copy's layers in the list of mounts",
+        "text = open('/proc/self/mountinfo').read(); assert LAYERS + '/upper' in text or LAYERS + '/caches' in text",
+    ),
+    ("unmount the project", "os.chdir('/'); assert libc.umount2(ROOT.encode(), 2) == 0"),
+    ("unmount the project plainly", "os.chdir('/'); assert libc.umount2(ROOT.encode(), 0) == 0"),
+    ("move the project's mount", "assert libc.mount(ROOT.encode(), b'/tmp', None, 0x2000, None) == 0"),
+    ("join the user namespace of pid 1", "call(SETNS, os.open('/proc/1/ns/user', os.O_RDONLY), 0)"),
+    ("join pid 1", "call(SETNS, call(PIDFD_OPEN, 1, 0), 0x10020000)"),
+    ("out of the root by a descriptor", "assert 'canary' in os.listdir('../' * 9 + OUT)"),
+    (
+        "descriptors of the copy",
+        "assert any(os.open('/proc/1/fd/' + d, os.O_RDONLY) for d in os.listdir('/proc/1/fd'))",
+    ),
+    ("an attribute of the overlay's own", "os.setxattr('file', b'trusted.overlay.opaque', b'y')"),
 ];
+
+/// What stands at the root while attacks are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    Project,
+    Mount,
+    Directory,
+}
+
+/// The base, and beside it the directory that its layers are in; `None` where the kernel has no overlays.
+fn base(stand: Stand, root: &Path, layers: &Path) -> Option<Option<Base>> {
+    let [upper, work, copy] = ["upper", "work", "copy"].map(|name| layers.join(name));
+    match stand {
+        Stand::Project => Some(None),
+        Stand::Mount => {
+            std::fs::create_dir(&upper).unwrap();
+            std::fs::create_dir(&work).unwrap();
+            let plan = OverlayPlan { lower: root.to_owned(), upper, work };
+            match sandbox().mount(&plan) {
+                Ok(mounted) => Some(Some(Base::Mounted(mounted.into()))),
+                Err(error) => {
+                    common::skip(&error.to_string());
+                    None
+                }
+            }
+        }
+        Stand::Directory => {
+            let copied = Command::new("cp").arg("-a").arg(root).arg(&copy).status().unwrap();
+            assert!(copied.success());
+            std::fs::create_dir(root.join("cache")).unwrap();
+            let caches = RelPath::parse("cache").into_iter().collect();
+            Some(Some(Base::Directory { path: copy, caches, layers: layers.join("caches") }))
+        }
+    }
+}
 
 struct Outside {
     place: tempfile::TempDir,
@@ -175,7 +228,9 @@ impl Outside {
         std::fs::create_dir(home.path().join(".ssh")).unwrap();
         std::fs::write(home.path().join(".ssh/id"), "key").unwrap();
         std::fs::write(home.path().join(".bashrc"), "leak").unwrap();
-        let name = format!("jm-abstract-{}", std::process::id());
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("jm-abstract-{}-{count}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         Self {
             tcp: TcpListener::bind("[::]:0").unwrap(),
@@ -212,9 +267,9 @@ impl Outside {
     }
 }
 
-fn attack(root: &Path, outside: &Outside, code: &str) -> Request {
+fn attack(root: &Path, layers: &Path, outside: &Outside, code: &str) -> Request {
     let program = format!(
-        "{}{PRELUDE}    {code}\ntry:\n    attack()\nexcept Exception as error:\n    print('held:', error)\nelse:\n    print('ESCAPED')\n",
+        "{}ROOT={root:?}\nLAYERS={layers:?}\n{PRELUDE}    {code}\ntry:\n    attack()\nexcept Exception as error:\n    print('held:', error)\nelse:\n    print('ESCAPED')\n",
         outside.constants()
     );
     let mut request = Request::program(root, vec![PYTHON.into(), "-c".into(), program.into()]);
@@ -223,8 +278,7 @@ fn attack(root: &Path, outside: &Outside, code: &str) -> Request {
     request
 }
 
-#[test]
-fn no_attack_gets_out() {
+fn try_all(stand: Stand) {
     if !has(PYTHON) {
         return;
     }
@@ -237,8 +291,12 @@ fn no_attack_gets_out() {
             std::fs::write(project.path().join("secret"), "secret").unwrap();
             std::fs::create_dir(project.path().join("secrets")).unwrap();
             std::fs::write(project.path().join("secrets/key"), "secret").unwrap();
-            let running = box_.spawn(attack(project.path(), &outside, code), CancellationToken::new()).await;
-            let completed = running.unwrap().wait().await.unwrap();
+            let layers = tempfile::Builder::new().prefix("jm-layers-").tempdir().unwrap();
+            let Some(base) = base(stand, project.path(), layers.path()) else { return };
+            let request = attack(project.path(), layers.path(), &outside, code);
+            let request = Request { base, ..request };
+            let completed =
+                box_.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap();
             let held =
                 completed.combined.text.starts_with("held:") || completed.outcome == Outcome::Signaled(25);
             if !held {
@@ -246,10 +304,31 @@ fn no_attack_gets_out() {
             }
             assert!(project.path().join(".git/config").exists(), "{name}");
             assert!(!project.path().join(".git/hooks/pre-commit").exists(), "{name}");
+            if stand != Stand::Project {
+                let same = std::fs::read_to_string(project.path().join("file")).unwrap() == "content\n";
+                let count = std::fs::read_dir(project.path()).unwrap().count();
+                let expected = if stand == Stand::Directory { 5 } else { 4 };
+                assert!(same && count == expected, "{name}: the real project was changed");
+            }
         }
     });
     assert!(failed.is_empty(), "{} of {} got out:\n{}", failed.len(), ATTACKS.len(), failed.join("\n"));
     outside.assert_untouched();
+}
+
+#[test]
+fn no_attack_gets_out() {
+    try_all(Stand::Project);
+}
+
+#[test]
+fn no_attack_gets_out_of_a_mount() {
+    try_all(Stand::Mount);
+}
+
+#[test]
+fn no_attack_gets_out_of_a_directory() {
+    try_all(Stand::Directory);
 }
 
 #[test]

@@ -6,9 +6,10 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::place::{Place, inside, text};
 use common::{has, host_toolchains, run};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::{Outcome, Repositories, Request};
@@ -88,7 +89,7 @@ fn repositories_are_protected_with_what_they_point_to() {
     symlink("nested", root.join("alias")).unwrap();
     let entries =
         [".git", "nested/.git", "sub/.git", "elsewhere/.git", "lost/.git", "linked/.git", "alias/.git"];
-    let found = Repositories::of(root, paths(&entries));
+    let found = Repositories::of(root, root, paths(&entries));
     let expected = paths(&[".git", "apart/real", "elsewhere/.git", "lost/.git", "nested/.git", "sub/.git"]);
     assert_eq!(found.protected(), expected);
     assert_eq!(found.planted(paths(&entries)), []);
@@ -111,7 +112,7 @@ fn what_came_or_was_replaced_is_planted_and_what_was_moved_is_not() {
     fs::write(root.join("sub/.git"), "gitdir: ../a\n").unwrap();
     symlink("../a", root.join("link/.git")).unwrap();
     let before = ["moved/.git", "replaced/.git", "kept/.git", "sub/.git", "link/.git"];
-    let found = Repositories::of(root, paths(&before));
+    let found = Repositories::of(root, root, paths(&before));
 
     fs::rename(root.join("moved"), root.join("there")).unwrap();
     fs::rename(root.join("replaced"), root.join("aside")).unwrap();
@@ -124,4 +125,52 @@ fn what_came_or_was_replaced_is_planted_and_what_was_moved_is_not() {
     // `sub/.git` is one that a walk passes by.
     let planted = found.planted(paths(&now));
     assert_eq!(planted, paths(&["link/.git", "new/.git", "replaced/.git", "sub/.git"]));
+}
+
+#[test]
+fn repositories_of_a_mount_are_found_by_the_names_that_commands_see() {
+    let place = Place::new();
+    let root = place.root();
+    fs::create_dir_all(root.join("apart/real")).unwrap();
+    fs::create_dir_all(root.join("apart/other")).unwrap();
+    for (directory, pointer) in [
+        ("absolute", format!("gitdir: {}\n", root.join("apart/real").display())),
+        ("relative", "gitdir: ../apart/other\n".to_owned()),
+        ("by-link", format!("gitdir: {}/.git/hooks\n", place.at("root").display())),
+        ("outside", "gitdir: /etc\n".to_owned()),
+    ] {
+        fs::create_dir(root.join(directory)).unwrap();
+        fs::write(root.join(directory).join(".git"), pointer).unwrap();
+    }
+    let paths =
+        |names: &[&str]| -> Vec<RelPath> { names.iter().map(|name| RelPath::parse(name).unwrap()).collect() };
+    let entries = paths(&[".git", "absolute/.git", "by-link/.git", "outside/.git", "relative/.git"]);
+    let expected = paths(&[
+        ".git",
+        "absolute/.git",
+        "apart/other",
+        "apart/real",
+        "by-link/.git",
+        "outside/.git",
+        "relative/.git",
+    ]);
+    let Some(mounted) = place.mount("copy") else { return };
+    for reach in [root.clone(), inside(&mounted, "")] {
+        let reach = PathBuf::from(reach.to_str().unwrap().trim_end_matches('/'));
+        let found = Repositories::of(&reach, &root, entries.clone());
+        assert_eq!(found.protected(), expected, "{}", reach.display());
+        assert_eq!(found.planted(entries.clone()), []);
+    }
+    let reach = inside(&mounted, "");
+    let found = Repositories::of(&reach, &root, entries.clone());
+    let mut request = place.request(
+        &mounted,
+        "for f in .git absolute/.git apart/other apart/real; do echo x > $f/x; echo x > $f; done 2>/dev/null; \
+         mkdir -p new/.git; touch src/deep/.git; true",
+    );
+    request.protected = found.protected();
+    text(request);
+    // Changing what lies beside one, which copies directories up, makes it no other one.
+    let now = paths(&[".git", "absolute/.git", "relative/.git", "new/.git", "src/deep/.git"]);
+    assert_eq!(found.planted(now), paths(&["new/.git", "src/deep/.git"]));
 }

@@ -68,6 +68,23 @@ fn merged_streams_keep_the_commands_own_order() {
 }
 
 #[test]
+fn exact_output_is_byte_for_byte_and_bounded() {
+    let project = project();
+    let print = |count: u32| {
+        let command = format!("printf '\\0\\377\\33[1m\\r\\n'; head -c {count} /dev/zero; echo words >&2");
+        let mut request = Request::shell(project.path(), &command);
+        request.streams = Streams::Exact;
+        request.limits.output_bytes = 3_000_008;
+        run(request)
+    };
+    let completed = print(3_000_000);
+    assert_eq!(completed.outcome, Outcome::Exited(0));
+    assert_eq!(completed.exact, [b"\0\xff\x1b[1m\r\n".as_slice(), &[0; 3_000_000]].concat());
+    assert_eq!((completed.stdout.text.as_str(), completed.stderr.text.as_str()), ("", "words\n"));
+    assert_eq!(print(3_000_001).outcome, Outcome::OutputLimit);
+}
+
+#[test]
 fn output_is_live() {
     let project = project();
     let box_ = sandbox();

@@ -20,6 +20,9 @@ use crate::place::{create_private, sync_dir};
 
 mod packing;
 mod quota;
+mod sharing;
+
+pub use sharing::{Sweeping, Using};
 
 /// The most bytes of one blob, before packing. A file beyond this is not a source file, and unpacking
 /// stops here whatever a damaged file claims.
@@ -36,6 +39,18 @@ pub enum Durability {
     /// After the next [`Blobs::sync`]: many blobs share one wait for the disk.
     Later,
 }
+
+/// What a put found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// Nothing: the blob is about to appear, with so many bytes of disk.
+    New(u64),
+    /// The blob, put earlier by somebody.
+    Already,
+}
+
+/// Told of each blob that is put, before it appears.
+type Note<'a> = &'a mut dyn FnMut(&ContentHash, Stored) -> io::Result<()>;
 
 /// A directory of blobs, each under the hash of its bytes. Files have mode 0600, directories 0700.
 ///
@@ -70,6 +85,12 @@ impl Blobs {
         })
     }
 
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written again.
     ///
     /// # Errors
@@ -83,14 +104,30 @@ impl Blobs {
     /// # Errors
     /// As [`Blobs::put`].
     pub fn put_with(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, StoreError> {
+        self.put_noting(bytes, durability, &mut |_, _| Ok(()))
+    }
+
+    /// The same for who keeps a book of the blobs: `note` is told of each before it appears, so that a crash leaves
+    /// none that no book knows of. Where it fails, nothing is stored.
+    ///
+    /// # Errors
+    /// As [`Blobs::put`], and that of `note`.
+    pub fn put_noting(
+        &self,
+        bytes: &[u8],
+        durability: Durability,
+        note: Note<'_>,
+    ) -> Result<ContentHash, StoreError> {
         if bytes.len() > MAX_BLOB_BYTES {
             let (bytes, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
             return Err(StoreError::BlobTooLarge { bytes, limit });
         }
         let hash = ContentHash::of(bytes);
         let path = self.path(&hash);
-        if !self.reuse(&path, bytes.len() as u64, durability)? {
-            self.write(&hash, &path, bytes, durability)?;
+        if self.reuse(&path, bytes.len() as u64, durability)? {
+            note(&hash, Stored::Already).map_err(|source| StoreError::io("note blob", &path, source))?;
+        } else {
+            self.write(&hash, &path, bytes, (durability, note))?;
         }
         Ok(hash)
     }
@@ -153,10 +190,37 @@ impl Blobs {
     /// # Errors
     /// Failures of the medium.
     pub fn contains(&self, hash: &ContentHash) -> Result<bool, StoreError> {
+        Ok(self.find(&self.path(hash))?.is_some())
+    }
+
+    /// As [`Blobs::contains`]; what is there counts as put just now, as if its bytes had been put again.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn renew(&self, hash: &ContentHash) -> Result<bool, StoreError> {
+        let path = self.path(hash);
+        let found = self.find(&path)?;
+        found.iter().for_each(|found| self.mark(&path, found.mtime()));
+        Ok(found.is_some())
+    }
+
+    fn find(&self, path: &Path) -> Result<Option<fs::Metadata>, StoreError> {
+        match fs::symlink_metadata(path) {
+            Ok(found) => Ok(Some(found).filter(|found| found.is_file() && found.len() > 0)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(source) => Err(StoreError::io("look for blob", path, source)),
+        }
+    }
+
+    /// Bytes of disk that the blob takes, packed; `None` if it isn't here.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn stored_bytes(&self, hash: &ContentHash) -> Result<Option<u64>, StoreError> {
         let path = self.path(hash);
         match fs::symlink_metadata(&path) {
-            Ok(found) => Ok(found.is_file() && found.len() > 0),
-            Err(error) if is_absent(&error) => Ok(false),
+            Ok(found) => Ok(Some(found.len()).filter(|_| found.is_file())),
+            Err(error) if is_absent(&error) => Ok(None),
             Err(source) => Err(StoreError::io("look for blob", &path, source)),
         }
     }
@@ -171,6 +235,7 @@ impl Blobs {
         match fs::remove_file(&path) {
             Ok(()) => {
                 self.lock(&self.usage).shrink(size);
+                self.note_removal()?;
                 Ok(true)
             }
             Err(error) if is_absent(&error) => Ok(false),
@@ -228,7 +293,13 @@ impl Blobs {
             synced.map_err(|source| StoreError::io("flush blob", path, source))?;
             self.sync_parent(path)?;
         }
-        let stale = self.lock(&self.usage).is_stale(found.mtime());
+        self.mark(path, found.mtime());
+        Ok(true)
+    }
+
+    /// Marks a blob as recently put.
+    fn mark(&self, path: &Path, time: i64) {
+        let stale = self.lock(&self.usage).is_stale(time);
         if stale {
             // Best effort: a blob whose time can't be set is only removed earlier.
             let touched = quota::touch(path).and_then(|()| fs::symlink_metadata(path));
@@ -236,7 +307,6 @@ impl Blobs {
                 self.lock(&self.usage).saw(touched.mtime());
             }
         }
-        Ok(true)
     }
 
     fn write(
@@ -244,14 +314,14 @@ impl Blobs {
         hash: &ContentHash,
         path: &Path,
         bytes: &[u8],
-        durability: Durability,
+        means: (Durability, Note<'_>),
     ) -> Result<(), StoreError> {
         // Unique among the live handles and threads of this process.
         let handle = std::ptr::from_ref(self).addr();
         let number = self.names.fetch_add(1, Ordering::Relaxed);
         let name = format!("{TEMPORARY}{}-{handle:x}-{number}", std::process::id());
         let temporary = path.with_file_name(name);
-        let written = self.write_beside(&temporary, path, hash, bytes, durability);
+        let written = self.write_beside(&temporary, path, hash, bytes, means);
         if written.is_err() {
             // The failure that is reported is the one that matters; a leftover is swept later.
             drop(fs::remove_file(&temporary));
@@ -265,7 +335,7 @@ impl Blobs {
         path: &Path,
         hash: &ContentHash,
         bytes: &[u8],
-        durability: Durability,
+        (durability, note): (Durability, Note<'_>),
     ) -> Result<(), StoreError> {
         let mut file = self.create(temporary, durability)?;
         let failed = |source| StoreError::io("write blob", path, source);
@@ -280,6 +350,7 @@ impl Blobs {
         }
         let written = file.metadata().map_err(failed)?;
         self.make_room(hash, written.len(), written.mtime())?;
+        note(hash, Stored::New(written.len())).map_err(failed)?;
         fs::rename(temporary, path).map_err(failed)?;
         match durability {
             Durability::Now => self.sync_parent(path)?,
@@ -310,7 +381,9 @@ impl Blobs {
         usage.saw(now);
         if usage.must_count(hash, size, self.quota) {
             let pinned = self.lock(&self.pinned).clone();
-            quota::keep(&self.dir, self.quota, size, &pinned, &mut usage)?;
+            if quota::keep(&self.dir, self.quota, size, &pinned, &mut usage)? {
+                self.note_removal()?;
+            }
         }
         usage.grow(size);
         Ok(())

@@ -138,7 +138,7 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     if sight == Sight::Current {
         context.seen.record_text(path.clone(), hash, &work.text);
     }
-    Ok(ToolOutput::text(work.report(&path)).changing(applied.changes))
+    Ok(ToolOutput::text(work.report(&path)).changing(&context.workspace, applied.changes))
 }
 
 /// The text between one edit and the next.

@@ -1,6 +1,6 @@
 //! What a command may not leave behind: repositories, and files that programs outside the sandbox obey.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use journeyman_policy::is_guarded;
 use journeyman_protocol::{FileChange, RelPath};
@@ -29,11 +29,13 @@ pub(crate) struct Trespass {
 }
 
 impl Guard {
-    pub(crate) fn before(root: &Path, tree: &TreeSnapshot) -> Self {
-        let repositories = Repositories::of(root, tree.repositories());
+    pub(crate) fn before(workspace: &Workspace, tree: &TreeSnapshot) -> Self {
+        let reach = workspace.reach();
+        let repositories = Repositories::of(&reach, workspace.root(), tree.repositories());
         let mut protected = repositories.protected();
-        let top = at_top(root, is_guarded);
+        let top = at_top(&reach, is_guarded);
         protected.extend(top.iter().cloned());
+        protected.extend(workspace.own_directories());
         protected.sort();
         protected.dedup();
         Self { repositories, protected, top }
@@ -47,7 +49,7 @@ impl Guard {
         });
         let planted = planted.filter(|(_, place)| !matches!(place, Err(WorkspaceError::NotFound { .. })));
         let planted = planted.collect();
-        let mut made = at_top(workspace.root(), is_guarded);
+        let mut made = at_top(&workspace.reach(), is_guarded);
         made.retain(|path| !self.top.contains(path) && !path.as_bytes().eq_ignore_ascii_case(b".git"));
         Ok(Trespass { planted, made })
     }

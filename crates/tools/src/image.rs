@@ -32,7 +32,7 @@ pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<I
 /// The file's bytes. The kernel keeps the path beneath the root; a pipe is neither waited for nor read.
 fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
     let failed = |reason: String| ToolError::Image { path: path.clone(), reason };
-    let file = open(workspace.root(), path).map_err(|error| failed(error.to_string()))?;
+    let file = open(&workspace.reach(), path).map_err(|error| failed(error.to_string()))?;
     let size = file.metadata().map_err(|error| failed(error.to_string()))?;
     if !size.is_file() {
         return Err(failed("it is not a regular file".to_owned()));

@@ -21,7 +21,7 @@ use crate::excerpt::{middle, shown};
 use crate::guard::{Guard, Trespass};
 use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
-use crate::tool::in_background;
+use crate::tool::{in_background, names_told};
 use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// A longer command is a program; it belongs into a file. The system refuses single arguments over 128 KiB.
@@ -171,7 +171,7 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
         } else {
             workspace.call_begin(&session, &call)?
         };
-        let guard = Guard::before(workspace.root(), &before);
+        let guard = Guard::before(&workspace, &before);
         Ok(Books { workspace, session, call, seen, before, guard, only_reads })
     })
     .await?;
@@ -253,6 +253,7 @@ fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
     if let Some(directory) = &wish.directory {
         request.cwd = root.join(directory.as_path());
     }
+    request.base = context.workspace.base();
     request.needs = context.needs;
     request.streams = Streams::Merged;
     request.limits = Limits { wall, output_bytes: context.limits.output_bytes, ..Limits::default() };
@@ -302,6 +303,7 @@ fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[
         push_output(&mut report, context, output);
     }
     push_changes(&mut report, changes);
+    report.push_str(&names_told(&context.workspace, changes));
     report
 }
 

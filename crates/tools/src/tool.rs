@@ -145,12 +145,25 @@ impl ToolOutput {
         Self { parts: vec![ResultPart::Text { text: text.into() }], changes: Vec::new(), is_error: false }
     }
 
-    /// The same with the files that were changed.
+    /// The same with the files that were changed, and a word on names among them that other systems can't have.
     #[must_use]
-    pub fn changing(mut self, changes: Vec<FileChange>) -> Self {
+    pub fn changing(mut self, workspace: &Workspace, changes: Vec<FileChange>) -> Self {
+        let told = names_told(workspace, &changes);
+        if let Some(ResultPart::Text { text }) = self.parts.last_mut().filter(|_| !told.is_empty()) {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&told);
+        }
         self.changes = changes;
         self
     }
+}
+
+/// What is to be said of added names that make trouble on other systems; a line each, empty where there is none.
+pub(crate) fn names_told(workspace: &Workspace, changes: &[FileChange]) -> String {
+    let troubles = workspace.name_troubles(changes);
+    troubles.iter().map(|(path, trouble)| format!("[note: {path}: {trouble}]\n")).collect()
 }
 
 /// Runs slow, blocking work beside the session's other tasks.

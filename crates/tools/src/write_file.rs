@@ -90,7 +90,7 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
         Some(_) => format!("Replaced {path} ({lines} lines{kept})"),
         None => format!("Created {path} ({lines} lines)"),
     };
-    Ok(ToolOutput::text(did).changing(applied.changes))
+    Ok(ToolOutput::text(did).changing(&context.workspace, applied.changes))
 }
 
 /// The new text as bytes, in the old file's encoding and line endings, and what of that is worth saying.

@@ -12,7 +12,7 @@ use journeyman_policy::Policy;
 use journeyman_protocol::{CallId, Decision, FileChange, Mode, Needs, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_store::Blobs;
-use journeyman_workspace::{CheckpointId, Limits, Options, Workspace};
+use journeyman_workspace::{CheckpointId, Options, Workspace};
 use serde_json::json;
 
 fn main() {
@@ -78,7 +78,7 @@ fn a_killed_session_takes_its_commands_with_it() {
     victim.kill().unwrap();
     victim.wait().unwrap();
     let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
-    let options = Options { state_dir: base.join("state"), blobs, limits: Limits::default() };
+    let options = Options::new(base.join("state"), blobs);
     let workspace = Workspace::open(&base.join("project"), options).unwrap();
     let session = SessionId::new(UnixMillis(1), 1);
     let calls = workspace.cut_off_calls(&session).unwrap();

@@ -349,6 +349,16 @@ fn writes_stay_inside() {
 }
 
 #[test]
+fn a_name_that_other_systems_cant_have_is_told_of() {
+    let bench = Bench::new(&[("Docs/a", b"")]);
+    let said = bench.say("write_file", json!({"path": "docs/nul.md", "content": "x\n"}));
+    let told = "Created docs/nul.md (1 lines)\n[note: docs: on Windows and macOS, where letter case doesn't count, it is \
+                the same as Docs]\n[note: docs/nul.md: Windows takes this name for a device]\n";
+    assert_eq!(said, told);
+    assert_eq!(bench.file("docs/nul.md"), b"x\n");
+}
+
+#[test]
 fn the_mask_of_a_secret_is_never_written_over_the_secret() {
     let bench =
         Bench::new(&[("a", b"key = hunter2hunter2\nx = 1\n"), ("doc", "shown as «[secret]»\n".as_bytes())]);

@@ -17,9 +17,10 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn before(workspace: &Workspace, tree: &TreeSnapshot) -> Self {
-        let repositories = Repositories::of(workspace.root(), tree.repositories());
+        let repositories = Repositories::of(&workspace.reach(), workspace.root(), tree.repositories());
         let mut protected = repositories.protected();
-        protected.extend(at_top(workspace.root(), is_guarded));
+        protected.extend(at_top(&workspace.reach(), is_guarded));
+        protected.extend(workspace.own_directories());
         protected.sort();
         protected.dedup();
         Self { repositories, protected }

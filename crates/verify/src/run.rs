@@ -269,6 +269,7 @@ fn request(check: &Check, context: &RunContext) -> Request {
     if let Some(directory) = &check.directory {
         request.cwd = root.join(directory.as_path());
     }
+    request.base = context.workspace.base();
     request.needs = context.needs;
     request.streams = Streams::Merged;
     request.limits =

@@ -8,7 +8,7 @@ use journeyman_protocol::{CheckOutcome, Evidence, Needs, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_store::Blobs;
 use journeyman_verify::{RunContext, RunLimits, Verdict, find, run, verdict};
-use journeyman_workspace::{Limits, ListOptions, Options, Workspace};
+use journeyman_workspace::{ListOptions, Options, Workspace};
 use tokio_util::sync::CancellationToken;
 
 /// A project, the program it needs, the file that is repaired, and the repair.
@@ -143,7 +143,7 @@ async fn repositories_are_read_only_to_checks(sandbox: &Arc<Sandbox>) {
 
 fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
     let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
-    let options = Options { state_dir: base.join("state"), blobs, limits: Limits::default() };
+    let options = Options::new(base.join("state"), blobs);
     let host = HostEnvironment {
         vars: std::env::vars_os().collect(),
         home: std::env::var_os("HOME").map(PathBuf::from),

@@ -13,7 +13,7 @@ use journeyman_store::Blobs;
 use journeyman_verify::{
     Check, Progress, RunContext, RunLimits, Verdict, VerifyError, custom, find, find_for, run, verdict,
 };
-use journeyman_workspace::{Limits, ListOptions, Options, Workspace};
+use journeyman_workspace::{ListOptions, Options, Workspace};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
-        let options = Options { state_dir: base.join("state"), blobs, limits: Limits::default() };
+        let options = Options::new(base.join("state"), blobs);
         let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..SandboxSettings::default() };
         let context = RunContext {
             workspace: Arc::new(Workspace::open(&root, options).unwrap()),

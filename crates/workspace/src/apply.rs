@@ -165,6 +165,14 @@ impl Drafts<'_> {
             };
             return Err(conflict(&target, None, there));
         }
+        // A new file that takes the place of a deleted one gets its mode, as a written one does.
+        let taken = draft.before.as_ref().filter(|(before, _)| before.kind == Kind::File);
+        let taken = taken.map(|(before, _)| match executable {
+            true => executable_mode(before.mode, true),
+            false => before.mode,
+        });
+        let mode = mode.or(taken);
+        let state = FileState { mode: mode.unwrap_or_default(), ..state };
         let source = Source::Bytes(bytes);
         draft.now = Now::File(After { state, source, mode, executable, like });
         Ok(())

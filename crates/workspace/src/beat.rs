@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::WorkspaceError;
 use crate::journal::{DirRecord, End, parse, push_line};
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
-use crate::lock::{make_private_dir, state_error};
+use crate::lock::{make_private_dir, own_file, state_error};
 use crate::manifest::{StoredTree, load_tree, store_tree};
 use crate::meanwhile::Live;
 use crate::snapshot::{FileState, Tree, differences, file_clock};
@@ -86,8 +86,8 @@ impl Begin {
         let (hash, known) = if let Some((hash, known)) = near {
             (*hash, Arc::clone(known))
         } else {
-            let hash = store_tree(tree, vault.blobs())?;
-            vault.note_unsynced();
+            let known = base.as_ref().map(|(_, known)| known.as_ref());
+            let hash = store_tree(tree, known, vault)?;
             *base = Some((hash, Arc::clone(tree)));
             (hash, Arc::clone(tree))
         };
@@ -118,6 +118,12 @@ impl Begin {
             begin.dirs_gone = gone.filter_map(|path| RelPath::parse(path).ok()).collect();
         }
         Ok(begin)
+    }
+
+    /// What it needs to be kept: a tree, and contents that the tree hasn't.
+    pub(crate) fn needs(&self) -> (ContentHash, Vec<ContentHash>) {
+        let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
+        (self.base, states.filter_map(|state| state.hash).collect())
     }
 
     /// The tree before the command, without signatures.
@@ -317,8 +323,25 @@ pub(crate) fn beats(state_dir: &Path, wanted: impl Fn(&Begin) -> bool) -> Result
     Ok(found)
 }
 
+/// What all commands of a state directory began with, that run or weren't sealed yet. Nobody is waited for.
+pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
+    let dir = beats_dir(state_dir);
+    let mut begins = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        let mut text = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(BEAT_BYTES).read_to_end(&mut text));
+        match read {
+            Ok(_) => begins.extend(text.strip_suffix(b"\n").and_then(parse::<Begin>)),
+            // Buried by its command just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &path, source)),
+        }
+    }
+    Ok(begins)
+}
+
 fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut file = own_file().read(true).write(true).open(path)?;
     let mut text = Vec::new();
     (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
     // A torn one: its command never began.

@@ -106,16 +106,20 @@ pub enum UndoTarget {
     LastRun,
     /// The changes of this session.
     Session(SessionId),
+    /// All changes in the journal since this checkpoint, whichever session made them.
+    To(CheckpointId),
 }
 
-/// What was taken back, and what not.
+/// What was taken back or done again, and what not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoReport {
-    /// The session whose changes they were.
-    pub session: SessionId,
-    /// The files that differ now, sorted; the kind says what the undo did, so that a file which the run added
-    /// is `Deleted` here.
+    /// The sessions whose changes they were, the newest first; at least one.
+    pub sessions: Vec<SessionId>,
+    /// The files that differ now, sorted; the kind says what was done just now, so that a file which the run added
+    /// is `Deleted` by the undo and `Added` by the redo.
     pub restored: Vec<FileChange>,
     /// The files that were kept as they are, each with the reason.
     pub conflicts: Vec<(RelPath, String)>,
+    /// Whether older changes of these sessions stay because they aren't kept any more.
+    pub dropped: bool,
 }

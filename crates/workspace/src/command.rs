@@ -10,7 +10,10 @@ use crate::compare::{dir_records, filtered, without_others};
 use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, Record, Sync};
 use crate::limits::MAX_DEPTH;
 use crate::meanwhile::Live;
-use crate::snapshot::{Difference, Keep, Tree, TreeSnapshot, differences, directories_only_in};
+use crate::snapshot::{
+    Content, Difference, Entry, Keep, TICK, Tree, TreeSnapshot, differences, directories_only_in, file_clock,
+    is_settled,
+};
 use crate::workspace::{Since, Writer, lock};
 use crate::{ChangeId, CheckpointId, Workspace, WorkspaceError};
 
@@ -46,9 +49,17 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::checkpoint`], but it takes no lock.
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let tree = self.snapshot(Keep::Contents, None)?;
+        // Of these the signature is all that tells a change, so that the next one has to get a later time.
+        let now = file_clock();
+        let is_fresh = |entry: &Entry| entry.content == Content::Unkept && !is_settled(&entry.seen, now);
+        if tree.entries.iter().any(is_fresh) {
+            std::thread::sleep(TICK);
+        }
+        self.gives(&tree);
         self.save_cache(SAVE_FROM)?;
-        let journal_end = lock(&self.writer).journal.end();
+        let journal_end = lock(&self.writer).journal.find_end()?;
         Ok(TreeSnapshot { tree, beat: None, journal_end })
     }
 
@@ -91,9 +102,12 @@ impl Workspace {
         call: Option<&CallId>,
         place: Place,
     ) -> Result<TreeSnapshot, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let mut snapshot = self.command_begin()?;
         let mut begin = {
-            let base = &mut lock(&self.writer).base;
+            let writer = &mut *lock(&self.writer);
+            self.notice_removals(writer);
+            let base = &mut writer.base;
             let means = (&self.vault, self.limits().beat);
             Begin::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
         };
@@ -126,6 +140,7 @@ impl Workspace {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
         let background = before.beat.as_ref().is_some_and(|beat| beat.background);
@@ -133,6 +148,8 @@ impl Workspace {
         let doing = Doing { session, call, cause };
         let changes = self.journal_difference(&before.tree, &after, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
+        drop(using);
+        self.keep_to_quota()?;
         Ok(changes)
     }
 
@@ -149,11 +166,14 @@ impl Workspace {
         before: TreeSnapshot,
         session: &SessionId,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let after = self.snapshot_after(&before.tree, true)?;
         let since = Since::End(before.journal_end);
         let doing = Doing { session, call: None, cause: Cause::Check };
         let changes = self.journal_difference(&before.tree, &after, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
+        drop(using);
+        self.keep_to_quota()?;
         Ok(changes)
     }
 
@@ -168,6 +188,7 @@ impl Workspace {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let before = self.checkpoint_tree(checkpoint)?;
         let after = self.snapshot_after(&before, false)?;
         let since = Since::Checkpoint(*checkpoint);
@@ -290,6 +311,7 @@ impl Doing<'_> {
             session: self.session.clone(),
             call: self.call.cloned(),
             cause: self.cause,
+            at: writer.journal.now(),
             files: files.collect(),
             made,
             removed,

@@ -6,10 +6,10 @@ use journeyman_protocol::RelPath;
 
 use crate::WorkspaceError;
 use crate::door::Door;
+use crate::history::History;
 use crate::journal::{DirRecord, Line};
 use crate::rules::{FixedRules, RuleCache, is_rule_file, last_component};
 use crate::snapshot::{Content, Difference, FileState, Kind, Tree, observe};
-use crate::undo::History;
 use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
@@ -60,6 +60,24 @@ pub(crate) fn filtered(
     Ok(kept)
 }
 
+/// The same for two trees of which neither is there any more: their own ignore rules have to do.
+pub(crate) fn filtered_between(
+    inputs: Inputs<'_>,
+    before: &Tree,
+    after: &Tree,
+    mut found: Vec<Difference>,
+) -> Result<Vec<Difference>, WorkspaceError> {
+    if found.iter().any(|difference| is_rule_file(difference.path.file_name())) {
+        let (old, new) = (old_rules(inputs, before)?, old_rules(inputs, after)?);
+        found.retain(|difference| match (&difference.before, &difference.after) {
+            (None, Some(_)) => !old.covers(difference.path.as_bytes()),
+            (Some(_), None) => !new.covers(difference.path.as_bytes()),
+            _ => true,
+        });
+    }
+    Ok(found)
+}
+
 /// What is known of a file that can't be read.
 fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
     let seen = door.look(path).ok().flatten().filter(crate::door::Seen::is_file)?;
@@ -86,19 +104,23 @@ pub(crate) fn without_others(found: Vec<Difference>, lines: Vec<Line>) -> Vec<Di
         }
     }
     let adjusted = found.into_iter().filter_map(|mut difference| {
+        // Whatever nobody else journaled differs: of what is too large to be hashed the size may be the same.
         if let Some(left) = theirs.get(&difference.path) {
             difference.before = left.map(|left| match (left.mode, difference.after) {
                 // The journal doesn't know the mode of a new file; what it has now is as good.
                 (0, Some(now)) if left.kind == Kind::File => FileState { mode: now.mode, ..left },
                 _ => left,
             });
+            let same = match (&difference.before, &difference.after) {
+                (None, None) => true,
+                (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+                _ => false,
+            };
+            if same {
+                return None;
+            }
         }
-        let same = match (&difference.before, &difference.after) {
-            (None, None) => true,
-            (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
-            _ => false,
-        };
-        (!same).then_some(difference)
+        Some(difference)
     });
     adjusted.collect()
 }
@@ -107,8 +129,11 @@ pub(crate) fn without_others(found: Vec<Difference>, lines: Vec<Line>) -> Vec<Di
 pub(crate) fn dir_records(door: &Door, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
     let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
     let records = paths.filter(|(path, _)| {
-        let is_dir = matches!(door.look(path), Ok(Some(seen)) if seen.is_dir());
-        is_dir == there
+        match door.look(path) {
+            Ok(seen) => seen.is_some_and(|seen| seen.is_dir()) == there,
+            // The snapshot saw it, and an undo removes it only if it is empty.
+            Err(_) => there,
+        }
     });
     records.map(|(path, mode)| DirRecord { path, mode: Some(mode) }).collect()
 }

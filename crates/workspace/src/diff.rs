@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{FileChangeKind, RelPath};
 use similar::{ChangeTag, TextDiff};
 
 use crate::content::FileContent;
 use crate::limits::DIFF_FILE_BYTES;
+use crate::snapshot::kind_of;
 
 /// Lines around each change, as git shows them.
 const CONTEXT_LINES: usize = 3;
@@ -27,11 +28,32 @@ pub struct Diff {
     pub added: usize,
     /// Lines removed in all files, also in those left out.
     pub removed: usize,
+    /// Every file that differs, also those left out.
+    pub files: Vec<DiffFile>,
+    /// Files of which a content isn't kept any more, so that they are only named.
+    pub lost: Vec<RelPath>,
+}
+
+/// How much of one file differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffFile {
+    /// The file.
+    pub path: RelPath,
+    /// What happened to it.
+    pub kind: FileChangeKind,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+    /// Whether lines mean nothing: it is binary, too large, or its content isn't kept.
+    pub opaque: bool,
 }
 
 impl Diff {
     /// Adds one file's difference, unless the whole would pass the limit.
-    pub(crate) fn add(&mut self, piece: &FileDiff, max_bytes: usize) {
+    pub(crate) fn add(&mut self, path: &RelPath, piece: &FileDiff, max_bytes: usize) {
+        let FileDiff { kind, added, removed, opaque, .. } = *piece;
+        self.files.push(DiffFile { path: path.clone(), kind, added, removed, opaque });
         self.added += piece.added;
         self.removed += piece.removed;
         if self.text.len().saturating_add(piece.text.len()) > max_bytes {
@@ -52,11 +74,14 @@ pub(crate) struct Side<'a> {
 }
 
 /// One file's difference.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FileDiff {
     pub(crate) text: String,
+    pub(crate) kind: FileChangeKind,
     pub(crate) added: usize,
     pub(crate) removed: usize,
+    /// Whether the contents aren't shown.
+    pub(crate) opaque: bool,
 }
 
 /// The difference between two contents of one file, `None` standing for no file; empty when they are the same.
@@ -72,7 +97,8 @@ pub fn unified_diff(path: &RelPath, old: Option<&[u8]>, new: Option<&[u8]>) -> S
 
 /// The difference between two sides.
 pub(crate) fn file_diff(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<'_>>) -> FileDiff {
-    let mut diff = FileDiff::default();
+    let kind = kind_of(old.is_some(), new.is_some());
+    let mut diff = FileDiff { text: String::new(), kind, added: 0, removed: 0, opaque: false };
     let (mode_line, same_kind) = match (old, new) {
         (None, None) => return diff,
         (None, Some(new)) => (format!("new file mode {:o}\n", new.mode), true),
@@ -86,7 +112,14 @@ pub(crate) fn file_diff(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<
     if !same_kind {
         // A file that became a link, or the other way round, is two differences to git.
         let (gone, made) = (file_diff(path, old, None), file_diff(path, None, new));
-        return FileDiff { text: gone.text + &made.text, added: made.added, removed: gone.removed };
+        let opaque = gone.opaque || made.opaque;
+        return FileDiff {
+            text: gone.text + &made.text,
+            kind,
+            added: made.added,
+            removed: gone.removed,
+            opaque,
+        };
     }
     let body = body(path, old, new, &mut diff);
     if body.is_empty() && mode_line.is_empty() {
@@ -111,6 +144,7 @@ fn body(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<'_>>, diff: &mut
         (old, new) => (old.and_then(readable), new.and_then(readable)),
     };
     let (Some(old), Some(new)) = (old, new) else {
+        diff.opaque = true;
         return format!("Binary files {from} and {to} differ\n");
     };
     let hunks = hunks(&old, &new, diff);
@@ -174,7 +208,7 @@ fn hunks(old: &str, new: &str, diff: &mut FileDiff) -> String {
 
 /// The name with its prefix, in C's notation where git would need it: control characters, quotes, backslashes,
 /// bytes that aren't UTF-8.
-fn quoted(prefix: &str, path: &RelPath) -> String {
+pub(crate) fn quoted(prefix: &str, path: &RelPath) -> String {
     let special = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
     if let Some(text) = path.as_str()
         && !path.as_bytes().iter().any(special)

@@ -8,8 +8,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_sandbox::Base;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
@@ -119,6 +121,7 @@ pub(crate) fn mode_of(permissions: u32) -> Mode {
 pub(crate) struct Door {
     root: OwnedFd,
     path: PathBuf,
+    lists_by_time: OnceLock<Option<u64>>,
 }
 
 impl Door {
@@ -126,7 +129,50 @@ impl Door {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(rustix::fs::CWD, path, flags, Mode::empty())
             .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
-        Ok(Self { root, path: path.to_owned() })
+        Ok(Self { root, path: path.to_owned(), lists_by_time: OnceLock::new() })
+    }
+
+    /// Opens the copy that stands for the tree at `path`.
+    pub(crate) fn open_base(path: &Path, base: &Base) -> Result<Self, WorkspaceError> {
+        match base {
+            Base::Directory { path: copy, .. } => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
+            #[cfg(target_os = "linux")]
+            Base::Mounted(mounted) => {
+                let root = rustix::io::fcntl_dupfd_cloexec(mounted.root(), 3);
+                let root = root
+                    .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
+                Ok(Self { root, path: path.to_owned(), lists_by_time: OnceLock::new() })
+            }
+            #[cfg(not(target_os = "linux"))]
+            Base::Mounted(_) => {
+                let source = io::ErrorKind::Unsupported.into();
+                Err(WorkspaceError::Root { path: path.to_owned(), source })
+            }
+        }
+    }
+
+    /// Leads to what `other` leads to from now on.
+    pub(crate) fn replace(&self, other: &Self) -> Result<(), WorkspaceError> {
+        #[cfg(target_os = "linux")]
+        let replaced = journeyman_sandbox::replace_descriptor(self.root(), other.root());
+        #[cfg(not(target_os = "linux"))]
+        let replaced = {
+            let _ = other;
+            Err(io::ErrorKind::Unsupported.into())
+        };
+        replaced.map_err(|source| WorkspaceError::Root { path: self.path.clone(), source })
+    }
+
+    /// A path by which this process alone reaches what the root's descriptor stands for.
+    pub(crate) fn by_descriptor(&self) -> PathBuf {
+        use std::os::fd::AsRawFd as _;
+        PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
+    }
+
+    /// The root's device, if its file system is one of those that stamp a directory whenever a name in it comes,
+    /// goes or changes its meaning.
+    pub(crate) fn lists_by_time(&self) -> Option<u64> {
+        *self.lists_by_time.get_or_init(|| stamping_device(&self.root))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -318,6 +364,24 @@ fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     rustix::fs::fchmod(&dir, mode_of(permissions))
+}
+
+/// Where directories are stamped as POSIX wants it, by their magic numbers: ext2 to ext4, XFS, Btrfs, F2FS and tmpfs.
+/// Not network file systems, which may know late of what others do; nor overlays, whose lower directories may change
+/// behind them.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const STAMPING: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, trivial_numeric_casts)]
+fn stamping_device(root: &OwnedFd) -> Option<u64> {
+    let kind = rustix::fs::fstatfs(root).ok()?.f_type as u64;
+    STAMPING.contains(&kind).then(|| fstat(root).map(|stat| stat.st_dev as u64).ok())?
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn stamping_device(_root: &OwnedFd) -> Option<u64> {
+    None
 }
 
 /// Reads at most `limit` bytes; `None` when there are more.

@@ -93,6 +93,14 @@ pub enum WorkspaceError {
         /// The path as given.
         path: RelPath,
     },
+    /// It is part of what the program keeps for itself: sessions, contents for an undo, copies.
+    #[error(
+        "«{path}» is Journeyman's own; nothing is written there. Work in another directory, or keep its state elsewhere (XDG_STATE_HOME)"
+    )]
+    Own {
+        /// The path as given.
+        path: RelPath,
+    },
     /// Only what is named `.git` is taken out of the tree, and never the project's own.
     #[error("«{path}» isn't taken away: {reason}")]
     NotRemoved {
@@ -241,6 +249,49 @@ pub enum WorkspaceError {
         /// The session asked for; `None` for the newest run of any.
         session: Option<SessionId>,
     },
+    /// Something may have been there to take back, and isn't kept any more.
+    #[error("{} can be taken back: older changes aren't kept any more, because the project's stored history passed its bound. They stay; what git knows, git can bring back", match .session { Some(id) => format!("nothing of session {id}"), None => "nothing more".to_owned() })]
+    HistoryDropped {
+        /// The session asked for; `None` for the newest run of any.
+        session: Option<SessionId>,
+    },
+    /// The tree is as the journal says it was at this checkpoint.
+    #[error(
+        "nothing was changed since checkpoint {checkpoint}, as far as it was journaled; `jm diff {checkpoint}` shows what differs all the same"
+    )]
+    NothingSince {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// The first changes after a checkpoint aren't kept any more.
+    #[error(
+        "can't go back to checkpoint {checkpoint}: changes after it aren't kept any more, because the project's stored history passed its bound. A later checkpoint may do: `jm checkpoints` lists them"
+    )]
+    SinceDropped {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// No undo is there to be done again, or something was changed since.
+    #[error("there is nothing to do again: nothing was undone, or something was changed since")]
+    NothingToRedo,
+    /// No way of copying the tree works here.
+    #[error("the project can't be copied: {}", listed(.reasons))]
+    NoCopy {
+        /// Each way, with the reason.
+        reasons: Vec<(crate::Tier, String)>,
+    },
+    /// The session has a copy already.
+    #[error("session {session} has a copy of the project already; land or discard it first")]
+    CopyExists {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session has no copy (any more).
+    #[error("session {session} has no copy of the project; it may have been landed or discarded")]
+    UnknownCopy {
+        /// The session.
+        session: SessionId,
+    },
     /// What a checkpoint or a change needs isn't among the blobs any more, or is damaged.
     #[error("the stored state of {what} is gone or damaged; it can't be compared or restored")]
     Lost {
@@ -286,6 +337,22 @@ impl WorkspaceError {
     }
 }
 
+/// Whether what failed may work in a while: a full disk, a want of memory or descriptors, a flaw of the medium.
+/// Permissions and what is in use are for people to change, and nothing waits for that.
+pub(crate) fn may_pass(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOSPC
+            | Errno::DQUOT
+            | Errno::IO
+            | Errno::NOMEM
+            | Errno::MFILE
+            | Errno::NFILE
+            | Errno::INTR
+            | Errno::AGAIN
+    )
+}
+
 /// Why an edited text can't be written in the file's own encoding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
@@ -304,4 +371,9 @@ pub enum EncodeError {
         /// The encoding's name.
         encoding: &'static str,
     },
+}
+
+fn listed(reasons: &[(crate::Tier, String)]) -> String {
+    let each: Vec<String> = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect();
+    each.join("; ")
 }

@@ -6,17 +6,20 @@
 //! last change of the file is ever unfinished.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId, UnixMillis};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::lock::{make_private_dir, state_error};
+use crate::history::undone_in;
+use crate::limits::{Clock, MAX_DROPPED_SESSIONS};
+use crate::lock::{make_private_dir, own_file, state_error};
 use crate::snapshot::FileState;
+use crate::transaction::{is_beneath, sibling};
 use crate::{ChangeId, CheckpointId, WorkspaceError};
 
 /// Digits of the checksum before each line.
@@ -44,12 +47,26 @@ pub(crate) enum Cause {
     CutOff,
     /// Taking other changes back.
     Undo,
+    /// Taking an undo back.
+    Redo,
+    /// What was changed in a copy, brought into the tree.
+    Landing,
 }
 
 impl Cause {
     /// Whether what differed may as well be a person's work.
     pub(crate) fn is_doubtful(self) -> bool {
         matches!(self, Self::Check | Self::Background)
+    }
+
+    /// Whether it takes other changes back, and does nothing of its own.
+    pub(crate) fn takes_back(self) -> bool {
+        matches!(self, Self::Undo | Self::Redo)
+    }
+
+    /// Whether it is carried out by a transaction, and not found to have happened.
+    pub(crate) fn is_transaction(self) -> bool {
+        matches!(self, Self::Edit | Self::Undo | Self::Redo | Self::Landing)
     }
 }
 
@@ -82,6 +99,9 @@ pub(crate) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<CallId>,
     pub(crate) cause: Cause,
+    /// When, where a clock was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<UnixMillis>,
     pub(crate) files: Vec<FileRecord>,
     /// Directories that it made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -100,13 +120,50 @@ pub(crate) struct Record {
     pub(crate) left: Vec<RelPath>,
 }
 
+impl Record {
+    /// The outermost of the directories that make room, each with the name that it has until the change is complete.
+    pub(crate) fn set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
+        let is_inner = |dir: &DirRecord| self.cleared.iter().any(|top| is_beneath(&dir.path, &top.path));
+        let tops = self.cleared.iter().filter(move |dir| !is_inner(dir));
+        tops.filter_map(|dir| {
+            // Files are counted from 0, so that no file has this name.
+            Some((dir, sibling(&dir.path, dir.path.parent().as_ref(), self.id, usize::MAX).ok()?))
+        })
+    }
+
+    /// One of these, and those of the record beneath it, outermost first.
+    pub(crate) fn cleared_with<'a>(&'a self, top: &'a DirRecord) -> Vec<&'a DirRecord> {
+        let with = |dir: &&DirRecord| dir.path == top.path || is_beneath(&dir.path, &top.path);
+        self.cleared.iter().filter(with).collect()
+    }
+}
+
+/// Where `path` is once `top`, which is it or above it, has been moved.
+pub(crate) fn moved(path: &RelPath, top: &RelPath, to: &RelPath) -> Option<RelPath> {
+    let rest = path.as_bytes().strip_prefix(top.as_bytes())?;
+    RelPath::parse([to.as_bytes(), rest].concat()).ok()
+}
+
 /// A checkpoint, as the journal holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CheckpointRecord {
     pub(crate) id: CheckpointId,
     pub(crate) session: SessionId,
     pub(crate) label: String,
+    /// When, where a clock was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<UnixMillis>,
     pub(crate) tree: ContentHash,
+}
+
+/// What the journal held once, to say so to whoever asks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Dropped {
+    /// Every change up to this number is gone.
+    pub(crate) through: u64,
+    /// Whose changes, that were in effect, were among them: the newest, at most [`MAX_DROPPED_SESSIONS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sessions: Vec<SessionId>,
 }
 
 /// One line.
@@ -123,11 +180,14 @@ pub(crate) enum Line {
     Void(ChangeId),
     /// A checkpoint.
     Checkpoint(CheckpointRecord),
+    /// What came before is gone, but for checkpoints that are still needed.
+    Dropped(Dropped),
 }
 
 impl Line {
-    fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         match self {
+            Self::Dropped(dropped) => dropped.through,
             Self::Change(record) => record.id.0,
             Self::Placed(id) | Self::Done(id) | Self::Void(id) => id.0,
             Self::Checkpoint(record) => record.id.0,
@@ -135,7 +195,7 @@ impl Line {
     }
 
     fn is_at_rest(&self) -> bool {
-        matches!(self, Self::Done(_) | Self::Void(_) | Self::Checkpoint(_))
+        matches!(self, Self::Done(_) | Self::Void(_) | Self::Checkpoint(_) | Self::Dropped(_))
     }
 }
 
@@ -165,15 +225,28 @@ pub(crate) enum Sync {
 pub(crate) struct Journal {
     path: PathBuf,
     limit: u64,
+    clock: Option<Clock>,
     file: Option<File>,
     known: End,
     last_id: u64,
+    /// So long it stayed when it was cut last.
+    stays: u64,
 }
 
 impl Journal {
     pub(crate) fn new(state_dir: &Path, limit: u64) -> Self {
         let path = state_dir.join("journal").join("log");
-        Self { path, limit, file: None, known: End::default(), last_id: 0 }
+        Self { path, limit, clock: None, file: None, known: End::default(), last_id: 0, stays: 0 }
+    }
+
+    /// With a clock, for what is written.
+    pub(crate) fn with_clock(self, clock: Option<Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The time to write down.
+    pub(crate) fn now(&self) -> Option<UnixMillis> {
+        self.clock.as_ref().map(Clock::now)
     }
 
     /// Where the journal ends now; no lock needed.
@@ -181,9 +254,18 @@ impl Journal {
         fs::metadata(&self.path).map(|found| End { ino: found.ino(), len: found.len() }).unwrap_or_default()
     }
 
+    /// The same, where what is there must not be taken for nothing.
+    pub(crate) fn find_end(&self) -> Result<End, WorkspaceError> {
+        match fs::metadata(&self.path) {
+            Ok(found) => Ok(End { ino: found.ino(), len: found.len() }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(End::default()),
+            Err(source) => Err(state_error("look at the journal", &self.path, source)),
+        }
+    }
+
     /// Whether the last line says that nothing is open. Reads a few bytes; no lock needed.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let end = self.end();
+        let Ok(end) = self.find_end() else { return false };
         end.len == 0
             || end == self.known
             || matches!(self.last_line(end.len), Ok(Some(line)) if line.is_at_rest())
@@ -191,9 +273,9 @@ impl Journal {
 
     /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a crash left open.
     pub(crate) fn prepare(&mut self) -> Result<Option<Unfinished>, WorkspaceError> {
-        let end = self.end();
+        let end = self.find_end()?;
         if self.file.is_some() && end == self.known {
-            return if end.len > self.limit { self.cut().map(|()| None) } else { Ok(None) };
+            return self.cut_if_long(end).map(|()| None);
         }
         self.file = None;
         if end.len == 0 {
@@ -205,7 +287,7 @@ impl Journal {
         {
             self.last_id = line.id();
             self.known = end;
-            return if end.len > self.limit { self.cut().map(|()| None) } else { Ok(None) };
+            return self.cut_if_long(end).map(|()| None);
         }
         let (lines, whole) = self.read_from(0)?;
         if whole < end.len {
@@ -224,7 +306,7 @@ impl Journal {
                     }
                 }
                 Line::Done(_) | Line::Void(_) => open = None,
-                Line::Checkpoint(_) => {}
+                Line::Checkpoint(_) | Line::Dropped(_) => {}
             }
         }
         Ok(open)
@@ -246,6 +328,8 @@ impl Journal {
             self.file = Some(self.open()?);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
+        // Asked of the file itself: what is to be cut off after a failure must not be guessed.
+        let length = file.metadata().map_err(failed)?.len();
         let written = file.write_all(&text).and_then(|()| match sync {
             Sync::Now => file.sync_data(),
             Sync::Later => Ok(()),
@@ -253,13 +337,19 @@ impl Journal {
         if let Err(source) = written {
             // What was written of it must not stand before the next line. If even this fails, the checksum
             // gives the torn line away.
-            drop(file.set_len(self.known.len));
+            drop(file.set_len(length));
             self.file = None;
             return Err(state_error("write the journal", &self.path, source));
         }
         self.known = self.end();
         self.last_id = lines.iter().map(Line::id).max().unwrap_or_default().max(self.last_id);
         Ok(())
+    }
+
+    /// Makes the next [`Journal::prepare`] read what is there: a change stayed open that this process began.
+    pub(crate) fn forget(&mut self) {
+        self.file = None;
+        self.known = End::default();
     }
 
     /// Waits until everything is on the disk.
@@ -279,7 +369,7 @@ impl Journal {
 
     /// The lines that came after `end`, or all of them when the journal was cut since.
     pub(crate) fn lines_since(&self, end: End) -> Result<Vec<Line>, WorkspaceError> {
-        let now = self.end();
+        let now = self.find_end()?;
         if now == end {
             return Ok(Vec::new());
         }
@@ -299,11 +389,16 @@ impl Journal {
             over.remove(&ChangeId(line.id()));
         }
         let open = lines.into_iter().filter_map(|line| match line {
-            Line::Change(record) if !over.contains(&record.id) => Some(record.files),
+            Line::Change(record) if !over.contains(&record.id) => Some(record),
             _ => None,
         });
-        let siblings = open.flatten().filter_map(|file| file.sibling);
-        Ok(siblings.map(|path| path.as_bytes().to_vec()).collect())
+        let mut siblings = HashSet::new();
+        for record in open {
+            siblings.extend(record.set_aside().map(|(_, aside)| aside.as_bytes().to_vec()));
+            let files = record.files.into_iter().filter_map(|file| file.sibling);
+            siblings.extend(files.map(|path| path.as_bytes().to_vec()));
+        }
+        Ok(siblings)
     }
 
     /// The lines of changes and checkpoints that came after this id.
@@ -317,7 +412,7 @@ impl Journal {
         let dir = self.path.parent().unwrap_or(&self.path);
         make_private_dir(dir)?;
         let is_new = !self.path.exists();
-        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path);
+        let file = own_file().read(true).append(true).create(true).open(&self.path);
         let file = file.map_err(|source| state_error("open the journal", &self.path, source))?;
         if is_new {
             for dir in [Some(dir), dir.parent()].into_iter().flatten() {
@@ -326,6 +421,15 @@ impl Journal {
             }
         }
         Ok(file)
+    }
+
+    /// The checkpoint that is the last thing in it, if one is.
+    pub(crate) fn last_checkpoint(&self) -> Option<CheckpointRecord> {
+        match self.last_line(self.end().len) {
+            Ok(Some(Line::Checkpoint(record))) => Some(record),
+            // What can't be read is made anew.
+            _ => None,
+        }
     }
 
     fn last_line(&self, len: u64) -> Result<Option<Line>, WorkspaceError> {
@@ -365,38 +469,107 @@ impl Journal {
         Ok((lines, whole))
     }
 
-    /// Drops the older half.
+    fn cut_if_long(&mut self, end: End) -> Result<(), WorkspaceError> {
+        // What couldn't be cut further has to grow before it is tried again.
+        if end.len > self.limit && end.len > self.stays.saturating_add(self.limit / 8) {
+            self.cut()?;
+            self.stays = self.known.len;
+        }
+        Ok(())
+    }
+
+    /// Drops the older half; never the newest change.
     fn cut(&mut self) -> Result<(), WorkspaceError> {
-        let (lines, _) = self.read_from(0)?;
-        let mut texts = Vec::new();
+        let lines = self.lines()?;
         let mut size = 0_u64;
-        for line in lines.iter().rev() {
+        let (mut from, mut changed) = (lines.len(), false);
+        for (place, line) in lines.iter().enumerate().rev() {
             let json = serde_json::to_vec(line)
                 .map_err(|error| state_error("cut the journal", &self.path, error.into()))?;
             size += (json.len() + SUM_DIGITS + 2) as u64;
-            if size > self.limit / 2 {
+            if size > self.limit / 2 && changed {
                 break;
             }
-            texts.push(json);
+            changed |= matches!(line, Line::Change(_));
+            from = place;
         }
+        self.cut_to(lines, from, &HashSet::new())
+    }
+
+    /// Replaces the journal by its lines from this place on, what was said of dropped ones before, the newest
+    /// checkpoint and those in `needed`. After a crash it is the one or the other.
+    pub(crate) fn cut_to(
+        &mut self,
+        mut lines: Vec<Line>,
+        from: usize,
+        needed: &HashSet<CheckpointId>,
+    ) -> Result<(), WorkspaceError> {
+        let newest = lines.iter().rev().find_map(|line| match line {
+            Line::Checkpoint(record) => Some(record.id),
+            _ => None,
+        });
+        let kept = lines.split_off(from.min(lines.len()));
+        let is_needed = |line: &Line| match line {
+            Line::Checkpoint(record) => Some(record.id) == newest || needed.contains(&record.id),
+            _ => false,
+        };
+        let dropped = dropped(&lines, &kept);
+        let before = dropped.map(Line::Dropped).into_iter().chain(lines.into_iter().filter(is_needed));
+        let kept = kept.into_iter().filter(|line| !matches!(line, Line::Dropped(_)));
+        let all: Vec<Line> = before.chain(kept).collect();
         let mut text = Vec::new();
-        for json in texts.iter().rev() {
-            push_line(&mut text, json);
+        for line in &all {
+            let json = serde_json::to_vec(line)
+                .map_err(|error| state_error("cut the journal", &self.path, error.into()))?;
+            push_line(&mut text, &json);
         }
         let new = self.path.with_extension("new");
-        let replaced = OpenOptions::new()
+        let replaced = own_file()
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(0o600)
             .open(&new)
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&new, &self.path));
-        replaced.map_err(|source| state_error("cut the journal", &self.path, source))?;
+            .and_then(|()| fs::rename(&new, &self.path))
+            .and_then(|()| File::open(self.path.parent().unwrap_or(&self.path))?.sync_all());
+        replaced.map_err(|source| {
+            // It is as long as half a journal, and of no use.
+            drop(fs::remove_file(&new));
+            state_error("cut the journal", &self.path, source)
+        })?;
         self.file = None;
         self.known = self.end();
         Ok(())
     }
+}
+
+/// What is said of lines that go, where any change is among them.
+fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
+    let earlier = gone.iter().chain(kept).rev().find_map(|line| match line {
+        Line::Dropped(dropped) => Some(dropped),
+        _ => None,
+    });
+    let changes = |lines| {
+        <[Line]>::iter(lines).filter_map(|line| match line {
+            Line::Change(record) => Some(record),
+            _ => None,
+        })
+    };
+    let undone = undone_in(changes(gone).chain(changes(kept)));
+    let ours =
+        changes(gone).rev().filter(|record| !record.cause.takes_back() && !undone.contains(&record.id));
+    let mut sessions: Vec<SessionId> = Vec::new();
+    let mut seen = HashSet::new();
+    for session in
+        ours.map(|record| &record.session).chain(earlier.iter().flat_map(|dropped| &dropped.sessions))
+    {
+        if seen.insert(session) && sessions.len() < MAX_DROPPED_SESSIONS {
+            sessions.push(session.clone());
+        }
+    }
+    let last = changes(gone).map(|record| record.id.0).max();
+    let through = last.max(earlier.map(|dropped| dropped.through))?;
+    Some(Dropped { through, sessions })
 }
 
 fn checksum(json: &[u8]) -> [u8; SUM_DIGITS] {
@@ -439,6 +612,7 @@ mod tests {
             session,
             call: None,
             cause: Cause::Edit,
+            at: None,
             files: Vec::new(),
             made: Vec::new(),
             removed: Vec::new(),

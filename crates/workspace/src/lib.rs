@@ -9,6 +9,9 @@
 //! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and it
 //! [undoes](Workspace::undo) a session, keeping what the user changed since.
 //!
+//! What a session changed in a [copy](Workspace::isolate) of the tree is [told exactly](Workspace::copy_changes), and
+//! [landed](Workspace::land) in one step beside what the user did meanwhile.
+//!
 //! It says where [repositories](Workspace::repositories) are, and [moves away](Workspace::remove_repository) one
 //! that a command planted.
 //!
@@ -20,14 +23,14 @@
 //! use std::sync::Arc;
 //! use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 //! use journeyman_store::Blobs;
-//! use journeyman_workspace::{Change, ChangeSet, Expected, Limits, Options, UndoTarget, Workspace};
+//! use journeyman_workspace::{Change, ChangeSet, Expected, Options, UndoTarget, Workspace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! # let (root, state) = (dir.path().join("project"), dir.path().join("state"));
 //! # std::fs::create_dir(&root)?;
 //! let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 30)?);
-//! let options = Options { state_dir: state.join("project"), blobs, limits: Limits::default() };
+//! let options = Options::new(state.join("project"), blobs);
 //! let workspace = Workspace::open(&root, options)?;
 //!
 //! let path = RelPath::parse("src/main.rs")?;
@@ -52,6 +55,7 @@
 mod apply;
 mod beat;
 mod change;
+mod checkpoints;
 mod command;
 mod compare;
 mod content;
@@ -59,12 +63,18 @@ mod diff;
 mod door;
 mod error;
 mod fingerprints;
+mod history;
+mod isolate;
 mod journal;
+mod land;
+mod ledger;
 pub mod limits;
 mod listing;
 mod lock;
 mod manifest;
 mod meanwhile;
+mod names;
+mod quota;
 mod recovery;
 mod rename;
 mod repository;
@@ -78,11 +88,16 @@ mod walk;
 mod workspace;
 
 pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, UndoReport, UndoTarget};
+pub use checkpoints::CheckpointInfo;
 pub use content::{Body, Encoding, FileContent, LineEnding, Text};
-pub use diff::{Diff, unified_diff};
+pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
-pub use limits::{Limits, Options};
+pub use isolate::{CopyInfo, Isolated, Means, Refreshed, Tier};
+pub use land::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict};
+pub use limits::{Clock, Limits, Options};
 pub use listing::{ListOptions, Listing, Stat, StatKind};
+pub use names::NameTrouble;
+pub use quota::Storage;
 pub use seal::Sealed;
 pub use snapshot::TreeSnapshot;
 pub use workspace::Workspace;

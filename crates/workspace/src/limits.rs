@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use journeyman_protocol::UnixMillis;
 use journeyman_store::Blobs;
 use rustix::io::Errno;
 
@@ -14,6 +15,9 @@ pub const KEPT_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// What one project's snapshot may keep in all; what comes after is recorded by stat only. 1 GiB is the quota
 /// of a project's blobs.
 pub const KEPT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
+/// What a project's checkpoints and changes may take of the disk, packed, before the oldest are dropped: hundreds of
+/// runs on an ordinary project, and little enough to go unnoticed on any disk (decision 7).
+pub const PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
 /// How long a change waits for another process that changes the same tree.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The most files that a walk looks at: five times the largest repository the bounds of speed are stated for.
@@ -37,12 +41,23 @@ pub(crate) const BEAT_BYTES: u64 = 8 * 1024 * 1024;
 pub(crate) const MAX_PRINTS: usize = 4_096;
 /// The journal is cut to its newer half when it passes this.
 pub const JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
+/// So many sessions are remembered whose changes were dropped from the journal: as many as anybody asks about, and
+/// few enough for one short line.
+pub(crate) const MAX_DROPPED_SESSIONS: usize = 64;
 /// An ignore file larger than this is not read: the largest published collections have 20 KiB.
 pub const IGNORE_FILE_BYTES: u64 = 256 * 1024;
 /// As many links are followed on one path as the kernel follows.
 pub(crate) const MAX_LINKS: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor useful.
 pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// Files of a copy that are too large for the blobs are kept beside it until it is landed, so many bytes of them in
+/// all: as much as the blobs of a project may have.
+pub(crate) const LARGE_BYTES: u64 = 1024 * 1024 * 1024;
+/// Versions of a file larger than this aren't merged line by line: they are no text that a person wrote.
+pub const MERGE_BYTES: usize = 4 * 1024 * 1024;
+/// After so many steps a comparison of two versions is given up, and the file is a conflict: about 4,000 changed
+/// lines that both versions have elsewhere. Lines that only one of them has cost next to nothing.
+pub(crate) const MERGE_STEPS: u64 = 20_000_000;
 /// A glob may have so many bytes. The matcher turns each into an expression that it takes apart by recursion, so
 /// that what it may hold is bounded before it sees it; a path name's usual bound is 255.
 pub const GLOB_BYTES: usize = 1_000;
@@ -50,8 +65,18 @@ pub const GLOB_BYTES: usize = 1_000;
 pub const GLOB_BRACES: usize = 32;
 /// And so many `*`, each of which multiplies the states of the matcher.
 pub const GLOB_STARS: usize = 64;
+/// So many names are looked at for trouble on other systems; a command may add a million files.
+pub const NAMES_LOOKED_AT: usize = 10_000;
+/// And so many of them are told of: who has more has seen enough.
+pub const NAME_TROUBLES: usize = 20;
 /// A checkpoint's label is cut to this many bytes.
 pub const LABEL_BYTES: usize = 200;
+
+/// The record of a copy is longer only if somebody else wrote it: it has some three hundred bytes.
+pub(crate) const RECORD_BYTES: u64 = 16 * 1024;
+/// Ignored directories that commands in a copied directory see; each is a mount. Repositories of many packages
+/// have a hundred.
+pub(crate) const MAX_CACHES: usize = 256;
 
 /// What a workspace may keep and how long it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +85,9 @@ pub struct Limits {
     pub kept_file_bytes: u64,
     /// Most bytes of content that one snapshot keeps in all.
     pub kept_project_bytes: u64,
+    /// Bytes of disk that the project's checkpoints and changes may take, packed; also a bound of what one snapshot
+    /// keeps, so that the newest one always fits.
+    pub project_bytes: u64,
     /// How long to wait for another process that changes the same tree.
     pub lock_wait: Duration,
     /// Most files that are looked at.
@@ -75,6 +103,7 @@ impl Default for Limits {
         Self {
             kept_file_bytes: KEPT_FILE_BYTES,
             kept_project_bytes: KEPT_PROJECT_BYTES,
+            project_bytes: PROJECT_BYTES,
             lock_wait: LOCK_WAIT,
             max_files: MAX_FILES,
             journal_bytes: JOURNAL_BYTES,
@@ -92,6 +121,40 @@ pub struct Options {
     pub blobs: Arc<Blobs>,
     /// The bounds.
     pub limits: Limits,
+    /// The time, for what people read; `None` leaves it out.
+    pub clock: Option<Clock>,
+    /// A directory that holds these and more of the program's own. Where it lies in the tree, it is as invisible as
+    /// git's own, and nothing is written there.
+    pub own_dir: Option<PathBuf>,
+}
+
+impl Options {
+    /// With the usual bounds, and no clock.
+    #[must_use]
+    pub fn new(state_dir: PathBuf, blobs: Arc<Blobs>) -> Self {
+        Self { state_dir, blobs, limits: Limits::default(), clock: None, own_dir: None }
+    }
+}
+
+/// The time, passed in.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
+
+impl Clock {
+    /// A clock that asks `now`.
+    pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub(crate) fn now(&self) -> UnixMillis {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 /// A step of a transaction at which a test can cut it off.
@@ -126,6 +189,12 @@ pub enum Step {
     Seal,
     /// It is taken back, and the command's sign of life is about to go.
     Bury,
+    /// There is too much kept: the journal is about to be cut.
+    Forget,
+    /// The blobs that nothing needs any more are about to be removed.
+    Sweep,
+    /// They are; the books are about to be replaced.
+    Swept,
 }
 
 /// What a failpoint wants at a step.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Read as _;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,8 @@ use crate::WorkspaceError;
 
 /// How long to sleep between two looks at a lock that another process holds.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long somebody may have a lock who only looks whether it is free.
+const GLANCE: Duration = Duration::from_millis(50);
 /// The lock file holds «pid» and a number; whatever is longer wasn't written by us.
 const HOLDER_BYTES: u64 = 64;
 
@@ -34,13 +36,29 @@ impl Drop for Held<'_> {
     }
 }
 
+/// The lock, held without a borrow. Dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct Holding(Lock);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        drop(Held(&self.0));
+    }
+}
+
+impl Holding {
+    /// Whether the file that is locked still has its name.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.0.is_in_place()
+    }
+}
+
 impl Lock {
     /// Opens the lock file, making it and the state directory where they are missing.
     pub(crate) fn open(state_dir: &Path) -> Result<Self, WorkspaceError> {
         make_private_dir(state_dir)?;
         let path = state_dir.join("lock");
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = own_file().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|source| state_error("open", &path, source))?;
         Ok(Self { path, file })
     }
@@ -72,6 +90,32 @@ impl Lock {
         }
     }
 
+    /// Takes the lock for as long as what comes back lives. Somebody who only looks whether it is free has it for
+    /// an instant: that is waited for.
+    pub(crate) fn hold(self) -> Result<Holding, WorkspaceError> {
+        // What `take` gives would end with this call; the file stays locked until its own unlocking.
+        std::mem::forget(self.take(GLANCE)?);
+        Ok(Holding(self))
+    }
+
+    /// Who has the lock, if anybody does. Nothing is written.
+    pub(crate) fn held_by(&self) -> Option<String> {
+        match flock(&self.file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {
+                drop(Held(self));
+                None
+            }
+            Err(_) => Some(self.holder()),
+        }
+    }
+
+    /// Whether the file that is locked still has its name.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let ours = self.file.metadata().map(|found| (found.dev(), found.ino()));
+        let there = fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
+        matches!((ours, there), (Ok(ours), Ok(there)) if ours == there)
+    }
+
     fn sign(&self) -> std::io::Result<()> {
         // The number is padded, so that a shorter one leaves nothing of a longer one behind.
         let line = format!("pid {:<10}\n", std::process::id());
@@ -87,6 +131,34 @@ impl Lock {
             _ => "unknown".to_owned(),
         }
     }
+}
+
+/// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while somebody else does.
+pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = own_file().write(true).create(true).truncate(false).open(new)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(()),
+        Err(errno) => return Err(errno.into()),
+    }
+    // Whoever had the lock until now has given this file its place.
+    let still_there = fs::symlink_metadata(new).is_ok_and(|there| {
+        file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+    });
+    if !still_there {
+        return Ok(());
+    }
+    let written =
+        file.set_len(0).and_then(|()| file.write_all_at(bytes, 0)).and_then(|()| fs::rename(new, path));
+    written.inspect_err(|_| drop(fs::remove_file(new)))
+}
+
+/// Options for a file of our own in the state directory: private, and never through a link, whose other end would be
+/// somebody else's file.
+pub(crate) fn own_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options
 }
 
 /// Makes a directory that only its owner may enter.

@@ -6,10 +6,10 @@
 //! costs one small blob and the list of chunks.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use journeyman_protocol::{ContentHash, RelPath};
-use journeyman_store::{Blobs, Durability};
+use journeyman_store::Blobs;
 
 use crate::WorkspaceError;
 use crate::door::Seen;
@@ -18,7 +18,7 @@ use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
 /// First bytes of the cache file. The number is that of the format.
-const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x01";
+const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x02";
 /// First bytes of the list of chunks.
 const TREE_MAGIC: &[u8; 8] = b"jmtree\x00\x01";
 /// A chunk ends after a path whose hash has these bits clear: every 256th on average.
@@ -83,6 +83,26 @@ fn push_dirs(out: &mut Vec<u8>, dirs: &[WalkedDir]) {
     }
 }
 
+fn push_hash(out: &mut Vec<u8>, hash: Option<&ContentHash>) {
+    out.push(u8::from(hash.is_some()));
+    out.extend_from_slice(hash.map_or([0; HASH_BYTES].as_slice(), |hash| hash.as_bytes()));
+}
+
+fn read_hash(reader: &mut Reader<'_>) -> Option<Option<ContentHash>> {
+    let [there] = reader.array()?;
+    let hash = ContentHash::from(reader.array::<HASH_BYTES>()?);
+    Some((there != 0).then_some(hash))
+}
+
+fn read_stored(reader: &mut Reader<'_>) -> Option<Option<Stored>> {
+    let hash = read_hash(reader)?;
+    let mut chunks = Vec::new();
+    for _ in 0..reader.u64()? {
+        chunks.push((reader.u32()?, ContentHash::from(reader.array::<HASH_BYTES>()?)));
+    }
+    Some(hash.map(|hash| Stored { hash, chunks }))
+}
+
 fn read_dirs(reader: &mut Reader<'_>) -> Option<Vec<WalkedDir>> {
     let count = reader.u64()?;
     let mut dirs = Vec::new();
@@ -92,11 +112,24 @@ fn read_dirs(reader: &mut Reader<'_>) -> Option<Vec<WalkedDir>> {
     Some(dirs)
 }
 
-/// The cache as bytes.
-pub(crate) fn cache_bytes(tree: &Tree) -> Vec<u8> {
+/// The cache as bytes; `durable` says that what the tree was stored as is on the disk.
+pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + tree.entries.len() * 128);
     out.extend_from_slice(CACHE_MAGIC);
     out.extend_from_slice(&[0; HASH_BYTES]);
+    push_hash(&mut out, tree.rules.as_ref());
+    let stored = tree.stored.get().filter(|_| durable);
+    push_hash(&mut out, stored.map(|stored| &stored.hash));
+    let chunks = stored.map_or(&[][..], |stored| &stored.chunks);
+    out.extend_from_slice(&(chunks.len() as u64).to_le_bytes());
+    for (end, hash) in chunks {
+        out.extend_from_slice(&end.to_le_bytes());
+        out.extend_from_slice(hash.as_bytes());
+    }
+    out.extend_from_slice(&(tree.repositories.len() as u64).to_le_bytes());
+    for path in &tree.repositories {
+        push_path(&mut out, path);
+    }
     push_dirs(&mut out, &tree.dirs);
     out.extend_from_slice(&(tree.entries.len() as u64).to_le_bytes());
     for entry in &tree.entries {
@@ -155,6 +188,12 @@ fn parse_cache(bytes: &[u8]) -> Option<Tree> {
     if ContentHash::of(reader.0) != sum {
         return None;
     }
+    let rules = read_hash(&mut reader)?;
+    let stored = read_stored(&mut reader)?.map(OnceLock::from).unwrap_or_default();
+    let mut repositories = Vec::new();
+    for _ in 0..reader.u64()? {
+        repositories.push(reader.path()?.to_vec());
+    }
     let dirs = read_dirs(&mut reader)?;
     let count = reader.u64()?;
     let mut entries = Vec::with_capacity(usize::try_from(count).ok()?.min(bytes.len() / 32));
@@ -175,7 +214,8 @@ fn parse_cache(bytes: &[u8]) -> Option<Tree> {
         let seen = Seen { mode, size, mtime, ctime, ino, owner };
         entries.push(Entry { path, seen, content, settled: flags & SETTLED != 0 });
     }
-    reader.0.is_empty().then_some(Tree { entries, dirs, ..Tree::default() })
+    let tree = Tree { entries, dirs, repositories, rules, stored, ..Tree::default() };
+    reader.0.is_empty().then_some(tree)
 }
 
 /// A tree as a checkpoint has it: states without signatures.
@@ -192,20 +232,58 @@ fn path_hash(path: &[u8]) -> u64 {
     })
 }
 
-/// Writes a tree into the blobs and gives the hash to find it by. The caller syncs.
-pub(crate) fn store_tree(tree: &Tree, blobs: &Blobs) -> Result<ContentHash, WorkspaceError> {
+/// Where a tree lies among the blobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// The list's hash.
+    pub(crate) hash: ContentHash,
+    /// Where each chunk ends, in numbers of files, and its hash.
+    chunks: Vec<(u32, ContentHash)>,
+}
+
+/// Writes a tree into the blobs, gives the hash to find it by, and notes it in the tree. `near` is one that was
+/// stored before and may have chunks in common. Where anything was put, the vault knows: the caller syncs.
+pub(crate) fn store_tree(
+    tree: &Tree,
+    near: Option<&Tree>,
+    vault: &Vault,
+) -> Result<ContentHash, WorkspaceError> {
+    let near = if tree.stored.get().is_some() { Some(tree) } else { near };
+    let old = near.and_then(|near| Some(Old { entries: &near.entries, stored: near.stored.get()? }));
     let mut list = Vec::from(TREE_MAGIC);
     push_dirs(&mut list, &tree.dirs);
-    let mut chunk = Vec::new();
-    let mut close = |chunk: &mut Vec<u8>| -> Result<(), WorkspaceError> {
-        let hash = blobs.put_with(chunk, Durability::Later)?;
+    let (mut chunks, mut rest, mut end) = (Vec::new(), tree.entries.as_slice(), 0);
+    let mut bytes = Vec::new();
+    while !rest.is_empty() {
+        let known = old.as_ref().and_then(|old| old.chunk(rest));
+        let kept = match known {
+            Some((_, hash)) if vault.renew(&hash)? => known,
+            _ => None,
+        };
+        let (length, hash) = match kept {
+            Some(kept) => kept,
+            None => {
+                bytes.clear();
+                let length = push_chunk(&mut bytes, rest);
+                (length, vault.put_new(&bytes)?)
+            }
+        };
         list.extend_from_slice(hash.as_bytes());
-        chunk.clear();
-        Ok(())
-    };
-    for entry in &tree.entries {
+        rest = rest.get(length..).unwrap_or_default();
+        end += length;
+        chunks.push((u32::try_from(end).unwrap_or(u32::MAX), hash));
+    }
+    let hash = vault.put_new(&list)?;
+    tree.stored.get_or_init(|| Stored { hash, chunks });
+    Ok(hash)
+}
+
+/// Writes the first of these files down, up to the next end of a chunk; gives how many.
+fn push_chunk(chunk: &mut Vec<u8>, entries: &[Entry]) -> usize {
+    let mut length = 0;
+    for entry in entries {
         let state = entry.state();
-        push_path(&mut chunk, &entry.path);
+        push_path(chunk, &entry.path);
         let link = if state.kind == Kind::Link { LINK } else { 0 };
         chunk.push(link | if state.hash.is_some() { HASHED } else { 0 });
         chunk.extend_from_slice(&state.mode.to_le_bytes());
@@ -213,34 +291,84 @@ pub(crate) fn store_tree(tree: &Tree, blobs: &Blobs) -> Result<ContentHash, Work
         if let Some(hash) = state.hash {
             chunk.extend_from_slice(hash.as_bytes());
         }
+        length += 1;
         if path_hash(&entry.path) & CHUNK_MASK == 0 {
-            close(&mut chunk)?;
+            break;
         }
     }
-    if !chunk.is_empty() {
-        close(&mut chunk)?;
+    length
+}
+
+/// A tree that was stored before.
+struct Old<'a> {
+    entries: &'a [Entry],
+    stored: &'a Stored,
+}
+
+impl Old<'_> {
+    /// Its chunk that begins with the first of these files, if all its files are so here too.
+    fn chunk(&self, entries: &[Entry]) -> Option<(usize, ContentHash)> {
+        let first = &entries.first()?.path;
+        let start = self.entries.binary_search_by(|entry| entry.path.cmp(first)).ok()?;
+        let at = self.stored.chunks.partition_point(|(end, _)| *end as usize <= start);
+        let (end, hash) = self.stored.chunks.get(at)?;
+        let begins = at.checked_sub(1).and_then(|before| self.stored.chunks.get(before));
+        if begins.map_or(0, |(end, _)| *end as usize) != start {
+            return None;
+        }
+        let theirs = self.entries.get(start..*end as usize)?;
+        let ours = entries.get(..theirs.len())?;
+        // The last one may end before the next end of a chunk, as long as it is the last here too.
+        let is_last = at + 1 == self.stored.chunks.len();
+        let same = |(a, b): (&Entry, &Entry)| a.path == b.path && a.state() == b.state();
+        let reusable = (!is_last || entries.len() == theirs.len()) && ours.iter().zip(theirs).all(same);
+        reusable.then_some((theirs.len(), *hash))
     }
-    Ok(blobs.put_with(&list, Durability::Later)?)
 }
 
 /// Reads back what [`store_tree`] wrote.
 pub(crate) fn load_tree(hash: &ContentHash, blobs: &Blobs) -> Result<StoredTree, WorkspaceError> {
+    let mut all = Vec::new();
+    let dirs = load_tree_with(hash, blobs, |_, files| {
+        all.extend(files()?);
+        Ok(())
+    })?;
+    Ok(StoredTree { files: all, dirs })
+}
+
+/// Files with their states.
+pub(crate) type Files = Vec<(Vec<u8>, FileState)>;
+
+/// Reads the list of a tree's chunks and gives each to `see`, which may read it; gives the directories.
+pub(crate) fn load_tree_with(
+    hash: &ContentHash,
+    blobs: &Blobs,
+    mut see: impl FnMut(
+        ContentHash,
+        &mut dyn FnMut() -> Result<Files, WorkspaceError>,
+    ) -> Result<(), WorkspaceError>,
+) -> Result<Vec<WalkedDir>, WorkspaceError> {
     let lost = || WorkspaceError::Lost { what: "a checkpoint's tree".to_owned() };
     let list = blobs.get(hash)?.ok_or_else(lost)?;
     let mut reader = Reader(&list);
     if reader.array() != Some(*TREE_MAGIC) {
         return Err(lost());
     }
-    let mut tree = StoredTree { files: Vec::new(), dirs: read_dirs(&mut reader).ok_or_else(lost)? };
+    let dirs = read_dirs(&mut reader).ok_or_else(lost)?;
     while !reader.0.is_empty() {
         let hash = ContentHash::from(reader.array::<HASH_BYTES>().ok_or_else(lost)?);
-        let chunk = blobs.get(&hash)?.ok_or_else(lost)?;
-        read_chunk(&chunk, &mut tree.files).ok_or_else(lost)?;
+        let mut read = || {
+            let chunk = blobs.get(&hash)?.ok_or_else(lost)?;
+            let mut files = Vec::new();
+            read_chunk(&chunk, &mut files).ok_or_else(lost)?;
+            Ok(files)
+        };
+        see(hash, &mut read)?;
     }
-    Ok(tree)
+    Ok(dirs)
 }
 
-fn read_chunk(chunk: &[u8], files: &mut Vec<(Vec<u8>, FileState)>) -> Option<()> {
+fn read_chunk(chunk: &[u8], files: &mut Files) -> Option<()> {
     let mut reader = Reader(chunk);
     while !reader.0.is_empty() {
         let path = reader.path()?.to_vec();
@@ -292,10 +420,15 @@ mod tests {
 
     #[test]
     fn the_cache_comes_back_whole_or_not_at_all() {
-        let original = tree(300);
-        let bytes = cache_bytes(&original);
+        let stored =
+            Stored { hash: ContentHash::of(b"list"), chunks: vec![(300, ContentHash::of(b"chunk"))] };
+        let (rules, repositories) = (Some(ContentHash::of(b"rules")), vec![b".git".to_vec()]);
+        let original = Tree { stored: OnceLock::from(stored), rules, repositories, ..tree(300) };
+        let bytes = cache_bytes(&original, true);
         let back = parse_cache(&bytes).unwrap();
-        assert_eq!((back.entries, back.dirs), (original.entries, original.dirs));
+        assert_eq!((&back.entries, &back.dirs), (&original.entries, &original.dirs));
+        assert_eq!((back.rules, back.repositories), (original.rules, original.repositories));
+        assert_eq!(back.stored, original.stored);
         for cut in [0, 7, 39, 100, bytes.len() - 1] {
             assert!(parse_cache(&bytes[..cut]).is_none(), "cut at {cut}");
         }
@@ -309,24 +442,56 @@ mod tests {
     #[test]
     fn one_changed_file_costs_a_checkpoint_one_chunk() {
         let dir = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(dir.path(), 1 << 30).unwrap();
+        let vault = vault(dir.path());
         let mut original = tree(5_000);
-        let first = store_tree(&original, &blobs).unwrap();
-        let before = std::fs::read_dir(dir.path())
-            .unwrap()
-            .flat_map(|d| std::fs::read_dir(d.unwrap().path()).unwrap())
-            .count();
+        let first = store_tree(&original, None, &vault).unwrap();
+        let before = files(dir.path());
+        let near = std::mem::replace(&mut original, tree(5_000));
         original.entries[2_500].content = Content::Hashed { hash: ContentHash::of(b"new"), kept: true };
-        let second = store_tree(&original, &blobs).unwrap();
-        let after = std::fs::read_dir(dir.path())
-            .unwrap()
-            .flat_map(|d| std::fs::read_dir(d.unwrap().path()).unwrap())
-            .count();
+        let second = store_tree(&original, Some(&near), &vault).unwrap();
+        let after = files(dir.path());
         assert_ne!(first, second);
         assert_eq!(after - before, 2, "a chunk and a list");
-        let back = load_tree(&second, &blobs).unwrap();
+        let back = load_tree(&second, vault.blobs()).unwrap();
         let expected: Vec<_> = original.entries.iter().map(|e| (e.path.clone(), e.state())).collect();
         assert_eq!((back.files, back.dirs), (expected, original.dirs));
+    }
+
+    fn vault(dir: &Path) -> Vault {
+        Vault::new(Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap()), dir)
+    }
+
+    fn files(dir: &Path) -> usize {
+        let fan_out = std::fs::read_dir(dir.join("blobs")).unwrap();
+        fan_out.flat_map(|d| std::fs::read_dir(d.unwrap().path()).unwrap()).count()
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
+        #[test]
+        fn a_tree_stored_beside_another_is_as_if_stored_alone(
+            gone in proptest::collection::btree_set(0_usize..1_500, 0..6),
+            changed in proptest::collection::btree_set(0_usize..1_500, 0..6),
+            short in 0_usize..1_500,
+        ) {
+            let dir = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+            let dirs = [dir(), dir()];
+            let (near, mut other) = (tree(1_500 - short / 3), tree(1_500 - short));
+            for at in &changed {
+                if let Some(entry) = other.entries.get_mut(*at) {
+                    entry.content = Content::Hashed { hash: ContentHash::of(b"changed"), kept: true };
+                }
+            }
+            let mut at = 0;
+            other.entries.retain(|_| { at += 1; !gone.contains(&(at - 1)) });
+            let beside = vault(dirs[0].path());
+            store_tree(&near, None, &beside).unwrap();
+            let found = store_tree(&other, Some(&near), &beside).unwrap();
+            let noted = other.stored.take();
+            let alone = store_tree(&other, None, &vault(dirs[1].path())).unwrap();
+            proptest::prop_assert_eq!(found, alone);
+            proptest::prop_assert_eq!(noted, other.stored.take());
+        }
     }
 
     proptest::proptest! {

@@ -7,14 +7,15 @@
 use std::sync::{Arc, Weak};
 
 use journeyman_protocol::{CallId, SessionId};
+use journeyman_store::Durability;
 
 use crate::WorkspaceError;
 use crate::beat::Beat;
 use crate::command::Doing;
+use crate::history::History;
 use crate::journal::{Cause, End};
 use crate::snapshot::{Difference, FileState, Kind, Tree};
-use crate::transaction::Operation;
-use crate::undo::History;
+use crate::transaction::{After, Operation, Source};
 use crate::workspace::{Workspace, Writer, lock};
 
 /// A command that runs in this process.
@@ -34,13 +35,23 @@ impl Workspace {
         running.push(Arc::downgrade(beat));
     }
 
-    /// Journals what running commands did to the files that are about to be changed.
+    /// Journals what running commands did to the files that are about to be changed, and keeps what is about to be
+    /// written: a command may write over it before any snapshot has seen it.
     pub(crate) fn journal_meanwhile(
         &self,
         writer: &mut Writer,
         operations: &[Operation],
     ) -> Result<(), WorkspaceError> {
         let running: Vec<Arc<Beat>> = lock(&self.running).iter().filter_map(Weak::upgrade).collect();
+        if !running.is_empty() {
+            for operation in operations {
+                if let Some(After { source: Source::Bytes(bytes), .. }) = &operation.after
+                    && bytes.len() as u64 <= self.limits().kept_file_bytes
+                {
+                    self.vault.put(bytes, Durability::Later)?;
+                }
+            }
+        }
         for live in running.iter().filter_map(|beat| beat.live.as_ref()) {
             let history = History::new(writer.journal.lines_since(live.journal_end)?);
             let records = history.into_done();

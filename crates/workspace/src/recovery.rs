@@ -11,7 +11,8 @@ use rustix::io::Errno;
 
 use crate::WorkspaceError;
 use crate::door::{Links, mode_of};
-use crate::journal::{Cause, FileRecord, Journal, Line, Record, Sync, Unfinished};
+use crate::error::may_pass;
+use crate::journal::{DirRecord, FileRecord, Journal, Line, Record, Sync, Unfinished, moved};
 use crate::rename::move_new;
 use crate::snapshot::{FileState, Kind, observe};
 use crate::transaction::{Hands, Move};
@@ -20,29 +21,54 @@ impl Hands<'_> {
     /// Closes what a crash left open. The lock is held.
     pub(crate) fn recover(&self, journal: &mut Journal, open: &Unfinished) -> Result<(), WorkspaceError> {
         let record = &open.record;
-        if open.placed || record.files.iter().all(|file| self.is_after(file)) {
+        // A directory that holds nothing of the change is made after the removals, and may be all that is missing.
+        let is_made = |dir: &DirRecord| matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.is_dir());
+        let is_complete =
+            || record.files.iter().all(|file| self.is_after(file)) && record.made.iter().all(is_made);
+        if open.placed || is_complete() {
             if !open.placed {
                 journal.append(&[Line::Placed(record.id)], Sync::Now)?;
             }
-            self.clean(record);
-            return journal.append(&[Line::Done(record.id)], Sync::Later);
+            // What can't be cleaned up stays open for the next one who looks, and keeps nobody from working.
+            return match self.clean(record) {
+                Ok(()) => journal.append(&[Line::Done(record.id)], Sync::Later),
+                Err(_) => Ok(()),
+            };
         }
         self.revert(record)?;
         journal.append(&[Line::Void(record.id)], Sync::Now)
     }
 
-    /// Removes the old files that were moved aside, and directories that are to go once they are empty.
-    pub(crate) fn clean(&self, record: &Record) {
-        for sibling in record.files.iter().filter_map(|file| file.sibling.as_ref()) {
-            // What isn't there is what is wanted; what can't be removed is at worst a hidden file left over.
-            let _best_effort = self.unlink(sibling);
-        }
-        if record.cause == Cause::Undo {
-            for dir in record.removed.iter().rev() {
-                // Not empty: somebody put something there, and it stays.
-                let _best_effort = self.remove_dir(&dir.path);
+    /// Removes what was moved aside, and directories that are to go once they are empty. What can't be removed
+    /// now and perhaps later is an error, so that it is tried again; what somebody has a hand in stays.
+    pub(crate) fn clean(&self, record: &Record) -> Result<(), WorkspaceError> {
+        let mut first = None;
+        let mut note = |path: &RelPath, result: Result<(), Errno>| {
+            if let Err(errno) = result
+                && may_pass(errno)
+            {
+                first.get_or_insert_with(|| self.door.fail("clean up beside", path, errno));
+            }
+        };
+        for file in &record.files {
+            if let Some(sibling) = &file.sibling {
+                note(&file.path, self.unlink(sibling));
             }
         }
+        for (top, aside) in record.set_aside() {
+            for dir in record.cleared_with(top).into_iter().rev() {
+                if let Some(place) = moved(&dir.path, &top.path, &aside) {
+                    note(&dir.path, self.remove_dir(&place));
+                }
+            }
+        }
+        if record.cause.is_transaction() {
+            for dir in record.removed.iter().rev() {
+                // Not empty: somebody put something there, and it stays.
+                note(&dir.path, self.remove_dir(&dir.path));
+            }
+        }
+        first.map_or(Ok(()), Err)
     }
 
     /// Puts everything back as it was before the record's change. Goes on after a failure, and reports the first.
@@ -59,8 +85,14 @@ impl Hands<'_> {
             note(self.revert_file(file));
         }
         for dir in record.made.iter().rev() {
-            // Not there, or not empty any more: somebody else's now.
-            let _best_effort = self.remove_dir(&dir.path);
+            match self.remove_dir(&dir.path) {
+                Err(errno) if may_pass(errno) => note(Err(self.door.fail("remove", &dir.path, errno))),
+                // Not there, or not empty any more: somebody else's now.
+                _ => {}
+            }
+        }
+        for (top, aside) in record.set_aside() {
+            note(self.bring_back(&top.path, &aside));
         }
         for dir in &record.cleared {
             note(self.restore_dir(&dir.path, dir.mode));
@@ -194,6 +226,15 @@ impl Hands<'_> {
     fn remove_dir(&self, path: &RelPath) -> Result<(), Errno> {
         let dir = self.door.parent(path)?;
         unlinkat(&dir, path.file_name(), AtFlags::REMOVEDIR)
+    }
+
+    /// Gives a directory that was set aside its name again.
+    fn bring_back(&self, path: &RelPath, aside: &RelPath) -> Result<(), WorkspaceError> {
+        match self.put_back(aside, path) {
+            // It wasn't set aside, or somebody made something of that name since.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::EXIST) => Ok(()),
+            Err(errno) => Err(self.door.fail("restore the directory", path, errno)),
+        }
     }
 
     fn restore_dir(&self, path: &RelPath, mode: Option<u32>) -> Result<(), WorkspaceError> {

@@ -55,6 +55,9 @@ impl Workspace {
             stat: false,
             max_files,
             known: &[],
+            last: None,
+            listed: &[],
+            may_be_same: false,
             siblings: &no_siblings,
         };
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
@@ -187,7 +190,7 @@ fn new_place(dir: &Path) -> Result<PathBuf, WorkspaceError> {
     Err(state_error("make room in", dir, full))
 }
 
-fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
+pub(crate) fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;

@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{Mode, OFlags, fstat, openat};
 
 use crate::door::{Seen, read_up_to};
@@ -53,7 +54,12 @@ pub(crate) fn is_rule_file(name: &[u8]) -> bool {
 /// The rules of one directory, and those of the directories above it.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    matcher: Arc<Gitignore>,
+    /// Parsed when something is first held against it: most directories have nothing that has to be.
+    matcher: OnceLock<Arc<Gitignore>>,
+    /// The directory's path.
+    dir: Vec<u8>,
+    /// Its rule files as they were seen when the directory was read.
+    files: Vec<(&'static [u8], Seen)>,
     /// Length of the directory's path with its `/`, to be cut off before matching.
     prefix: usize,
     /// What goes before a path from the root, for the rules of a directory above the root.
@@ -61,14 +67,49 @@ pub(crate) struct Layer {
     outer: Option<Arc<Layer>>,
 }
 
+impl Layer {
+    /// For what is in the directory at `dir`, which holds these rule files.
+    pub(crate) fn new(
+        dir: &[u8],
+        files: Vec<(&'static [u8], Seen)>,
+        outer: Option<Arc<Self>>,
+    ) -> Option<Arc<Self>> {
+        let prefix = prefix_of(dir);
+        let (matcher, dir) = (OnceLock::new(), dir.to_vec());
+        Some(Arc::new(Self { matcher, dir, files, prefix, above: Vec::new(), outer }))
+    }
+
+    fn parsed(matcher: Arc<Gitignore>, dir: &[u8], above: Vec<u8>, outer: Option<Arc<Self>>) -> Arc<Self> {
+        let prefix = if above.is_empty() { prefix_of(dir) } else { 0 };
+        let (dir, files) = (dir.to_vec(), Vec::new());
+        Arc::new(Self { matcher: OnceLock::from(matcher), dir, files, prefix, above, outer })
+    }
+}
+
+fn prefix_of(dir: &[u8]) -> usize {
+    if dir.is_empty() { 0 } else { dir.len() + 1 }
+}
+
+/// Where rules that aren't parsed yet come from.
+pub(crate) trait Source {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore>;
+}
+
 /// Whether something is looked at.
-pub(crate) fn is_ignored(layers: Option<&Arc<Layer>>, path: &[u8], name: &[u8], is_dir: bool) -> bool {
+pub(crate) fn is_ignored(
+    source: &impl Source,
+    layers: Option<&Arc<Layer>>,
+    path: &[u8],
+    name: &[u8],
+    is_dir: bool,
+) -> bool {
     let mut next = layers;
     while let Some(layer) = next {
+        let matcher = layer.matcher.get_or_init(|| source.load(&layer.dir, &layer.files));
         let verdict = if layer.above.is_empty() {
-            layer.matched(path.get(layer.prefix..).unwrap_or(path), is_dir)
+            matched(matcher, path.get(layer.prefix..).unwrap_or(path), is_dir)
         } else {
-            layer.matched(&[&layer.above, path].concat(), is_dir)
+            matched(matcher, &[&layer.above, path].concat(), is_dir)
         };
         match verdict {
             Match::Ignore(()) => return true,
@@ -79,60 +120,124 @@ pub(crate) fn is_ignored(layers: Option<&Arc<Layer>>, path: &[u8], name: &[u8], 
     is_dir && MADE_BY_TOOLS.contains(&name)
 }
 
-impl Layer {
-    fn matched(&self, path: &[u8], is_dir: bool) -> Match<()> {
-        use std::os::unix::ffi::OsStrExt as _;
-        let path = Path::new(std::ffi::OsStr::from_bytes(path));
-        self.matcher.matched(path, is_dir).map(|_| ())
-    }
+fn matched(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    matcher.matched(path, is_dir).map(|_| ())
 }
 
 /// A rule file's identity, so that it is parsed once.
 type Identity = (u64, u64, i64, i64);
 type Parsed = HashMap<Vec<u8>, (Vec<Identity>, Arc<Gitignore>)>;
 
+fn identity(seen: &Seen) -> Identity {
+    (seen.ino, seen.size, seen.mtime, seen.ctime)
+}
+
+/// The rules that come from outside the tree's own rule files.
+#[derive(Debug, Clone)]
+struct Outside {
+    layers: Option<Arc<Layer>>,
+    /// The hash of all that they say.
+    print: ContentHash,
+}
+
+/// A directory's path from the root, where it lies beneath it; it need not be there yet.
+fn beneath(root: &Path, dir: &Path) -> Option<RelPath> {
+    let root = std::fs::canonicalize(root).ok()?;
+    let there = dir.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
+    let (above, real) = there?;
+    let whole = real.join(dir.strip_prefix(above).ok()?);
+    RelPath::parse(whole.strip_prefix(&root).ok()?.as_os_str().as_encoded_bytes()).ok()
+}
+
 /// Parsed rule files, kept from walk to walk.
 #[derive(Debug, Default)]
 pub(crate) struct RuleCache {
     parsed: Mutex<Parsed>,
-    outermost: Mutex<Option<Option<Arc<Layer>>>>,
+    outside: OnceLock<Outside>,
+    /// Directories of our own that lie in the tree, where somebody has their state in a project.
+    own: Vec<RelPath>,
 }
 
+/// What the name of a directory begins with that holds copies of the project beside it.
+pub(crate) const COPIES: &str = ".journeyman-work-";
+/// Hexadecimal digits at its end, that tell one project's directory from another's.
+pub(crate) const COPIES_DIGITS: usize = 16;
+
 impl RuleCache {
+    /// Of the tree at `root`, given the directories that are ours wherever they are.
+    pub(crate) fn with_own<'a>(root: &Path, dirs: impl IntoIterator<Item = &'a Path>) -> Self {
+        let mut own: Vec<RelPath> = dirs.into_iter().filter_map(|dir| beneath(root, dir)).collect();
+        own.sort();
+        own.dedup();
+        // What lies in another one of them goes with it.
+        let all = own.clone();
+        own.retain(|dir| !all.iter().any(|other| other != dir && dir.as_path().starts_with(other.as_path())));
+        Self { own, ..Self::default() }
+    }
+
+    /// Directories of our own in the tree.
+    pub(crate) fn own(&self) -> &[RelPath] {
+        &self.own
+    }
+
+    /// Whether a directory is ours: never looked into, as git's own isn't. Taking back what is in there would take
+    /// back our own memory.
+    pub(crate) fn is_own(&self, path: &[u8]) -> bool {
+        let digits = last_component(path).strip_prefix(COPIES.as_bytes());
+        let beside = digits
+            .is_some_and(|digits| digits.len() == COPIES_DIGITS && digits.iter().all(u8::is_ascii_hexdigit));
+        beside || self.own.iter().any(|own| own.as_bytes() == path)
+    }
+
+    /// Whether a file is ours.
+    pub(crate) fn holds(&self, path: &RelPath) -> bool {
+        let mut above = Some(path.clone());
+        while let Some(at) = above {
+            if self.is_own(at.as_bytes()) {
+                return true;
+            }
+            above = at.parent();
+        }
+        false
+    }
+
     /// The rules that come from outside the tree's own rule files: `.git/info/exclude`, and where the root lies
     /// inside a repository, the `.gitignore` files above it. Read once.
     pub(crate) fn outermost(&self, root: &Path) -> Option<Arc<Layer>> {
-        let mut known = self.outermost.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get_or_insert_with(|| outside_rules(root)).clone()
+        self.outside.get_or_init(|| outside_rules(root)).layers.clone()
     }
 
-    /// The rules for what is in `dir`, given that it holds the rule files `names`.
-    pub(crate) fn layer(
+    /// What tells whether two walks, of this process or another, had the same rules but for the tree's own files.
+    pub(crate) fn print(&self, root: &Path) -> ContentHash {
+        self.outside.get_or_init(|| outside_rules(root)).print
+    }
+
+    /// The rules of the directory `dir` at `path`. `None` in place of the second where a rule file isn't as it was
+    /// seen before.
+    pub(crate) fn load(
         &self,
         dir: BorrowedFd<'_>,
         path: &[u8],
-        names: &[&[u8]],
-        outer: Option<Arc<Layer>>,
-    ) -> Option<Arc<Layer>> {
-        let mut found = Vec::new();
-        for name in names {
-            if let Some((identity, text)) = read_rule_file(dir, name) {
-                found.push((identity, text));
-            }
-        }
-        let identity: Vec<Identity> = found.iter().map(|(identity, _)| *identity).collect();
+        files: &[(&'static [u8], Seen)],
+    ) -> (Arc<Gitignore>, Option<()>) {
+        let found: Vec<(Seen, RuleFile)> =
+            files.iter().filter_map(|(name, _)| read_rule_file(dir, name)).collect();
+        let now: Vec<Identity> = found.iter().map(|(seen, _)| identity(seen)).collect();
+        let then = files.iter().filter(|(_, seen)| seen.is_file()).map(|(_, seen)| identity(seen));
+        let as_seen = then.eq(now.iter().copied()).then_some(());
         let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         let matcher = match parsed.get(path) {
-            Some((known, matcher)) if *known == identity => matcher.clone(),
+            Some((known, matcher)) if *known == now => matcher.clone(),
             _ => {
                 let texts: Vec<Vec<u8>> = found.iter().map(|(_, file)| file.read()).collect();
                 let matcher = parse(texts.iter().map(Vec::as_slice));
-                parsed.insert(path.to_vec(), (identity, matcher.clone()));
+                parsed.insert(path.to_vec(), (now, matcher.clone()));
                 matcher
             }
         };
-        drop(parsed);
-        layered(matcher, path, outer)
+        (matcher, as_seen)
     }
 }
 
@@ -160,13 +265,13 @@ impl FixedRules {
         for (at, byte) in path.iter().enumerate() {
             if *byte == b'/' {
                 let dir = path.get(..at).unwrap_or_default();
-                if is_ignored(layers.as_ref(), dir, last_component(dir), true) {
+                if is_ignored(self, layers.as_ref(), dir, last_component(dir), true) {
                     return true;
                 }
                 layers = self.descend(dir, layers);
             }
         }
-        is_ignored(layers.as_ref(), path, last_component(path), false)
+        is_ignored(self, layers.as_ref(), path, last_component(path), false)
     }
 
     fn descend(&self, dir: &[u8], outer: Option<Arc<Layer>>) -> Option<Arc<Layer>> {
@@ -174,6 +279,13 @@ impl FixedRules {
             Some(matcher) => layered(matcher.clone(), dir, outer),
             None => outer,
         }
+    }
+}
+
+impl Source for FixedRules {
+    /// All of them are parsed from the beginning.
+    fn load(&self, _dir: &[u8], _files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
+        Arc::new(Gitignore::empty())
     }
 }
 
@@ -185,8 +297,7 @@ fn layered(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<Layer>>) -> Op
     if matcher.is_empty() {
         return outer;
     }
-    let prefix = if dir.is_empty() { 0 } else { dir.len() + 1 };
-    Some(Arc::new(Layer { matcher, prefix, above: Vec::new(), outer }))
+    Some(Layer::parsed(matcher, dir, Vec::new(), outer))
 }
 
 fn parse<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Gitignore> {
@@ -214,12 +325,11 @@ impl RuleFile {
     }
 }
 
-fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(Identity, RuleFile)> {
+fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(Seen, RuleFile)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(dir, name, flags, Mode::empty()).ok()?;
     let seen = Seen::of(&fstat(&file).ok()?);
-    let identity = (seen.ino, seen.size, seen.mtime, seen.ctime);
-    seen.is_file().then_some((identity, RuleFile { file, size: seen.size }))
+    seen.is_file().then_some((seen, RuleFile { file, size: seen.size }))
 }
 
 /// Whether `dir`, which holds a file named `CACHEDIR.TAG`, says by it that it is a cache.
@@ -228,17 +338,28 @@ pub(crate) fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
     tag.read().starts_with(CACHE_TAG)
 }
 
-fn outside_rules(root: &Path) -> Option<Arc<Layer>> {
+fn outside_rules(root: &Path) -> Outside {
+    let mut said = MADE_BY_TOOLS.join(&b'/');
+    let layers = layers_outside(root, &mut said);
+    Outside { layers, print: ContentHash::of(&said) }
+}
+
+/// Everything that is read goes to `said` too.
+fn layers_outside(root: &Path, said: &mut Vec<u8>) -> Option<Arc<Layer>> {
     // Without following `..` by name: a root that is a link has the parents of what it points to.
     let root = std::fs::canonicalize(root).ok()?;
     let top = root.ancestors().take(MAX_DEPTH).find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
     let mut dirs: Vec<&Path> = root.ancestors().take_while(|dir| dir.starts_with(top)).collect();
     dirs.reverse();
     let mut layers = None;
-    let exclude = rule_text(&top.join(".git/info"), b"exclude");
-    add_above(&mut layers, &exclude, top, &root);
+    let mut add = |text: Vec<u8>, dir: &Path| {
+        said.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        said.extend_from_slice(&text);
+        add_above(&mut layers, &text, dir, &root);
+    };
+    add(rule_text(&top.join(".git/info"), b"exclude"), top);
     for dir in dirs.into_iter().filter(|dir| *dir != root) {
-        add_above(&mut layers, &rule_text(dir, b".gitignore"), dir, &root);
+        add(rule_text(dir, b".gitignore"), dir);
     }
     layers
 }
@@ -259,5 +380,5 @@ fn add_above(layers: &mut Option<Arc<Layer>>, text: &[u8], dir: &Path, root: &Pa
     if !above.is_empty() {
         above.push(b'/');
     }
-    *layers = Some(Arc::new(Layer { matcher, prefix: 0, above, outer: layers.take() }));
+    *layers = Some(Layer::parsed(matcher, b"", above, layers.take()));
 }

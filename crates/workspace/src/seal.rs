@@ -13,12 +13,13 @@ use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
 use crate::beat::{Begin, DeadBeat, Found, beats};
 use crate::command::Doing;
 use crate::compare::{dir_records, filtered, without_others};
+use crate::history::{History, Selected};
 use crate::journal::{Cause, DirRecord};
 use crate::limits::Step;
 use crate::snapshot::{
     Content, Difference, Keep, Tree, differences, directories_only_in, file_clock, kind_of,
 };
-use crate::undo::{History, plan_for};
+use crate::undo::plan_for;
 use crate::{CheckpointId, Workspace, WorkspaceError};
 
 const LATER: &str = "changed after the command was cut off; kept";
@@ -156,6 +157,7 @@ impl Workspace {
             let Found::Dead(beat) = found else { continue };
             self.await_rest(beat.until)?;
             sealed.left.extend(self.remove_planted(&beat, beat.until)?);
+            let _using = self.vault.blobs().using()?;
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
@@ -210,6 +212,7 @@ impl Workspace {
         call: &CallId,
         reasons: &mut Reasons,
     ) -> Result<bool, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
         let lines = self.writing(|writer, _| writer.journal.lines_since(oldest.begin.journal_end))?;
         let history = History::new(lines);
@@ -333,7 +336,9 @@ impl Workspace {
                 return Ok(());
             }
             let records: Vec<_> = records.into_iter().rev().collect();
-            let mut plan = plan_for(&self.door, &self.vault, &history, session.clone(), &records)?;
+            let selected =
+                Selected { records, sessions: vec![session.clone()], replay: false, dropped: false };
+            let mut plan = plan_for(&self.door, &self.vault, &history, &selected)?;
             plan.intent.call = Some(call.clone());
             reasons.conflicts.extend(plan.conflicts);
             if plan.intent.left.is_empty() || !plan.operations.is_empty() {

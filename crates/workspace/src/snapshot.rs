@@ -5,25 +5,29 @@
 //! «racily clean» entries). Directories are recorded by name and mode, so that empty ones come back too.
 
 use std::cmp::Ordering as Order;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use journeyman_protocol::{ContentHash, FileChange, FileChangeKind, RelPath};
 use journeyman_store::Durability;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::beat::Beat;
 use crate::door::{Door, Links, Seen, hash_pieces, read_up_to};
 use crate::journal::End;
 use crate::limits::Limits;
+use crate::manifest::Stored;
 use crate::vault::{PACK_FROM, Pack, Vault};
-use crate::walk::{Walked, WalkedDir, WalkedFile};
+use crate::walk::{Index, Walked, WalkedDir, WalkedFile};
 use crate::{NotAFile, WorkspaceError};
 
 /// So many files have to be read before a second thread is worth its start.
 const HELP_FROM: usize = 48;
 /// File times come from a clock that ticks at least 100 times a second on every kernel we run on; twice that.
 const TICK_NS: i64 = 20_000_000;
+/// The same.
+pub(crate) const TICK: std::time::Duration = std::time::Duration::from_nanos(TICK_NS.unsigned_abs());
 /// So often a file is looked at that changes between looking and opening.
 const LOOKS: usize = 8;
 /// Some file systems keep whole or even seconds only.
@@ -120,9 +124,36 @@ pub(crate) struct Tree {
     pub(crate) unreadable: Vec<Vec<u8>>,
     /// Everything named `.git`, in any case. It is no part of what a checkpoint or an undo is about.
     pub(crate) repositories: Vec<Vec<u8>>,
+    /// What tells the rules by which files were chosen, but for those in the tree itself; `None` where that isn't
+    /// known.
+    pub(crate) rules: Option<ContentHash>,
+    pub(crate) index: OnceLock<Index>,
+    pub(crate) steady: OnceLock<bool>,
+    /// Where it lies among the blobs, if it was stored.
+    pub(crate) stored: OnceLock<Stored>,
 }
 
 impl Tree {
+    /// What lies in which directory.
+    pub(crate) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(&self.entries, &self.dirs))
+    }
+
+    /// Whether the same signatures mean this very tree, with every content kept that may be.
+    pub(crate) fn is_steady(&self, limits: &Limits) -> bool {
+        *self.steady.get_or_init(|| {
+            let mut room = Room::of(limits);
+            self.entries.iter().all(|entry| {
+                let fits = room.fits(entry.seen.size);
+                entry.settled
+                    && match entry.content {
+                        Content::Hashed { kept, .. } => fits && kept,
+                        Content::Unkept => !fits,
+                    }
+            })
+        })
+    }
+
     /// Whether nothing that counts differs.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -130,6 +161,29 @@ impl Tree {
                 && self.unreadable == other.unreadable
                 && self.entries.len() == other.entries.len()
                 && self.entries.iter().zip(&other.entries).all(|(a, b)| a.path == b.path && !a.differs(b)))
+    }
+}
+
+/// What may still be kept of a tree.
+struct Room<'a> {
+    limits: &'a Limits,
+    taken: u64,
+}
+
+impl<'a> Room<'a> {
+    fn of(limits: &'a Limits) -> Self {
+        Self { limits, taken: 0 }
+    }
+
+    /// Whether the next file, in the order of paths, is kept.
+    fn fits(&mut self, size: u64) -> bool {
+        let taken = self.taken.saturating_add(size);
+        let most = self.limits.kept_project_bytes.min(self.limits.project_bytes);
+        let fits = size <= self.limits.kept_file_bytes && taken <= most;
+        if fits {
+            self.taken = taken;
+        }
+        fits
     }
 }
 
@@ -196,21 +250,18 @@ impl Capture<'_> {
         if walked.overflow {
             return Err(WorkspaceError::TooManyFiles { limit: self.limits.max_files });
         }
+        if walked.same {
+            return Ok(Captured { tree: last.clone(), read: 0 });
+        }
         let now = file_clock();
-        let mut old = last.entries.iter().peekable();
         let mut reused = 0_usize;
         let mut entries = Vec::with_capacity(walked.files.len());
         let mut to_read = Vec::new();
-        let mut kept_bytes = 0_u64;
-        for WalkedFile { path, seen } in walked.files {
+        let mut room = Room::of(self.limits);
+        for WalkedFile { path, seen, known } in walked.files {
             let Some(seen) = seen else { continue };
-            while old.next_if(|entry| entry.path < path).is_some() {}
-            let known = old.next_if(|entry| entry.path == path);
-            let fits = seen.size <= self.limits.kept_file_bytes
-                && kept_bytes.saturating_add(seen.size) <= self.limits.kept_project_bytes;
-            if fits {
-                kept_bytes = kept_bytes.saturating_add(seen.size);
-            }
+            let known = known.and_then(|at| last.entries.get(at as usize));
+            let fits = room.fits(seen.size);
             let reusable =
                 known.filter(|entry| entry.seen == seen && entry.settled).map(|entry| entry.content);
             match reusable {
@@ -241,7 +292,8 @@ impl Capture<'_> {
             && reused == last.entries.len()
             && walked.dirs == last.dirs
             && walked.unreadable == last.unreadable
-            && walked.repositories == last.repositories;
+            && walked.repositories == last.repositories
+            && walked.rules == last.rules;
         if same {
             return Ok(Captured { tree: last.clone(), read: 0 });
         }
@@ -255,8 +307,8 @@ impl Capture<'_> {
                 gone.next_if(|at| **at == index - 1).is_none()
             });
         }
-        let Walked { dirs, unreadable, repositories, .. } = walked;
-        let tree = Tree { entries, dirs, unreadable, repositories };
+        let Walked { dirs, unreadable, repositories, rules, .. } = walked;
+        let tree = Tree { entries, dirs, unreadable, repositories, rules, ..Tree::default() };
         Ok(Captured { tree: Arc::new(tree), read })
     }
 
@@ -319,7 +371,8 @@ impl Capture<'_> {
         if entry.seen.is_link() {
             return match self.door.read_link(&path) {
                 Ok(target) => self.entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack),
-                Err(_) => Ok(None),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
+                Err(errno) => Err(self.door.fail("read", &path, errno)),
             };
         }
         let (file, before) = match self.door.read_file(&path, Links::Refuse) {
@@ -339,7 +392,9 @@ impl Capture<'_> {
         };
         let after =
             rustix::fs::fstat(&file).map(|stat| Seen::of(&stat)).map_err(|errno| failed(errno.into()))?;
-        let settled = is_settled(&before, now) && before == after && bytes.len() as u64 == before.size;
+        // A rule file that changed since the walk isn't the one whose rules held in it.
+        let stood_still = entry.seen == before && before == after && bytes.len() as u64 == before.size;
+        let settled = is_settled(&before, now) && stood_still;
         self.entry(entry, &bytes, before, settled, pack)
     }
 

@@ -7,6 +7,7 @@
 //! changed in the last instant goes back, and the change is a conflict.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
@@ -22,14 +23,16 @@ mod moves;
 mod staging;
 
 pub(crate) use moves::found;
-use staging::{FLUSH_ALL_FROM, sibling};
-pub(crate) use staging::{executable_mode, write_all};
+use staging::FLUSH_ALL_FROM;
+pub(crate) use staging::{copy_pieces, executable_mode, sibling, write_all};
 
 /// Where new content comes from.
 #[derive(Debug)]
 pub(crate) enum Source {
     Bytes(Vec<u8>),
     Blob(ContentHash),
+    /// A file outside the tree that is too large for the blobs; it is copied.
+    File(PathBuf),
     /// The content stays; only the mode changes.
     Unchanged,
 }
@@ -123,7 +126,7 @@ impl Hands<'_> {
         operations: &[Operation],
     ) -> Result<ChangeId, WorkspaceError> {
         let id = ChangeId(journal.next_id());
-        let record = self.plan(id, intent, operations)?;
+        let record = Record { at: journal.now(), ..self.plan(id, intent, operations)? };
         self.step(Step::Keep, None)?;
         for operation in operations {
             self.keep(operation)?;
@@ -135,18 +138,20 @@ impl Hands<'_> {
                 // Nothing that fails from here on can take the change back.
                 self.step(Step::Clean, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
-                self.clean(&record);
+                let cleaned = self.clean(&record);
                 self.step(Step::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line gets there; whoever prepares next adds it.
-                drop(journal.append(&[Line::Done(id)], Sync::Later));
+                if cleaned.is_err() || journal.append(&[Line::Done(id)], Sync::Later).is_err() {
+                    journal.forget();
+                }
                 Ok(id)
             }
             Err(cut) if cut.is_cut_off() => Err(cut),
             Err(failure) => {
                 // What can't be put back now stays open in the journal, and is tried again by whoever is next.
-                if self.revert(&record).is_ok() {
-                    drop(journal.append(&[Line::Void(id)], Sync::Later));
+                if self.revert(&record).is_err() || journal.append(&[Line::Void(id)], Sync::Later).is_err() {
+                    journal.forget();
                 }
                 Err(failure)
             }
@@ -155,7 +160,7 @@ impl Hands<'_> {
 
     /// Names the siblings and finds the directories that have to be made or to make room.
     fn plan(&self, id: ChangeId, intent: Intent, operations: &[Operation]) -> Result<Record, WorkspaceError> {
-        let cleared = self.cleared(operations)?;
+        let cleared = self.cleared(operations, &intent.remove)?;
         let mut made: Vec<DirRecord> = Vec::new();
         let mut files = Vec::with_capacity(operations.len());
         let wanted: std::collections::BTreeMap<&RelPath, Option<u32>> =
@@ -194,7 +199,7 @@ impl Hands<'_> {
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
         let Intent { session, call, cause, undoes, left, remove, .. } = intent;
-        Ok(Record { id, session, call, cause, files, made, removed: remove, cleared, undoes, left })
+        Ok(Record { id, session, call, cause, at: None, files, made, removed: remove, cleared, undoes, left })
     }
 
     /// The nearest directory that exists at or above `dir`, and those below it that don't, outermost first.
@@ -214,9 +219,13 @@ impl Hands<'_> {
         Ok((None, missing))
     }
 
-    /// Directories that stand where a file is to be, with those beneath them that this change empties; the
-    /// outermost first.
-    fn cleared(&self, operations: &[Operation]) -> Result<Vec<DirRecord>, WorkspaceError> {
+    /// Directories that stand where a file is to be, with those beneath them that this change empties, or that are
+    /// to go as well (`remove`); the outermost first.
+    fn cleared(
+        &self,
+        operations: &[Operation],
+        remove: &[DirRecord],
+    ) -> Result<Vec<DirRecord>, WorkspaceError> {
         let mut found = BTreeSet::new();
         for operation in operations.iter().filter(|operation| operation.before.is_none()) {
             let path = &operation.path;
@@ -233,6 +242,13 @@ impl Hands<'_> {
                     found.insert(inner);
                 }
             }
+            let empty = remove.iter().map(|dir| &dir.path).filter(|dir| is_beneath(dir, path));
+            for dir in empty {
+                let seen = self.door.look(dir).map_err(|errno| self.door.fail("look at", dir, errno))?;
+                if seen.is_some_and(|seen| seen.is_dir()) {
+                    found.insert(dir.clone());
+                }
+            }
         }
         let mode = |path: &RelPath| self.door.look(path).ok().flatten().map(|seen| seen.permissions());
         Ok(found.into_iter().map(|path| DirRecord { mode: mode(&path), path }).collect())
@@ -247,7 +263,7 @@ impl Hands<'_> {
         }
         if let Some(hash) = &before.hash
             && !self.vault.is_unsynced()
-            && self.vault.contains(hash)?
+            && self.vault.rely_on(hash)?
         {
             return Ok(());
         }
@@ -284,7 +300,7 @@ impl Hands<'_> {
             }
         }
         self.step(Step::Flush, None)?;
-        self.flush(&staged, operations.len())?;
+        self.flush(&staged, &record.files)?;
         journal.flush()?;
         for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() == Move::Remove) {
             self.step(Step::Remove, Some(&file.path))?;

@@ -1,21 +1,25 @@
-//! Taking a session's changes back.
+//! Taking changes back: a session's, all since a checkpoint, or those of an undo.
 //!
 //! The changes are walked newest first. A file goes back through them as long as it is what each of them left;
 //! where it isn't, somebody changed it since, and it stays as it is from there on: a conflict. What differed only
 //! after checks may be a person's work and stays too, unless it was new. The result is one
-//! more transaction, journaled like any other, so that it is all or nothing and can itself be taken back.
+//! more transaction, journaled like any other, so that it is all or nothing and can itself be taken back: a redo
+//! is the undo of an undo.
 
 use std::collections::{BTreeMap, HashSet};
 
-use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
+use journeyman_protocol::{FileChange, RelPath};
 use rustix::io::Errno;
 
 use crate::door::{Door, Seen};
-use crate::journal::{Cause, DirRecord, FileRecord, Line, Record};
+use crate::history::{History, Selected};
+use crate::journal::{Cause, DirRecord, FileRecord, Record};
 use crate::snapshot::{FileState, Kind, kind_of, observe};
 use crate::transaction::{After, Intent, Operation, Source, is_beneath};
 use crate::vault::Vault;
-use crate::{ChangeId, NotAFile, UndoTarget, WorkspaceError};
+use crate::{NotAFile, UndoReport, UndoTarget, Workspace, WorkspaceError};
+
+const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
 
 /// What an undo will do.
 pub(crate) struct UndoPlan {
@@ -33,78 +37,89 @@ impl UndoPlan {
         });
         restored.collect()
     }
+
+    /// Whether it is to be journaled. With nothing but conflicts there is nothing to journal, and the same can be
+    /// tried again.
+    pub(crate) fn does_anything(&self) -> bool {
+        self.intent.left.is_empty() || !self.operations.is_empty()
+    }
 }
 
-/// The changes that happened, as far as the journal remembers.
-pub(crate) struct History {
-    done: Vec<Record>,
-}
-
-impl History {
-    pub(crate) fn new(lines: Vec<Line>) -> Self {
-        let finished: HashSet<ChangeId> = lines
-            .iter()
-            .filter_map(|line| match line {
-                Line::Done(id) | Line::Placed(id) => Some(*id),
-                _ => None,
-            })
-            .collect();
-        let done = lines.into_iter().filter_map(|line| match line {
-            Line::Change(record) if finished.contains(&record.id) => Some(record),
-            _ => None,
-        });
-        Self { done: done.collect() }
-    }
-
-    /// The changes, oldest first.
-    pub(crate) fn into_done(self) -> Vec<Record> {
-        self.done
-    }
-
-    /// Whether the change's effect on `path` (on directories, without one) was taken back already.
-    fn is_undone(&self, id: ChangeId, path: Option<&RelPath>) -> bool {
-        self.done
-            .iter()
-            .any(|record| record.undoes.contains(&id) && path.is_none_or(|path| !record.left.contains(path)))
-    }
-
-    /// The changes of one call, oldest first.
-    pub(crate) fn of_call<'a>(
-        &'a self,
-        session: &'a SessionId,
-        call: &'a CallId,
-    ) -> impl Iterator<Item = &'a Record> + 'a {
-        self.done
-            .iter()
-            .filter(move |record| record.session == *session && record.call.as_ref() == Some(call))
-    }
-
-    /// Whether something of the change is there to be taken back.
-    pub(crate) fn is_undoable(&self, record: &Record) -> bool {
-        record.cause != Cause::Undo
-            && if record.files.is_empty() {
-                !self.is_undone(record.id, None)
-            } else {
-                record.files.iter().any(|file| !self.is_undone(record.id, Some(&file.path)))
+impl Workspace {
+    /// Takes changes back, newest first: what a session's edits and commands changed, or everything that was
+    /// journaled since a checkpoint, whoever asked for it. Files that somebody changed since, or while checks ran,
+    /// stay as they are and are reported; all others are restored together or not at all. The undo is a change of
+    /// its own in the journal, that [`Workspace::redo`] takes back. Asked again after a conflict, it tries those
+    /// files again.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NothingToUndo`], [`WorkspaceError::NothingSince`]; [`WorkspaceError::UnknownCheckpoint`],
+    /// [`WorkspaceError::HistoryDropped`], [`WorkspaceError::SinceDropped`] for what the journal doesn't hold any
+    /// more; [`WorkspaceError::Busy`], failures of the file system: then nothing was restored.
+    // By value: the target names what is consumed.
+    #[allow(clippy::needless_pass_by_value)]
+    pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
+        self.door.check_alive()?;
+        let report = self.writing(|writer, hands| {
+            let history = History::new(writer.journal.lines()?);
+            let selected = history.select(&target)?;
+            let plan = plan_for(&self.door, &self.vault, &history, &selected)?;
+            let Selected { sessions, dropped, .. } = selected;
+            let restored = plan.restored();
+            if plan.does_anything() {
+                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
+            Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped })
+        })?;
+        self.keep_to_quota()?;
+        Ok(report)
     }
 
-    /// The changes to take back, newest first.
-    fn select(&self, target: &UndoTarget) -> Result<(SessionId, Vec<&Record>), WorkspaceError> {
-        let undoable = || self.done.iter().rev().filter(|record| self.is_undoable(record));
-        let session = match target {
-            UndoTarget::LastRun => undoable().next().map(|record| record.session.clone()),
-            UndoTarget::Session(session) => Some(session.clone()),
-        };
-        let asked = match target {
-            UndoTarget::LastRun => None,
-            UndoTarget::Session(session) => Some(session.clone()),
-        };
-        let nothing = || WorkspaceError::NothingToUndo { session: asked.clone() };
-        let session = session.ok_or_else(nothing)?;
-        let records: Vec<&Record> = undoable().filter(|record| record.session == session).collect();
-        if records.is_empty() { Err(nothing()) } else { Ok((session, records)) }
+    /// Does again what the newest undo took back, as long as nothing was changed since but by undo and redo: as
+    /// often as there were undos. What the user changed since stays, as with [`Workspace::undo`]; an undo of which
+    /// nothing but that is left is passed over.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system: then nothing was
+    /// restored.
+    pub fn redo(&self) -> Result<UndoReport, WorkspaceError> {
+        self.door.check_alive()?;
+        self.writing(|writer, hands| {
+            let history = History::new(writer.journal.lines()?);
+            let mut stuck: Option<UndoReport> = None;
+            for undo in history.redoable() {
+                let sessions = history.sessions_of(undo);
+                let selected = Selected { records: vec![undo], sessions, replay: false, dropped: false };
+                let plan = plan_for(&self.door, &self.vault, &history, &selected)?;
+                let Selected { sessions, dropped, .. } = selected;
+                let (restored, does) = (plan.restored(), plan.does_anything());
+                if does {
+                    hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+                }
+                let report = UndoReport { sessions, restored, conflicts: plan.conflicts, dropped };
+                let report = match stuck.take() {
+                    None => report,
+                    Some(newer) => merged(newer, report),
+                };
+                if does {
+                    return Ok(report);
+                }
+                stuck = Some(report);
+            }
+            stuck.ok_or(WorkspaceError::NothingToRedo)
+        })
     }
+}
+
+/// The report of a redo that passed over newer undos.
+fn merged(newer: UndoReport, mut older: UndoReport) -> UndoReport {
+    let known: HashSet<RelPath> = older.conflicts.iter().map(|(path, _)| path.clone()).collect();
+    older.conflicts.extend(newer.conflicts.into_iter().filter(|(path, _)| !known.contains(path)));
+    older.conflicts.sort();
+    if older.restored.is_empty() {
+        older.sessions = newer.sessions;
+    }
+    older
 }
 
 /// Where a file goes, and why no further.
@@ -114,7 +129,7 @@ struct Way {
     conflict: Option<String>,
 }
 
-/// What a session's changes did to one file, newest first.
+/// What the changes did to one file, newest first.
 #[derive(Default)]
 struct Steps<'a> {
     files: Vec<&'a FileRecord>,
@@ -132,28 +147,34 @@ impl Steps<'_> {
     }
 }
 
-/// Plans an undo; nothing is written.
-pub(crate) fn plan(
-    door: &Door,
-    vault: &Vault,
-    history: &History,
-    target: &UndoTarget,
-) -> Result<UndoPlan, WorkspaceError> {
-    let (session, records) = history.select(target)?;
-    plan_for(door, vault, history, session, &records)
+/// What to say of a file that isn't as it was left.
+#[derive(Debug, Clone, Copy)]
+struct Walk {
+    /// Whether what comes to nothing in the end is no conflict.
+    replay: bool,
+    changed: &'static str,
 }
 
-/// Plans to take back these changes of a session, newest first.
+/// Plans to take back these changes, newest first; nothing is written.
 pub(crate) fn plan_for(
     door: &Door,
     vault: &Vault,
     history: &History,
-    session: SessionId,
-    records: &[&Record],
+    selected: &Selected<'_>,
 ) -> Result<UndoPlan, WorkspaceError> {
+    let Selected { records, sessions, replay, .. } = selected;
+    let is_redo = !replay && records.iter().all(|record| record.cause == Cause::Undo);
+    let changed = match is_redo {
+        true => "it was changed after the undo; kept as it is",
+        false => "it was changed after the run; kept as it is",
+    };
+    let walk = Walk { replay: *replay, changed };
     let mut files: BTreeMap<&RelPath, Steps<'_>> = BTreeMap::new();
     for record in records {
-        for file in record.files.iter().filter(|file| !history.is_undone(record.id, Some(&file.path))) {
+        for file in &record.files {
+            if !replay && history.is_undone(record.id, Some(&file.path)) {
+                continue;
+            }
             let steps = files.entry(&file.path).or_default();
             steps.files.push(file);
             steps.of_session |= !record.cause.is_doubtful();
@@ -165,7 +186,7 @@ pub(crate) fn plan_for(
     let mut conflicts = BTreeMap::new();
     let mut obstructed = Vec::new();
     for (path, steps) in files {
-        let mut way = way_back(door, path, &steps.files)?;
+        let mut way = way_back(door, path, &steps.files, walk)?;
         if way.current.is_none()
             && let Some((at, seen)) = obstacle(door, path)?
         {
@@ -192,10 +213,11 @@ pub(crate) fn plan_for(
     }
     operations.retain(|operation| !blocked.contains(&operation.path));
     let (make, remove) = directories(door, records, &operations)?;
+    let session = sessions.first().or(records.first().map(|record| &record.session));
     let intent = Intent {
-        session,
+        session: session.cloned().ok_or(WorkspaceError::NothingToUndo { session: None })?,
         call: None,
-        cause: Cause::Undo,
+        cause: if is_redo { Cause::Redo } else { Cause::Undo },
         undoes: records.iter().map(|record| record.id).collect(),
         left: conflicts.keys().cloned().collect(),
         make,
@@ -223,8 +245,12 @@ fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
     gone.map(|operation| operation.path.clone()).collect()
 }
 
-fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord]) -> Result<Way, WorkspaceError> {
-    let current = match observe(door, path) {
+fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord], walk: Walk) -> Result<Way, WorkspaceError> {
+    // Where no state's content is known, it isn't needed to tell them apart: a disk image isn't read in vain.
+    let unknown = steps
+        .iter()
+        .all(|step| [step.before, step.after].into_iter().flatten().all(|state| state.hash.is_none()));
+    let current = match if unknown { glimpse(door, path) } else { observe(door, path) } {
         Ok(current) => current,
         // No file, whatever else: the engine sees whether the directory can make room.
         Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. } | WorkspaceError::NotFound { .. }) => {
@@ -240,6 +266,9 @@ fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord]) -> Result<Way, W
         }
         Err(other) => return Err(other),
     };
+    if walk.replay && come_to_nothing(steps) && !current.is_some_and(|(state, _)| is_left(&state, steps)) {
+        return Ok(Way { target: current.map(|(state, _)| state), current, conflict: None });
+    }
     let mut at = current.map(|(state, _)| state);
     let mut conflict = None;
     for step in steps {
@@ -252,11 +281,42 @@ fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord]) -> Result<Way, W
                 _ => before,
             });
         } else if !is_same(at.as_ref(), step.before.as_ref()) {
-            conflict = Some("it was changed after the run; kept as it is".to_owned());
+            conflict = Some(walk.changed.to_owned());
             break;
         }
     }
     Ok(Way { current, target: at, conflict })
+}
+
+/// What is at the path, with its content unread.
+fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, WorkspaceError> {
+    let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
+    let Some(seen) = look else { return Ok(None) };
+    if seen.is_link() {
+        return observe(door, path);
+    }
+    match seen.not_a_file() {
+        Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
+        None => {
+            let (kind, mode, size) = (Kind::File, seen.permissions(), seen.size);
+            Ok(Some((FileState { kind, mode, size, hash: None }, seen)))
+        }
+    }
+}
+
+/// Whether the last of the changes left the file as the first of them found it.
+fn come_to_nothing(steps: &[&FileRecord]) -> bool {
+    let (Some(newest), Some(oldest)) = (steps.first(), steps.last()) else { return true };
+    match (&oldest.before, &newest.after) {
+        (None, None) => true,
+        (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+        _ => false,
+    }
+}
+
+/// Whether the newest of the changes left the file as it is.
+fn is_left(now: &FileState, steps: &[&FileRecord]) -> bool {
+    steps.first().is_some_and(|newest| is_left_by(Some(now), newest))
 }
 
 /// Whether the file is as this change left it.
@@ -298,12 +358,17 @@ fn operation(
         (Some(_), None) => operation(None),
         (Some((now, _)), Some(target)) if now.same_content(&target) => {
             let differs = now.mode != target.mode && now.kind == Kind::File;
-            if differs { operation(Some(after(target, Source::Unchanged))) } else { None }
+            match target.hash {
+                _ if differs => operation(Some(after(target, Source::Unchanged))),
+                // Only the size is known to be the same.
+                None => Some(Err(TOO_LARGE.to_owned())),
+                Some(_) => None,
+            }
         }
         (_, Some(target)) => match target.hash {
             Some(hash) if vault.contains(&hash)? => operation(Some(after(target, Source::Blob(hash)))),
             Some(_) => Some(Err("its earlier content isn't kept any more".to_owned())),
-            None => Some(Err("it was too large for its earlier content to be kept".to_owned())),
+            None => Some(Err(TOO_LARGE.to_owned())),
         },
     })
 }
@@ -347,5 +412,18 @@ fn directories(
             missing.push(dir);
         }
     }
-    Ok((missing, remove.into_values().collect()))
+    // Only what is there now can go, and comes back as it is now when the undo itself is taken back.
+    let mut there = Vec::new();
+    for path in remove.into_keys() {
+        let seen = match door.look(&path) {
+            Err(Errno::ACCESS) => continue,
+            other => other.map_err(|errno| door.fail("look at", &path, errno))?,
+        };
+        if let Some(seen) = seen
+            && seen.is_dir()
+        {
+            there.push(DirRecord { path, mode: Some(seen.permissions()) });
+        }
+    }
+    Ok((missing, there))
 }

@@ -4,28 +4,33 @@
 //! 2 MiB, one blob each: thousands of little files would cost a hundred times the work. `packs` in the state
 //! directory says where each content lies; it is appended to, and only read when a blob of its own is missing.
 
-use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::ContentHash;
-use journeyman_store::{Blobs, Durability};
+use journeyman_store::{Blobs, Durability, Stored};
 
 use crate::WorkspaceError;
-use crate::lock::{make_private_dir, state_error};
+use crate::ledger::Ledger;
+use crate::lock::{make_private_dir, own_file, state_error};
 
 /// From so many files to be kept at once, packs are worth it.
 pub(crate) const PACK_FROM: usize = 128;
 /// A pack is closed when it has so many bytes: large enough to be cheap, small enough to unpack for one file.
 const PACK_BYTES: usize = 2 * 1024 * 1024;
+/// So many packs are kept unpacked, some 8 MiB: an undo goes through the files of several directories in turn.
+const UNPACKED: usize = 4;
 /// Larger contents are blobs of their own.
 const PACKED_FILE_BYTES: usize = 128 * 1024;
 /// With an index larger than this no more packs are made: it would take too much memory to read.
 const INDEX_BYTES: u64 = 32 * 1024 * 1024;
+/// A pack is packed anew when not more than one part in so many of it is needed.
+const REPACK_FROM: u64 = 2;
 /// Hash, offset and length of one content.
 const PLACE_BYTES: usize = 32 + 4 + 4;
 /// First bytes of each section of the index.
@@ -43,10 +48,14 @@ struct Place {
 
 #[derive(Debug, Default)]
 struct Index {
-    /// `None` until it was read.
-    places: Option<HashMap<ContentHash, Place>>,
-    /// The pack that was unpacked last: files of one directory lie together.
-    last: Option<(ContentHash, Arc<Vec<u8>>)>,
+    places: HashMap<ContentHash, Place>,
+    /// So much of the file was read and believed.
+    believed: u64,
+    /// So long it was then. Another process, or a copy of the tree, may have added to it since.
+    length: u64,
+    /// The packs that were unpacked last, the newest at the end. Files of one directory lie together, in as many packs
+    /// as threads read them.
+    unpacked: Vec<(ContentHash, Arc<Vec<u8>>)>,
 }
 
 /// The contents of one project.
@@ -54,14 +63,30 @@ struct Index {
 pub(crate) struct Vault {
     blobs: Arc<Blobs>,
     path: PathBuf,
+    ledger: Ledger,
     index: Mutex<Index>,
     unsynced: AtomicBool,
+    /// Whether the index was written to since it was synced.
+    noted: AtomicBool,
 }
 
 impl Vault {
     pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
         let path = state_dir.join("packs");
-        Self { blobs, path, index: Mutex::default(), unsynced: AtomicBool::new(false) }
+        let ledger = Ledger::new(state_dir);
+        Self {
+            blobs,
+            path,
+            ledger,
+            index: Mutex::default(),
+            unsynced: AtomicBool::new(false),
+            noted: AtomicBool::new(false),
+        }
+    }
+
+    /// The state directory whose index says where packed contents lie.
+    pub(crate) fn dir(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
     }
 
     /// The blobs beneath, for what isn't a file's content.
@@ -69,13 +94,35 @@ impl Vault {
         &self.blobs
     }
 
+    /// The book of what this project put.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// Keeps a content.
     pub(crate) fn put(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, WorkspaceError> {
-        let hash = self.blobs.put_with(bytes, durability)?;
+        let note = &mut |hash: &ContentHash, stored| self.ledger.note(hash, stored);
+        let hash = self.blobs.put_noting(bytes, durability, note)?;
         if durability == Durability::Later {
             self.note_unsynced();
         }
         Ok(hash)
+    }
+
+    /// Keeps what isn't a file's content, if it isn't kept already.
+    pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
+        let hash = ContentHash::of(bytes);
+        if self.renew(&hash)? { Ok(hash) } else { self.put(bytes, Durability::Later) }
+    }
+
+    /// Whether there is a blob of its own with this hash; it counts as put just now.
+    pub(crate) fn renew(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        if !self.blobs.renew(hash)? {
+            return Ok(false);
+        }
+        let noted = self.ledger.note(hash, Stored::Already);
+        noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
+        Ok(true)
     }
 
     /// Something was put that a [`Vault::sync`] has to wait for.
@@ -93,13 +140,25 @@ impl Vault {
         if !self.unsynced.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
-        let index = match File::open(&self.path) {
-            Ok(file) => file.sync_data(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        };
-        let index = index.map_err(|source| state_error("flush", &self.path, source));
-        index.and_then(|()| Ok(self.blobs.sync()?)).inspect_err(|_| self.note_unsynced())
+        let synced = self.blobs.sync().map_err(WorkspaceError::from).and_then(|()| self.sync_index());
+        synced.inspect_err(|_| self.note_unsynced())
+    }
+
+    /// Whether [`Vault::sync`], where it waits at all, waits for what was written in `dir` too.
+    pub(crate) fn shares_disk(&self, dir: &Path) -> bool {
+        let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+        device(self.blobs.dir()).is_some_and(|ours| device(dir) == Some(ours))
+    }
+
+    fn sync_index(&self) -> Result<(), WorkspaceError> {
+        if !self.noted.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let synced = File::open(&self.path).and_then(|file| file.sync_data());
+        synced.map_err(|source| {
+            self.noted.store(true, Ordering::Release);
+            state_error("flush", &self.path, source)
+        })
     }
 
     /// Whether the content is here. It isn't read.
@@ -111,6 +170,16 @@ impl Vault {
             Some(place) => Ok(self.blobs.contains(&place.pack)?),
             None => Ok(false),
         }
+    }
+
+    /// Whether the content is here; then it stays, whoever put it.
+    pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        if self.blobs.contains(hash)? {
+            let noted = self.ledger.note(hash, Stored::Already);
+            noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
+            return Ok(true);
+        }
+        self.contains(hash)
     }
 
     /// The content, or `None` if it isn't here (any more).
@@ -127,29 +196,75 @@ impl Vault {
         Ok(bytes.filter(|bytes| ContentHash::of(bytes) == *hash).map(<[u8]>::to_vec))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Index> {
-        // Both parts are replaced whole, so that they are valid after a panic.
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    /// For asking after many contents: each pack is looked for once.
+    pub(crate) fn holdings(&self) -> Holdings<'_> {
+        Holdings { vault: self, packs: HashMap::new() }
     }
 
-    fn pack(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
-        if let Some((_, bytes)) = self.lock().last.as_ref().filter(|(last, _)| last == hash) {
-            return Ok(Some(bytes.clone()));
+    /// Packs may have been removed: what is known of them is read again.
+    pub(crate) fn forget(&self) {
+        *self.lock() = Index::default();
+    }
+
+    /// The pack in which the content lies.
+    pub(crate) fn pack_of(&self, hash: &ContentHash) -> Result<Option<ContentHash>, WorkspaceError> {
+        Ok(self.place(hash)?.map(|place| place.pack))
+    }
+
+    /// Puts those contents into new packs that are needed of kept packs which are mostly not; gives each of these
+    /// with the new ones. Nobody else may put contents meanwhile.
+    pub(crate) fn repack(
+        &self,
+        is_kept: impl Fn(&ContentHash) -> bool,
+        is_needed: impl Fn(&ContentHash) -> bool,
+    ) -> Result<Vec<(ContentHash, Vec<ContentHash>)>, WorkspaceError> {
+        let mut moved = Vec::new();
+        for (old, contents) in self.packs()?.into_iter().filter(|(pack, _)| is_kept(pack)) {
+            let size =
+                |contents: &[Packed]| contents.iter().map(|(_, _, length)| u64::from(*length)).sum::<u64>();
+            let needed: Vec<Packed> = contents.iter().copied().filter(|(hash, ..)| is_needed(hash)).collect();
+            if size(&needed) * REPACK_FROM > size(&contents) {
+                continue;
+            }
+            let Some(mut pack) = self.begin_pack() else { break };
+            for (hash, ..) in &needed {
+                if let Some(bytes) = self.get(hash)? {
+                    pack.put(&bytes)?;
+                }
+            }
+            pack.close()?;
+            let mut new = HashSet::new();
+            for (hash, ..) in &needed {
+                new.extend(self.pack_of(hash)?.filter(|new| *new != old));
+            }
+            moved.push((old, new.into_iter().collect()));
         }
-        let Some(bytes) = self.blobs.get(hash)?.map(Arc::new) else { return Ok(None) };
-        self.lock().last = Some((*hash, bytes.clone()));
-        Ok(Some(bytes))
+        self.sync()?;
+        Ok(moved)
     }
 
-    fn place(&self, hash: &ContentHash) -> Result<Option<Place>, WorkspaceError> {
-        let mut index = self.lock();
-        if index.places.is_none() {
-            index.places = Some(self.read_index()?);
+    /// Forgets what lay in packs that aren't kept. Nobody else may put contents meanwhile.
+    pub(crate) fn keep_packs(&self, is_kept: impl Fn(&ContentHash) -> bool) -> Result<(), WorkspaceError> {
+        let packs = self.packs()?;
+        if packs.iter().all(|(pack, _)| is_kept(pack)) {
+            return Ok(());
         }
-        Ok(index.places.as_ref().and_then(|places| places.get(hash).copied()))
+        let mut text = Vec::new();
+        for (pack, contents) in packs.iter().filter(|(pack, _)| is_kept(pack)) {
+            text.extend(section(pack, contents));
+        }
+        let new = self.path.with_extension("new");
+        let file = own_file().write(true).create(true).truncate(true).open(&new);
+        let replaced = file
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+            .and_then(|()| std::fs::rename(&new, &self.path));
+        replaced.map_err(|source| state_error("replace", &self.path, source))?;
+        self.forget();
+        Ok(())
     }
 
-    fn read_index(&self) -> Result<HashMap<ContentHash, Place>, WorkspaceError> {
+    /// All packs, with what lies in them.
+    fn packs(&self) -> Result<BTreeMap<ContentHash, Vec<Packed>>, WorkspaceError> {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|file| file.take(INDEX_BYTES * 2).read_to_end(&mut bytes));
         match read {
@@ -157,38 +272,86 @@ impl Vault {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => return Err(state_error("read", &self.path, source)),
         }
-        let mut places = HashMap::new();
+        let mut packs: BTreeMap<ContentHash, Vec<Packed>> = BTreeMap::new();
+        let mut rest = bytes.as_slice();
+        while let Some((contents, after)) = read_section(rest) {
+            for (hash, Place { pack, offset, length }) in contents {
+                packs.entry(pack).or_default().push((hash, offset, length));
+            }
+            rest = after;
+        }
+        Ok(packs)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Index> {
+        // Both parts are replaced whole, so that they are valid after a panic.
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pack(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
+        if let Some((_, bytes)) = self.lock().unpacked.iter().find(|(known, _)| known == hash) {
+            return Ok(Some(bytes.clone()));
+        }
+        let Some(bytes) = self.blobs.get(hash)?.map(Arc::new) else { return Ok(None) };
+        let mut index = self.lock();
+        if index.unpacked.len() >= UNPACKED {
+            index.unpacked.remove(0);
+        }
+        index.unpacked.push((*hash, bytes.clone()));
+        drop(index);
+        Ok(Some(bytes))
+    }
+
+    fn place(&self, hash: &ContentHash) -> Result<Option<Place>, WorkspaceError> {
+        let mut index = self.lock();
+        if let Some(place) = index.places.get(hash) {
+            return Ok(Some(*place));
+        }
+        self.read_on(&mut index).map_err(|source| state_error("read", &self.path, source))?;
+        Ok(index.places.get(hash).copied())
+    }
+
+    /// Reads what the index has grown by.
+    fn read_on(&self, index: &mut Index) -> std::io::Result<()> {
+        let length = match std::fs::metadata(&self.path) {
+            Ok(found) => found.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        if length < index.length {
+            *index = Index { unpacked: std::mem::take(&mut index.unpacked), ..Index::default() };
+        }
+        if length == index.length {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(index.believed))?;
+        file.take(INDEX_BYTES * 2).read_to_end(&mut bytes)?;
         let mut rest = bytes.as_slice();
         // After a torn section nothing more is believed; what it named is read and kept anew.
         while let Some((section, after)) = read_section(rest) {
-            places.extend(section);
+            index.places.extend(section);
             rest = after;
         }
-        Ok(places)
+        index.believed += (bytes.len() - rest.len()) as u64;
+        index.length = length;
+        Ok(())
     }
 
     /// Says where the contents of a pack lie.
-    fn note(&self, pack: ContentHash, contents: &[(ContentHash, u32, u32)]) -> Result<(), WorkspaceError> {
-        let mut body = pack.as_bytes().to_vec();
-        body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
-        for (hash, offset, length) in contents {
-            body.extend_from_slice(hash.as_bytes());
-            body.extend_from_slice(&offset.to_le_bytes());
-            body.extend_from_slice(&length.to_le_bytes());
-        }
-        let sum = ContentHash::of(&body);
-        let section = [SECTION_MAGIC.as_slice(), sum.as_bytes(), &body].concat();
+    fn note(&self, pack: ContentHash, contents: &[Packed]) -> Result<(), WorkspaceError> {
+        let section = section(&pack, contents);
         if let Some(dir) = self.path.parent() {
             make_private_dir(dir)?;
         }
         let mut index = self.lock();
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
+        let file = own_file().append(true).create(true).open(&self.path);
         let written = file.and_then(|mut file| file.write_all(&section));
+        self.noted.store(true, Ordering::Release);
         written.map_err(|source| state_error("write", &self.path, source))?;
-        if let Some(places) = &mut index.places {
-            let place = |offset, length| Place { pack, offset, length };
-            places.extend(contents.iter().map(|(hash, offset, length)| (*hash, place(*offset, *length))));
-        }
+        let place = |offset, length| Place { pack, offset, length };
+        index.places.extend(contents.iter().map(|(hash, offset, length)| (*hash, place(*offset, *length))));
         Ok(())
     }
 
@@ -197,6 +360,44 @@ impl Vault {
         let size = std::fs::metadata(&self.path).map_or(0, |found| found.len());
         (size < INDEX_BYTES).then(|| Pack { vault: self, bytes: Vec::new(), contents: Vec::new() })
     }
+}
+
+/// What is kept, for many questions.
+pub(crate) struct Holdings<'a> {
+    vault: &'a Vault,
+    packs: HashMap<ContentHash, bool>,
+}
+
+impl Holdings<'_> {
+    /// As [`Vault::contains`].
+    pub(crate) fn has(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        let Some(place) = self.vault.place(hash)? else { return Ok(self.vault.blobs.contains(hash)?) };
+        let known = match self.packs.get(&place.pack) {
+            Some(known) => *known,
+            None => {
+                let is_there = self.vault.blobs.contains(&place.pack)?;
+                self.packs.insert(place.pack, is_there);
+                is_there
+            }
+        };
+        Ok(known || self.vault.blobs.contains(hash)?)
+    }
+}
+
+/// A content's hash, offset and length in a pack.
+type Packed = (ContentHash, u32, u32);
+
+/// What the index says of one pack.
+fn section(pack: &ContentHash, contents: &[Packed]) -> Vec<u8> {
+    let mut body = pack.as_bytes().to_vec();
+    body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
+    for (hash, offset, length) in contents {
+        body.extend_from_slice(hash.as_bytes());
+        body.extend_from_slice(&offset.to_le_bytes());
+        body.extend_from_slice(&length.to_le_bytes());
+    }
+    let sum = ContentHash::of(&body);
+    [SECTION_MAGIC.as_slice(), sum.as_bytes(), &body].concat()
 }
 
 /// One section's contents with their places, and the bytes after it.
@@ -229,7 +430,7 @@ fn read_section(bytes: &[u8]) -> Option<Section<'_>> {
 pub(crate) struct Pack<'a> {
     vault: &'a Vault,
     bytes: Vec<u8>,
-    contents: Vec<(ContentHash, u32, u32)>,
+    contents: Vec<Packed>,
 }
 
 impl Pack<'_> {
@@ -287,6 +488,21 @@ mod tests {
             std::fs::write(dir.path().join("packs"), &index[..cut]).unwrap();
             let vault = Vault::new(blobs.clone(), dir.path());
             assert_eq!(vault.get(hashes.last().unwrap()).unwrap(), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_another_one_packed_later_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
+        let (ours, theirs) = (Vault::new(blobs.clone(), dir.path()), Vault::new(blobs, dir.path()));
+        for round in 0..3_u8 {
+            let bytes = [round; 40];
+            assert_eq!(theirs.get(&ContentHash::of(&bytes)).unwrap(), None);
+            let mut pack = ours.begin_pack().unwrap();
+            let hash = pack.put(&bytes).unwrap();
+            pack.close().unwrap();
+            assert_eq!(theirs.get(&hash).unwrap(), Some(bytes.to_vec()), "round {round}");
         }
     }
 

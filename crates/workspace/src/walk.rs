@@ -1,28 +1,42 @@
 //! Walking the tree: each directory opened once, beneath the root, links never followed.
 //!
-//! Small trees are walked by the calling thread alone. Where directories pile up, one more thread helps: on
-//! two cores that halves the time, and starting it costs less than reading thirty directories.
+//! Small trees are walked by the calling thread alone. Where directories pile up, others help, as many as there are
+//! cores: starting one costs less than reading thirty directories.
+//!
+//! A walk that knows the last tree compares as it goes. Names that were let through by the same rules aren't held
+//! against them again, and where nothing differs nothing is put together. A directory whose own signature is the same
+//! has the same names, on file systems that are known for it, and isn't listed again. But every file is looked at each
+//! time: nothing else tells that a content changed.
 //!
 //! The `ignore` crate's own walker does one path resolution an entry and knows nothing of descriptors; this one
 //! uses its rules and reads directories itself, which is contained by construction and several times as fast.
 
 use std::collections::HashSet;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, FileType, OFlags, statat};
+use journeyman_protocol::ContentHash;
+use rustix::fs::{AtFlags, OFlags, statat};
 use rustix::io::Errno;
 
 use crate::door::{Door, Links, Seen};
-use crate::limits::MAX_DEPTH;
-use crate::rules::{self, Layer, RuleCache, is_ignored};
+use crate::rules::{self, Layer, RuleCache};
+use crate::snapshot::{Tree, file_clock};
 
-/// So many directories have to wait before a second thread is worth its start.
+mod flatten;
+mod known;
+mod names;
+mod visit;
+
+pub(crate) use known::Index;
+use known::{Known, Number};
+pub(crate) use names::{names_in, repositories_in};
+use visit::{Finds, RULE_FILES};
+
+/// For each thread more, so many directories have to wait before it is worth its start.
 const HELP_FROM: usize = 24;
-/// Directory entries are fetched in pieces of this size: more than most directories have.
-const ENTRY_BYTES: usize = 16 * 1024;
+/// More threads than this only wait for each other.
+const MAX_THREADS: usize = 8;
 /// What stands between a file's name and the tag in the name of its short-lived sibling.
 pub(crate) const SIBLING_TAG: &[u8] = b".jm-";
 /// Hexadecimal digits at the end of such a name.
@@ -40,6 +54,13 @@ pub(crate) struct Plan<'a> {
     pub(crate) max_files: usize,
     /// Directories that were looked into before: a `CACHEDIR.TAG` that appears in one of them hides nothing.
     pub(crate) known: &'a [&'a [WalkedDir]],
+    /// The tree that was found the last time. A directory whose rules and names are the same isn't held against
+    /// them again; each file is looked at all the same.
+    pub(crate) last: Option<&'a Tree>,
+    /// What [`Walked::listed`] was then.
+    pub(crate) listed: &'a [Option<Listed>],
+    /// Whether [`Walked::same`] may be said.
+    pub(crate) may_be_same: bool,
     /// The short-lived siblings of transactions that were open during the walk. Asked after it, if a name looks
     /// like one: whatever else has such a name is a file like any other.
     pub(crate) siblings: &'a (dyn Fn() -> HashSet<Vec<u8>> + Sync),
@@ -54,6 +75,8 @@ pub(crate) fn no_siblings() -> HashSet<Vec<u8>> {
 pub(crate) struct WalkedFile {
     pub(crate) path: Vec<u8>,
     pub(crate) seen: Option<Seen>,
+    /// Its place in the last tree.
+    pub(crate) known: Option<u32>,
 }
 
 /// A directory.
@@ -62,6 +85,15 @@ pub(crate) struct WalkedDir {
     pub(crate) path: Vec<u8>,
     /// Its permission bits, if `stat` was asked for.
     pub(crate) permissions: u32,
+}
+
+/// A directory's signature when its names were listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    seen: Seen,
+    device: u64,
+    /// Whether a name that came or went since must show in it.
+    tells: bool,
 }
 
 /// What a walk found, sorted by the bytes of the paths.
@@ -75,37 +107,48 @@ pub(crate) struct Walked {
     pub(crate) repositories: Vec<Vec<u8>>,
     /// There were more files than the limit.
     pub(crate) overflow: bool,
+    /// A directory that would be read another time. It is among the unreadable ones too.
+    pub(crate) failed: Option<(Vec<u8>, Errno)>,
+    /// Nothing differs from the last tree: then nothing else is told.
+    pub(crate) same: bool,
+    /// The signatures of the root and of the directories, in this order: with the same one, a directory has the same
+    /// names. Empty where that isn't known.
+    pub(crate) listed: Vec<Option<Listed>>,
+    /// What tells the rules of another walk from those of this one, but for the tree's own files; `None` when one
+    /// of those changed during the walk.
+    pub(crate) rules: Option<ContentHash>,
 }
 
 enum Item {
-    File { name: Vec<u8>, seen: Option<Seen> },
-    Dir { name: Vec<u8>, index: usize },
-}
-
-impl Item {
-    fn name(&self) -> &[u8] {
-        match self {
-            Self::File { name, .. } | Self::Dir { name, .. } => name,
-        }
-    }
-
-    /// Full paths sort as if a directory's name ended with `/`.
-    fn order(&self) -> impl Iterator<Item = u8> + '_ {
-        let slash = matches!(self, Self::Dir { .. }).then_some(b'/');
-        self.name().iter().copied().chain(slash)
-    }
+    New { name: Vec<u8>, seen: Option<Seen> },
+    Known { at: u32, seen: Option<Seen> },
+    Dir { index: usize },
 }
 
 enum Content {
     Items {
         items: Vec<Item>,
         permissions: u32,
-        repositories: Vec<Vec<u8>>,
     },
-    /// A cache: nothing of it counts, but that there are repositories right in it.
-    Tagged(Vec<Vec<u8>>),
+    /// What the last tree has in this directory.
+    Same {
+        number: Number,
+    },
     Unreadable,
-    Gone,
+    /// It can't be read just now.
+    Failed(Errno),
+    /// It is gone, or a cache.
+    Nothing,
+}
+
+/// A directory that was read.
+struct Visited {
+    index: usize,
+    /// Its number in the last tree.
+    number: Option<Number>,
+    path: Vec<u8>,
+    content: Content,
+    listed: Option<Listed>,
 }
 
 struct Task {
@@ -113,6 +156,10 @@ struct Task {
     depth: usize,
     path: Vec<u8>,
     layers: Option<Arc<Layer>>,
+    /// Its number in the last tree.
+    known: Option<Number>,
+    /// Whether the rules of the directories above are as they were for that.
+    trusted: bool,
 }
 
 #[derive(Default)]
@@ -120,15 +167,22 @@ struct Queue {
     waiting: Vec<Task>,
     /// Tasks taken and not finished.
     running: usize,
+    /// Threads that wait for a task.
+    idle: usize,
 }
 
 struct Walk<'a> {
     plan: &'a Plan<'a>,
+    last: Option<Known<'a>>,
+    /// When it began, by the clock of file times.
+    begun: i64,
     queue: Mutex<Queue>,
     news: Condvar,
     next_index: AtomicUsize,
     files: AtomicUsize,
     overflow: AtomicBool,
+    /// A rule file wasn't as it had been seen when its rules were read.
+    unsure: AtomicBool,
 }
 
 /// Walks the tree.
@@ -136,47 +190,29 @@ struct Walk<'a> {
 /// # Errors
 /// The system's word on the directory where the walk begins; those beneath it that can't be read are listed.
 pub(crate) fn walk(plan: &Plan<'_>) -> Result<Walked, Errno> {
+    let print = plan.rules.print(plan.door.path());
     let layers = if plan.include_ignored { None } else { plan.rules.outermost(plan.door.path()) };
     let layers = if plan.under.is_empty() { layers } else { descend(plan, layers)? };
-    let first = Task { index: 0, depth: 0, path: plan.under.clone(), layers };
-    let begin: &[u8] = if first.path.is_empty() { b"." } else { &first.path };
+    let begin: &[u8] = if plan.under.is_empty() { b"." } else { &plan.under };
     // The error is the caller's to see; inside the walk it would be one more unreadable directory.
     drop(plan.door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?);
+    let last = plan.last.filter(|_| plan.under.is_empty()).map(Known::new);
+    let trusted = plan.last.is_some_and(|last| last.rules == Some(print));
+    let (known, path) = (last.map(|_| 0), plan.under.clone());
+    let first = Task { index: 0, depth: 0, path, layers, known, trusted };
     let walk = Walk {
         plan,
-        queue: Mutex::new(Queue { waiting: vec![first], running: 0 }),
+        last,
+        begun: file_clock(),
+        queue: Mutex::new(Queue { waiting: vec![first], ..Queue::default() }),
         news: Condvar::new(),
         next_index: AtomicUsize::new(1),
         files: AtomicUsize::new(0),
         overflow: AtomicBool::new(false),
+        unsure: AtomicBool::new(false),
     };
-    let mut found = Vec::new();
-    std::thread::scope(|scope| {
-        let mut helper = None;
-        while let Some(task) = walk.take() {
-            walk.visit(task, &mut found);
-            if helper.is_none() && walk.lock().waiting.len() >= HELP_FROM {
-                helper = Some(scope.spawn(|| {
-                    let mut found = Vec::new();
-                    while let Some(task) = walk.take() {
-                        walk.visit(task, &mut found);
-                    }
-                    found
-                }));
-            }
-        }
-        if let Some(Ok(theirs)) = helper.map(std::thread::ScopedJoinHandle::join) {
-            found.extend(theirs);
-        }
-    });
-    let overflow = walk.overflow.load(Ordering::Relaxed);
-    let mut walked = Walked { overflow, ..flatten(found, walk.next_index.load(Ordering::Relaxed), plan) };
-    let looks_like_one = |file: &WalkedFile| is_sibling(rules::last_component(&file.path));
-    if walked.files.iter().any(looks_like_one) {
-        let siblings = (plan.siblings)();
-        walked.files.retain(|file| !siblings.contains(&file.path));
-    }
-    Ok(walked)
+    let finds = walk.run();
+    Ok(walk.end(finds, print))
 }
 
 /// Collects the rules of the directories above the one where the walk begins.
@@ -189,18 +225,80 @@ fn descend(plan: &Plan<'_>, mut layers: Option<Arc<Layer>>) -> Result<Option<Arc
         let path = plan.under.get(..cut).unwrap_or_default();
         let begin: &[u8] = if path.is_empty() { b"." } else { path };
         let dir = plan.door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
-        layers = plan.rules.layer(dir.as_fd(), path, &[b".gitignore", b".ignore"], layers);
+        let files = RULE_FILES.into_iter().filter_map(|name| {
+            let seen = Seen::of(&statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+            seen.is_file().then_some((name, seen))
+        });
+        layers = Layer::new(path, files.collect(), layers);
     }
     Ok(layers)
 }
 
 impl Walk<'_> {
+    /// Visits everything, with as many threads as are worth it.
+    fn run(&self) -> Finds {
+        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let mut finds = Finds::default();
+        std::thread::scope(|scope| {
+            let mut helpers = Vec::new();
+            while let Some(task) = self.take() {
+                self.visit(task, &mut finds);
+                if helpers.len() + 1 < most && self.lock().waiting.len() >= HELP_FROM * (helpers.len() + 1) {
+                    helpers.push(scope.spawn(|| {
+                        let mut finds = Finds::default();
+                        while let Some(task) = self.take() {
+                            self.visit(task, &mut finds);
+                        }
+                        finds
+                    }));
+                }
+            }
+            for theirs in helpers.into_iter().filter_map(|helper| helper.join().ok()) {
+                finds.visited.extend(theirs.visited);
+                finds.repositories.extend(theirs.repositories);
+            }
+        });
+        finds.repositories.sort_unstable();
+        finds
+    }
+
+    fn end(&self, finds: Finds, print: ContentHash) -> Walked {
+        let Finds { visited, repositories, .. } = finds;
+        let overflow = self.overflow.load(Ordering::Relaxed);
+        let rules = (!self.unsure.load(Ordering::Relaxed)).then_some(print);
+        if let Some(last) = self.last
+            && self.plan.may_be_same
+            && !overflow
+            && last.has_no_sibling_names()
+            && rules == last.tree.rules
+            && flatten::is_same(&visited, last, &repositories)
+        {
+            return Walked { same: true, listed: flatten::listed(&visited), ..Walked::default() };
+        }
+        let walked = flatten::flatten(visited, self.next_index.load(Ordering::Relaxed), self.plan, self.last);
+        let mut walked = Walked { overflow, repositories, rules, ..walked };
+        let looks_like_one = |path: &[u8]| is_sibling(rules::last_component(path));
+        if walked.files.iter().any(|file| looks_like_one(&file.path))
+            || walked.dirs.iter().any(|dir| looks_like_one(&dir.path))
+        {
+            let siblings = (self.plan.siblings)();
+            let all = (walked.files.len(), walked.dirs.len());
+            walked.files.retain(|file| !siblings.contains(&file.path));
+            walked.dirs.retain(|dir| !is_or_is_in(&dir.path, &siblings));
+            // One that stays when its transaction is over is a file like any other then.
+            if (walked.files.len(), walked.dirs.len()) != all {
+                walked.listed.clear();
+            }
+        }
+        walked
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queue> {
         // The queue is valid after a panic of the other thread: a task is taken or it isn't.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next directory, or `None` when all are done. The helper waits while the other thread may still find
+    /// The next directory, or `None` when all are done. A helper waits while another thread may still find
     /// some; the calling thread waits too, because only then everything is done.
     fn take(&self) -> Option<Task> {
         let mut queue = self.lock();
@@ -212,168 +310,25 @@ impl Walk<'_> {
             if queue.running == 0 {
                 return None;
             }
+            queue.idle += 1;
             queue = self.news.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
         }
     }
 
-    fn visit(&self, task: Task, found: &mut Vec<(usize, Vec<u8>, Content)>) {
+    fn visit(&self, task: Task, finds: &mut Finds) {
         let mut below = Vec::new();
-        let content = self.read(&task, &mut below);
-        found.push((task.index, task.path, content));
+        let (content, listed) = self.read(&task, &mut below, finds);
+        let Task { index, known: number, path, .. } = task;
+        finds.visited.push(Visited { index, number, path, content, listed });
         let mut queue = self.lock();
         queue.running -= 1;
-        let wake = !below.is_empty() || queue.running == 0;
+        let wake = queue.idle > 0 && (!below.is_empty() || queue.running == 0);
         queue.waiting.append(&mut below);
         drop(queue);
         if wake {
             self.news.notify_all();
         }
-    }
-
-    fn read(&self, task: &Task, below: &mut Vec<Task>) -> Content {
-        let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
-        let opened = self.plan.door.enter(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse);
-        let dir = match opened {
-            Ok(dir) => dir,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Content::Gone,
-            Err(_) => return Content::Unreadable,
-        };
-        let Ok(names) = entries(dir.as_fd()) else { return Content::Unreadable };
-        let mut layers = task.layers.clone();
-        if !self.plan.include_ignored {
-            let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
-            if names.tagged && task.depth > 0 && !known() && rules::is_tagged_cache(dir.as_fd()) {
-                return Content::Tagged(names.repositories);
-            }
-            let rule_files: Vec<&[u8]> = [b".gitignore".as_slice(), b".ignore"]
-                .into_iter()
-                .zip([names.gitignore, names.ignore])
-                .filter_map(|(name, there)| there.then_some(name))
-                .collect();
-            if !rule_files.is_empty() {
-                layers = self.plan.rules.layer(dir.as_fd(), &task.path, &rule_files, layers);
-            }
-        }
-        let permissions = if self.plan.stat {
-            rustix::fs::fstat(&dir).map_or(0, |stat| Seen::of(&stat).permissions())
-        } else {
-            0
-        };
-        let repositories = names.repositories;
-        let items = self.select(task, dir.as_fd(), names.all, layers.as_ref(), below);
-        let Ok(mut items) = items else { return Content::Unreadable };
-        items.sort_unstable_by(|a, b| a.order().cmp(b.order()));
-        Content::Items { items, permissions, repositories }
-    }
-
-    /// Keeps what isn't ignored, and makes tasks of the directories among it. Fails where names can be read and
-    /// nothing else.
-    fn select(
-        &self,
-        task: &Task,
-        dir: BorrowedFd<'_>,
-        names: Vec<(Vec<u8>, FileType)>,
-        layers: Option<&Arc<Layer>>,
-        below: &mut Vec<Task>,
-    ) -> Result<Vec<Item>, Errno> {
-        let mut items = Vec::with_capacity(names.len());
-        let mut path = task.path.clone();
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        let prefix = path.len();
-        for (name, kind) in names {
-            let mut seen = None;
-            let wants_stat = self.plan.stat && kind != FileType::Directory;
-            if wants_stat || kind == FileType::Unknown {
-                // Ignored files are many in some directories; the rules are asked first.
-                if kind != FileType::Unknown && self.skips(&mut path, prefix, &name, false, layers) {
-                    continue;
-                }
-                match statat(dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => seen = Some(Seen::of(&stat)),
-                    Err(Errno::ACCESS) => {
-                        below.clear();
-                        return Err(Errno::ACCESS);
-                    }
-                    Err(_) => continue,
-                }
-            }
-            let asked = seen.is_some() && kind != FileType::Unknown;
-            let kind = seen.map_or(kind, |seen| seen.file_type());
-            match kind {
-                FileType::Directory => {
-                    if task.depth >= MAX_DEPTH || self.skips(&mut path, prefix, &name, true, layers) {
-                        continue;
-                    }
-                    path.truncate(prefix);
-                    path.extend_from_slice(&name);
-                    let index = self.next_index.fetch_add(1, Ordering::Relaxed);
-                    let (depth, layers) = (task.depth + 1, layers.cloned());
-                    below.push(Task { index, depth, path: path.clone(), layers });
-                    items.push(Item::Dir { name, index });
-                }
-                FileType::RegularFile | FileType::Symlink => {
-                    if !asked && self.skips(&mut path, prefix, &name, false, layers) {
-                        continue;
-                    }
-                    if self.files.fetch_add(1, Ordering::Relaxed) >= self.plan.max_files {
-                        self.overflow.store(true, Ordering::Relaxed);
-                        below.clear();
-                        break;
-                    }
-                    items.push(Item::File { name, seen: seen.filter(|_| self.plan.stat) });
-                }
-                // A pipe, socket or device has no content to list or keep.
-                _ => {}
-            }
-        }
-        Ok(items)
-    }
-
-    fn skips(
-        &self,
-        path: &mut Vec<u8>,
-        prefix: usize,
-        name: &[u8],
-        is_dir: bool,
-        layers: Option<&Arc<Layer>>,
-    ) -> bool {
-        if self.plan.include_ignored {
-            return false;
-        }
-        path.truncate(prefix);
-        path.extend_from_slice(name);
-        is_ignored(layers, path, name, is_dir)
-    }
-}
-
-struct Names {
-    all: Vec<(Vec<u8>, FileType)>,
-    gitignore: bool,
-    ignore: bool,
-    tagged: bool,
-    repositories: Vec<Vec<u8>>,
-}
-
-impl Names {
-    fn new() -> Self {
-        let all = Vec::with_capacity(32);
-        Self { all, gitignore: false, ignore: false, tagged: false, repositories: Vec::new() }
-    }
-
-    fn add(&mut self, name: &[u8], kind: FileType) {
-        if rules::is_git(name) {
-            self.repositories.push(name.to_vec());
-            return;
-        }
-        if matches!(name, b"." | b"..") {
-            return;
-        }
-        self.gitignore |= name == b".gitignore";
-        self.ignore |= name == b".ignore";
-        self.tagged |= name == b"CACHEDIR.TAG";
-        self.all.push((name.to_vec(), kind));
     }
 }
 
@@ -385,93 +340,10 @@ pub(crate) fn is_sibling(name: &[u8]) -> bool {
         && back.strip_prefix(SIBLING_TAG).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// What in this directory is named as git's own directory is.
-pub(crate) fn repositories_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
-    entries(dir).map(|names| names.repositories)
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
-    let mut names = Names::new();
-    let mut buffer = [MaybeUninit::<u8>::uninit(); ENTRY_BYTES];
-    let mut raw = rustix::fs::RawDir::new(dir, &mut buffer);
-    while let Some(entry) = raw.next() {
-        let entry = entry?;
-        names.add(entry.file_name().to_bytes(), entry.file_type());
-    }
-    Ok(names)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn entries(dir: BorrowedFd<'_>) -> Result<Names, Errno> {
-    let mut names = Names::new();
-    for entry in rustix::fs::Dir::read_from(dir)? {
-        let entry = entry?;
-        names.add(entry.file_name().to_bytes(), entry.file_type());
-    }
-    Ok(names)
-}
-
-/// Puts the directories' contents together in the order of full paths.
-fn flatten(found: Vec<(usize, Vec<u8>, Content)>, count: usize, plan: &Plan<'_>) -> Walked {
-    let files = found.iter().map(|(_, _, content)| match content {
-        Content::Items { items, .. } => items.len(),
-        Content::Tagged(_) | Content::Unreadable | Content::Gone => 0,
-    });
-    let mut walked = Walked { files: Vec::with_capacity(files.sum()), ..Walked::default() };
-    let mut slots: Vec<Option<(Vec<u8>, Content)>> = Vec::new();
-    slots.resize_with(count, || None);
-    for (index, path, content) in found {
-        if let Some(slot) = slots.get_mut(index) {
-            *slot = Some((path, content));
-        }
-    }
-    // What is still to be emitted, the next one last; deep trees don't recurse.
-    let mut open: Vec<(Vec<u8>, std::vec::IntoIter<Item>)> = Vec::new();
-    let begin = |walked: &mut Walked, slot: Option<(Vec<u8>, Content)>| match slot {
-        Some((path, Content::Items { items, permissions, repositories })) => {
-            if path != plan.under {
-                walked.dirs.push(WalkedDir { path: path.clone(), permissions });
-            }
-            let mut prefix = path;
-            if !prefix.is_empty() {
-                prefix.push(b'/');
-            }
-            let repositories = repositories.iter().map(|name| [prefix.as_slice(), name].concat());
-            walked.repositories.extend(repositories);
-            Some((prefix, items.into_iter()))
-        }
-        Some((path, Content::Tagged(repositories))) => {
-            let paths = repositories.iter().map(|name| [path.as_slice(), b"/", name].concat());
-            walked.repositories.extend(paths);
-            None
-        }
-        Some((path, Content::Unreadable)) => {
-            walked.unreadable.push(path);
-            None
-        }
-        Some((_, Content::Gone)) | None => None,
-    };
-    open.extend(begin(&mut walked, slots.first_mut().and_then(Option::take)));
-    while let Some((prefix, items)) = open.last_mut() {
-        match items.next() {
-            Some(Item::File { name, seen }) => {
-                let mut path = Vec::with_capacity(prefix.len() + name.len());
-                path.extend_from_slice(prefix);
-                path.extend_from_slice(&name);
-                walked.files.push(WalkedFile { path, seen });
-            }
-            Some(Item::Dir { index, .. }) => {
-                let slot = slots.get_mut(index).and_then(Option::take);
-                open.extend(begin(&mut walked, slot));
-            }
-            None => {
-                open.pop();
-            }
-        }
-    }
-    walked.repositories.sort_unstable();
-    walked
+/// Whether one of these is the directory, or above it.
+fn is_or_is_in(dir: &[u8], siblings: &HashSet<Vec<u8>>) -> bool {
+    let slashes = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    slashes.chain([dir.len()]).filter_map(|cut| dir.get(..cut)).any(|above| siblings.contains(above))
 }
 
 #[cfg(test)]

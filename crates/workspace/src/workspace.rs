@@ -6,26 +6,29 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
+use journeyman_sandbox::Base;
 
 use crate::beat::Beat;
 use crate::compare::filtered;
-use crate::diff::{Side, file_diff};
 use crate::door::{Door, Last, Links, Seen, read_up_to};
 use crate::fingerprints::Prints;
 use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Sync};
 use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options};
 use crate::lock::{Lock, make_private_dir};
 use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
+use crate::quota::looked_over;
 use crate::rules::RuleCache;
 use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
 use crate::transaction::{Hands, Intent, io_error};
-use crate::undo::History;
 use crate::vault::Vault;
-use crate::walk::{Plan, WalkedDir, repositories_in, walk};
+use crate::walk::{Listed, Plan, WalkedDir, repositories_in, walk};
 use crate::{
-    Applied, ChangeId, ChangeSet, CheckpointId, Diff, FileContent, ListOptions, Listing, Stat, StatKind,
-    UndoReport, UndoTarget, WorkspaceError,
+    Applied, ChangeId, ChangeSet, CheckpointId, FileContent, ListOptions, Listing, Stat, StatKind,
+    WorkspaceError,
 };
+
+/// The stat cache is saved when one file in so many was read: writing it down costs as much as reading those again.
+const SAVE_ONE_IN: usize = 128;
 
 /// From where on changes in the journal aren't the command's.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +41,16 @@ pub(crate) enum Since {
 #[derive(Default)]
 struct Newest {
     tree: Option<Arc<Tree>>,
+    /// A tree, and the signatures of its directories as the walk gave them.
+    listed: Option<(Arc<Tree>, Vec<Option<Listed>>)>,
+    /// The newest that lies among the blobs.
+    stored: Option<Arc<Tree>>,
     /// Files read since the stat cache was saved.
     unsaved: usize,
+    /// How often blobs had been removed when it was looked over last.
+    removals: Option<u64>,
+    /// Snapshots that were given out.
+    given: Vec<Weak<Tree>>,
     /// Every directory that a snapshot of this process had, at most [`MAX_FILES`] of them.
     dirs: HashSet<Vec<u8>>,
 }
@@ -47,7 +58,9 @@ struct Newest {
 /// What writing needs.
 pub(crate) struct Writer {
     pub(crate) journal: Journal,
-    lock: Option<Lock>,
+    pub(crate) lock: Option<Lock>,
+    /// How often blobs had been removed when `base` was known to be there.
+    removals: u64,
     last_checkpoint: Option<LastCheckpoint>,
     /// The newest tree among the blobs, that signs of life differ little from.
     pub(crate) base: Option<(ContentHash, Arc<Tree>)>,
@@ -66,6 +79,7 @@ struct LastCheckpoint {
 pub struct Workspace {
     pub(crate) door: Door,
     root: PathBuf,
+    base: Mutex<Option<Base>>,
     pub(crate) options: Options,
     failpoint: Option<Failpoint>,
     pub(crate) rules: RuleCache,
@@ -100,6 +114,21 @@ impl Workspace {
         Self::open_with(root, options, None)
     }
 
+    /// Opens a copy that stands for the tree at `root`: paths and messages are the tree's, files the copy's. It has
+    /// a state directory of its own. Packed contents are found where `project`, the tree's state directory, says.
+    ///
+    /// # Errors
+    /// As [`Workspace::open`].
+    pub(crate) fn open_base(
+        root: &Path,
+        base: Base,
+        project: &Path,
+        options: Options,
+    ) -> Result<Self, WorkspaceError> {
+        let vault = Vault::new(options.blobs.clone(), project);
+        Self::open_at(Door::open_base(root, &base)?, root, Some(base), vault, options, None)
+    }
+
     /// As [`Workspace::open`], with a hook by which a test cuts transactions off.
     ///
     /// # Errors
@@ -111,31 +140,81 @@ impl Workspace {
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
         let vault = Vault::new(options.blobs.clone(), &options.state_dir);
-        let journal = Journal::new(&options.state_dir, options.limits.journal_bytes);
-        let door = Door::open(root)?;
+        Self::open_at(Door::open(root)?, root, None, vault, options, failpoint)
+    }
+
+    fn open_at(
+        door: Door,
+        root: &Path,
+        base: Option<Base>,
+        vault: Vault,
+        options: Options,
+        failpoint: Option<Failpoint>,
+    ) -> Result<Self, WorkspaceError> {
+        let journal =
+            Journal::new(&options.state_dir, options.limits.journal_bytes).with_clock(options.clock.clone());
         let own_repositories = repositories_in(door.root())
             .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
+        let own = [Some(options.state_dir.as_path()), Some(options.blobs.dir()), options.own_dir.as_deref()];
+        let rules = RuleCache::with_own(root, own.into_iter().flatten());
         let workspace = Self {
             door,
             root: root.to_owned(),
+            base: Mutex::new(base),
             options,
             failpoint,
-            rules: RuleCache::default(),
+            rules,
             own_repositories,
             newest: Mutex::default(),
             prints: Mutex::default(),
             running: Mutex::default(),
-            writer: Mutex::new(Writer { journal, lock: None, last_checkpoint: None, base: None }),
+            writer: Mutex::new(Writer {
+                journal,
+                lock: None,
+                removals: 0,
+                last_checkpoint: None,
+                base: None,
+            }),
             vault,
         };
         workspace.recover_if_idle()?;
         Ok(workspace)
     }
 
-    /// The root as it was given.
+    /// The root as it was given; for a copy that of the tree it stands for, where commands see it.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// A path by which this process reaches the files: the root, or where a copy of it is. It is good for as long
+    /// as the workspace lives, and may mean nothing to other processes.
+    #[must_use]
+    pub fn reach(&self) -> PathBuf {
+        match &*lock(&self.base) {
+            None => self.root.clone(),
+            Some(Base::Directory { path: copy, .. }) => copy.clone(),
+            Some(Base::Mounted(_)) => self.door.by_descriptor(),
+        }
+    }
+
+    /// Directories of the program's own that lie in the tree: no command may write there.
+    #[must_use]
+    pub fn own_directories(&self) -> Vec<RelPath> {
+        self.rules.own().to_vec()
+    }
+
+    /// What commands are to see at the root, where that is a copy.
+    #[must_use]
+    pub fn base(&self) -> Option<Base> {
+        lock(&self.base).clone()
+    }
+
+    /// Puts another copy in the place of the one that this workspace reaches, in one step.
+    pub(crate) fn replace_base(&self, base: Base) -> Result<(), WorkspaceError> {
+        self.door.replace(&Door::open_base(&self.root, &base)?)?;
+        *lock(&self.base) = Some(base);
+        Ok(())
     }
 
     /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,
@@ -231,8 +310,11 @@ impl Workspace {
             return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
         }
         self.door.check_alive()?;
-        self.writing(|writer, hands| {
+        let applied = self.writing(|writer, hands| {
             let operations = crate::apply::plan(&self.door, self.limits(), changes)?;
+            if let Some(own) = operations.iter().find(|operation| self.rules.holds(&operation.path)) {
+                return Err(WorkspaceError::Own { path: own.path.clone() });
+            }
             if operations.is_empty() {
                 return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
             }
@@ -252,7 +334,9 @@ impl Workspace {
                 kind: kind_of(operation.before.is_some(), operation.after.is_some()),
             });
             Ok(Applied { id, changes: changes.collect() })
-        })
+        })?;
+        self.keep_to_quota()?;
+        Ok(applied)
     }
 
     /// Records the tree, so that differences to it can be told later: every file that isn't ignored, tracked by
@@ -262,32 +346,53 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
+        let using = self.vault.blobs().using()?;
         let tree = self.snapshot(Keep::Contents, None)?;
-        {
+        let known = {
             let writer = lock(&self.writer);
-            if let Some(last) = &writer.last_checkpoint
-                && last.tree.is_same(&tree)
-                && last.record.session == *session
-                && last.end == writer.journal.end()
-            {
-                return Ok(last.record.id);
-            }
-        }
-        let hash = store_tree(&tree, self.vault.blobs())?;
-        self.vault.note_unsynced();
-        self.vault.sync()?;
-        self.save_cache(1)?;
-        self.writing(|writer, _| {
-            let id = CheckpointId(writer.journal.next_id());
-            let cut = label.floor_char_boundary(LABEL_BYTES);
-            let label = label.get(..cut).unwrap_or_default().to_owned();
-            let record = CheckpointRecord { id, session: session.clone(), label, tree: hash };
-            writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Now)?;
             let end = writer.journal.end();
+            let last = writer.last_checkpoint.as_ref().filter(|last| last.end == end);
+            last.filter(|last| last.record.session == *session && last.tree.is_same(&tree))
+                .map(|last| last.record.id)
+        };
+        if let Some(id) = known {
+            self.vault.sync()?;
+            return Ok(id);
+        }
+        let near = lock(&self.newest).stored.clone();
+        let hash = store_tree(&tree, near.as_deref(), &self.vault)?;
+        let id = self.writing(|writer, _| {
+            let known = writer.journal.last_checkpoint();
+            // Another process of the session may have made it.
+            let known = known.filter(|known| known.session == *session && known.tree == hash);
+            let record = match known {
+                Some(record) => record,
+                None => {
+                    let id = CheckpointId(writer.journal.next_id());
+                    let cut = label.floor_char_boundary(LABEL_BYTES);
+                    let label = label.get(..cut).unwrap_or_default().to_owned();
+                    let at = writer.journal.now();
+                    let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
+                    // Where nothing was put, what would be lost with it is no more than that nothing had changed.
+                    writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Later)?;
+                    if self.vault.is_unsynced() && !self.vault.shares_disk(&self.options.state_dir) {
+                        writer.journal.flush()?;
+                    }
+                    record
+                }
+            };
+            let (id, end) = (record.id, writer.journal.end());
             writer.base = Some((hash, tree.clone()));
             writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
             Ok(id)
-        })
+        })?;
+        // One wait for the contents, the tree and the journal's line. Not under the lock: it may be long where
+        // others write much.
+        self.vault.sync()?;
+        self.save_cache(1)?;
+        drop(using);
+        self.keep_to_quota()?;
+        Ok(id)
     }
 
     /// What differs from a checkpoint, sorted, whoever changed it.
@@ -299,53 +404,6 @@ impl Workspace {
         Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
     }
 
-    /// The same as a unified diff in git's form, of at most `max_bytes` bytes: whole files, in order, as many as
-    /// fit. See [`unified_diff`](crate::unified_diff) for what it shows of which content.
-    ///
-    /// # Errors
-    /// As [`Workspace::changes_since`].
-    pub fn diff_since(&self, checkpoint: &CheckpointId, max_bytes: usize) -> Result<Diff, WorkspaceError> {
-        let mut diff = Diff::default();
-        for difference in self.differences_since(checkpoint)? {
-            let old = match &difference.before {
-                Some(state) => Some((git_mode(state), self.kept_bytes(state)?)),
-                None => None,
-            };
-            let new = match &difference.after {
-                Some(state) => Some((git_mode(state), self.current_bytes(&difference.path, state)?)),
-                None => None,
-            };
-            let old = old.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
-            let new = new.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
-            diff.add(&file_diff(&difference.path, old, new), max_bytes);
-        }
-        Ok(diff)
-    }
-
-    /// Takes back what a session changed: its edits and its commands' changes, newest first. Files that somebody
-    /// changed since, or while checks ran, stay as they are and are reported; all others are restored together or not at all. The undo
-    /// is a change of its own in the journal. Asked again after a conflict, it tries those files again.
-    ///
-    /// # Errors
-    /// [`WorkspaceError::NothingToUndo`], [`WorkspaceError::Busy`], failures of the file system: then nothing was
-    /// restored.
-    // By value: the target names what is consumed.
-    #[allow(clippy::needless_pass_by_value)]
-    pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
-        self.door.check_alive()?;
-        self.writing(|writer, hands| {
-            let history = History::new(writer.journal.lines()?);
-            let plan = crate::undo::plan(&self.door, &self.vault, &history, &target)?;
-            let session = plan.intent.session.clone();
-            let restored = plan.restored();
-            // With nothing but conflicts there is nothing to journal, and the same can be tried again.
-            if plan.intent.left.is_empty() || !restored.is_empty() {
-                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
-            }
-            Ok(UndoReport { session, restored, conflicts: plan.conflicts })
-        })
-    }
-
     pub(crate) fn limits(&self) -> &Limits {
         &self.options.limits
     }
@@ -355,7 +413,9 @@ impl Workspace {
         &self,
         work: impl FnOnce(&mut Writer, &Hands<'_>) -> Result<T, WorkspaceError>,
     ) -> Result<T, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
         let mut writer = lock(&self.writer);
+        self.notice_removals(&mut writer);
         let lock = match writer.lock.take() {
             Some(lock) => lock,
             None => Lock::open(&self.options.state_dir)?,
@@ -369,6 +429,30 @@ impl Workspace {
         });
         writer.lock = Some(lock);
         result
+    }
+
+    /// Where blobs were removed since, what was known to be among them may not be any more. The right to
+    /// [use](journeyman_store::Blobs::using) them is held.
+    pub(crate) fn notice_removals(&self, writer: &mut Writer) {
+        let removals = self.vault.blobs().removals();
+        if writer.removals != removals {
+            self.vault.forget();
+            writer.base = None;
+            writer.removals = removals;
+        }
+    }
+
+    /// The trees that this process relies on.
+    pub(crate) fn trees_in_use(&self) -> Vec<Arc<Tree>> {
+        let newest = lock(&self.newest);
+        newest.given.iter().filter_map(Weak::upgrade).chain(newest.tree.clone()).collect()
+    }
+
+    /// Notes that a snapshot was given out.
+    pub(crate) fn gives(&self, tree: &Arc<Tree>) {
+        let mut newest = lock(&self.newest);
+        newest.given.retain(|given| given.strong_count() > 0);
+        newest.given.push(Arc::downgrade(tree));
     }
 
     pub(crate) fn hands(&self) -> Hands<'_> {
@@ -397,15 +481,29 @@ impl Workspace {
 
     /// Looks at the tree; what is in the directories of `before` is looked at whatever tags they carry now.
     pub(crate) fn snapshot(&self, keep: Keep, before: Option<&Tree>) -> Result<Arc<Tree>, WorkspaceError> {
+        let _using = match keep {
+            Keep::Contents => Some(self.vault.blobs().using()?),
+            Keep::Hashes => None,
+        };
         let mut newest = lock(&self.newest);
+        let removals = self.vault.blobs().removals();
+        if newest.removals.is_some_and(|known| known != removals)
+            && let Some(tree) = newest.tree.take()
+        {
+            self.vault.forget();
+            newest.tree = Some(looked_over(&self.vault, tree)?);
+        }
+        newest.removals = Some(removals);
         // What this process has looked into stays in sight from one command to the next.
         let known = [before, newest.tree.as_deref()].map(|tree| tree.map_or(&[][..], |tree| &tree.dirs));
         let end = self.journal().end();
         let siblings = || self.open_siblings(end);
         let last = match &newest.tree {
             Some(tree) => tree.clone(),
-            None => Arc::new(read_cache(&self.cache_path(), &self.vault).unwrap_or_default()),
+            None => Arc::new(self.saved_tree().unwrap_or_default()),
         };
+        let listed = newest.listed.as_ref().filter(|(tree, _)| Arc::ptr_eq(tree, &last));
+        let listed = listed.map_or(&[][..], |(_, listed)| listed);
         let max_files = self.limits().max_files;
         let under = Vec::new();
         let plan = Plan {
@@ -416,16 +514,35 @@ impl Workspace {
             stat: true,
             max_files,
             known: &known,
+            last: Some(&last),
+            listed,
+            may_be_same: last.is_steady(self.limits()),
             siblings: &siblings,
         };
-        let walked = walk(&plan)
+        let mut walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
-        if walked.files.is_empty() {
+        // What isn't seen would count as made by a command, or couldn't be undone: better nothing begins.
+        if let Some((dir, errno)) = &walked.failed {
+            return Err(match RelPath::parse(dir) {
+                Ok(dir) => self.door.fail("list", &dir, *errno),
+                Err(_) => WorkspaceError::Root { path: self.root.clone(), source: (*errno).into() },
+            });
+        }
+        if walked.unreadable.first().is_some_and(Vec::is_empty) {
+            let source = rustix::io::Errno::ACCESS.into();
+            return Err(WorkspaceError::Root { path: self.root.clone(), source });
+        }
+        if walked.files.is_empty() && (!walked.same || last.entries.is_empty()) {
             self.door.check_alive()?;
         }
         let capture = Capture { door: &self.door, vault: &self.vault, limits: self.limits(), keep };
+        let listed = std::mem::take(&mut walked.listed);
         let captured = capture.take(walked, &last)?;
+        newest.listed = Some((captured.tree.clone(), listed));
         newest.unsaved += captured.read;
+        if last.stored.get().is_some() {
+            newest.stored = Some(last.clone());
+        }
         let is_new = newest.tree.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &captured.tree));
         if is_new && newest.dirs.len() < MAX_FILES {
             for dir in &captured.tree.dirs {
@@ -450,20 +567,39 @@ impl Workspace {
         newest.dirs.iter().filter(|dir| !walked.contains(dir.as_slice())).cloned().collect()
     }
 
+    /// Takes `tree` for the newest snapshot, whose signatures hold here too, and saves it: what is as it says isn't
+    /// read again.
+    pub(crate) fn seed(&self, tree: Arc<Tree>) -> Result<(), WorkspaceError> {
+        {
+            let mut newest = lock(&self.newest);
+            newest.tree = Some(tree);
+            newest.unsaved = 1;
+        }
+        self.save_cache(1)
+    }
+
+    /// The newest snapshot that was saved; `None` when it isn't there or can't be believed.
+    pub(crate) fn saved_tree(&self) -> Option<Tree> {
+        read_cache(&self.cache_path(), &self.vault)
+    }
+
     fn cache_path(&self) -> PathBuf {
         self.options.state_dir.join("stat-cache")
     }
 
-    /// Saves the stat cache if at least so many files were read since it was. It need not survive a power
-    /// failure: it is checked when it is read.
+    /// Saves the stat cache if at least so many files were read since it was, and enough of all to be worth it. It
+    /// need not survive a power failure: it is checked when it is read.
     pub(crate) fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
         let mut newest = lock(&self.newest);
-        let Some(tree) = newest.tree.clone().filter(|_| newest.unsaved >= at_least) else { return Ok(()) };
+        let unsaved = newest.unsaved;
+        let worth = |tree: &Arc<Tree>| unsaved >= at_least.max(tree.entries.len() / SAVE_ONE_IN);
+        let Some(tree) = newest.tree.clone().filter(worth) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
         let path = self.cache_path();
-        // Its own name for each process: another run in this project may save at the same moment.
-        let new = path.with_extension(format!("{}.new", std::process::id()));
-        let saved = std::fs::write(&new, cache_bytes(&tree)).and_then(|()| std::fs::rename(&new, &path));
+        // One name for all processes, so that those that are killed here leave one file at most. Where another run
+        // in this project saves at the same moment, its cache is as good as ours.
+        let new = path.with_extension("new");
+        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree, !self.vault.is_unsynced()));
         saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
         Ok(())
@@ -488,20 +624,27 @@ impl Workspace {
         Ok(load_tree(&hash, self.vault.blobs())?.into_tree())
     }
 
-    fn differences_since(&self, checkpoint: &CheckpointId) -> Result<Vec<Difference>, WorkspaceError> {
+    pub(crate) fn differences_since(
+        &self,
+        checkpoint: &CheckpointId,
+    ) -> Result<Vec<Difference>, WorkspaceError> {
         let before = self.checkpoint_tree(checkpoint)?;
         let after = self.snapshot(Keep::Hashes, Some(&before))?;
         filtered(self.inputs(), &before, differences(&before, &after))
     }
 
-    fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(crate) fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match &state.hash {
             Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => self.vault.get(hash),
             _ => Ok(None),
         }
     }
 
-    fn current_bytes(&self, path: &RelPath, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(crate) fn current_bytes(
+        &self,
+        path: &RelPath,
+        state: &FileState,
+    ) -> Result<Option<Vec<u8>>, WorkspaceError> {
         if state.kind == Kind::Link {
             return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
         }
@@ -514,7 +657,7 @@ impl Workspace {
     }
 }
 
-fn git_mode(state: &FileState) -> u32 {
+pub(crate) fn git_mode(state: &FileState) -> u32 {
     match state.kind {
         Kind::Link => 0o120_000,
         Kind::File if state.mode & 0o100 != 0 => 0o100_755,

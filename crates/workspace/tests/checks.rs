@@ -75,10 +75,10 @@ fn a_run_of_checks_alone_doesnt_stand_before_the_runs_before_it() {
     workspace.apply(set(1, vec![write("a", "2")])).unwrap();
     check(&workspace, 2, || project.write("b", "the user's"));
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
-    assert_eq!((report.session.clone(), report.restored.len()), (session(2), 0));
+    assert_eq!((report.sessions[0].clone(), report.restored.len()), (session(2), 0));
     assert_eq!(conflicts(&report), [format!("b: {KEPT}")]);
     let report = project.open().undo(UndoTarget::LastRun).unwrap();
-    assert_eq!((report.session.clone(), shown(&report.restored)), (session(1), "~a".to_owned()));
+    assert_eq!((report.sessions[0].clone(), shown(&report.restored)), (session(1), "~a".to_owned()));
     assert_eq!((project.text("a"), project.text("b")), ("1".into(), "the user's".into()));
 }
 

@@ -7,8 +7,9 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use journeyman_store::Blobs;
 use journeyman_workspace::limits::{Failpoint, Fault, Step};
-use journeyman_workspace::{ListOptions, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{ListOptions, Options, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, is_ordinary_user, mode, session, set_mode, shown, write};
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
@@ -143,4 +144,31 @@ fn siblings_of_an_open_transaction_are_seen_by_nobody() {
     apply(&project.open_failing(hook), vec![write("a", "2"), write("dir/b", "2")]).unwrap();
     assert!(looks.load(Ordering::Relaxed) > 0, "there were siblings to be seen");
     assert_eq!((project.text("a"), project.text("dir/b")), ("2".into(), "2".into()));
+}
+
+#[test]
+fn our_own_directories_in_the_tree_are_no_part_of_it() {
+    let project = Project::with(&[("a", "1"), ("sub/proj/b", "1")]);
+    let own = project.root().join("deep/.state/journeyman");
+    let blobs = Arc::new(Blobs::open(&own.join("blobs"), 1 << 30).unwrap());
+    let options = Options { own_dir: Some(own.clone()), ..Options::new(own.join("projects/x"), blobs) };
+    let workspace = Workspace::open(&project.root(), options).unwrap();
+    let beside = "sub/.journeyman-work-0123456789abcdef/layer/b";
+    let changed = command(&workspace, || {
+        project.write("a", "2");
+        project.write(beside, "a copy's");
+        project.write("deep/.state/journeyman/sessions.db", "sessions");
+        project.write("sub/.journeyman-work-notours/c", "c");
+    });
+    assert_eq!(changed.unwrap(), "~a +sub/.journeyman-work-notours/c");
+    for path in ["deep/.state/journeyman/trusted", "deep/.state/journeyman/projects/x/journal/log", beside] {
+        let refused = apply(&workspace, vec![write(path, "x")]).unwrap_err();
+        assert!(matches!(refused, WorkspaceError::Own { .. }), "{path}: {refused}");
+    }
+    assert_eq!(workspace.own_directories(), [support::rel("deep/.state/journeyman")]);
+    workspace.undo(UndoTarget::LastRun).unwrap();
+    assert_eq!((project.text("a"), project.text(beside)), ("1".into(), "a copy's".into()));
+    assert!(own.join("blobs").is_dir() && own.join("sessions.db").is_file());
+    workspace.redo().unwrap();
+    assert_eq!(project.text("a"), "2", "what an undo needs is still there");
 }

@@ -130,7 +130,7 @@ fn victim() {
     let dir = Path::new(&dir);
     let blobs = Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap());
     let limits = Limits { beat: BEAT, ..Limits::default() };
-    let options = Options { state_dir: dir.join("state"), blobs, limits };
+    let options = Options { limits, ..Options::new(dir.join("state"), blobs) };
     let workspace = Workspace::open(&dir.join("tree"), options).unwrap();
     let stop: usize = std::env::var(STOP).map_or(usize::MAX, |lines| lines.parse().unwrap());
     let said = AtomicUsize::new(1);

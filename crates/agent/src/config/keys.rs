@@ -124,6 +124,20 @@ pub const KEYS: &[Key] = &[
         "shell commands that verify a change, in place of those found",
     ),
     key(
+        "isolate",
+        Kind::Switch,
+        ProjectMay::Narrow,
+        Some("JM_ISOLATE"),
+        "whether sessions work in a copy of the project, which is landed when it is verified; a project may only turn it on",
+    ),
+    key(
+        "isolation",
+        Kind::List,
+        ProjectMay::Nothing,
+        None,
+        "the ways of copying the project to try, in this order: overlay, reflink, worktree, copy; unset, all of them",
+    ),
+    key(
         "hooks.*",
         Kind::Hooks,
         ProjectMay::SetIfTrusted,

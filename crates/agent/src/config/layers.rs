@@ -461,6 +461,7 @@ fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
         // The built-in mode depends on the surface (`edit` in a terminal, `auto` without one): the typed
         // configuration narrows by it when the surface is known, so any mode is narrower here.
         "mode" | "budget_usd" => None,
+        "isolate" => Some(Value::Boolean(false)),
         "max_turns" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_TURNS))),
         "max_iterations" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_ITERATIONS))),
         "timeout" => Some(Value::Float(crate::DEFAULT_TIMEOUT.as_secs_f64())),
@@ -473,6 +474,8 @@ fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
 /// Whether `given` allows more than `allowed`.
 fn wider(given: &Value, allowed: &Value) -> bool {
     match (given, allowed) {
+        // `isolate`: without it there is more that a session can do at once.
+        (Value::Boolean(given), Value::Boolean(allowed)) => *allowed && !*given,
         (Value::String(given), Value::String(allowed)) => {
             given.parse::<PermissionMode>().ok() > allowed.parse::<PermissionMode>().ok()
         }

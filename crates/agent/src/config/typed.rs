@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use journeyman_protocol::Mode;
+use journeyman_workspace::Tier;
 use toml::Value;
 
 use super::layers::{Layer, duration, parts};
@@ -34,6 +35,10 @@ pub struct Config {
     pub budget_usd: Option<f64>,
     /// Commands that verify a change.
     pub checks: Option<Vec<String>>,
+    /// Whether sessions work in a copy of the project.
+    pub isolate: Option<bool>,
+    /// The ways of copying it to try, in this order; empty for all.
+    pub isolation: Vec<Tier>,
     /// What the user wants the model to be told in every project.
     pub instructions: Option<String>,
     /// What the project's configuration wants it to be told: the project's words, not the user's.
@@ -133,6 +138,8 @@ impl Config {
             timeout: get("timeout").and_then(duration),
             budget_usd: get("budget_usd").and_then(number),
             checks: get("checks").map(list),
+            isolate: get("isolate").and_then(Value::as_bool),
+            isolation: tiers(settings)?,
             instructions: text("instructions"),
             project_instructions: settings
                 .get(&project_instructions())
@@ -165,6 +172,18 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// The ways of copying, by name.
+fn tiers(settings: &Layer) -> Result<Vec<Tier>, ConfigError> {
+    let Some(setting) = settings.get(&parts("isolation")) else { return Ok(Vec::new()) };
+    let known = |name: &String| Tier::ALL.into_iter().find(|tier| tier.to_string() == *name);
+    let unknown = |name: String| ConfigError::Value {
+        origin: setting.source.to_string(),
+        key: "isolation".to_owned(),
+        problem: format!("has «{name}»; there are overlay, reflink, worktree and copy"),
+    };
+    list(&setting.value).into_iter().map(|name| known(&name).ok_or_else(|| unknown(name))).collect()
 }
 
 /// Where the project's instructions stand among the settings, beside the user's.

@@ -14,7 +14,7 @@ use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, SqliteStore, Store};
 use journeyman_tools::Registry;
 use journeyman_workspace::limits::Failpoint;
-use journeyman_workspace::{Limits, Options, Workspace};
+use journeyman_workspace::{Options, Workspace};
 
 use crate::task;
 
@@ -44,7 +44,7 @@ impl Place {
     /// The tree, opened anew.
     pub(crate) fn workspace(&self, failpoint: Option<Failpoint>) -> Arc<Workspace> {
         let blobs = Arc::new(Blobs::open(&self.0.join("blobs"), 1 << 30).unwrap());
-        let options = Options { state_dir: self.0.join("state"), blobs, limits: Limits::default() };
+        let options = Options::new(self.0.join("state"), blobs);
         Arc::new(Workspace::open_with(&self.root(), options, failpoint).unwrap())
     }
 
@@ -64,6 +64,7 @@ impl Place {
             store,
             model,
             workspace,
+            copy: None,
             sandbox: Arc::new(sandbox(&self.0)),
             toolchains: Arc::new(toolchains(&host, &self.root())),
             registry: Registry::rooted(&self.root()),

@@ -17,7 +17,7 @@ use journeyman_protocol::{AgentState, Breakpoint, CallId, MessageKind, Mode, Seq
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::{Blobs, MemoryStore, Store};
 use journeyman_tools::Registry;
-use journeyman_workspace::{Limits, Options, Workspace};
+use journeyman_workspace::{Options, Workspace};
 use tokio::task::JoinHandle;
 
 use crate::doubles::{Does, Held, Told, Waits};
@@ -78,7 +78,7 @@ impl World {
         std::fs::create_dir_all(&root).unwrap();
         std::fs::write(root.join("a.txt"), "a\n").unwrap();
         let blobs = Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap());
-        let options = Options { state_dir: dir.join("state"), blobs, limits: Limits::default() };
+        let options = Options::new(dir.join("state"), blobs);
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let store = Arc::new(MemoryStore::new());
         let (gates, waits, dead) = (Gates::default(), Arc::default(), Arc::default());
@@ -358,6 +358,7 @@ fn parts(
         store: Arc::new(Gated::new(Arc::clone(store) as Arc<dyn Store>, held)),
         model: Arc::new(Told { gates: gates.clone(), deaf: setting.deaf }),
         workspace: Arc::clone(workspace),
+        copy: None,
         // Without any back-end: no process is started.
         sandbox: Arc::new(Sandbox::new(SandboxSettings { allow: Vec::new(), ..SandboxSettings::default() })),
         toolchains: Arc::new(Toolchains::default()),

@@ -14,6 +14,7 @@ mod approvals;
 mod breakpoints;
 mod calls;
 mod conformance;
+mod copies;
 mod events;
 mod forks;
 mod guard;
@@ -45,6 +46,7 @@ fn main() -> std::process::ExitCode {
         conformance::permission::CASES,
         conformance::pool::CASES,
         conformance::queue::CASES,
+        copies::CASES,
         events::CASES,
         forks::CASES,
         guard::CASES,

@@ -280,6 +280,9 @@ async fn every_way_to_end() {
             usage: times(row.counts.2),
             cost_usd: None,
             model: "test/told".to_owned(),
+            copy: None,
+            commit: None,
+            candidates: Vec::new(),
             duration_ms: 0,
         };
         assert_eq!(report, expected, "{}", row.name);

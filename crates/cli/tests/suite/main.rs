@@ -11,7 +11,10 @@
 )]
 
 mod bad_input;
+mod candidates;
 mod carry;
+mod checkpoints;
+mod commit;
 mod concurrent;
 mod config;
 mod demo;
@@ -22,6 +25,7 @@ mod follow;
 mod history;
 mod inform;
 mod interrupt;
+mod isolate;
 mod model_errors;
 mod output;
 mod own_repository;

@@ -17,11 +17,14 @@ use rustix::mount::{
     OpenTreeFlags, UnmountFlags,
 };
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
-use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into_link_name_space,
+};
 
-use super::canary;
+use super::overlay::{Life, cover, overlay};
 use super::sys::{self, Strings};
-use super::wire::{Access, HEADER, Note, Policy, Stage, Step, body_length};
+use super::wire::{self, Access, HEADER, Note, Policy, Stage, Step, body_length};
+use super::{canary, mounter, pass};
 
 /// Which limits a policy carries, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
@@ -39,10 +42,12 @@ const NOSUID: u64 = MountAttrFlags::MOUNT_ATTR_NOSUID.bits() as u64;
 const NODEV: u64 = MountAttrFlags::MOUNT_ATTR_NODEV.bits() as u64;
 const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
 
-/// What failed: the stage, the step's number, the error.
-struct Failure(Stage, u32, Errno);
+pub(super) const RDONLY_NOSUID_NODEV: u64 = RDONLY | NOSUID | NODEV;
 
-trait At<T> {
+/// What failed: the stage, the step's number, the error.
+pub(super) struct Failure(pub(super) Stage, pub(super) u32, pub(super) Errno);
+
+pub(super) trait At<T> {
     fn at(self, stage: Stage) -> Result<T, Failure>;
 }
 
@@ -57,13 +62,16 @@ pub(super) fn run() -> ! {
     // What leaked into this process mustn't stay open in the sandbox.
     sys::close_from(3).ok();
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { sys::exit(125) };
+    if std::env::args_os().nth(2).is_some_and(|argument| argument == super::MOUNT_ARGUMENT) {
+        mounter::run(&control);
+    }
     if let Err(Failure(stage, index, errno)) = prepare(&control) {
         say(&control, Note::Failed { stage, index, errno: errno.raw_os_error() });
     }
     sys::exit(125)
 }
 
-fn say(control: &OwnedFd, note: Note) {
+pub(super) fn say(control: &OwnedFd, note: Note) {
     // Whoever isn't there to hear it needn't.
     rustix::io::write(control, &note.encode()).ok();
 }
@@ -71,8 +79,9 @@ fn say(control: &OwnedFd, note: Note) {
 fn prepare(control: &OwnedFd) -> Result<(), Failure> {
     say(control, Note::Hello);
     let mut header = [0; HEADER];
-    read_exact(control, &mut header).at(Stage::Policy)?;
-    let length = body_length(&header).ok_or(Failure(Stage::Policy, 0, Errno::PROTO))?;
+    let mut passed = Vec::new();
+    pass::receive_exact(control, &mut header, &mut passed).at(Stage::Policy)?;
+    let length = body_length(wire::MAGIC, &header).ok_or(Failure(Stage::Policy, 0, Errno::PROTO))?;
     let mut body = vec![0; length];
     read_exact(control, &mut body).at(Stage::Policy)?;
     let policy = Policy::decode(&body).ok_or(Failure(Stage::Policy, 1, Errno::PROTO))?;
@@ -83,6 +92,7 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
         // Only root may, and only root need: a user's groups give what the user has anyway.
         rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
     }
+    let _lock = if policy.joins { Some(join(passed).at(Stage::Join)?) } else { None };
     let network = if policy.own_network { libc::CLONE_NEWNET } else { 0 };
     let namespaces = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
@@ -114,6 +124,16 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
     })
 }
 
+/// Enters the namespaces of a base, and its root; what must stay open for as long as anything of the command lives.
+fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
+    let [root, user, mounts, lock] = <[OwnedFd; pass::MOST]>::try_from(passed).map_err(|_| Errno::PROTO)?;
+    move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
+    move_into_link_name_space(mounts.as_fd(), Some(LinkNameSpaceType::Mount))?;
+    // A directory that is worked in is found again in a copy of its mount namespace; an open one isn't.
+    rustix::process::fchdir(&root)?;
+    Ok(lock)
+}
+
 /// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on there being no
 /// command.
 fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
@@ -123,7 +143,7 @@ fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
     if rustix::fs::fstat(&file)?.st_nlink == 0 { Err(Errno::STALE) } else { Ok(file) }
 }
 
-fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
+pub(super) fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
     while !buffer.is_empty() {
         match rustix::io::retry_on_intr(|| rustix::io::read(&from, &mut *buffer))? {
             0 => return Err(Errno::PIPE),
@@ -162,13 +182,17 @@ struct Init<'a> {
 
 impl Init<'_> {
     fn run(&self) -> Result<(), Failure> {
-        self.identity().at(Stage::Identity)?;
+        map_one(self.policy.uid, self.policy.gid).at(Stage::Identity)?;
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        rustix::mount::mount_change(c"/", private).at(Stage::Root)?;
+        let base = self.policy.joins.then(|| copy(CWD, c".", true, 0)).transpose().at(Stage::Join)?;
         let root = new_root(self.policy.scratch_bytes).at(Stage::Root)?;
-        let mut builder = Builder { root: &root, pid_max: self.policy.pid_max, stores: 0 };
+        let mut builder = Builder { root: &root, base, pid_max: self.policy.pid_max, stores: 0 };
         for (index, step) in (0..).zip(&self.policy.steps) {
             builder.step(step).map_err(|errno| Failure(Stage::Step, index, errno))?;
         }
         enter(&root).at(Stage::Enter)?;
+        drop(builder);
         drop(root);
         rustix::process::chdir(self.policy.cwd).at(Stage::Directory)?;
         if self.policy.own_network {
@@ -180,14 +204,6 @@ impl Init<'_> {
             sys::install_filter(&self.policy.filter).at(Stage::Filter)?;
         }
         self.command()
-    }
-
-    /// The same user inside as outside: files have the owners that they have.
-    fn identity(&self) -> Result<(), Errno> {
-        write_file(c"/proc/self/setgroups", b"deny")?;
-        let (uid, gid) = (self.policy.uid, self.policy.gid);
-        write_file(c"/proc/self/uid_map", format!("{uid} {uid} 1").as_bytes())?;
-        write_file(c"/proc/self/gid_map", format!("{gid} {gid} 1").as_bytes())
     }
 
     fn limits(&self) -> Result<(), Errno> {
@@ -317,6 +333,13 @@ fn reap() -> Result<Option<(Pid, rustix::process::WaitStatus)>, Errno> {
     }
 }
 
+/// The same user inside as outside: files have the owners that they have.
+pub(super) fn map_one(uid: u32, gid: u32) -> Result<(), Errno> {
+    write_file(c"/proc/self/setgroups", b"deny")?;
+    write_file(c"/proc/self/uid_map", format!("{uid} {uid} 1").as_bytes())?;
+    write_file(c"/proc/self/gid_map", format!("{gid} {gid} 1").as_bytes())
+}
+
 fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(file, text).map(drop)
@@ -324,7 +347,6 @@ fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 
 /// An empty file system in memory, mounted over the old root, which all absolute paths still lead to.
 fn new_root(bytes: u64) -> Result<OwnedFd, Errno> {
-    rustix::mount::mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let fs = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"size", bytes.to_string())?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"nr_inodes", SCRATCH_FILES.to_string())?;
@@ -380,6 +402,7 @@ fn drop_privileges() -> Result<(), Errno> {
 
 struct Builder<'a> {
     root: &'a OwnedFd,
+    base: Option<OwnedFd>,
     pid_max: u32,
     stores: u32,
 }
@@ -391,12 +414,12 @@ impl Builder<'_> {
             Step::File { path } => self.file(path),
             Step::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
             Step::Bind { path, source, access } => {
-                let attributes = match access {
-                    Access::ReadOnly => RDONLY | NOSUID | NODEV,
-                    Access::Writable => NOSUID | NODEV,
-                    Access::Device => NOSUID | NOEXEC,
-                };
-                let tree = copy(CWD, source, access != Access::Device, attributes)?;
+                let tree = copy(CWD, source, access != Access::Device, attributes(access))?;
+                self.attach(&tree, path)
+            }
+            Step::Base { path, access } => {
+                let tree = self.base.take().ok_or(Errno::PROTO)?;
+                sys::mount_attributes(&tree, c"", true, attributes(access))?;
                 self.attach(&tree, path)
             }
             Step::Scratch { path, mode } => {
@@ -436,22 +459,18 @@ impl Builder<'_> {
 
     fn layer(&mut self, path: &CStr, source: &CStr) -> Result<(), Errno> {
         let (upper, work) = (self.store(b'u', 0o755)?, self.store(b'w', 0o755)?);
-        let mut options = Vec::with_capacity(256);
-        for (name, value) in [
-            (&b"userxattr,lowerdir="[..], source),
-            (&b",upperdir="[..], upper.as_c_str()),
-            (&b",workdir="[..], work.as_c_str()),
-        ] {
-            options.extend_from_slice(name);
-            options.extend_from_slice(value.to_bytes());
-        }
-        let options = std::ffi::CString::new(options).map_err(|_| Errno::INVAL)?;
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        if rustix::mount::mount(c"overlay", path, c"overlay", flags, options.as_c_str()).is_ok() {
+        let mount = || {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let lower = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
+            let upper = rustix::fs::openat(self.root, &upper, flags, Mode::empty())?;
+            let work = rustix::fs::openat(self.root, &work, flags, Mode::empty())?;
+            self.attach(&overlay(lower, upper, work, Life::Command)?, path)
+        };
+        if mount().is_ok() {
             return Ok(());
         }
         // Kernels before 5.11, or file systems that can't be a lower layer.
-        let tree = copy(CWD, source, true, RDONLY | NOSUID | NODEV)?;
+        let tree = copy(CWD, source, true, RDONLY_NOSUID_NODEV)?;
         self.attach(&tree, path)
     }
 
@@ -474,15 +493,10 @@ impl Builder<'_> {
         rustix::io::retry_on_intr(|| rustix::fs::openat2(self.root, path, flags, Mode::empty(), resolve))
     }
 
-    fn cover(&self, tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        rustix::mount::move_mount(tree.as_fd(), c"", place.as_fd(), c"", flags)
-    }
-
     fn guard(&self, path: &CStr) -> Result<(), Errno> {
         let place = self.find(path)?;
-        let tree = copy(&place, c"", true, RDONLY | NOSUID | NODEV)?;
-        self.cover(&tree, &place)
+        let tree = copy(&place, c"", true, RDONLY_NOSUID_NODEV)?;
+        cover(&tree, &place)
     }
 
     fn mask(&mut self, path: &CStr, directory: bool) -> Result<(), Errno> {
@@ -497,12 +511,20 @@ impl Builder<'_> {
             name
         };
         let tree = copy(self.root, &store, false, RDONLY | NOSUID | NODEV | NOEXEC)?;
-        self.cover(&tree, &place)
+        cover(&tree, &place)
+    }
+}
+
+fn attributes(access: Access) -> u64 {
+    match access {
+        Access::ReadOnly => RDONLY_NOSUID_NODEV,
+        Access::Writable => NOSUID | NODEV,
+        Access::Device => NOSUID | NOEXEC,
     }
 }
 
 /// A mount of its own of what is at the path.
-fn copy(at: impl AsFd, path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
+pub(super) fn copy(at: impl AsFd, path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH

@@ -3,11 +3,21 @@
 //! The agent plans the root ([`plan`]), starts the helper by posix_spawn (never a fork of the agent, which
 //! may be large), and watches ([`watch`]). The helper ([`init`]) follows the policy ([`wire`]) and becomes
 //! pid 1. [`probe`] runs it once with canaries in place of a command.
+//!
+//! Another helper ([`mounter`]) makes namespaces in which nobody lives and mounts in them what a command is to see
+//! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
+//! any, before it makes its own.
 
+mod caches;
 mod canary;
 mod filter;
 mod hidden;
 mod init;
+mod mount;
+mod mounter;
+mod order;
+mod overlay;
+mod pass;
 mod plan;
 mod probe;
 mod sys;
@@ -15,29 +25,34 @@ mod watch;
 mod wire;
 
 use std::ffi::{CString, OsStr, OsString};
-use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 use journeyman_protocol::Enforcement;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use caches::Caches;
 pub(crate) use hidden::Memory;
+pub(crate) use mount::{mount, mount_caches};
 pub(crate) use probe::probe;
 
 use crate::capture::Collector;
 use crate::request::{Limits, Network, Request, Stdin, Streams};
 use crate::run::Running;
-use crate::{SandboxError, SandboxSettings};
+use crate::{Mounted, SandboxError, SandboxSettings};
 use plan::{Plan, c_string};
 use wire::{Canary, Policy};
 
 /// The first argument of a helper. Long enough that no user types it.
 const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
+/// The second argument of one that mounts.
+const MOUNT_ARGUMENT: &str = "mount";
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const LEAST_PID_MAX: u64 = 301;
 
@@ -58,6 +73,8 @@ struct Job {
     candidates: Vec<CString>,
     streams: Streams,
     limits: Limits,
+    /// Whose namespaces it is started in; they must last as long.
+    joined: Option<Arc<Mounted>>,
 }
 
 pub(crate) async fn spawn(
@@ -66,10 +83,11 @@ pub(crate) async fn spawn(
     enforcement: Enforcement,
     cancel: CancellationToken,
     memory: &Memory,
+    joined: Option<Arc<Mounted>>,
 ) -> Result<Running, SandboxError> {
     let begun = Instant::now();
-    let job = prepare(request, None, memory)?;
-    let (collector, live) = Collector::new(&job.limits);
+    let job = prepare(request, joined, None, memory)?;
+    let (collector, live) = Collector::new(&job.limits, job.streams);
     let stop = CancellationToken::new();
     let ends = watch::Ends { cancel, dropped: stop.clone() };
     let started = start(settings, &job)?;
@@ -78,9 +96,25 @@ pub(crate) async fn spawn(
     Ok(Running::watch(live, stop, completed))
 }
 
-fn prepare(request: Request, canary: Option<Canary<CString>>, memory: &Memory) -> Result<Job, SandboxError> {
+/// Replaces what the descriptor `old` stands for by what `new` stands for, in one step: whoever uses the number
+/// `old` at the same time finds the one or the other, never nothing. What it stood for is closed, if no other
+/// descriptor stands for it; directories and files that were opened through it stay what they are. `old` is closed
+/// on exec from then on.
+///
+/// # Errors
+/// As `dup3`: `EINVAL` when both are the same number.
+pub fn replace_descriptor(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Result<()> {
+    sys::replace(old, new).map_err(io::Error::from)
+}
+
+fn prepare(
+    request: Request,
+    joined: Option<Arc<Mounted>>,
+    canary: Option<Canary<CString>>,
+    memory: &Memory,
+) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let plan = plan::plan(&request, uid.as_raw(), memory)?;
+    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), memory)?;
     let candidates = candidates(&request)?;
     let stdin = match request.stdin {
         Stdin::Null => Vec::new(),
@@ -97,6 +131,7 @@ fn prepare(request: Request, canary: Option<Canary<CString>>, memory: &Memory) -
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
         own_network: request.network == Network::Off,
+        joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
         scratch_bytes: limits.scratch_bytes,
@@ -124,7 +159,7 @@ fn prepare(request: Request, canary: Option<Canary<CString>>, memory: &Memory) -
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits })
+    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits, joined })
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.
@@ -159,15 +194,25 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     let error = |source| SandboxError::Start { path: program.clone(), source };
     let (mut control, theirs) = UnixStream::pair().map_err(error)?;
     control.set_nonblocking(true).map_err(error)?;
-    let unsent = match control.write(&job.policy) {
+    let sent = match &job.joined {
+        // A fresh socket takes the first bytes at once, and the descriptors with them.
+        Some(base) => {
+            let all = [base.root.as_fd(), base.user.as_fd(), base.mounts.as_fd(), base.lock.as_fd()];
+            pass::send(&control, &job.policy, &all).map_err(io::Error::from)
+        }
+        None => control.write(&job.policy),
+    };
+    let unsent = match sent {
         Ok(sent) => job.policy.get(sent..).unwrap_or_default().to_vec(),
-        Err(source) if source.kind() == std::io::ErrorKind::WouldBlock => job.policy.clone(),
+        Err(source) if job.joined.is_none() && source.kind() == io::ErrorKind::WouldBlock => {
+            job.policy.clone()
+        }
         Err(source) => return Err(error(source)),
     };
-    let (stdout, out) = std::io::pipe().map_err(error)?;
-    let (stderr, err) = std::io::pipe().map_err(error)?;
+    let (stdout, out) = io::pipe().map_err(error)?;
+    let (stderr, err) = io::pipe().map_err(error)?;
     let err = match job.streams {
-        Streams::Separate => err,
+        Streams::Separate | Streams::Exact => err,
         // Nobody writes to the second pipe then; it ends at once.
         Streams::Merged => out.try_clone().map_err(error)?,
     };

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, OsStr};
-use std::fs;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::hidden::Memory;
 use super::wire::{Access, Step};
-use crate::SandboxError;
 use crate::request::{Network, Request, WriteMode};
 use crate::toolchain::{SYSTEM, is_above};
+use crate::view::View;
+use crate::{Base, Mounted, SandboxError};
 
-/// The kernel's own bound on symbolic links in one path.
-const MAX_LINKS: usize = 40;
 /// Mounts of one command; far above what toolchains need, far below the kernel's 100,000.
 const MAX_MOUNTS: usize = 512;
 
@@ -64,12 +63,14 @@ enum Mount {
     Writable,
     Layer,
     ReadOnly,
+    /// The copy that stands for the root.
+    Base(Access),
 }
 
 impl Mount {
     /// Whether the host's files are there, so that what the host has beneath exists inside too.
     fn shows_host(self) -> bool {
-        matches!(self, Self::Writable | Self::Layer | Self::ReadOnly)
+        matches!(self, Self::Writable | Self::Layer | Self::ReadOnly | Self::Base(_))
     }
 }
 
@@ -80,24 +81,35 @@ pub(super) struct Plan {
     pub(super) cwd: CString,
 }
 
-/// Plans the root of a request that user `uid` runs.
-pub(super) fn plan(request: &Request, uid: u32, memory: &Memory) -> Result<Plan, SandboxError> {
+/// Plans the root of a request that user `uid` runs, in the namespaces of `joined` if it has any.
+pub(super) fn plan(
+    request: &Request,
+    joined: Option<&Mounted>,
+    uid: u32,
+    memory: &Memory,
+) -> Result<Plan, SandboxError> {
     let mut builder = Builder::default();
     builder.system(request.network)?;
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
     builder.home(home)?;
-    let root = builder.project(request, home)?;
+    let root = builder.project(request, joined, home)?;
     builder.listed(request, &root, home)?;
-    let cwd = path_of("the working directory", &request.cwd)?;
+    let cwd = builder.view.resolve(&request.cwd, |_, _| ());
+    let cwd = cwd.map_err(|source| SandboxError::Path {
+        what: "the working directory",
+        path: request.cwd.clone(),
+        source,
+    })?;
     if !builder.reaches(&cwd) {
         return Err(refused(
             &request.cwd,
             "the working directory lies neither in the project nor in a listed path",
         ));
     }
-    let protected = protected(request, &root)?;
-    let mut masked = masked(&request.masked)?;
+    let protected = protected(request, &root, &builder.view)?;
+    let mut masked = masked(&request.masked, &builder.view)?;
     masked.extend(memory.hidden(uid));
+    masked.extend(layers(request));
     let cwd = c_string(cwd.as_os_str())?;
     Ok(Plan { steps: builder.steps(&protected, &masked)?, cwd })
 }
@@ -106,12 +118,21 @@ pub(super) fn plan(request: &Request, uid: u32, memory: &Memory) -> Result<Plan,
 struct Builder {
     mounts: BTreeMap<PathBuf, Mount>,
     links: BTreeMap<PathBuf, PathBuf>,
+    /// The host, and once the root is known, the base in its place.
+    view: View,
+    /// A directory that is shown at the root, whose own name means nothing inside.
+    copy: Option<(PathBuf, PathBuf)>,
+    /// The base comes along as a descriptor.
+    joined: bool,
 }
 
 impl Builder {
     fn mount(&mut self, at: PathBuf, mount: Mount) {
         let stands = self.mounts.entry(at).or_insert(mount);
-        *stands = (*stands).max(mount);
+        *stands = match (*stands, mount) {
+            (Mount::Base(_), Mount::ReadOnly | Mount::Layer) => Mount::Base(Access::ReadOnly),
+            (stands, mount) => stands.max(mount),
+        };
     }
 
     fn system(&mut self, network: Network) -> Result<(), SandboxError> {
@@ -150,16 +171,57 @@ impl Builder {
         Ok(())
     }
 
-    fn project(&mut self, request: &Request, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
+    fn project(
+        &mut self,
+        request: &Request,
+        joined: Option<&Mounted>,
+        home: Option<&Path>,
+    ) -> Result<PathBuf, SandboxError> {
         let root = self.own("the project's root", &request.root, home)?;
-        if !root.is_dir() {
+        if !self.view.is_dir(&root) {
             return Err(refused(&request.root, "the project's root is not a directory"));
         }
-        let mount = if request.write == WriteMode::Direct { Mount::Writable } else { Mount::ReadOnly };
+        let access = if request.write == WriteMode::Direct { Access::Writable } else { Access::ReadOnly };
+        let mount = match &request.base {
+            Some(base) => self.stand_in(base, joined, &root, access)?,
+            None if access == Access::Writable => Mount::Writable,
+            None => Mount::ReadOnly,
+        };
         // A home that is the root was refused; a scratch place of the same name gives way.
         self.mounts.remove(&root);
         self.mount(root.clone(), mount);
         Ok(root)
+    }
+
+    /// From here on, what is beneath the root is looked for in the base.
+    fn stand_in(
+        &mut self,
+        base: &Base,
+        joined: Option<&Mounted>,
+        root: &Path,
+        access: Access,
+    ) -> Result<Mount, SandboxError> {
+        match base {
+            Base::Directory { path, .. } => {
+                let copy = copy_of(path, root)?;
+                self.view = View::new(root.to_owned(), copy.clone());
+                self.copy = Some((root.to_owned(), copy));
+            }
+            Base::Mounted(mounted) if mounted.path != root => {
+                return Err(refused(&mounted.path, "the mount is one of another directory than the root"));
+            }
+            Base::Mounted(mounted) if joined.is_none() => {
+                // The root's own name leads to the real one out there.
+                return Err(refused(&mounted.path, "the mount's namespaces must be joined"));
+            }
+            Base::Mounted(_) => {}
+        }
+        if let Some(joined) = joined {
+            let reach = PathBuf::from(format!("/proc/self/fd/{}", joined.root.as_raw_fd()));
+            self.view = View::new(root.to_owned(), reach);
+            self.joined = true;
+        }
+        Ok(Mount::Base(access))
     }
 
     /// Resolves a path that becomes the command's own, and refuses what would show or change too much.
@@ -192,14 +254,16 @@ impl Builder {
         ];
         for (what, list, mount) in lists {
             for path in list {
-                if !path.exists() {
+                // A relative one is refused below.
+                if path.is_absolute() && self.view.resolve(path, |_, _| ()).is_err() {
                     continue;
                 }
                 let real = self.own(what, path, home)?;
                 if path.starts_with(&request.root) && !real.starts_with(root) {
                     return Err(refused(path, "a link in the project leads this listed path out of it"));
                 }
-                let mount = if mount == Mount::Layer && !can_layer(&real) { Mount::ReadOnly } else { mount };
+                let mount =
+                    if mount == Mount::Layer && !self.view.is_dir(&real) { Mount::ReadOnly } else { mount };
                 self.mount(real, mount);
             }
         }
@@ -222,34 +286,8 @@ impl Builder {
 
     /// The path without links; the links met on the way are made inside too, so that both names work.
     fn resolve(&mut self, path: &Path) -> io::Result<PathBuf> {
-        let mut real = PathBuf::from("/");
-        let mut rest: Vec<PathBuf> = vec![path.to_owned()];
-        let mut links = 0;
-        while let Some(part) = rest.pop() {
-            let mut components = part.components();
-            let Some(component) = components.next() else { continue };
-            rest.push(components.as_path().to_owned());
-            match component {
-                Component::RootDir => real = PathBuf::from("/"),
-                Component::ParentDir => drop(real.pop()),
-                Component::CurDir | Component::Prefix(_) => {}
-                Component::Normal(name) => {
-                    real.push(name);
-                    if !fs::symlink_metadata(&real)?.is_symlink() {
-                        continue;
-                    }
-                    links += 1;
-                    if links > MAX_LINKS {
-                        return Err(io::Error::from_raw_os_error(libc::ELOOP));
-                    }
-                    let target = fs::read_link(&real)?;
-                    self.links.insert(real.clone(), target.clone());
-                    real.pop();
-                    rest.push(target);
-                }
-            }
-        }
-        Ok(real)
+        let Self { view, links, .. } = self;
+        view.resolve(path, |link, target| drop(links.insert(link.to_owned(), target.to_owned())))
     }
 
     /// The mount that a path lies in.
@@ -265,7 +303,14 @@ impl Builder {
     }
 
     fn steps(self, protected: &[PathBuf], masked: &[PathBuf]) -> Result<Vec<Step<CString>>, SandboxError> {
-        let mut out = Steps { done: BTreeMap::new(), made: BTreeSet::new(), steps: Vec::with_capacity(64) };
+        let mut out = Steps {
+            view: &self.view,
+            copy: self.copy.as_ref(),
+            joined: self.joined,
+            done: BTreeMap::new(),
+            made: BTreeSet::new(),
+            steps: Vec::with_capacity(64),
+        };
         // Parents sort before what lies in them.
         for (at, mount) in &self.mounts {
             let covered = at.parent().and_then(|parent| out.cover(parent));
@@ -287,7 +332,7 @@ impl Builder {
         }
         for path in masked.iter().filter(|path| self.reaches(path)) {
             // One that is gone, or that a link now stands for, shows nothing of the host's.
-            if let Ok(found) = fs::symlink_metadata(path) {
+            if let Ok(found) = self.view.look(path) {
                 out.steps.push(Step::Mask { path: inside(path)?, directory: found.is_dir() });
             }
         }
@@ -295,13 +340,16 @@ impl Builder {
     }
 }
 
-struct Steps {
+struct Steps<'a> {
+    view: &'a View,
+    copy: Option<&'a (PathBuf, PathBuf)>,
+    joined: bool,
     done: BTreeMap<PathBuf, Mount>,
     made: BTreeSet<PathBuf>,
     steps: Vec<Step<CString>>,
 }
 
-impl Steps {
+impl Steps<'_> {
     fn cover(&self, path: &Path) -> Option<Mount> {
         path.ancestors().find_map(|above| self.done.get(above)).copied()
     }
@@ -325,7 +373,7 @@ impl Steps {
     }
 
     fn mount(&mut self, at: &Path, mount: Mount) -> Result<(), SandboxError> {
-        let is_file = mount == Mount::Device || (mount.shows_host() && !at.is_dir());
+        let is_file = mount == Mount::Device || (mount.shows_host() && !self.view.is_dir(at));
         if !is_file {
             self.directories(at)?;
         } else if let Some(parent) = at.parent() {
@@ -334,7 +382,7 @@ impl Steps {
                 self.steps.push(Step::File { path: inside(at)? });
             }
         }
-        let (path, source) = (inside(at)?, c_string(at.as_os_str())?);
+        let (path, source) = (inside(at)?, c_string(self.source(at).as_os_str())?);
         self.steps.push(match mount {
             Mount::Proc => Step::Proc { path },
             Mount::Terminals => Step::Terminals { path },
@@ -343,14 +391,48 @@ impl Steps {
             Mount::Device => Step::Bind { path, source, access: Access::Device },
             Mount::Writable => Step::Bind { path, source, access: Access::Writable },
             Mount::ReadOnly => Step::Bind { path, source, access: Access::ReadOnly },
+            Mount::Base(access) if self.joined => Step::Base { path, access },
+            Mount::Base(access) => Step::Bind { path, source, access },
         });
         self.done.insert(at.to_owned(), mount);
         Ok(())
     }
+
+    /// The host's name of what is mounted at a place; of a mounted base, the name in its namespace.
+    fn source(&self, at: &Path) -> PathBuf {
+        let copied = self.copy.and_then(|(root, copy)| Some(copy.join(at.strip_prefix(root).ok()?)));
+        copied.unwrap_or_else(|| at.to_owned())
+    }
+}
+
+/// The directory that stands for the root, without links.
+pub(super) fn copy_of(path: &Path, root: &Path) -> Result<PathBuf, SandboxError> {
+    let error = |source| SandboxError::Path { what: "the copy", path: path.to_owned(), source };
+    let real = path.canonicalize().map_err(error)?;
+    if !path.is_absolute() || !real.is_dir() {
+        return Err(refused(path, "the copy must be a directory, named absolutely"));
+    }
+    if real.starts_with(root) || root.starts_with(&real) {
+        return Err(refused(path, "the copy may be neither in the project nor above it"));
+    }
+    Ok(real)
+}
+
+/// What a base is made of: nobody inside may come to it by its own name, should a listed path show it.
+fn layers(request: &Request) -> Vec<PathBuf> {
+    let layers = match &request.base {
+        None => Vec::new(),
+        Some(Base::Directory { path, layers, .. }) => vec![path.clone(), layers.clone()],
+        Some(Base::Mounted(mounted)) => mounted.layers.clone(),
+    };
+    let real: Vec<PathBuf> = layers.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
+    // What lies in one that is hidden isn't there to be hidden.
+    let outermost = |path: &&PathBuf| !real.iter().any(|other| other != *path && path.starts_with(other));
+    real.iter().filter(outermost).cloned().collect()
 }
 
 /// Protected paths that exist, refusing links: what a link leads to could be changed, and the link replaced.
-fn protected(request: &Request, root: &Path) -> Result<Vec<PathBuf>, SandboxError> {
+fn protected(request: &Request, root: &Path, view: &View) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     if request.write == WriteMode::ReadOnly {
         return Ok(found);
@@ -360,7 +442,7 @@ fn protected(request: &Request, root: &Path) -> Result<Vec<PathBuf>, SandboxErro
         let mut exists = true;
         for component in relative.components() {
             path.push(OsStr::from_bytes(component));
-            match fs::symlink_metadata(&path) {
+            match view.look(&path) {
                 Ok(metadata) if metadata.is_symlink() => {
                     return Err(refused(
                         &path,
@@ -384,10 +466,10 @@ fn protected(request: &Request, root: &Path) -> Result<Vec<PathBuf>, SandboxErro
     Ok(found)
 }
 
-fn masked(paths: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
+fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     for path in paths {
-        match path.canonicalize() {
+        match view.resolve(path, |_, _| ()) {
             Ok(real) => found.push(real),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
             Err(source) => {
@@ -396,15 +478,6 @@ fn masked(paths: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
         }
     }
     Ok(found)
-}
-
-fn path_of(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
-    path.canonicalize().map_err(|source| SandboxError::Path { what, path: path.to_owned(), source })
-}
-
-/// Overlay options are text with separators of their own; a directory named with one of them stays read-only.
-fn can_layer(path: &Path) -> bool {
-    path.is_dir() && !path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b':' | b',' | b'\\'))
 }
 
 /// An absolute path as the helper names it, from its new root.

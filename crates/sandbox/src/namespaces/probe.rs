@@ -151,8 +151,8 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(request, Some(canary), &Memory::default())?;
-    let (collector, _live) = Collector::new(&job.limits);
+    let job = prepare(request, None, Some(canary), &Memory::default())?;
+    let (collector, _live) = Collector::new(&job.limits, job.streams);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
@@ -224,9 +224,14 @@ fn unavailable(outcome: &Outcome, failure: Option<(Stage, Errno)>) -> SandboxErr
         Outcome::TimedOut => "the sandbox's test didn't end".to_owned(),
         other => format!("the sandbox's test ended unexpectedly: {other:?}"),
     };
+    SandboxError::Unavailable { reason, fix: advice(failure).to_owned() }
+}
+
+/// What helps where namespaces can't be set up.
+pub(super) fn advice(failure: Option<(Stage, Errno)>) -> &'static str {
     let is_set = |path: &str, wanted: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == wanted);
     let in_container = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
-    let fix = match failure {
+    match failure {
         Some((Stage::Namespaces | Stage::Identity | Stage::Root, _))
             if is_set("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") =>
         {
@@ -257,8 +262,7 @@ fn unavailable(outcome: &Outcome, failure: Option<(Stage, Errno)>) -> SandboxErr
         _ => {
             "Report this with the kernel's version; commands run only if a weaker back-end is allowed by name"
         }
-    };
-    SandboxError::Unavailable { reason, fix: fix.to_owned() }
+    }
 }
 
 #[cfg(test)]

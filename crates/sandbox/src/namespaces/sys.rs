@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -116,6 +116,21 @@ impl<'a> Strings<'a> {
         let pointers = list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]);
         Self(pointers.collect(), std::marker::PhantomData)
     }
+}
+
+/// Moves this process into new namespaces; it must have one thread.
+pub(super) fn unshare(namespaces: c_int) -> Result<(), Errno> {
+    // SAFETY: new user and mount namespaces touch no memory, and no descriptor table is split (CLONE_FILES isn't
+    // among them).
+    check(unsafe { libc::syscall(libc::SYS_unshare, namespaces & !libc::CLONE_FILES) }).map(drop)
+}
+
+/// Makes `old`'s number stand for what `new` stands for, at once; what it stood for is closed.
+pub(super) fn replace(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: both are open. Whoever owns or borrows the number `old` goes on with a descriptor that is open, and
+    // that still nobody else owns; nothing in this process maps or keeps what it stood for.
+    let result = unsafe { libc::dup3(new.as_raw_fd(), old.as_raw_fd(), libc::O_CLOEXEC) };
+    check(libc::c_long::from(result)).map(drop)
 }
 
 /// Closes every descriptor from `first` on.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::Enforcement;
@@ -15,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::wire::{NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, shown, sys};
-use crate::SandboxError;
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::run::{Completed, Outcome, ResourceUsage};
+use crate::{Mounted, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
@@ -36,16 +37,16 @@ pub(super) struct Seen {
     pub(super) escaped: Option<i32>,
     /// Where and with which error the set-up failed, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
-    output: [Captured; 3],
+    output: ([Captured; 3], Vec<u8>),
     duration: Duration,
     usage: ResourceUsage,
 }
 
 impl Seen {
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
-        let [stdout, stderr, combined] = self.output;
+        let ([stdout, stderr, combined], exact) = self.output;
         let (duration, usage) = (self.duration, self.usage);
-        Completed { outcome: self.outcome, stdout, stderr, combined, duration, usage, enforcement }
+        Completed { outcome: self.outcome, stdout, stderr, combined, exact, duration, usage, enforcement }
     }
 }
 
@@ -322,6 +323,10 @@ impl Watcher {
             Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
             Note::Canaries { escaped } => self.escaped = Some(escaped),
+            // The other helper's.
+            Note::Unshared | Note::Mounted => {
+                return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+            }
         }
         Ok(())
     }
@@ -333,7 +338,7 @@ impl Watcher {
         self.processes.ending = true;
     }
 
-    fn finish(self) -> Result<Seen, SandboxError> {
+    fn finish(mut self) -> Result<Seen, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
@@ -348,15 +353,27 @@ impl Watcher {
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };
+        // Until pid 1 is gone its own mounts of a copy are there, and the layers are in use.
+        let joined = self.job.joined.take();
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
             tokio::spawn(async move {
                 processes.usage = processes.ended().await.ok();
                 drop(processes);
+                leave(joined);
             });
+        } else {
+            leave(joined);
         }
         Ok(seen)
+    }
+}
+
+/// Lets go of a copy's mount. If nobody else has it, the kernel writes out what was changed, which takes its time.
+fn leave(joined: Option<Arc<Mounted>>) {
+    if let Some(mounted) = joined {
+        tokio::task::spawn_blocking(move || drop(mounted));
     }
 }
 
@@ -375,7 +392,7 @@ fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
             Step::Directory { path } => format!("making the directory /{}", shown(path)),
             Step::File { path } => format!("making the file /{}", shown(path)),
             Step::Link { path, .. } => format!("making the link /{}", shown(path)),
-            Step::Bind { path, .. } => format!("mounting /{}", shown(path)),
+            Step::Bind { path, .. } | Step::Base { path, .. } => format!("mounting /{}", shown(path)),
             Step::Scratch { path, .. } => format!("making the private directory /{}", shown(path)),
             Step::Layer { path, .. } => format!("layering /{}", shown(path)),
             Step::Proc { path } | Step::Terminals { path } => format!("mounting /{}", shown(path)),

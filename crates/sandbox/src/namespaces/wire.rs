@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 /// First bytes of a policy; the last digit is the format's version.
-const MAGIC: [u8; 4] = *b"JMS1";
+pub(super) const MAGIC: [u8; 4] = *b"JMS2";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -23,6 +23,8 @@ pub(super) enum Step<T> {
     Link { path: T, target: T },
     /// Mount a host path, and what is mounted beneath it.
     Bind { path: T, source: T, access: Access },
+    /// Mount the copy that came along as a descriptor.
+    Base { path: T, access: Access },
     /// Mount an empty private directory.
     Scratch { path: T, mode: u32 },
     /// Mount a host directory under a layer that takes the writes and is thrown away.
@@ -38,12 +40,18 @@ pub(super) enum Step<T> {
 }
 
 /// How a bound path may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     ReadOnly,
     Writable,
     /// Writable, and device files work.
     Device,
+}
+
+impl Access {
+    fn from_number(number: u32) -> Option<Self> {
+        [Self::ReadOnly, Self::Writable, Self::Device].into_iter().find(|access| *access as u32 == number)
+    }
 }
 
 /// A canary run tries to get out instead of running a command.
@@ -67,6 +75,8 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
+    /// Descriptors of a base come along, whose namespaces are joined first.
+    pub(super) joins: bool,
     pub(super) uid: u32,
     pub(super) gid: u32,
     pub(super) scratch_bytes: u64,
@@ -90,10 +100,9 @@ pub(super) struct Policy<T> {
 impl Policy<CString> {
     /// The policy as bytes, header included.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Writer(Vec::with_capacity(4096));
-        out.0.extend_from_slice(&MAGIC);
-        out.u32(0);
+        let mut out = Writer::new(MAGIC);
         out.u32(u32::from(self.own_network));
+        out.u32(u32::from(self.joins));
         out.u32(self.uid);
         out.u32(self.gid);
         out.u64(self.scratch_bytes);
@@ -119,19 +128,24 @@ impl Policy<CString> {
             let paths = [&canary.outside, &canary.masked, &canary.protected, &canary.inside];
             paths.into_iter().for_each(|path| out.text(path));
         }
-        let body = u32::try_from(out.0.len() - HEADER).unwrap_or(u32::MAX);
-        if let Some(length) = out.0.get_mut(4..HEADER) {
-            length.copy_from_slice(&body.to_le_bytes());
-        }
-        out.0
+        framed(out)
     }
 }
 
-/// The body's length, if the header is one.
-pub(super) fn body_length(header: &[u8; HEADER]) -> Option<usize> {
+/// What was written, with its length in the header.
+pub(super) fn framed(mut out: Writer) -> Vec<u8> {
+    let body = u32::try_from(out.0.len() - HEADER).unwrap_or(u32::MAX);
+    if let Some(length) = out.0.get_mut(4..HEADER) {
+        length.copy_from_slice(&body.to_le_bytes());
+    }
+    out.0
+}
+
+/// The body's length, if the header is one with these first bytes.
+pub(super) fn body_length(magic: [u8; 4], header: &[u8; HEADER]) -> Option<usize> {
     let [a, b, c, d, length @ ..] = *header;
     let length = u32::from_le_bytes(length) as usize;
-    ([a, b, c, d] == MAGIC && length <= MAX_POLICY).then_some(length)
+    ([a, b, c, d] == magic && length <= MAX_POLICY).then_some(length)
 }
 
 impl<'a> Policy<&'a CStr> {
@@ -140,6 +154,7 @@ impl<'a> Policy<&'a CStr> {
         let mut from = Reader(body);
         let policy = Self {
             own_network: from.u32()? != 0,
+            joins: from.u32()? != 0,
             uid: from.u32()?,
             gid: from.u32()?,
             scratch_bytes: from.u64()?,
@@ -168,14 +183,22 @@ impl<'a> Policy<&'a CStr> {
                 }),
             },
         };
-        from.0.is_empty().then_some(policy)
+        from.is_empty().then_some(policy)
     }
 }
 
-struct Writer(Vec<u8>);
+/// Bytes with a header whose length is still to come.
+pub(super) struct Writer(Vec<u8>);
 
 impl Writer {
-    fn u32(&mut self, value: u32) {
+    pub(super) fn new(magic: [u8; 4]) -> Self {
+        let mut bytes = Vec::with_capacity(4096);
+        bytes.extend_from_slice(&magic);
+        bytes.extend_from_slice(&[0; 4]);
+        Self(bytes)
+    }
+
+    pub(super) fn u32(&mut self, value: u32) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -188,11 +211,11 @@ impl Writer {
         self.u64(value.unwrap_or(0));
     }
 
-    fn count(&mut self, count: usize) {
+    pub(super) fn count(&mut self, count: usize) {
         self.u32(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    fn text(&mut self, text: &CString) {
+    pub(super) fn text(&mut self, text: &CString) {
         let bytes = text.as_bytes_with_nul();
         self.count(bytes.len());
         self.0.extend_from_slice(bytes);
@@ -211,6 +234,7 @@ impl Writer {
             Step::Terminals { path } => (7, 0, path, &none),
             Step::Guard { path } => (8, 0, path, &none),
             Step::Mask { path, directory } => (9, u32::from(*directory), path, &none),
+            Step::Base { path, access } => (10, *access as u32, path, &none),
         };
         self.u32(kind);
         self.u32(number);
@@ -219,16 +243,24 @@ impl Writer {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    pub(super) fn u32(&mut self) -> Option<u32> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*taken))
@@ -246,12 +278,12 @@ impl<'a> Reader<'a> {
         Some(is_some.then_some(value))
     }
 
-    fn text(&mut self) -> Option<&'a CStr> {
+    pub(super) fn text(&mut self) -> Option<&'a CStr> {
         let length = self.u32()? as usize;
         CStr::from_bytes_with_nul(self.bytes(length)?).ok()
     }
 
-    fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+    pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.u32()? as usize;
         // Every element takes four bytes at least: a false count can't reserve more than was sent.
         let mut list = Vec::with_capacity(count.min(self.0.len() / 4));
@@ -268,21 +300,14 @@ impl<'a> Reader<'a> {
             0 => Step::Directory { path },
             1 => Step::File { path },
             2 => Step::Link { path, target: other },
-            3 => {
-                let access = match number {
-                    0 => Access::ReadOnly,
-                    1 => Access::Writable,
-                    2 => Access::Device,
-                    _ => return None,
-                };
-                Step::Bind { path, source: other, access }
-            }
+            3 => Step::Bind { path, source: other, access: Access::from_number(number)? },
             4 => Step::Scratch { path, mode: number },
             5 => Step::Layer { path, source: other },
             6 => Step::Proc { path },
             7 => Step::Terminals { path },
             8 => Step::Guard { path },
             9 => Step::Mask { path, directory: number != 0 },
+            10 => Step::Base { path, access: Access::from_number(number)? },
             _ => return None,
         })
     }
@@ -307,10 +332,16 @@ pub(super) enum Stage {
     Execute = 13,
     Supervise = 14,
     Witness = 15,
+    Join = 16,
+    Layer = 17,
+    Attributes = 18,
+    Overlay = 19,
+    Attach = 20,
+    Pass = 21,
 }
 
 impl Stage {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 21] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -326,6 +357,12 @@ impl Stage {
         Self::Execute,
         Self::Supervise,
         Self::Witness,
+        Self::Join,
+        Self::Layer,
+        Self::Attributes,
+        Self::Overlay,
+        Self::Attach,
+        Self::Pass,
     ];
 
     /// In words, for the error.
@@ -346,6 +383,12 @@ impl Stage {
             Self::Execute => "executing",
             Self::Supervise => "watching the command",
             Self::Witness => "locking the file that says it runs",
+            Self::Join => "joining the copy's namespaces",
+            Self::Layer => "opening a layer",
+            Self::Attributes => "setting attributes of the upper layer",
+            Self::Overlay => "mounting the overlay",
+            Self::Attach => "attaching the overlay",
+            Self::Pass => "passing the mount",
         }
     }
 }
@@ -365,6 +408,10 @@ pub(super) enum Note {
     Signaled { signal: i32, usage: Usage },
     /// The canaries that got out, one bit each.
     Canaries { escaped: i32 },
+    /// The helper is in namespaces of its own, and waits for the agent to map the users.
+    Unshared,
+    /// Descriptors of the root and of the two namespaces come with this.
+    Mounted,
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -388,6 +435,8 @@ impl Note {
             Self::Exited { code, usage } => (4, 0, 0, code, usage),
             Self::Signaled { signal, usage } => (5, 0, 0, signal, usage),
             Self::Canaries { escaped } => (6, 0, 0, escaped, none),
+            Self::Unshared => (7, 0, 0, 0, none),
+            Self::Mounted => (8, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -413,6 +462,8 @@ impl Note {
             4 => Self::Exited { code: value, usage },
             5 => Self::Signaled { signal: value, usage },
             6 => Self::Canaries { escaped: value },
+            7 => Self::Unshared,
+            8 => Self::Mounted,
             _ => return None,
         })
     }
@@ -439,9 +490,11 @@ mod tests {
             Step::Terminals { path: c("dev/pts") },
             Step::Guard { path: c("w/.git") },
             Step::Mask { path: c("w/secret"), directory: true },
+            Step::Base { path: c("w"), access: Access::Writable },
         ];
         Policy {
             own_network: true,
+            joins: true,
             uid: 1,
             gid: 2,
             scratch_bytes: 3,
@@ -470,7 +523,7 @@ mod tests {
     fn a_policy_survives_the_wire_and_no_cut_of_it_does() {
         let bytes = policy().encode();
         let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
-        assert_eq!(body_length(header), Some(body.len()));
+        assert_eq!(body_length(MAGIC, header), Some(body.len()));
         let decoded = Policy::decode(body).unwrap();
         assert_eq!(format!("{decoded:?}"), format!("{:?}", policy()));
         for cut in 0..body.len() {
@@ -488,6 +541,8 @@ mod tests {
             Note::Exited { code: 255, usage },
             Note::Signaled { signal: 9, usage },
             Note::Canaries { escaped: 5 },
+            Note::Unshared,
+            Note::Mounted,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));

@@ -2,10 +2,13 @@
 //! missing tools, and running a test binary again as an unprivileged user.
 #![allow(dead_code)]
 
+#[cfg(target_os = "linux")]
+pub(crate) mod place;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use journeyman_sandbox::{
@@ -95,15 +98,25 @@ pub(crate) fn alive(marker: &str) -> usize {
 
 /// Runs every other test of this binary again as `nobody`. Does nothing when it is run so itself.
 pub(crate) fn again_unprivileged() {
+    let arguments = ["--skip", "unprivileged", "--test-threads", "2"];
+    let Some(output) = as_nobody(&arguments, |_| {}) else { return };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let summary = text.lines().find(|line| line.starts_with("test result: ok")).unwrap();
+    assert!(!summary.contains(" 0 passed"), "{summary}");
+}
+
+/// Runs this binary as `nobody`, in a directory of theirs that was prepared as root. `None` where that can't be.
+pub(crate) fn as_nobody(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Option<Output> {
     if std::env::var_os(HELPER_VARIABLE).is_some() {
-        return;
+        return None;
     }
     if !rustix::process::geteuid().is_root() {
         println!("this run is the unprivileged one already");
-        return;
+        return None;
     }
     if !has("setpriv") {
-        return;
+        return None;
     }
     let place = tempfile::Builder::new().prefix("jm-nobody-").tempdir().unwrap();
     let (tests, helper_copy) = (place.path().join("tests"), place.path().join("helper"));
@@ -114,12 +127,13 @@ pub(crate) fn again_unprivileged() {
     for path in [place.path(), &tests, &helper_copy] {
         rustix::fs::chmod(path, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
     }
+    prepare(&work);
     std::os::unix::fs::chown(&work, Some(NOBODY), Some(NOBODY)).unwrap();
     let id = NOBODY.to_string();
     let output = Command::new("setpriv")
         .args(["--reuid", &id, "--regid", &id, "--clear-groups"])
         .arg(&tests)
-        .args(["--skip", "unprivileged", "--test-threads", "2"])
+        .args(arguments)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", work.join("home"))
@@ -128,8 +142,5 @@ pub(crate) fn again_unprivileged() {
         .current_dir(&work)
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    let summary = text.lines().find(|line| line.starts_with("test result: ok")).unwrap();
-    assert!(!summary.contains(" 0 passed"), "{summary}");
+    Some(output)
 }

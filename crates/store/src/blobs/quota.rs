@@ -133,14 +133,14 @@ fn entries(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError> {
 }
 
 /// Counts, and makes room for `needed` bytes if they don't fit: blobs put longest ago go first. Either
-/// enough can be removed, or nothing is.
+/// enough can be removed, or nothing is. Gives whether anything was.
 pub(super) fn keep(
     dir: &Path,
     quota: u64,
     needed: u64,
     pinned: &HashSet<ContentHash>,
     usage: &mut Usage,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let mut scan = scan(dir)?;
     let total = scan.total();
     let now = scan.files.iter().map(|file| file.modified).chain(usage.clock).max().unwrap_or_default();
@@ -171,7 +171,7 @@ pub(super) fn keep(
     usage.saw(now);
     usage.total = Some(left.saturating_sub(needed));
     usage.since = 0;
-    Ok(())
+    Ok(left < total)
 }
 
 /// Marks a blob as put just now.

@@ -8,7 +8,7 @@ use journeyman_protocol::{CallId, Needs, ResultPart, SessionId, Tier, UnixMillis
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
 use journeyman_tools::{Background, Outputs, Registry, Seen, ToolContext, ToolError, ToolLimits, ToolOutput};
-use journeyman_workspace::{Limits, Options, Workspace};
+use journeyman_workspace::{Options, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +41,7 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
-        let options = Options { state_dir: state, blobs, limits: Limits::default() };
+        let options = Options::new(state, blobs);
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..SandboxSettings::default() };
         let live = Arc::new(Mutex::new(String::new()));

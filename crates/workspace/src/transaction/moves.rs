@@ -8,9 +8,10 @@ use rustix::io::Errno;
 
 use super::{Hands, Move, Operation};
 use crate::door::{Door, Links, Seen, mode_of};
-use crate::journal::{FileRecord, Record};
+use crate::journal::{DirRecord, FileRecord, Record, moved};
 use crate::rename::{exchange, move_new};
 use crate::snapshot::{FileState, Kind};
+use crate::walk::names_in;
 use crate::{Found, WorkspaceError};
 
 /// So often a file is put back that somebody goes on replacing at the same instant.
@@ -37,17 +38,8 @@ impl Hands<'_> {
     }
 
     pub(super) fn make_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
-        for dir in record.cleared.iter().rev() {
-            let failed = |errno| self.door.fail("make room for", &dir.path, errno);
-            let parent = self.door.parent(&dir.path).map_err(failed)?;
-            match unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR) {
-                Ok(()) => {}
-                Err(Errno::NOTEMPTY | Errno::EXIST) => {
-                    let reason = "a directory that holds other files stands in the way";
-                    return Err(WorkspaceError::Contradiction { path: dir.path.clone(), reason });
-                }
-                Err(errno) => return Err(failed(errno)),
-            }
+        for (top, aside) in record.set_aside() {
+            self.set_aside(record, top, &aside)?;
         }
         for dir in &record.made {
             let failed = |errno| self.door.fail("create the directory", &dir.path, errno);
@@ -68,6 +60,58 @@ impl Hands<'_> {
             if let Some(mode) = dir.mode {
                 let made = self.door.directory(Some(&dir.path)).map_err(failed)?;
                 fchmod(&made, mode_of(mode)).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a directory that is in the way to a name beside it, so that going back needs no room on the disk. It
+    /// may hold nothing but directories of the record.
+    fn set_aside(&self, record: &Record, top: &DirRecord, aside: &RelPath) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.door.fail("make room for", &top.path, errno);
+        let parent = self.door.parent(&top.path).map_err(failed)?;
+        let (name, other) = (top.path.file_name(), aside.file_name());
+        match move_new(parent.as_fd(), name, parent.as_fd(), other) {
+            Ok(()) => {}
+            // An overlay doesn't rename the directories beneath it.
+            Err(Errno::XDEV | Errno::PERM) => return self.clear(record, top),
+            Err(errno) => return Err(failed(errno)),
+        }
+        let holds_others = self.holds_others(record, top, aside);
+        if matches!(holds_others, Ok(false)) {
+            return Ok(());
+        }
+        move_new(parent.as_fd(), other, parent.as_fd(), name).map_err(failed)?;
+        holds_others.map_err(failed).and(Err(in_the_way(top)))
+    }
+
+    /// Whether a directory that was set aside holds anything but the record's directories.
+    fn holds_others(&self, record: &Record, top: &DirRecord, aside: &RelPath) -> Result<bool, Errno> {
+        for dir in record.cleared_with(top) {
+            let Some(place) = moved(&dir.path, &top.path, aside) else { continue };
+            let open = match self.door.directory(Some(&place)) {
+                Err(Errno::NOENT) => continue,
+                other => other?,
+            };
+            for name in names_in(open.as_fd())? {
+                let path = dir.path.join(&name).ok();
+                if !path.is_some_and(|path| record.cleared.iter().any(|known| known.path == path)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Removes it and what is in it of the record, where it can't be moved.
+    fn clear(&self, record: &Record, top: &DirRecord) -> Result<(), WorkspaceError> {
+        for dir in record.cleared_with(top).into_iter().rev() {
+            let failed = |errno| self.door.fail("make room for", &dir.path, errno);
+            let parent = self.door.parent(&dir.path).map_err(failed)?;
+            match unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR) {
+                Ok(()) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(in_the_way(dir)),
+                Err(errno) => return Err(failed(errno)),
             }
         }
         Ok(())
@@ -177,6 +221,11 @@ pub(crate) fn found(door: &Door, path: &RelPath) -> Found {
         }
         Ok(Some(_)) | Err(_) => Found::Other,
     }
+}
+
+fn in_the_way(dir: &DirRecord) -> WorkspaceError {
+    let reason = "a directory that holds other files stands in the way";
+    WorkspaceError::Contradiction { path: dir.path.clone(), reason }
 }
 
 fn conflict(file: &FileRecord, found: Found) -> WorkspaceError {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
 use journeyman_protocol::{ContentHash, RelPath};
-use rustix::fs::{Mode, OFlags, fchmod, fchown, fsync, openat, symlinkat};
+use rustix::fs::{CWD, Mode, OFlags, fchmod, fchown, fsync, openat, symlinkat};
 use rustix::io::Errno;
 
 use super::{After, Hands, Operation, Source};
 use crate::door::{Door, Links, Seen, mode_of};
-use crate::journal::Record;
+use crate::journal::{FileRecord, Record};
 use crate::snapshot::Kind;
 use crate::walk::{SIBLING_DIGITS, SIBLING_TAG};
 use crate::{ChangeId, WorkspaceError};
@@ -20,6 +20,10 @@ pub(super) const FLUSH_ALL_FROM: usize = 32;
 const SIBLING_NAME_BYTES: usize = 200;
 /// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
 const ATTRIBUTE_BYTES: usize = 64 * 1024;
+/// How much of a large file is copied at once.
+const PIECE: usize = 128 * 1024;
+/// How a file to copy from is opened.
+const SOURCE: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 impl Hands<'_> {
     /// Writes new content beside its file; gives the descriptor to flush.
@@ -41,6 +45,10 @@ impl Hands<'_> {
                     self.vault.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
                 &loaded
             }
+            Source::File(_) => {
+                loaded = Vec::new();
+                &loaded
+            }
             Source::Unchanged => return Ok(None),
         };
         if after.state.kind == Kind::Link {
@@ -57,6 +65,13 @@ impl Hands<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&dir, name, flags, Mode::from_raw_mode(mode)).map_err(failed)?;
         write_all(&file, bytes).map_err(failed)?;
+        if let Source::File(from) = &after.source {
+            let from = openat(CWD, from, SOURCE, Mode::empty())
+                .map_err(|errno| crate::lock::state_error("read", from, errno.into()))?;
+            if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
+                return Err(WorkspaceError::Lost { what: path.to_string() });
+            }
+        }
         if let Some((path, seen)) = old {
             self.copy_nature(path, seen, &file);
         }
@@ -86,18 +101,24 @@ impl Hands<'_> {
         }
     }
 
-    pub(super) fn flush(&self, staged: &[OwnedFd], operations: usize) -> Result<(), WorkspaceError> {
-        let failed =
-            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
-        if operations >= FLUSH_ALL_FROM {
+    pub(super) fn flush(&self, staged: &[OwnedFd], files: &[FileRecord]) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.not_flushed(files, errno);
+        if files.len() >= FLUSH_ALL_FROM {
             return flush_file_system(self.door).map_err(failed);
         }
         staged.iter().try_for_each(fsync).map_err(failed)
     }
 
+    /// What stands for all of them is the first: which one the disk refused isn't told.
+    fn not_flushed(&self, files: &[FileRecord], errno: Errno) -> WorkspaceError {
+        match files.first() {
+            Some(file) => self.door.fail("flush", &file.path, errno),
+            None => WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() },
+        }
+    }
+
     pub(super) fn flush_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
-        let failed =
-            |errno: Errno| WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() };
+        let failed = |errno| self.not_flushed(&record.files, errno);
         if record.files.len() >= FLUSH_ALL_FROM {
             return flush_file_system(self.door).map_err(failed);
         }
@@ -124,7 +145,7 @@ pub(crate) fn executable_mode(mode: u32, executable: bool) -> u32 {
 }
 /// A name that no two changes of a project share, so that it needs no randomness: the change's number and the
 /// file's place in it are hashed together with the path.
-pub(super) fn sibling(
+pub(crate) fn sibling(
     path: &RelPath,
     room: Option<&RelPath>,
     id: ChangeId,
@@ -153,6 +174,24 @@ pub(crate) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Copies all that is left of a file, and gives the hash of it.
+pub(crate) fn copy_pieces(from: &OwnedFd, to: &OwnedFd) -> Result<ContentHash, Errno> {
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        match rustix::io::read(from, rustix::buffer::spare_capacity(&mut piece)) {
+            Ok(0) => return Ok(ContentHash::from(*hasher.finalize().as_bytes())),
+            Ok(_) => {
+                hasher.update(&piece);
+                write_all(to, &piece)?;
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]

@@ -28,6 +28,11 @@ impl Project {
         Self::at(tempfile::tempdir().unwrap())
     }
 
+    /// In this directory.
+    pub fn in_dir(dir: tempfile::TempDir) -> Self {
+        Self::at(dir)
+    }
+
     fn at(dir: tempfile::TempDir) -> Self {
         fs::create_dir(dir.path().join("tree")).unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
@@ -59,7 +64,7 @@ impl Project {
     }
 
     pub fn options(&self) -> Options {
-        Options { state_dir: self.state(), blobs: self.blobs.clone(), limits: self.limits.clone() }
+        Options { limits: self.limits.clone(), ..Options::new(self.state(), self.blobs.clone()) }
     }
 
     pub fn open(&self) -> Workspace {

@@ -72,6 +72,9 @@ impl Reply {
             cost_usd: None,
             model: "test/model".into(),
             undo: None,
+            copy: None,
+            commit: None,
+            candidates: Vec::new(),
             duration_ms: 1,
         };
         Event::Done { report: Box::new(report) }.into()

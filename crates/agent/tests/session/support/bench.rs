@@ -14,7 +14,7 @@ use journeyman_protocol::{Envelope, Event, Mode, Needs, RunReport, Seq, SessionI
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
 use journeyman_tools::{Registry, Tool};
-use journeyman_workspace::{Limits, Options, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{Options, UndoTarget, Workspace, WorkspaceError};
 use tempfile::TempDir;
 
 use super::log::{Failing, Watched};
@@ -81,7 +81,7 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
-        let options = Options { state_dir: outside.join("state"), blobs, limits: Limits::default() };
+        let options = Options::new(outside.join("state"), blobs);
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let log = Watched::over(store(&outside), failing);
         let (sandbox, secrets, tools) = (Arc::clone(&SANDBOX), Vec::new(), Vec::new());
@@ -124,6 +124,7 @@ impl Bench {
             store,
             model,
             workspace: Arc::clone(&self.workspace),
+            copy: None,
             sandbox: Arc::clone(&self.sandbox),
             toolchains: Arc::new(toolchains(&host, &self.root)),
             registry,

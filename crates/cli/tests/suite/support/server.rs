@@ -67,9 +67,13 @@ impl Seen {
     }
 }
 
+/// What answers a request that no script foresees: the request's number, from 1, and the request.
+type Answering = dyn Fn(usize, &Seen) -> Step + Send + Sync;
+
 #[derive(Default)]
 struct Shared {
     steps: Mutex<VecDeque<Step>>,
+    answering: Option<Box<Answering>>,
     seen: Mutex<Vec<Seen>>,
     arrived: Condvar,
     models: Mutex<Vec<String>>,
@@ -87,12 +91,13 @@ pub struct Server {
 impl Server {
     /// Answers the n-th request with the n-th step, and refuses what comes after the last.
     pub fn start<S: Into<Step>>(wire: Wire, steps: impl IntoIterator<Item = S>) -> Self {
+        Self::with(wire, steps.into_iter().map(Into::into).collect(), None)
+    }
+
+    fn with(wire: Wire, steps: VecDeque<Step>, answering: Option<Box<Answering>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
-            steps: Mutex::new(steps.into_iter().map(Into::into).collect()),
-            ..Shared::default()
-        });
+        let shared = Arc::new(Shared { steps: Mutex::new(steps), answering, ..Shared::default() });
         let theirs = Arc::clone(&shared);
         let listening = std::thread::spawn(move || {
             for socket in listener.incoming() {
@@ -109,6 +114,11 @@ impl Server {
     /// Speaks Chat Completions, as most cases want no particular protocol.
     pub fn chat<S: Into<Step>>(steps: impl IntoIterator<Item = S>) -> Self {
         Self::start(Wire::Chat, steps)
+    }
+
+    /// Answers each request by what it says, for sessions that ask at the same time.
+    pub fn answering(answering: impl Fn(usize, &Seen) -> Step + Send + Sync + 'static) -> Self {
+        Self::with(Wire::Chat, VecDeque::new(), Some(Box::new(answering)))
     }
 
     /// Lists these models when asked.
@@ -172,11 +182,14 @@ fn serve(mut socket: TcpStream, wire: Wire, shared: &Shared) {
         }
         let nth = {
             let mut all = shared.seen.lock().unwrap();
-            all.push(seen);
+            all.push(seen.clone());
             shared.arrived.notify_all();
             all.len()
         };
-        let step = shared.steps.lock().unwrap().pop_front();
+        let step = match &shared.answering {
+            Some(answering) => Some(answering(nth, &seen)),
+            None => shared.steps.lock().unwrap().pop_front(),
+        };
         let step =
             step.unwrap_or_else(|| refuse(wire, 400, "test", "the test's script has no further reply"));
         // A client that went away is within its rights.

@@ -1,0 +1,315 @@
+//! `jm run --isolate`, `jm land`, `jm discard`: work in a copy, and what becomes of it.
+
+use std::path::PathBuf;
+
+use journeyman_protocol::{CopyState, Event, Outcome};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{
+    House, KEY, POLITE, Ran, Seen, Server, Step, call, needs, needs_sandbox, polite_edit, say,
+};
+
+/// The greeting before the run.
+fn rude(house: &House) -> String {
+    house.read("greet.sh")
+}
+
+/// A model that makes the greeting polite and says so, while `meanwhile` happens before its second reply.
+fn polite_while(house: &House, meanwhile: impl Fn(PathBuf) + Send + Sync + 'static) -> Server {
+    let project = house.project();
+    Server::answering(move |nth, _: &Seen| match nth {
+        1 => call("edit_file", polite_edit()).into(),
+        2 => {
+            meanwhile(project.clone());
+            say("Polite now.").into()
+        }
+        _ => say("Still polite.").into(),
+    })
+}
+
+fn json_of(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}\n{}", ran.stdout))
+}
+
+/// A run whose work is kept, for nothing verified it.
+fn kept(house: &House) -> String {
+    let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
+    let report =
+        server.run(house, &["--isolate", "--no-check", "--json", "be polite"]).run().expect(4).report();
+    assert_eq!(report.copy.unwrap().state, CopyState::Kept);
+    report.session.to_string()
+}
+
+#[test]
+fn verified_work_is_landed_in_one_step_and_can_be_taken_back() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let unchanged = before.clone();
+    let project = house.project();
+    let server = polite_while(&house, move |_| {
+        assert_eq!(
+            crate::support::snapshot(&project),
+            unchanged,
+            "nothing reaches the project before the end"
+        );
+    });
+    let ran = server.run(&house, &["--isolate", "--json", "be polite"]).run().expect(0);
+    let report = ran.report();
+    let copy = report.copy.clone().unwrap();
+    assert_eq!((report.outcome, copy.state), (Outcome::Verified, CopyState::Landed));
+    assert!(["overlay", "reflink", "worktree", "copy"].contains(&copy.tier.as_str()), "{}", copy.tier);
+    assert_eq!(report.changes.len(), 1, "{:?}", report.changes);
+    assert!(report.diff.contains("+    echo \"Hello, $1!\""), "{}", report.diff);
+    ran.says(&["isolated", &copy.tier, "landed  1 file"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    assert_eq!(house.sessions()[0]["copy"], Value::Null);
+
+    let events = house.jm(&["show", "--json"]).run().expect(0).events();
+    let kinds: Vec<&str> = events.iter().map(|envelope| envelope.event.kind()).collect();
+    let place = |kind: &str| kinds.iter().position(|one| *one == kind).unwrap_or_else(|| panic!("{kind}"));
+    assert!(place("isolated") < place("tool_start"));
+    assert!(place("done") < place("landed"), "it is landed when the session is over");
+
+    house.jm(&["undo"]).run().expect(0).prints(&["restored greet.sh"]);
+    assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn unverified_work_is_kept_until_somebody_decides() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let session = kept(&house);
+    assert_eq!(house.tree(), before);
+    assert_ne!(house.sessions()[0]["copy"], Value::Null);
+    house.jm(&["sessions"]).run().expect(0).prints(&["kept in its copy"]);
+    house.jm(&["delete", "--yes", &session]).run().expect(2).says(&["jm land", "jm discard"]);
+
+    for undo in [&["undo"][..], &["undo", &session]] {
+        house.jm(undo).run().expect(2).says(&["is in a copy", "jm discard"]);
+    }
+
+    let dry = house.jm(&["land", "--dry-run"]).run().expect(0);
+    dry.prints(&["+    echo \"Hello, $1!\"", "1 file would be landed; nothing verified it"]);
+    house.jm(&["land"]).run().expect(6).prints(&["nothing verified it", "--unverified"]);
+    assert_eq!(house.tree(), before);
+
+    let landed = json_of(&house.jm(&["land", &session, "--unverified", "--json"]).run().expect(0));
+    assert_eq!((&landed["end"], &landed["copy"]["state"]), (&json!("landed"), &json!("landed")));
+    assert_eq!(landed["exit_code"], 0);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    assert_eq!(house.sessions()[0]["copy"], Value::Null);
+    house.jm(&["land"]).run().expect(2).says(&["no session's work is kept"]);
+    house.jm(&["land", &session]).run().expect(2).says(&["has no copy"]);
+
+    house.jm(&["undo", &session]).run().expect(0);
+    assert_eq!(house.tree(), before);
+    house.jm(&["delete", "--yes", &session]).run().expect(0);
+}
+
+#[test]
+fn discarded_work_is_gone() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let session = kept(&house);
+    house.jm(&["discard"]).run().expect(2).says(&["--yes"]);
+    house.jm(&["discard", "--yes"]).run().expect(0).prints(&["discarded 1 changed file", &session]);
+    assert_eq!(house.tree(), before);
+    house.jm(&["discard", "--yes", &session]).run().expect(2).says(&["has no copy"]);
+    let left = std::fs::read_dir(house.state().join("projects")).unwrap();
+    for project in left.map(Result::unwrap) {
+        let work = project.path().join("work");
+        let copies =
+            std::fs::read_dir(&work).map(|all| all.filter_map(Result::ok).count()).unwrap_or_default();
+        assert_eq!(copies, 0, "{}", work.display());
+    }
+}
+
+#[test]
+fn a_run_that_changes_nothing_leaves_no_copy() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("There is nothing to do.")]);
+    let report = server.run(&house, &["--isolate", "--json", "look"]).run().expect(4).report();
+    assert_eq!(report.copy.unwrap().state, CopyState::Discarded);
+    assert_eq!(house.sessions()[0]["copy"], Value::Null);
+}
+
+#[test]
+fn what_the_user_changes_meanwhile_is_verified_along_and_stays() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write("greet.sh", format!("{}\n\n\n# The end.\n", rude(&house)));
+    let server = polite_while(&house, |project| {
+        let text = std::fs::read_to_string(project.join("greet.sh")).unwrap();
+        std::fs::write(project.join("greet.sh"), text.replace("# The end.", "# My end.")).unwrap();
+        std::fs::write(project.join("mine.txt"), "mine\n").unwrap();
+    });
+    let ran = server.run(&house, &["--isolate", "--json", "be polite"]).run().expect(0);
+    let report = ran.report();
+    ran.says(&["mine.txt: taken over", "greet.sh: merged with your own changes"]);
+    assert_eq!(report.copy.unwrap().state, CopyState::Landed);
+    let text = house.read("greet.sh");
+    assert!(text.contains("Hello, $1!") && text.contains("# My end."), "{text}");
+    assert_eq!(house.read("mine.txt"), "mine\n");
+    let paths: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(paths, ["greet.sh"], "what is the user's own isn't the run's change");
+}
+
+#[test]
+fn a_conflict_lands_nothing_and_names_the_files() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let mine = rude(&house).replace("hello $1", "good day $1");
+    let theirs = mine.clone();
+    let server =
+        polite_while(&house, move |project| std::fs::write(project.join("greet.sh"), &theirs).unwrap());
+    let ran = server.run(&house, &["--isolate", "--json", "be polite"]).run().expect(9);
+    let report = ran.report();
+    assert_eq!(report.outcome, Outcome::Conflict);
+    let copy = report.copy.unwrap();
+    assert_eq!(copy.state, CopyState::Kept);
+    let paths: Vec<String> = copy.conflicts.iter().map(|conflict| conflict.path.to_string()).collect();
+    assert_eq!(paths, ["greet.sh"]);
+    assert_eq!(house.read("greet.sh"), mine);
+    assert_eq!(house.sessions()[0]["status"], "conflict");
+
+    let session = report.session.to_string();
+    house.jm(&["land", &session]).run().expect(9).prints(&["conflict greet.sh", "--on-conflict"]);
+    assert_eq!(house.read("greet.sh"), mine);
+    house.jm(&["land", &session, "--on-conflict", "theirs"]).run().expect(0).prints(&["landed"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    house.jm(&["undo", &session]).run().expect(0);
+    assert_eq!(house.read("greet.sh"), mine);
+}
+
+#[test]
+fn markers_are_written_only_where_they_are_asked_for() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = polite_while(&house, |project| {
+        let text = std::fs::read_to_string(project.join("greet.sh")).unwrap();
+        std::fs::write(project.join("greet.sh"), text.replace("hello $1", "good day $1")).unwrap();
+    });
+    server.run(&house, &["--isolate", "be polite"]).run().expect(9);
+    assert!(!rude(&house).contains("<<<<<<<"));
+    house.jm(&["land", "--on-conflict", "markers"]).run().expect(0);
+    let text = house.read("greet.sh");
+    for part in ["<<<<<<<", "good day $1", "Hello, $1!", ">>>>>>>"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn kept_work_is_proven_again_before_it_is_landed_on_other_files() {
+    if !needs(&["make"]) {
+        return;
+    }
+    // What the user does to the file below the greeting; whether the checks pass on both together.
+    for (added, code) in [("# My own words.\n", 0), ("greet() { echo rude; }\n", 9)] {
+        let house = House::with_greeter();
+        house.write("greet.sh", format!("{}\n\n\n\n# The end.\n", rude(&house)));
+        let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
+        let ran = server.run(&house, &["--isolate", "--no-land", "--json", "be polite"]).run().expect(0);
+        let report = ran.report();
+        assert_eq!(report.copy.unwrap().state, CopyState::Kept);
+
+        house.write("greet.sh", format!("{}{added}", rude(&house)));
+        let mine = rude(&house);
+        let landed = json_of(&house.jm(&["land", "--json"]).run().expect(code));
+        assert_eq!(landed["evidence"].as_array().map(Vec::len), Some(1), "{landed}");
+        let text = house.read("greet.sh");
+        if code == 0 {
+            assert_eq!(landed["end"], "landed");
+            assert!(text.contains("Hello, $1!") && text.contains(added), "{text}");
+        } else {
+            assert_eq!((&landed["end"], &landed["copy"]["state"]), (&json!("checks_fail"), &json!("kept")));
+            assert_eq!(text, mine);
+        }
+    }
+}
+
+#[test]
+fn a_session_that_was_killed_goes_on_in_its_copy() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let steps: [Step; 3] = [call("edit_file", polite_edit()).into(), Step::Stall, say("Polite now.").into()];
+    let server = Server::start(crate::support::Wire::Chat, steps);
+    let running = server.run(&house, &["--isolate", "be polite"]).start();
+    server.wait_for(2);
+    running.signal(Signal::KILL);
+    running.gone();
+    assert_eq!(house.tree(), before);
+    assert_ne!(house.sessions()[0]["copy"], Value::Null);
+    let resumed = house.jm(&["resume", "--no-isolate"]).env("JM_API_KEY", KEY).run().expect(2);
+    resumed.says(&["is in a copy"]);
+
+    let ran = house.jm(&["resume"]).env("JM_API_KEY", KEY).run().expect(0);
+    ran.says(&["opened again", "landed  1 file"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    let events = house.jm(&["show", "--json"]).run().expect(0).events();
+    let again =
+        events.iter().any(|envelope| matches!(envelope.event, Event::Isolated { reopened: true, .. }));
+    assert!(again, "the copy was opened again");
+}
+
+#[test]
+fn configuration_makes_it_the_rule_and_names_the_ways() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    house.configure("isolate = true\nisolation = [\"copy\"]\n");
+    let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
+    let report = server.run(&house, &["--json", "be polite"]).run().expect(0).report();
+    assert_eq!(report.copy.unwrap().tier, "copy");
+
+    let server = Server::chat([say("Nothing.")]);
+    let report = server.run(&house, &["--json", "--no-isolate", "look"]).run().expect(4).report();
+    assert_eq!(report.copy, None);
+
+    house.configure("isolation = [\"magic\"]\n");
+    server.run(&house, &["look"]).run().expect(2).says(&["isolation", "magic", "overlay"]);
+    house.configure("isolate = true\n");
+    house.write(".journeyman/config.toml", "isolate = false\n");
+    server.run(&house, &["look"]).run().expect(2).says(&["isolate"]);
+}
+
+#[test]
+fn flags_that_make_no_sense_together_are_refused() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("")]);
+    for (flags, word) in [
+        (&["--no-land"][..], "--isolate"),
+        (&["--message", "x"], "--commit"),
+        (&["--isolate", "--no-land", "--commit"], "jm land --commit"),
+        (&["--isolate", "--no-isolate"], "cannot be used"),
+        (&["--land"], "--candidates"),
+        (&["--candidates", "1"], "2..=8"),
+        (&["--candidates", "9"], "2..=8"),
+    ] {
+        let all: Vec<&str> = flags.iter().copied().chain(["task"]).collect();
+        server.run(&house, &all).run().expect(2).says(&[word]);
+    }
+    assert!(server.seen().is_empty());
+}

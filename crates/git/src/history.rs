@@ -1,0 +1,138 @@
+//! What was committed: ids, contents, the last commits.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+use journeyman_protocol::{RelPath, UnixMillis};
+use journeyman_sandbox::clean;
+
+use crate::limits::{MAX_COMMITS, MAX_OUTPUT};
+use crate::read::{Ask, Reader};
+use crate::tracked::records;
+use crate::{Git, GitError};
+
+/// Prints a file's content. `$2` is a commit, `$3` a path.
+const SHOW: &str = r#"
+file=$("$1" rev-parse -q --verify "$2:$3") || exit 3
+exec "$1" cat-file blob "$file"
+"#;
+/// The script's exit code where the commit doesn't have the path.
+const NOT_THERE: i32 = 3;
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logged {
+    /// Its id, as hexadecimal digits.
+    pub id: String,
+    /// When it was written, as its author's clock had it.
+    pub time: UnixMillis,
+    /// Who wrote it, made safe to show.
+    pub author: String,
+    /// Its first line, made safe to show.
+    pub subject: String,
+    /// What it changed within the project; of a merge nothing is listed.
+    pub paths: Vec<RelPath>,
+}
+
+impl Git {
+    /// The id of the commit that `rev` names; `None` where it names none.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] for what can't be a name; other [`GitError`]s.
+    pub async fn resolve(&self, rev: &str) -> Result<Option<String>, GitError> {
+        Reader::open(self).await?.resolve(rev).await
+    }
+
+    /// A file as a commit has it, byte for byte and without any filter; `None` where the commit doesn't have it.
+    ///
+    /// # Errors
+    /// [`GitError::TooMuch`] when it has more than `max_bytes` bytes; [`GitError::Refused`] where `rev` names no
+    /// commit; other [`GitError`]s.
+    pub async fn show(
+        &self,
+        rev: &str,
+        path: &RelPath,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let action = "show";
+        let reader = Reader::open(self).await?;
+        let commit = reader.resolve(rev).await?;
+        let commit = commit
+            .ok_or_else(|| GitError::Refused(format!("there is no commit {}", clean(rev.as_bytes()))))?;
+        let path = [&reader.place.prefix, path.as_bytes()].concat();
+        let mut ask = Ask::new(action, [OsStr::new(&commit), OsStr::from_bytes(&path)]).limit(max_bytes);
+        ask.script = Some(SHOW);
+        let answer = reader.run(ask).await?;
+        if answer.code == NOT_THERE { Ok(None) } else { answer.done(action).map(Some) }
+    }
+
+    /// The last `count` commits (at most 10,000) that changed something in the project, newest first.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn log(&self, count: usize) -> Result<Vec<Logged>, GitError> {
+        let action = "log";
+        let reader = Reader::open(self).await?;
+        let Some(head) = reader.resolve("HEAD").await? else { return Ok(Vec::new()) };
+        let count = format!("--max-count={}", count.min(MAX_COMMITS));
+        let fixed =
+            ["log", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", "--no-color", "--no-decorate"];
+        let off = ["--no-show-signature", "--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-follow"];
+        let mut args: Vec<OsString> = fixed.into_iter().chain(off).map(OsString::from).collect();
+        args.extend([
+            count.into(),
+            "--format=tformat:%H%x00%at%x00%an%x00%s".into(),
+            head.into(),
+            "--".into(),
+        ]);
+        if !reader.place.prefix.is_empty() {
+            args.push(".".into());
+        }
+        let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
+        parse(&bytes, &reader.place.prefix).ok_or(GitError::Malformed { action, what: "a commit" })
+    }
+}
+
+impl Reader<'_> {
+    pub(crate) async fn resolve(&self, rev: &str) -> Result<Option<String>, GitError> {
+        let action = "rev-parse";
+        if rev.is_empty() || rev.starts_with('-') || rev.contains(|character: char| character.is_control()) {
+            return Err(GitError::Refused(format!("«{}» can't name a commit", clean(rev.as_bytes()))));
+        }
+        let name = format!("{rev}^{{commit}}");
+        let answer = self.run(Ask::new(action, ["rev-parse", "-q", "--verify", &name])).await?;
+        // Quietly, 1 says that there is none; 128 the same, with words, for what isn't even a name.
+        if answer.code != 0 {
+            return Ok(None);
+        }
+        let id = String::from_utf8_lossy(&answer.bytes).trim_end().to_owned();
+        if is_id(&id) { Ok(Some(id)) } else { Err(GitError::Malformed { action, what: "an id" }) }
+    }
+}
+
+/// Whether it is an id, of either length.
+pub(crate) fn is_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Reads the output; `None` where it isn't in the format. Paths outside of `prefix` are left out.
+pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<Logged>> {
+    let mut commits: Vec<Logged> = Vec::new();
+    let mut records = records(bytes);
+    while let Some(record) = records.next() {
+        let record = record.strip_prefix(b"\n").unwrap_or(record);
+        if record.first() == Some(&b':') {
+            let path = records.next()?;
+            let inside = path.strip_prefix(prefix).and_then(|path| RelPath::parse(path).ok());
+            commits.last_mut()?.paths.extend(inside);
+            continue;
+        }
+        let id = std::str::from_utf8(record).ok().filter(|id| is_id(id))?.to_owned();
+        let seconds: i64 = std::str::from_utf8(records.next()?).ok()?.parse().ok()?;
+        let mut text = || Some(clean(records.next()?).replace('\n', " "));
+        let (author, subject) = (text()?, text()?);
+        let time = UnixMillis(u64::try_from(seconds.saturating_mul(1000)).unwrap_or(0));
+        commits.push(Logged { id, time, author, subject, paths: Vec::new() });
+    }
+    Some(commits)
+}

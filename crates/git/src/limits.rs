@@ -1,0 +1,35 @@
+//! Bounds, each with its reason.
+
+use std::time::Duration;
+
+/// Output of one reading command, in bytes: the status of a million changed files.
+pub(crate) const MAX_OUTPUT: usize = 128 * 1024 * 1024;
+/// A short answer: an id, a name, a handful of settings.
+pub(crate) const MAX_ANSWER: usize = 256 * 1024;
+/// What git says when something fails, in bytes kept.
+pub(crate) const MAX_WORDS: usize = 16 * 1024;
+/// Wall time of a read. A status of 500,000 files on a cold disk takes a minute.
+pub(crate) const READ_WALL: Duration = Duration::from_secs(300);
+/// Wall time of filling a directory.
+pub(crate) const CHECK_OUT_WALL: Duration = Duration::from_secs(1800);
+/// A `.git` file is one line with a path, which has at most 4,095 bytes.
+pub(crate) const MAX_POINTER: u64 = 8 * 1024;
+/// A repository's settings, or its list of borrowed object stores, as far as they are read here.
+pub(crate) const MAX_SETTINGS: u64 = 4 * 1024 * 1024;
+/// Object stores that a repository may borrow from, one through the other: git itself stops at 5 levels.
+pub(crate) const MAX_BORROWED: usize = 32;
+/// How long git may take to end in order when it is told to, before it is killed.
+pub(crate) const END_WAIT: Duration = Duration::from_secs(3);
+/// How long output is awaited once git ended: a background process of a hook's may hold its pipes for ever.
+pub(crate) const LINGER: Duration = Duration::from_millis(250);
+/// How often a lock that somebody else holds is tried again, and how long is waited in between: editors and prompts
+/// hold one for some milliseconds.
+pub(crate) const LOCK_TRIES: u32 = 20;
+/// See [`LOCK_TRIES`].
+pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(100);
+/// A commit's message, in bytes: a page, many times over.
+pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
+/// Commits of one listing: a year of a large project.
+pub(crate) const MAX_COMMITS: usize = 10_000;
+/// Filter drivers that are switched off by name; more are no real repository's.
+pub(crate) const MAX_FILTERS: usize = 256;

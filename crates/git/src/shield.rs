@@ -1,0 +1,114 @@
+//! What keeps a repository's own settings from running anything while it is read.
+//!
+//! Settings name programs: monitors, hooks, filters, pagers, editors, helpers for credentials and connections. All that
+//! a reading command could come by are overridden here, whether or not the sandbox would hold what they start.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// Nobody's: settings of the user's own are no part of what a repository has.
+const NO_HOME: &str = "/nonexistent";
+
+/// Set over whatever the repository says.
+const SETTINGS: [(&str, &str); 20] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.pager", "cat"),
+    ("core.editor", "false"),
+    ("sequence.editor", "false"),
+    ("core.sshCommand", "false"),
+    ("core.askPass", "false"),
+    ("core.gitProxy", "false"),
+    ("core.alternateRefsCommand", "false"),
+    // An empty one takes back those before it.
+    ("credential.helper", ""),
+    ("protocol.allow", "never"),
+    ("gpg.program", "false"),
+    ("gpg.ssh.program", "false"),
+    ("gpg.x509.program", "false"),
+    ("log.showSignature", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("advice.detachedHead", "false"),
+];
+
+/// The environment of a reading command: nothing of the caller's but where programs are.
+const VARIABLES: [(&str, &str); 22] = [
+    ("LC_ALL", "C"),
+    ("TERM", "dumb"),
+    ("HOME", NO_HOME),
+    ("XDG_CONFIG_HOME", NO_HOME),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    // No refreshed index is written back.
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    // A partial clone would fetch what it lacks.
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_PROTOCOL_FROM_USER", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS", "false"),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_PAGER", "cat"),
+    ("PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_ADVICE", "0"),
+];
+
+/// The environment, with the filters of these names switched off: `process` wins over `clean` and `smudge`, and an
+/// empty one does nothing.
+pub(crate) fn environment(filters: &[Vec<u8>]) -> BTreeMap<OsString, OsString> {
+    let mut env: BTreeMap<OsString, OsString> =
+        VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let fixed = SETTINGS.iter().map(|(name, value)| (OsString::from(name), *value));
+    let off = filters.iter().flat_map(|name| {
+        [("process", ""), ("clean", ""), ("smudge", ""), ("required", "false")]
+            .map(|(key, value)| (filter_key(name, key), value))
+    });
+    let mut count = 0_usize;
+    for (name, value) in fixed.chain(off) {
+        env.insert(format!("GIT_CONFIG_KEY_{count}").into(), name);
+        env.insert(format!("GIT_CONFIG_VALUE_{count}").into(), value.into());
+        count += 1;
+    }
+    env.insert("GIT_CONFIG_COUNT".into(), count.to_string().into());
+    env
+}
+
+fn filter_key(name: &[u8], key: &str) -> OsString {
+    use std::os::unix::ffi::OsStringExt as _;
+    OsString::from_vec([b"filter.", name, b".", key.as_bytes()].concat())
+}
+
+/// The names of filter drivers in a list of settings' names, each ended by NUL.
+pub(crate) fn filters(names: &[u8]) -> Vec<Vec<u8>> {
+    let mut found: Vec<Vec<u8>> = names
+        .split(|&byte| byte == 0)
+        .filter_map(|name| {
+            let rest = name.get(.."filter.".len()).filter(|start| start.eq_ignore_ascii_case(b"filter."));
+            let rest = rest.and_then(|start| name.get(start.len()..))?;
+            let end = rest.iter().rposition(|&byte| byte == b'.')?;
+            rest.get(..end).map(<[u8]>::to_vec)
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Whether settings could name a filter, or take in others that do.
+pub(crate) fn may_have_filters(settings: Option<&[u8]>) -> bool {
+    settings.is_none_or(|text| has_word(text, b"filter") || has_word(text, b"include"))
+}
+
+/// Whether a word is there, in whatever letter case.
+pub(crate) fn has_word(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
+}

@@ -1,0 +1,304 @@
+//! The user's git, run as the user would: their environment, hooks, signing and identity, outside of the sandbox.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+
+use journeyman_sandbox::clean;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::{END_WAIT, LINGER, MAX_OUTPUT, MAX_WORDS};
+use crate::place::Place;
+use crate::read::program;
+use crate::{Git, GitError};
+
+/// What would lead git to another repository, index or object store than the project's, as a hook that started this
+/// program has them set.
+const ELSEWHERE: [&str; 16] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REFLOG_ACTION",
+];
+
+/// Variables that change how paths on git's command line are read.
+const PATHSPECS: [&str; 4] =
+    ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"];
+
+/// One read of a pipe.
+const PIECE: usize = 16 * 1024;
+
+/// The user's git with all that is theirs: for what the user asked for, and nothing else.
+#[derive(Debug, Clone)]
+pub struct UserGit {
+    pub(crate) git: Git,
+    pub(crate) env: BTreeMap<OsString, OsString>,
+}
+
+impl Git {
+    /// The same git with the user's environment, for commits and branches. The git that their `PATH` finds is used.
+    #[must_use]
+    pub fn for_user(&self, env: impl IntoIterator<Item = (OsString, OsString)>) -> UserGit {
+        let mut env: BTreeMap<OsString, OsString> = env.into_iter().collect();
+        for name in ELSEWHERE.iter().chain(&PATHSPECS) {
+            env.remove(OsStr::new(name));
+        }
+        let git = match env.get(OsStr::new("PATH")) {
+            Some(path) => self.clone().with_path(path),
+            None => self.clone(),
+        };
+        UserGit { git, env }
+    }
+}
+
+/// One command of the user's git.
+#[derive(Debug, Default)]
+pub(crate) struct Call<'a> {
+    pub(crate) args: Vec<OsString>,
+    pub(crate) stdin: Vec<u8>,
+    /// Another index than the repository's.
+    pub(crate) index: Option<&'a Path>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+        Self {
+            args: args.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
+        self.stdin = bytes;
+        self
+    }
+
+    pub(crate) fn index(mut self, file: &'a Path) -> Self {
+        self.index = Some(file);
+        self
+    }
+}
+
+/// What it came to.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// The exit code; `None` where a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) bytes: Vec<u8>,
+    /// What was said to a person, made safe to show.
+    pub(crate) words: String,
+    pub(crate) cancelled: bool,
+}
+
+impl Said {
+    pub(crate) fn is_done(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    pub(crate) fn failed(self, action: &'static str) -> GitError {
+        if self.cancelled {
+            return GitError::Cancelled { action };
+        }
+        let words = match (self.words.trim(), self.code) {
+            ("", Some(code)) => format!("it ended with code {code}"),
+            ("", None) => "it was ended by a signal".to_owned(),
+            (words, _) => words.to_owned(),
+        };
+        GitError::Failed { action, words }
+    }
+
+    pub(crate) fn done(self, action: &'static str) -> Result<Vec<u8>, GitError> {
+        if self.is_done() { Ok(self.bytes) } else { Err(self.failed(action)) }
+    }
+}
+
+/// The user's git in one directory.
+#[derive(Debug)]
+pub(crate) struct Own<'a> {
+    env: &'a BTreeMap<OsString, OsString>,
+    program: PathBuf,
+    directory: PathBuf,
+    cancel: CancellationToken,
+}
+
+impl UserGit {
+    /// At the top of the project's work tree.
+    pub(crate) fn at(&self, place: &Place, cancel: &CancellationToken) -> Result<Own<'_>, GitError> {
+        let program = program(&self.git.path, &place.root).ok_or(GitError::Missing)?;
+        let directory = place.work_tree()?.to_owned();
+        Ok(Own { env: &self.env, program, directory, cancel: cancel.clone() })
+    }
+}
+
+impl Own<'_> {
+    /// The same, without an end from outside.
+    pub(crate) fn calm(&self) -> Self {
+        let (program, directory) = (self.program.clone(), self.directory.clone());
+        Self { env: self.env, program, directory, cancel: CancellationToken::new() }
+    }
+
+    /// Runs it to its end, or ends it, and all that it started, when the caller says so.
+    pub(crate) async fn run(&self, call: Call<'_>) -> Result<Said, GitError> {
+        let mut command = Command::new(&self.program);
+        command.args(&call.args).env_clear().envs(self.env).current_dir(&self.directory);
+        if let Some(index) = call.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own, so that hooks end with it. Those that would ask at the terminal can't: this program has it.
+        command.process_group(0).kill_on_drop(true);
+        let mut child = command.spawn().map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => GitError::Missing,
+            _ => GitError::Io { what: "starting", path: self.program.clone(), source },
+        })?;
+        let group = Group(child.id());
+        let out = Mutex::new(Kept::whole());
+        let err = Mutex::new(Kept::ends());
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let talk = async {
+            let give = async {
+                if let Some(mut pipe) = pipes.0 {
+                    // One that doesn't read its input breaks the pipe when it ends.
+                    pipe.write_all(&call.stdin).await.ok();
+                }
+            };
+            tokio::join!(give, drain(pipes.1, &out), drain(pipes.2, &err));
+        };
+        tokio::pin!(talk);
+        let (status, cancelled, all) = self.wait(&mut child, &group, talk.as_mut()).await?;
+        if !all {
+            tokio::time::timeout(LINGER, talk).await.ok();
+        }
+        let taken = |kept: &Mutex<Kept>| kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (bytes, words) = (taken(&out), clean(&taken(&err)));
+        if bytes.len() > MAX_OUTPUT {
+            return Err(GitError::TooMuch { action: "output", limit: MAX_OUTPUT });
+        }
+        Ok(Said { code: status.code(), bytes, words, cancelled })
+    }
+
+    /// Waits for the program's end; says besides whether it was told to end, and whether its pipes did.
+    async fn wait(
+        &self,
+        child: &mut Child,
+        group: &Group,
+        mut talk: std::pin::Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<(std::process::ExitStatus, bool, bool), GitError> {
+        let (mut all, mut told) = (false, None);
+        loop {
+            let deadline = async {
+                match told {
+                    Some(when) => tokio::time::sleep_until(when).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                status = child.wait() => {
+                    let status = status.map_err(GitError::io("waiting for", &self.program))?;
+                    return Ok((status, told.is_some(), all));
+                }
+                () = talk.as_mut(), if !all => all = true,
+                () = self.cancel.cancelled(), if told.is_none() => {
+                    // In order: git removes its locks.
+                    group.end(rustix::process::Signal::TERM);
+                    told = Some(tokio::time::Instant::now() + END_WAIT);
+                }
+                () = deadline => {
+                    group.end(rustix::process::Signal::KILL);
+                    told = Some(tokio::time::Instant::now() + END_WAIT);
+                }
+            }
+        }
+    }
+
+    /// Its output, where it must succeed.
+    pub(crate) async fn ask<A: AsRef<OsStr>>(
+        &self,
+        action: &'static str,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<u8>, GitError> {
+        self.run(Call::new(args)).await?.done(action)
+    }
+}
+
+/// The process group of a running command; nothing of it outlives the wait, however that ends.
+struct Group(Option<u32>);
+
+impl Group {
+    fn end(&self, signal: rustix::process::Signal) {
+        let group = self.0.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
+        if let Some(group) = group {
+            // Fails only where the group is gone already, which is what is wanted.
+            rustix::process::kill_process_group(group, signal).ok();
+        }
+    }
+}
+
+async fn drain(pipe: Option<impl AsyncRead + Unpin>, kept: &Mutex<Kept>) {
+    let Some(mut pipe) = pipe else { return };
+    let mut piece = vec![0; PIECE];
+    while let Ok(count) = pipe.read(&mut piece).await {
+        if count == 0 {
+            return;
+        }
+        let bytes = piece.get(..count).unwrap_or_default();
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    }
+}
+
+/// Output in bounded memory: all of it, or its beginning and its end.
+struct Kept {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    most: usize,
+    end: usize,
+    dropped: bool,
+}
+
+impl Kept {
+    /// One byte above the bound tells that there was more.
+    fn whole() -> Self {
+        Self { head: Vec::new(), tail: VecDeque::new(), most: MAX_OUTPUT + 1, end: 0, dropped: false }
+    }
+
+    /// Of what a hook says, the end says why it failed.
+    fn ends() -> Self {
+        let most = MAX_WORDS / 4;
+        Self { head: Vec::new(), tail: VecDeque::new(), most, end: MAX_WORDS - most, dropped: false }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let room = self.most.saturating_sub(self.head.len()).min(bytes.len());
+        let (first, rest) = bytes.split_at(room);
+        self.head.extend_from_slice(first);
+        self.tail.extend(rest);
+        let excess = self.tail.len().saturating_sub(self.end);
+        self.dropped |= excess > 0;
+        self.tail.drain(..excess);
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        let mut all = std::mem::take(&mut self.head);
+        if self.dropped && self.end > 0 {
+            all.extend_from_slice("\n[…]\n".as_bytes());
+        }
+        all.extend(std::mem::take(&mut self.tail));
+        all
+    }
+}

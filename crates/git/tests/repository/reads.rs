@@ -1,0 +1,246 @@
+//! What is told of a repository.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+
+use journeyman_git::{Change, Entry, Git, GitError, Operation, StatusEntry};
+use journeyman_protocol::RelPath;
+
+use crate::Case;
+use crate::support::{Repo, World, paths};
+
+pub(crate) const CASES: &[Case] = &[
+    ("reads: state of all shapes", state_of_all_shapes),
+    ("reads: operations in progress", operations),
+    ("reads: status", status),
+    ("reads: tracked", tracked),
+    ("reads: show and resolve", show_and_resolve),
+    ("reads: log", log),
+    ("reads: a huge output is refused", a_huge_output_is_refused),
+    ("reads: broken places", broken_places),
+    ("reads: dirty before", dirty_before),
+];
+
+fn state_of_all_shapes(world: &World) {
+    let repo = Repo::empty();
+    let look = |root: &std::path::Path| {
+        let git = world.git(root);
+        Git::blocking(git.state()).unwrap()
+    };
+    let state = look(&repo.root);
+    assert_eq!((state.head.commit.clone(), state.head.branch.as_deref()), (None, Some("main")));
+    assert_eq!((state.work_tree.as_deref(), state.prefix.clone()), (Some(repo.root.as_path()), None));
+    assert!(!state.bare && !state.sparse && !state.shallow && !state.submodules && !state.is_linked());
+    assert_eq!(state.operation, None);
+
+    repo.write("deep/er/a", "text\n");
+    repo.commit_all();
+    repo.write("b", "text\n");
+    repo.commit_all();
+    let head = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let state = look(&repo.root.join("deep/er"));
+    assert_eq!(state.head.commit.as_ref(), Some(&head));
+    assert_eq!(state.prefix, Some(RelPath::parse("deep/er").unwrap()));
+    assert_eq!(state.git_dir, repo.root.join(".git"));
+
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(look(&repo.root).head.branch, None);
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", &linked.display().to_string(), "-b", "side/branch"]);
+    let state = look(&linked);
+    assert!(state.is_linked());
+    assert_eq!(state.head.branch.as_deref(), Some("side/branch"));
+    assert_eq!(state.common_dir, repo.root.join(".git"));
+
+    let (from, shallow) = (format!("file://{}", repo.root.display()), repo.beside("shallow"));
+    repo.git(&["clone", "-q", "--depth", "1", "--no-local", &from, &shallow.display().to_string()]);
+    assert!(look(&shallow).shallow);
+    let bare = repo.beside("bare");
+    repo.git(&["clone", "-q", "--bare", &from, &bare.display().to_string()]);
+    let state = look(&bare);
+    assert!(state.bare && state.work_tree.is_none());
+    repo.git(&["sparse-checkout", "set", "deep"]);
+    assert!(look(&repo.root).sparse);
+    let separate = repo.beside("separate");
+    let git_dir = repo.beside("elsewhere").display().to_string();
+    repo.git(&["init", "-q", "--separate-git-dir", &git_dir, &separate.display().to_string()]);
+    assert_eq!(look(&separate).git_dir, repo.beside("elsewhere"));
+}
+
+fn operations(world: &World) {
+    let repo = Repo::of(&[("a", "one\n")]);
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.write("a", "two\n");
+    repo.commit_all();
+    repo.git(&["checkout", "-q", "main"]);
+    repo.write("a", "three\n");
+    repo.commit_all();
+    let cases: [(&[&str], &[&str], Operation); 5] = [
+        (&["merge", "side"], &["merge", "--abort"], Operation::Merge),
+        (&["rebase", "side"], &["rebase", "--abort"], Operation::Rebase),
+        (&["cherry-pick", "side"], &["cherry-pick", "--abort"], Operation::CherryPick),
+        (&["revert", "--no-edit", "HEAD~0"], &["revert", "--quit"], Operation::Revert),
+        (&["bisect", "start"], &["bisect", "reset"], Operation::Bisect),
+    ];
+    for (begin, end, expected) in cases {
+        if expected == Operation::Revert {
+            // One that conflicts.
+            repo.write("a", "four\n");
+            repo.commit_all();
+            assert!(!repo.try_git(&repo.root, &["revert", "--no-edit", "HEAD~1"]).status.success());
+        } else {
+            repo.try_git(&repo.root, begin);
+        }
+        let state = Git::blocking(world.git(&repo.root).state()).unwrap();
+        assert_eq!(state.operation, Some(expected));
+        repo.git(end);
+        repo.git(&["reset", "-q", "--hard"]);
+    }
+    assert_eq!(Git::blocking(world.git(&repo.root).state()).unwrap().operation, None);
+}
+
+fn status(world: &World) {
+    let repo = Repo::of(&[("a", "text\n"), ("b", "text\n"), ("sub/c", "text\n"), ("old", "text\n")]);
+    repo.write(".gitignore", "*.log\n");
+    repo.git(&["add", ".gitignore"]);
+    repo.write("a", "other\n");
+    fs::remove_file(repo.root.join("b")).unwrap();
+    repo.git(&["mv", "old", "new"]);
+    repo.write("sub/c", "other\n");
+    repo.write(OsStr::from_bytes(b"sub/\xff\n -"), "");
+    repo.write("sub/x.log", "");
+    let entry = |name: &[u8], entry| StatusEntry { path: RelPath::parse(name).unwrap(), entry };
+    let tracked = |staged, unstaged| Entry::Tracked { staged, unstaged, submodule: false };
+    let untracked = Entry::Untracked { repository: false };
+    let status = Git::blocking(world.git(&repo.root).status()).unwrap();
+    let expected = vec![
+        entry(b".gitignore", tracked(Change::Added, Change::None)),
+        entry(b"a", tracked(Change::None, Change::Modified)),
+        entry(b"b", tracked(Change::None, Change::Deleted)),
+        entry(b"new", tracked(Change::Added, Change::None)),
+        entry(b"old", tracked(Change::Deleted, Change::None)),
+        entry(b"sub/c", tracked(Change::None, Change::Modified)),
+        entry(b"sub/\xff\n -", untracked.clone()),
+    ];
+    assert_eq!(status.entries, expected);
+    assert_eq!(status.head.branch.as_deref(), Some("main"));
+    // A part of the repository has its part of the status, by the rules of all of it.
+    let status = Git::blocking(world.git(&repo.root.join("sub")).status()).unwrap();
+    let expected = vec![entry(b"c", tracked(Change::None, Change::Modified)), entry(b"\xff\n -", untracked)];
+    assert_eq!(status.entries, expected);
+}
+
+fn tracked(world: &World) {
+    let repo = Repo::of(&[("a", ""), ("sub/b", ""), ("sub/c", "")]);
+    repo.write("untracked", "");
+    repo.git(&["update-index", "--assume-unchanged", "sub/c"]);
+    let look = |root| {
+        let files = Git::blocking(world.git(root).tracked()).unwrap();
+        files.into_iter().map(|file| (file.path.to_string(), file.unwatched)).collect::<Vec<_>>()
+    };
+    let pair = |name: &str, unwatched| (name.to_owned(), unwatched);
+    assert_eq!(look(&repo.root), [pair("a", false), pair("sub/b", false), pair("sub/c", true)]);
+    assert_eq!(look(&repo.root.join("sub")), [pair("b", false), pair("c", true)]);
+}
+
+fn show_and_resolve(world: &World) {
+    let repo = Repo::empty();
+    let name = OsStr::from_bytes(b"sub/-n \xff\n:x");
+    repo.write(name, b"one\r\n\0\xff");
+    repo.commit_all();
+    let first = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.write(name, vec![0_u8; 100_000]);
+    repo.commit_all();
+    let git = world.git(&repo.root);
+    let resolve = |rev: &str| Git::blocking(git.resolve(rev));
+    assert_eq!(resolve("HEAD~1").unwrap(), Some(first.clone()));
+    assert_eq!(resolve("main^").unwrap(), Some(first.clone()));
+    assert_eq!(resolve("nothing").unwrap(), None);
+    assert_eq!(resolve("HEAD~7").unwrap(), None);
+    for rev in ["", "--all", "-n", "a\nb", "a\0b"] {
+        assert!(matches!(resolve(rev), Err(GitError::Refused(_))), "{rev:?}");
+    }
+    let path = RelPath::parse(b"sub/-n \xff\n:x").unwrap();
+    let show = |git: &Git, rev, path: &RelPath, most| Git::blocking(git.show(rev, path, most));
+    assert_eq!(show(&git, "HEAD~1", &path, 100).unwrap(), Some(b"one\r\n\0\xff".to_vec()));
+    assert_eq!(show(&git, "HEAD", &path, 100_000).unwrap(), Some(vec![0; 100_000]));
+    assert!(matches!(show(&git, "HEAD", &path, 99_999), Err(GitError::TooMuch { limit: 99_999, .. })));
+    assert!(matches!(show(&git, "HEAD", &path, 10), Err(GitError::TooMuch { .. })));
+    assert_eq!(show(&git, "HEAD", &paths(&["missing"])[0], 10).unwrap(), None);
+    assert!(matches!(show(&git, "HEAD", &paths(&["sub"])[0], 10), Err(GitError::Failed { .. })));
+    assert!(matches!(show(&git, "gone", &path, 10), Err(GitError::Refused(_))));
+    let inner = RelPath::parse(b"-n \xff\n:x").unwrap();
+    let shown = show(&world.git(&repo.root.join("sub")), &first, &inner, 100).unwrap();
+    assert_eq!(shown.unwrap().len(), 7);
+}
+
+fn log(world: &World) {
+    let repo = Repo::empty();
+    assert_eq!(Git::blocking(world.git(&repo.root).log(10)).unwrap(), []);
+    repo.write("a", "one\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "one\n\nbody"]);
+    repo.write("sub/b", "one\n");
+    repo.write("a", "two\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", ":100644 looks like an entry", "--date", "2001-02-03T04:05:06Z"]);
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "\u{1b}[31mred"]);
+    let log = |root, count| {
+        let log = Git::blocking(world.git(root).log(count)).unwrap();
+        log.into_iter().map(|one| (one.subject, one.paths)).collect::<Vec<_>>()
+    };
+    let expected = [
+        ("red".to_owned(), vec![]),
+        (":100644 looks like an entry".to_owned(), paths(&["a", "sub/b"])),
+        ("one".to_owned(), paths(&["a"])),
+    ];
+    assert_eq!(log(&repo.root, 10), expected);
+    assert_eq!(log(&repo.root, 1), expected[..1]);
+    assert_eq!(log(&repo.root.join("sub"), 10), [(expected[1].0.clone(), paths(&["b"]))]);
+    let second = Git::blocking(world.git(&repo.root).log(2)).unwrap().remove(1);
+    assert_eq!((second.time.0, second.author.as_str()), (981_173_106_000, "Ada"));
+}
+
+/// 200,000 entries are above no bound of ours but take many reads of a pipe.
+fn a_huge_output_is_refused(world: &World) {
+    let repo = Repo::of(&[("big", &"0123456789\n".repeat(400_000))]);
+    let git = world.git(&repo.root);
+    let big = &paths(&["big"])[0];
+    let shown = Git::blocking(git.show("HEAD", big, 64 * 1024 * 1024)).unwrap().unwrap();
+    assert_eq!(shown, "0123456789\n".repeat(400_000).into_bytes());
+    assert!(matches!(Git::blocking(git.show("HEAD", big, 1024 * 1024)), Err(GitError::TooMuch { .. })));
+}
+
+fn broken_places(world: &World) {
+    let repo = Repo::of(&[("a", "")]);
+    let broken = |text: &str| {
+        let root = repo.empty_beside("broken");
+        fs::write(root.join(".git"), text).unwrap();
+        Git::blocking(world.git(&root).state()).unwrap_err()
+    };
+    for text in
+        ["", "nonsense", "gitdir: ", "gitdir: /nowhere/at/all\n", "gitdir: /etc\n", "gitdir: ../project\n"]
+    {
+        assert!(matches!(broken(text), GitError::Broken { .. }), "{text}");
+    }
+    let root = repo.beside("broken");
+    fs::remove_file(root.join(".git")).unwrap();
+    fs::create_dir(root.join(".git")).unwrap();
+    let error = Git::blocking(world.git(&root).state()).unwrap_err();
+    assert!(matches!(error, GitError::NoRepository { .. }), "{error}");
+    let gone = Git::blocking(world.git(&repo.beside("gone")).status()).unwrap_err();
+    assert!(matches!(gone, GitError::Io { .. }), "{gone}");
+}
+
+fn dirty_before(world: &World) {
+    let repo = Repo::of(&["clean", "edited", "assumed", "gone", "other"].map(|name| (name, "text\n")));
+    repo.write("edited", "other\n");
+    repo.write("other", "other\n");
+    repo.write("new", "");
+    fs::remove_file(repo.root.join("gone")).unwrap();
+    repo.git(&["update-index", "--assume-unchanged", "assumed"]);
+    let asked = paths(&["clean", "edited", "new", "assumed", "gone", "not there"]);
+    let dirty = Git::blocking(world.git(&repo.root).dirty_before(&asked)).unwrap();
+    assert_eq!(dirty, paths(&["edited", "new", "assumed", "gone"]));
+}

@@ -1,0 +1,73 @@
+//! What stands at the project's root for a command, where that isn't what the host has there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use journeyman_protocol::RelPath;
+
+/// A copy of the project that commands see at the project's own path, so that compilers print paths the caller
+/// knows and build caches stay valid.
+#[derive(Debug, Clone)]
+pub enum Base {
+    /// A directory elsewhere on the host.
+    Directory {
+        /// The copy.
+        path: PathBuf,
+        /// Directories of the real root that the copy doesn't have, such as a build's: each is shown at its place
+        /// and takes writes into a layer of its own, so that what one command built the next finds. Where a layer
+        /// can't be had it is read-only. Left out are those that the copy has itself, whose parent it doesn't
+        /// have, or that a link stands for. The real ones are never changed.
+        caches: Vec<RelPath>,
+        /// Where these layers lie: on the file system of the copy, outside of it and of the real root, and nobody
+        /// else's. It is made if it isn't there.
+        layers: PathBuf,
+    },
+    /// A mount in namespaces of its own.
+    Mounted(Arc<Mounted>),
+}
+
+/// A tree in a user and a mount namespace that nobody lives in, such as an overlay mounted over a directory at that
+/// directory's own path: these descriptors alone keep it. When the last one is closed, also because this program
+/// was killed, the kernel takes the mounts down; what was changed stays in the upper layer.
+#[derive(Debug)]
+pub struct Mounted {
+    /// Where the tree is in the namespace, without links.
+    #[cfg(target_os = "linux")]
+    pub(crate) path: PathBuf,
+    /// What it is made of, which commands mustn't see by another name.
+    #[cfg(target_os = "linux")]
+    pub(crate) layers: Vec<PathBuf>,
+    #[cfg(target_os = "linux")]
+    pub(crate) root: OwnedFd,
+    #[cfg(target_os = "linux")]
+    pub(crate) user: OwnedFd,
+    #[cfg(target_os = "linux")]
+    pub(crate) mounts: OwnedFd,
+    /// Locked for as long as anybody may write to the layers.
+    #[cfg(target_os = "linux")]
+    pub(crate) lock: OwnedFd,
+}
+
+#[cfg(target_os = "linux")]
+impl Mounted {
+    /// The merged directory. Names beneath it are resolved as beneath any other directory.
+    #[must_use]
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+}
+
+/// What an overlay is made of. All three are absolute; upper and work lie on one file system, empty at first, and
+/// belong to nobody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverlayPlan {
+    /// What is read where nothing was changed. It is never written.
+    pub lower: PathBuf,
+    /// Where changes go.
+    pub upper: PathBuf,
+    /// The kernel's own directory beside it.
+    pub work: PathBuf,
+}

@@ -1,0 +1,99 @@
+//! What a copy of the project is mounted in for commands, shared by those that run at once and kept for the next.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use journeyman_protocol::RelPath;
+use rustix::fs::AtFlags;
+
+use super::mount_caches;
+use crate::request::Request;
+use crate::{Base, Mounted, SandboxError, SandboxSettings};
+
+/// The namespaces with caches. A layer that two mounts write to is spoilt, so there is never a second one of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Caches(Arc<Mutex<Vec<Known>>>);
+
+/// A directory's identity: device and inode.
+type Identity = Option<(u64, u64)>;
+
+/// A base with caches, as a request names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Named {
+    root: PathBuf,
+    copy: PathBuf,
+    caches: Vec<RelPath>,
+    layers: PathBuf,
+}
+
+#[derive(Debug)]
+struct Known {
+    named: Named,
+    /// What each cache's place was when it was mounted: whoever removes a place takes the mount away with it.
+    seen: Vec<Identity>,
+    mounted: Arc<Mounted>,
+}
+
+impl Caches {
+    /// The namespaces that a request's command has to join, if any. Blocks nobody else on this runtime.
+    pub(crate) async fn joined(
+        &self,
+        settings: &SandboxSettings,
+        request: &Request,
+    ) -> Result<Option<Arc<Mounted>>, SandboxError> {
+        let named = match &request.base {
+            None => return Ok(None),
+            Some(Base::Mounted(mounted)) => return Ok(Some(Arc::clone(mounted))),
+            Some(Base::Directory { caches, .. }) if caches.is_empty() => return Ok(None),
+            Some(Base::Directory { path, caches, layers }) => Named {
+                root: request.root.clone(),
+                copy: path.clone(),
+                caches: caches.clone(),
+                layers: layers.clone(),
+            },
+        };
+        let (all, settings) = (self.clone(), settings.clone());
+        let mounted = tokio::task::spawn_blocking(move || all.find(&settings, named)).await;
+        mounted.map_err(|_| SandboxError::Abandoned)?.map(Some)
+    }
+
+    fn find(&self, settings: &SandboxSettings, named: Named) -> Result<Arc<Mounted>, SandboxError> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that no command is in and that are outdated, or were made for a copy that is gone.
+        all.retain(|known| Arc::strong_count(&known.mounted) > 1 || known.is_current());
+        let same = |known: &&Known| known.named.layers == named.layers && known.named.copy == named.copy;
+        if let Some(known) = all.iter().find(same) {
+            // Commands are in one with other caches: they and this one must have the same.
+            if known.named == named || Arc::strong_count(&known.mounted) > 1 {
+                return Ok(Arc::clone(&known.mounted));
+            }
+        }
+        all.retain(|known| known.named.layers != named.layers || Arc::strong_count(&known.mounted) > 1);
+        let Named { root, copy, caches, layers } = &named;
+        let mounted = Arc::new(mount_caches(settings, root, copy, caches, layers)?);
+        let seen = places(&mounted, caches);
+        all.push(Known { named, seen, mounted: Arc::clone(&mounted) });
+        Ok(mounted)
+    }
+}
+
+impl Known {
+    /// Whether copy, layers and places are still those that were mounted.
+    fn is_current(&self) -> bool {
+        let now = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        let of = |stat: Result<rustix::fs::Stat, _>| stat.ok().map(|stat| (stat.st_dev, stat.st_ino));
+        now(&self.named.copy) == of(rustix::fs::fstat(&self.mounted.root))
+            && now(&self.named.layers) == of(rustix::fs::fstat(&self.mounted.lock))
+            && places(&self.mounted, &self.named.caches) == self.seen
+    }
+}
+
+fn places(mounted: &Mounted, caches: &[RelPath]) -> Vec<Identity> {
+    let look = |path: &RelPath| {
+        let found = rustix::fs::statat(&mounted.root, path.as_path(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some((found.st_dev, found.st_ino))
+    };
+    caches.iter().map(look).collect()
+}

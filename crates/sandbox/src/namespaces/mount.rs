@@ -1,0 +1,416 @@
+//! The agent's side of mounting: an order out, descriptors in. Blocks for some milliseconds; needs no runtime.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::mounter::{LAYERS, MAPPED};
+use super::order::{Cache, Layers, Order};
+use super::plan::{c_string, copy_of};
+use super::probe::advice;
+use super::wire::{NOTE, Note, Stage};
+use super::{HELPER_ARGUMENT, MOUNT_ARGUMENT, is_helper, pass};
+use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
+
+/// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a lock is waited for: a command that was killed with its agent takes milliseconds to be gone, and the
+/// kernel writes out what a mount changed when it takes it down.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+/// The longest name that file systems take.
+const MAX_NAME: usize = 255;
+/// Caches of one copy; a project with more build directories rebuilds some.
+const MAX_CACHES: usize = 64;
+
+/// Mounts an overlay over its lower directory.
+pub(crate) fn mount(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
+    let [lower, upper, work] = [&plan.lower, &plan.upper, &plan.work];
+    let [lower, upper, work] = [real(LAYERS[0], lower)?, real(LAYERS[1], upper)?, real(LAYERS[2], work)?];
+    apart(&lower, [&upper, &work])?;
+    if upper.starts_with(&work) || work.starts_with(&upper) {
+        return Err(SandboxError::Refused(format!(
+            "the overlay's work directory and its upper layer must lie beside each other («{}»)",
+            work.display()
+        )));
+    }
+    let layer = open(&upper)?;
+    if !locks(&layer).map_err(|errno| unlocked(&upper, errno))? {
+        return Err(unlocked(&upper, Errno::WOULDBLOCK));
+    }
+    let order = order(&lower, Some(layers(&upper, &work)?), &lower, Vec::new())?;
+    let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.explain(plan))?;
+    Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock: layer })
+}
+
+/// Shows the caches of a real root in a copy of it.
+pub(crate) fn mount_caches(
+    settings: &SandboxSettings,
+    root: &Path,
+    copy: &Path,
+    caches: &[RelPath],
+    beneath: &Path,
+) -> Result<Mounted, SandboxError> {
+    let error = |source| SandboxError::Path { what: "the caches' layers", path: beneath.to_owned(), source };
+    let real_root = real("the project's root", root)?;
+    let copy = copy_of(copy, &real_root)?;
+    fs::create_dir_all(beneath).map_err(error)?;
+    let beneath = real("the caches' layers", beneath)?;
+    apart(&real_root, [&beneath, &copy])?;
+    apart(&copy, [&beneath, &real_root])?;
+    let lock = open(&beneath)?;
+    // Whoever else has them may write to them, and this one only read what is really there.
+    let ours = locks(&lock).map_err(|errno| unlocked(&beneath, errno))?;
+    let mut shown = Vec::with_capacity(caches.len());
+    for place in caches.iter().take(MAX_CACHES) {
+        let layers = name_of(place).filter(|_| ours).and_then(|name| made(&beneath.join(name)).ok());
+        shown.push(Cache { place: c_string(place.as_path().as_os_str())?, layers });
+    }
+    let order = order(&copy, None, &real_root, shown)?;
+    let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.general())?;
+    Ok(Mounted { path: copy, layers: vec![beneath], root, user, mounts, lock })
+}
+
+/// The directories of a cache's layers.
+fn made(at: &Path) -> io::Result<Layers<CString>> {
+    let (upper, work) = (at.join("upper"), at.join("work"));
+    fs::create_dir_all(&upper)?;
+    fs::create_dir_all(&work)?;
+    layers(&upper, &work).map_err(io::Error::other)
+}
+
+/// A directory's name for each cache: the same whatever the others are. `None` if it would be too long.
+fn name_of(place: &RelPath) -> Option<String> {
+    let mut name = String::new();
+    for &byte in place.as_bytes() {
+        let plain =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || (byte == b'.' && !name.is_empty());
+        if plain { name.push(byte.into()) } else { name.push_str(&format!("%{byte:02x}")) }
+    }
+    (name.len() <= MAX_NAME).then_some(name)
+}
+
+fn layers(upper: &Path, work: &Path) -> Result<Layers<CString>, SandboxError> {
+    Ok(Layers { upper: c_string(upper.as_os_str())?, work: c_string(work.as_os_str())? })
+}
+
+fn order(
+    root: &Path,
+    overlay: Option<Layers<CString>>,
+    real: &Path,
+    caches: Vec<Cache<CString>>,
+) -> Result<Order<CString>, SandboxError> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    Ok(Order {
+        uid: uid.as_raw(),
+        gid: gid.as_raw(),
+        maps: may_map() && Maps::ours().is_some(),
+        root: c_string(root.as_os_str())?,
+        overlay,
+        real: c_string(real.as_os_str())?,
+        caches,
+    })
+}
+
+/// Whether this process may map all its users and groups: both or none, for a map can't be written twice.
+fn may_map() -> bool {
+    use rustix::thread::CapabilitySet;
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::SETFCAP;
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+/// A directory of the order's, without links.
+fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
+    let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
+    if !path.is_absolute() {
+        return Err(SandboxError::Refused(format!("{what} must be named absolutely («{}»)", path.display())));
+    }
+    let real = path.canonicalize().map_err(error)?;
+    if real.is_dir() { Ok(real) } else { Err(error(io::ErrorKind::NotADirectory.into())) }
+}
+
+fn apart(tree: &Path, others: [&PathBuf; 2]) -> Result<(), SandboxError> {
+    match others.into_iter().find(|other| other.starts_with(tree) || tree.starts_with(other)) {
+        None => Ok(()),
+        Some(other) => Err(SandboxError::Refused(format!(
+            "«{}» and «{}» must lie apart: neither may be in the other",
+            other.display(),
+            tree.display()
+        ))),
+    }
+}
+
+fn open(layer: &Path) -> Result<OwnedFd, SandboxError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(layer, flags, Mode::empty()).map_err(|errno| unlocked(layer, errno))
+}
+
+/// Two mounts that write to one layer would spoil it: whoever has it mounted keeps it locked. False where somebody
+/// else has, and keeps it.
+fn locks(layer: &OwnedFd) -> Result<bool, Errno> {
+    let begun = Instant::now();
+    loop {
+        match rustix::fs::flock(layer, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+fn unlocked(layer: &Path, errno: Errno) -> SandboxError {
+    SandboxError::Path { what: "locking the layers", path: layer.to_owned(), source: errno.into() }
+}
+
+/// This process's own user and group maps, for a namespace in which everybody is who they are here.
+struct Maps {
+    users: String,
+    groups: String,
+}
+
+impl Maps {
+    /// `None` where there is nobody but one user, or nothing can be read.
+    fn ours() -> Option<Self> {
+        Some(Self { users: same("/proc/self/uid_map")?, groups: same("/proc/self/gid_map")? })
+    }
+
+    /// Gives them to the namespace of a process; the kernel allows it to whoever may change to these users.
+    fn give(&self, pid: u32) -> io::Result<()> {
+        fs::write(format!("/proc/{pid}/uid_map"), &self.users)?;
+        fs::write(format!("/proc/{pid}/gid_map"), &self.groups)
+    }
+}
+
+fn same(file: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let mut mapped = String::new();
+    let mut all: u64 = 0;
+    for line in text.lines() {
+        let mut numbers = line.split_ascii_whitespace();
+        let (first, _, count) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        all += count.parse::<u64>().ok()?;
+        mapped.push_str(&format!("{first} {first} {count}\n"));
+    }
+    (all > 1).then_some(mapped)
+}
+
+/// A helper that is killed and reaped whatever happens; it ends by itself once it has done its work.
+struct Helper(Child);
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+type Descriptors = (OwnedFd, OwnedFd, OwnedFd);
+
+/// Has a helper carry out the order.
+fn perform(
+    settings: &SandboxSettings,
+    order: &Order<CString>,
+) -> Result<Result<Descriptors, Trouble>, SandboxError> {
+    if is_helper() {
+        return Err(SandboxError::InsideHelper);
+    }
+    let program = settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let start = |source| SandboxError::Start { path: program.clone(), source };
+    let bytes = order.encode().ok_or_else(|| start(io::ErrorKind::InvalidInput.into()))?;
+    let (control, theirs) = UnixStream::pair().map_err(start)?;
+    control.set_read_timeout(Some(PATIENCE)).map_err(start)?;
+    control.set_write_timeout(Some(PATIENCE)).map_err(start)?;
+    let mut command = Command::new(&program);
+    command.arg(HELPER_ARGUMENT).arg(MOUNT_ARGUMENT).env_clear();
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
+    let helper = Helper(command.spawn().map_err(start)?);
+    // It holds the helper's end of the socket; as long as it lives, the socket has no end.
+    drop(command);
+    match converse(&control, &helper, &bytes) {
+        Ok(result) => Ok(result),
+        Err(Heard::Nothing) => Err(SandboxError::NoHelper { path: program }),
+        Err(Heard::Hello) => Err(SandboxError::Unavailable {
+            reason: "the helper that mounts overlays ended, or hung, without saying why".to_owned(),
+            fix: "Try it again; the kernel's log may say more".to_owned(),
+        }),
+    }
+}
+
+/// How far the other end talked like a helper.
+enum Heard {
+    Nothing,
+    Hello,
+}
+
+fn converse(
+    control: &UnixStream,
+    helper: &Helper,
+    bytes: &[u8],
+) -> Result<Result<Descriptors, Trouble>, Heard> {
+    let mut passed = Vec::with_capacity(pass::MOST);
+    let mut unsent = bytes;
+    while !unsent.is_empty() {
+        let sent = pass::send(control, unsent, &[]).map_err(|_| Heard::Nothing)?;
+        unsent = unsent.get(sent..).unwrap_or_default();
+    }
+    if hear(control, &mut passed) != Some(Note::Hello) {
+        return Err(Heard::Nothing);
+    }
+    loop {
+        match hear(control, &mut passed).ok_or(Heard::Hello)? {
+            Note::Unshared => {
+                let mapped = Maps::ours().is_some_and(|maps| maps.give(helper.0.id()).is_ok());
+                let answer = [if mapped { MAPPED } else { 0 }];
+                pass::send(control, &answer, &[]).map_err(|_| Heard::Hello)?;
+            }
+            Note::Failed { stage, index, errno } => {
+                return Ok(Err(Trouble { stage, index, errno: Errno::from_raw_os_error(errno) }));
+            }
+            Note::Mounted => {
+                let [root, user, mounts] = <[OwnedFd; 3]>::try_from(passed).map_err(|_| Heard::Hello)?;
+                return Ok(Ok((root, user, mounts)));
+            }
+            _ => return Err(Heard::Hello),
+        }
+    }
+}
+
+/// The next note; `None` if there is none.
+fn hear(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<Note> {
+    let mut note = [0; NOTE];
+    pass::receive_exact(control, &mut note, passed).ok()?;
+    Note::decode(&note)
+}
+
+/// Where a helper failed.
+struct Trouble {
+    stage: Stage,
+    index: u32,
+    errno: Errno,
+}
+
+impl Trouble {
+    /// Why there is no mount, and what helps, where the layers have nothing to do with it.
+    fn general(&self) -> SandboxError {
+        let Self { stage, errno, .. } = self;
+        let reason = format!("an overlay couldn't be mounted: {}: {errno}", stage.name());
+        SandboxError::Unavailable { reason, fix: advice(Some((*stage, *errno))).to_owned() }
+    }
+
+    fn explain(&self, plan: &OverlayPlan) -> SandboxError {
+        let unavailable =
+            |reason: String, fix: &str| SandboxError::Unavailable { reason, fix: fix.to_owned() };
+        let upper = plan.upper.display();
+        match (self.stage, self.errno) {
+            (Stage::Layer, errno) => {
+                let index = self.index as usize;
+                let path = [&plan.lower, &plan.upper, &plan.work].get(index).copied().unwrap_or(&plan.lower);
+                let what = LAYERS.get(index).copied().unwrap_or_default();
+                SandboxError::Path { what, path: path.clone(), source: errno.into() }
+            }
+            (Stage::Attributes, errno @ (Errno::NOTSUP | Errno::PERM)) => unavailable(
+                format!("the file system of «{upper}» keeps no user attributes: {errno}"),
+                "Put the copy's layers on ext4, XFS, Btrfs or, from Linux 6.6 on, tmpfs",
+            ),
+            (Stage::Overlay, Errno::NODEV) => unavailable(
+                "this kernel has no overlay file system".to_owned(),
+                "Load it with «sudo modprobe overlay»",
+            ),
+            (Stage::Overlay, Errno::PERM) => unavailable(
+                "overlays can't be mounted in user namespaces here".to_owned(),
+                "Linux 5.11 or newer is needed, and nothing that forbids the mount, such as a container's profile",
+            ),
+            (Stage::Overlay, Errno::INVAL | Errno::XDEV | Errno::LOOP) => self.unsuitable(plan),
+            _ => self.general(),
+        }
+    }
+
+    /// The kernel only says that something is wrong with the layers; what, has to be found out.
+    fn unsuitable(&self, plan: &OverlayPlan) -> SandboxError {
+        let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+        let (reason, fix) = if device(&plan.upper) != device(&plan.work) {
+            let reason = "the upper layer and the work directory lie on different file systems".to_owned();
+            (reason, "Put both into one directory")
+        } else if let Some(inner) = mounted_beneath(&plan.lower) {
+            let reason = format!("something is mounted in the project, at «{}»", inner.display());
+            (reason, "Unmount it, or use another kind of copy")
+        } else {
+            let reason = format!(
+                "the file system of «{}» or of «{}» can't be part of an overlay: {}",
+                plan.upper.display(),
+                plan.lower.display(),
+                self.errno
+            );
+            (reason, "Put the copy's layers on ext4, XFS, Btrfs or tmpfs, not on an overlay or the network")
+        };
+        SandboxError::Unavailable { reason, fix: fix.to_owned() }
+    }
+}
+
+/// A mount point beneath a directory, if there is one.
+fn mounted_beneath(directory: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let directory = directory.canonicalize().ok()?;
+    let list = fs::read("/proc/self/mountinfo").ok()?;
+    let points = list.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
+    let plain = points.map(|point| PathBuf::from(std::ffi::OsString::from_vec(unescaped(point))));
+    plain.filter(|point| point.starts_with(&directory) && *point != directory).min()
+}
+
+/// The kernel writes blanks, line ends and backslashes in names as three octal digits.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal = after.first_chunk::<3>().filter(|_| byte == b'\\');
+        let value = octal.and_then(|digits| {
+            digits.iter().try_fold(0u16, |sum, digit| {
+                (b'0'..=b'7').contains(digit).then(|| sum * 8 + u16::from(digit - b'0'))
+            })
+        });
+        match value.and_then(|value| u8::try_from(value).ok()) {
+            Some(value) => {
+                out.push(value);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                out.push(byte);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_caches_differ_and_are_plain() {
+        let name = |path: &str| name_of(&RelPath::parse(path).unwrap());
+        assert_eq!(name("target").unwrap(), "target");
+        assert_eq!(name("web/node_modules").unwrap(), "web%2fnode_modules");
+        assert_eq!(name(".venv").unwrap(), "%2evenv");
+        assert_eq!(name("a%2fb").unwrap(), "a%252fb");
+        assert_eq!(name(&"ä".repeat(100)), None);
+    }
+
+    #[test]
+    fn names_of_the_kernels_list_are_read() {
+        assert_eq!(unescaped(br"/a\040b\134c\012\09"), b"/a b\\c\n\\09");
+    }
+}

@@ -1,0 +1,184 @@
+//! The other helper: it makes namespaces, mounts in them, hands out descriptors of them, and ends.
+//!
+//! Runs single-threaded in a program that has done nothing else, like [`super::init`].
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Dir, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::MountPropagationFlags;
+
+use super::init::{At, Failure, RDONLY_NOSUID_NODEV, copy, map_one, read_exact, say};
+use super::order::{Cache, Layers, MAGIC, Order};
+use super::overlay::{Life, cover, overlay};
+use super::wire::{HEADER, Note, Stage, body_length};
+use super::{pass, sys};
+
+/// What the agent answers when it was told of the namespaces: whether it mapped the users.
+pub(super) const MAPPED: u8 = 1;
+
+/// Of a layer, in the order that failures number them.
+pub(super) const LAYERS: [&str; 3] = ["the lower layer", "the upper layer", "the overlay's work directory"];
+
+/// An attribute that overlays are full of, tried before one is mounted: without, it works only half.
+const PROBE: &CStr = c"user.journeyman";
+
+/// Does the helper's whole work; never returns.
+pub(super) fn run(control: &OwnedFd) -> ! {
+    if let Err(Failure(stage, index, errno)) = mount(control) {
+        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+    }
+    sys::exit(0)
+}
+
+fn mount(control: &OwnedFd) -> Result<(), Failure> {
+    say(control, Note::Hello);
+    let mut header = [0; HEADER];
+    read_exact(control, &mut header).at(Stage::Policy)?;
+    let length = body_length(MAGIC, &header).ok_or(Failure(Stage::Policy, 0, Errno::PROTO))?;
+    let mut body = vec![0; length];
+    read_exact(control, &mut body).at(Stage::Policy)?;
+    let order = Order::decode(&body).ok_or(Failure(Stage::Policy, 1, Errno::PROTO))?;
+    sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).at(Stage::Namespaces)?;
+    identity(control, &order).at(Stage::Identity)?;
+    // Nothing of this shows outside; but what is unmounted outside doesn't stay mounted here.
+    let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    rustix::mount::mount_change(c"/", slave).at(Stage::Root)?;
+    // Modes are as given.
+    rustix::process::umask(Mode::empty());
+    let root = match &order.overlay {
+        Some(layers) => over(order.root, layers)?,
+        None => directory(order.root, OFlags::RDONLY).at(Stage::Root)?,
+    };
+    if !order.caches.is_empty() {
+        caches(&root, &order).at(Stage::Root)?;
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let user = rustix::fs::open(c"/proc/self/ns/user", flags, Mode::empty()).at(Stage::Pass)?;
+    let mounts = rustix::fs::open(c"/proc/self/ns/mnt", flags, Mode::empty()).at(Stage::Pass)?;
+    let note = Note::Mounted.encode();
+    pass::send(control, &note, &[root.as_fd(), user.as_fd(), mounts.as_fd()]).at(Stage::Pass).map(drop)
+}
+
+/// All users that the agent has, if it may map them, so that files of any owner can be copied up.
+fn identity(control: &OwnedFd, order: &Order<&CStr>) -> Result<(), Errno> {
+    if order.maps {
+        say(control, Note::Unshared);
+        let mut answer = [0];
+        read_exact(control, &mut answer)?;
+        if answer == [MAPPED] {
+            return Ok(());
+        }
+    }
+    map_one(order.uid, order.gid)
+}
+
+fn directory(path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, how | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Mounts an overlay over its lower directory; what was mounted.
+fn over(lower: &CStr, layers: &Layers<&CStr>) -> Result<OwnedFd, Failure> {
+    let open = |index: u32, path: &CStr, how: OFlags| {
+        directory(path, how).map_err(|errno| Failure(Stage::Layer, index, errno))
+    };
+    let lower = open(0, lower, OFlags::PATH)?;
+    let upper = open(1, layers.upper, OFlags::RDONLY)?;
+    let work = open(2, layers.work, OFlags::PATH)?;
+    let tree = layered(&lower, &upper, &work)?;
+    cover(&tree, &lower).at(Stage::Attach)?;
+    rustix::fs::openat(&tree, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .at(Stage::Attach)
+}
+
+fn layered(lower: &OwnedFd, upper: &OwnedFd, work: &OwnedFd) -> Result<OwnedFd, Failure> {
+    let create = rustix::fs::XattrFlags::empty();
+    rustix::fs::fsetxattr(upper, PROBE, b"", create).at(Stage::Attributes)?;
+    rustix::fs::fremovexattr(upper, PROBE).at(Stage::Attributes)?;
+    look_alike(lower, upper).at(Stage::Attributes)?;
+    overlay(lower, upper, work, Life::Lasting).at(Stage::Overlay)
+}
+
+/// The upper directory, new, is what the merged one looks like.
+fn look_alike(lower: &OwnedFd, upper: &OwnedFd) -> Result<(), Errno> {
+    let (old, new) = (rustix::fs::fstat(lower)?, rustix::fs::fstat(upper)?);
+    let same = (old.st_mode, old.st_uid, old.st_gid) == (new.st_mode, new.st_uid, new.st_gid);
+    if same || !is_empty(upper)? {
+        return Ok(());
+    }
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid) {
+        let (uid, gid) = (rustix::fs::Uid::from_raw(old.st_uid), rustix::fs::Gid::from_raw(old.st_gid));
+        // Somebody else's directory that this user may write to: the copy is the user's own then.
+        rustix::fs::fchown(upper, Some(uid), Some(gid)).ok();
+    }
+    rustix::fs::fchmod(upper, Mode::from_raw_mode(old.st_mode & 0o7777))
+}
+
+fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
+    for entry in Dir::read_from(directory)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Shows the caches beneath the root, as far as they can be.
+fn caches(root: &OwnedFd, order: &Order<&CStr>) -> Result<(), Errno> {
+    let real = directory(order.real, OFlags::PATH)?;
+    for cache in &order.caches {
+        // Without one, a command builds anew what it needs.
+        show(root, &real, cache).ok();
+    }
+    Ok(())
+}
+
+/// Opens a directory beneath another, with no link on the way.
+fn beneath(above: &OwnedFd, path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
+    rustix::io::retry_on_intr(|| rustix::fs::openat2(above, path, flags, Mode::empty(), resolve))
+}
+
+/// Shows a cache, with a layer for what is written to it or else read-only.
+fn show(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<(), Errno> {
+    let lower = beneath(real, cache.place, OFlags::PATH)?;
+    let place = place(root, cache.place)?;
+    if let Some(layers) = &cache.layers {
+        let open = || Ok((directory(layers.upper, OFlags::RDONLY)?, directory(layers.work, OFlags::PATH)?));
+        let mount = |(upper, work): (OwnedFd, OwnedFd)| {
+            let tree = layered(&lower, &upper, &work).map_err(|Failure(_, _, errno)| errno)?;
+            cover(&tree, &place)
+        };
+        if open().and_then(mount).is_ok() {
+            return Ok(());
+        }
+    }
+    cover(copy(&lower, c"", true, RDONLY_NOSUID_NODEV)?, &place)
+}
+
+/// Where a cache is shown: a directory of the copy's without anything in it, made if it isn't there.
+fn place(root: &OwnedFd, path: &CStr) -> Result<OwnedFd, Errno> {
+    let there = match beneath(root, path, OFlags::RDONLY) {
+        Err(Errno::NOENT) => {
+            let (above, name) = match path.to_bytes().iter().rposition(|&byte| byte == b'/') {
+                Some(slash) => path.to_bytes().split_at(slash),
+                None => (&b"."[..], path.to_bytes()),
+            };
+            let above = std::ffi::CString::new(above).map_err(|_| Errno::INVAL)?;
+            let name = name.strip_prefix(b"/").unwrap_or(name);
+            match rustix::fs::mkdirat(beneath(root, &above, OFlags::PATH)?, name, Mode::from_raw_mode(0o755))
+            {
+                Ok(()) | Err(Errno::EXIST) => beneath(root, path, OFlags::RDONLY)?,
+                Err(errno) => return Err(errno),
+            }
+        }
+        there => there?,
+    };
+    if !is_empty(&there)? {
+        return Err(Errno::NOTEMPTY);
+    }
+    // Only such a descriptor can be mounted on whatever the directory's mode is.
+    beneath(root, path, OFlags::PATH)
+}

@@ -1,0 +1,115 @@
+//! What the helper is to mount, and how that is told to it.
+
+use std::ffi::{CStr, CString};
+
+use super::wire::{MAX_POLICY, Reader, Writer, framed};
+
+/// First bytes of an order; the last digit is the format's version.
+pub(super) const MAGIC: [u8; 4] = *b"JMO1";
+
+/// A user and a mount namespace to make, and what to mount in it. Paths are absolute where nothing else is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Order<T> {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    /// The agent offers to map all its users; else there is only this one.
+    pub(super) maps: bool,
+    /// The directory whose descriptor is wanted.
+    pub(super) root: T,
+    /// Layers of an overlay over it.
+    pub(super) overlay: Option<Layers<T>>,
+    /// Where the caches are real; they have the same names there.
+    pub(super) real: T,
+    pub(super) caches: Vec<Cache<T>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Layers<T> {
+    pub(super) upper: T,
+    pub(super) work: T,
+}
+
+/// A directory that is shown beneath the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cache<T> {
+    /// Relative to the root.
+    pub(super) place: T,
+    /// Without them it is read-only.
+    pub(super) layers: Option<Layers<T>>,
+}
+
+impl Order<CString> {
+    /// The order as bytes, header included; `None` if it is longer than can be sent.
+    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+        let mut out = Writer::new(MAGIC);
+        out.u32(self.uid);
+        out.u32(self.gid);
+        out.u32(u32::from(self.maps));
+        out.text(&self.root);
+        layers_out(&mut out, self.overlay.as_ref());
+        out.text(&self.real);
+        out.count(self.caches.len());
+        for cache in &self.caches {
+            out.text(&cache.place);
+            layers_out(&mut out, cache.layers.as_ref());
+        }
+        let bytes = framed(out);
+        (bytes.len() <= MAX_POLICY).then_some(bytes)
+    }
+}
+
+fn layers_out(out: &mut Writer, layers: Option<&Layers<CString>>) {
+    out.count(layers.iter().len());
+    if let Some(layers) = layers {
+        out.text(&layers.upper);
+        out.text(&layers.work);
+    }
+}
+
+impl<'a> Order<&'a CStr> {
+    /// Reads a body; `None` if it is cut or malformed.
+    pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
+        let mut from = Reader::new(body);
+        let order = Self {
+            uid: from.u32()?,
+            gid: from.u32()?,
+            maps: from.u32()? != 0,
+            root: from.text()?,
+            overlay: from.list(layers)?.pop(),
+            real: from.text()?,
+            caches: from
+                .list(|from| Some(Cache { place: from.text()?, layers: from.list(layers)?.pop() }))?,
+        };
+        from.is_empty().then_some(order)
+    }
+}
+
+fn layers<'a>(from: &mut Reader<'a>) -> Option<Layers<&'a CStr>> {
+    Some(Layers { upper: from.text()?, work: from.text()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{HEADER, body_length};
+    use super::*;
+
+    #[test]
+    fn an_order_survives_the_wire_and_no_cut_of_it_does() {
+        let c = |text: &str| CString::new(text).unwrap();
+        let layers = || Some(Layers { upper: c("/u"), work: c("/w") });
+        let caches =
+            vec![Cache { place: c("target"), layers: layers() }, Cache { place: c("a/b"), layers: None }];
+        let order =
+            Order { uid: 1, gid: 2, maps: true, root: c("/r"), overlay: layers(), real: c("/x"), caches };
+        for overlay in [layers(), None] {
+            let order = Order { overlay, ..order.clone() };
+            let bytes = order.encode().unwrap();
+            let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
+            assert_eq!(body_length(MAGIC, header), Some(body.len()));
+            assert_eq!(format!("{:?}", Order::decode(body).unwrap()), format!("{order:?}"));
+            for cut in 0..body.len() {
+                assert!(Order::decode(&body[..cut]).is_none(), "cut at {cut}");
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Landing: a copy's changes as one transaction on the user's tree.
+
+use std::collections::{HashMap, HashSet};
+
+use journeyman_protocol::{FileChange, RelPath};
+
+use super::changes::renames;
+use super::decide::is_same;
+use super::plan::Planner;
+use super::{CopyChange, CopyChanges, LandOptions, Landing};
+use crate::compare::filtered;
+use crate::journal::Cause;
+use crate::rules::is_git;
+use crate::snapshot::{Difference, Keep, differences, kind_of};
+use crate::transaction::Intent;
+use crate::{Applied, ChangeId, Workspace, WorkspaceError};
+
+impl Workspace {
+    /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What the user changed
+    /// meanwhile stays: files that both changed are merged line by line where that can be done; a file that the user
+    /// gave another name gets the copy's changes there, and one that the copy gave another name takes the user's
+    /// along. An undo takes the landing back like any change of the session.
+    ///
+    /// Links are landed as links, and nothing is written through one. What can't be undone is a conflict: replacing
+    /// or deleting a file over [`kept_file_bytes`](crate::Limits::kept_file_bytes). So is one of that size for which
+    /// there was no room beside the copy.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what belongs to git, [`WorkspaceError::Own`];
+    /// [`WorkspaceError::TooManyChanges`] when the journal couldn't hold it; as [`Workspace::apply`]. In each case
+    /// the tree is as it was.
+    pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
+        self.door.check_alive()?;
+        if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
+            return Err(WorkspaceError::Protected { path: file.path.clone() });
+        }
+        if let Some(file) = changes.files.iter().find(|file| self.rules.holds(&file.path)) {
+            return Err(WorkspaceError::Own { path: file.path.clone() });
+        }
+        let moved = self.moved_here(changes)?;
+        let landing = self.writing(|writer, hands| {
+            let plan = Planner::new(self, changes, &moved, options).plan()?;
+            let done = plan.operations.iter().map(|operation| FileChange {
+                path: operation.path.clone(),
+                kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+            });
+            let mut landing = Landing {
+                applied: Applied { id: ChangeId::NONE, changes: done.collect() },
+                merged: plan.merged,
+                conflicts: plan.conflicts,
+                already: plan.already,
+                left: plan.left,
+            };
+            let nothing = plan.operations.is_empty() && plan.make.is_empty() && plan.remove.is_empty();
+            if options.dry_run || nothing {
+                return Ok(landing);
+            }
+            self.journal_meanwhile(writer, &plan.operations)?;
+            let intent = Intent {
+                session: changes.session.clone(),
+                call: None,
+                cause: Cause::Landing,
+                undoes: Vec::new(),
+                left: Vec::new(),
+                make: plan.make,
+                remove: plan.remove,
+            };
+            landing.applied.id = hands.execute(&mut writer.journal, intent, &plan.operations)?;
+            Ok(landing)
+        })?;
+        self.keep_to_quota()?;
+        Ok(landing)
+    }
+
+    /// Files that the user gave another name since the base, and that the copy changed under the old one. They are
+    /// looked for only where a file is gone.
+    fn moved_here(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
+        let is_gone = |file: &&CopyChange| {
+            file.before.is_some() && !matches!(self.door.look(&file.path), Ok(Some(seen)) if !seen.is_dir())
+        };
+        let gone: HashSet<&RelPath> = changes.files.iter().filter(is_gone).map(|file| &file.path).collect();
+        if gone.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let before = match self.checkpoint_tree(&changes.base) {
+            Ok(before) => before,
+            // Then nobody can tell.
+            Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
+                return Ok(HashMap::new());
+            }
+            Err(other) => return Err(other),
+        };
+        let now = self.snapshot(Keep::Hashes, Some(&before))?;
+        let found = filtered(self.inputs(), &before, differences(&before, &now))?;
+        let mut moved: HashMap<RelPath, RelPath> =
+            renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect();
+        // A file under a new name that has the copy's changes already was landed there before.
+        let is_new = |difference: &&Difference| difference.before.is_none();
+        let known = found.iter().filter(is_new).filter_map(|new| Some((new.after?.hash?, new)));
+        let known: HashMap<_, _> = known.collect();
+        for file in changes.files.iter().filter(|file| gone.contains(&file.path)) {
+            if let Some(after) = file.after.filter(|after| after.size > 0)
+                && let Some(new) = after.hash.and_then(|hash| known.get(&hash))
+                && is_same(new.after.as_ref(), Some(&after))
+            {
+                moved.entry(file.path.clone()).or_insert_with(|| new.path.clone());
+            }
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,94 @@
+//! A copy's changes, written down beside it, so that they can be landed, shown and compared with the copy closed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use journeyman_protocol::{ContentHash, SessionId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::CopyChanges;
+use crate::WorkspaceError;
+use crate::journal::{parse, push_line};
+use crate::lock::{make_private_dir, state_error};
+use crate::rules::is_git;
+
+/// The file in the copy's directory: one line, as the journal's.
+const NAME: &str = "changes";
+/// A larger one wasn't written by us: 400,000 files with long paths.
+const STORED_BYTES: u64 = 512 * 1024 * 1024;
+
+pub(super) fn write(dir: &Path, changes: &CopyChanges) -> Result<(), WorkspaceError> {
+    write_to(dir, NAME, changes)
+}
+
+/// What was written, as long as it is whole and of that session.
+pub(super) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
+    let Some(text) = read_from(dir, NAME)? else { return Ok(None) };
+    let changes: Option<CopyChanges> = parsed(&text);
+    Ok(changes.filter(|changes| {
+        let sorted = changes.files.is_sorted_by(|one, other| one.path < other.path);
+        // Whoever edits the file by hand gets nothing past the door by it.
+        let touches_git = changes.files.iter().any(|file| file.path.components().any(is_git));
+        changes.session == *session && sorted && !touches_git
+    }))
+}
+
+/// The contents that what lies beside a copy speaks of: without them it couldn't be landed any more.
+///
+/// # Errors
+/// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] for a damaged list of contested files.
+pub(crate) fn contents(dir: &Path) -> Result<Vec<ContentHash>, WorkspaceError> {
+    let changes: Option<CopyChanges> = read_from(dir, NAME)?.and_then(|text| parsed(&text));
+    let files = changes.map(|changes| changes.files).unwrap_or_default();
+    let states = files.iter().flat_map(|file| [file.before, file.after]);
+    let contested = super::contested::read(dir)?;
+    let states = states.chain(contested.into_values()).flatten();
+    Ok(states.filter_map(|state| state.hash).collect())
+}
+
+/// Replaces a file of one line whole; it is on the disk when this returns.
+pub(super) fn write_to(dir: &Path, name: &str, value: &impl Serialize) -> Result<(), WorkspaceError> {
+    let path = dir.join(name);
+    let failed = |source| state_error("write", &path, source);
+    let mut text = Vec::new();
+    push_line(&mut text, &serde_json::to_vec(value).map_err(|error| failed(error.into()))?);
+    make_private_dir(dir)?;
+    let new = path.with_extension("new");
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)
+        .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&new, &path))
+        .and_then(|()| File::open(dir)?.sync_all());
+    written.map_err(failed)
+}
+
+/// The bytes of such a file; `None` without one.
+pub(super) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    let path = dir.join(name);
+    let mut text = Vec::new();
+    match File::open(&path).and_then(|file| file.take(STORED_BYTES).read_to_end(&mut text)) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(state_error("read", &path, source)),
+    }
+}
+
+/// What they say, where they are whole.
+pub(super) fn parsed<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    text.strip_suffix(b"\n").and_then(parse)
+}
+
+pub(super) fn remove(dir: &Path) -> Result<(), WorkspaceError> {
+    let path = dir.join(NAME);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(state_error("remove", &path, error)),
+        _ => Ok(()),
+    }
+}

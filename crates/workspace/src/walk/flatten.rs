@@ -1,0 +1,161 @@
+//! What was found in each directory, put together in the order of full paths.
+
+use super::known::{Known, Number, Ref};
+use super::{Content, Item, Listed, Plan, Visited, Walked, WalkedDir, WalkedFile};
+
+/// What is still to be emitted of one directory.
+enum Open<'a> {
+    Read { prefix: Vec<u8>, items: std::vec::IntoIter<Item> },
+    Same { refs: std::slice::Iter<'a, Ref> },
+}
+
+struct Flattening<'a> {
+    known: Option<Known<'a>>,
+    slots: Vec<Option<Visited>>,
+    /// Where a directory of the last tree has its slot.
+    slot_of: Vec<usize>,
+    walked: Walked,
+}
+
+/// `count` is the number of tasks that were given out.
+pub(super) fn flatten(
+    found: Vec<Visited>,
+    count: usize,
+    plan: &Plan<'_>,
+    known: Option<Known<'_>>,
+) -> Walked {
+    let files = found.iter().map(|visited| match &visited.content {
+        Content::Items { items, .. } => items.len(),
+        Content::Same { number } => known.map_or(0, |known| known.in_dir(*number).len()),
+        Content::Nothing | Content::Unreadable | Content::Failed(_) => 0,
+    });
+    let walked = Walked { files: Vec::with_capacity(files.sum()), ..Walked::default() };
+    let mut slots: Vec<Option<Visited>> = Vec::new();
+    slots.resize_with(count, || None);
+    let dirs = known.map_or(0, |known| known.tree.dirs.len() + 1);
+    let mut flattening = Flattening { known, slots, slot_of: vec![usize::MAX; dirs], walked };
+    for visited in found {
+        if let Some(at) = visited.number.and_then(|number| flattening.slot_of.get_mut(number as usize)) {
+            *at = visited.index;
+        }
+        if let Some(slot) = flattening.slots.get_mut(visited.index) {
+            *slot = Some(visited);
+        }
+    }
+    flattening.emit(plan);
+    flattening.walked
+}
+
+impl<'a> Flattening<'a> {
+    fn emit(&mut self, plan: &Plan<'_>) {
+        // The next one to be emitted last; deep trees don't recurse.
+        let mut open: Vec<(usize, Open<'a>)> = Vec::new();
+        open.extend(self.begin(0, plan));
+        while let Some((at, top)) = open.last_mut() {
+            let slot = match top {
+                Open::Read { prefix, items } => match items.next() {
+                    Some(Item::New { name, seen }) => {
+                        let path = [prefix.as_slice(), &name].concat();
+                        self.walked.files.push(WalkedFile { path, seen, known: None });
+                        continue;
+                    }
+                    Some(Item::Known { at, seen }) => {
+                        let entry = self.known.and_then(|known| known.entry(at));
+                        let file =
+                            entry.map(|entry| WalkedFile { path: entry.path.clone(), seen, known: Some(at) });
+                        self.walked.files.extend(file);
+                        continue;
+                    }
+                    Some(Item::Dir { index }) => Some(index),
+                    None => None,
+                },
+                Open::Same { refs } => match refs.next() {
+                    Some(Ref::File(at)) => {
+                        let entry = self.known.and_then(|known| known.entry(*at));
+                        let file = entry.map(|entry| WalkedFile {
+                            path: entry.path.clone(),
+                            seen: Some(entry.seen),
+                            known: Some(*at),
+                        });
+                        self.walked.files.extend(file);
+                        continue;
+                    }
+                    Some(Ref::Dir(number)) => {
+                        self.slot_of.get(*number as usize).copied().or(Some(usize::MAX))
+                    }
+                    None => None,
+                },
+            };
+            let above = *at;
+            match slot.map(|slot| self.begin(slot, plan)) {
+                Some(Some(next)) => open.push(next),
+                // What closes or hides it isn't in the signature of the directory above: that has to be listed again.
+                Some(None) => self.walked.listed.get_mut(above).into_iter().for_each(|listed| *listed = None),
+                None => drop(open.pop()),
+            }
+        }
+    }
+
+    /// Opens a directory; gives its place among the signatures too. `None` where nothing of it is known.
+    fn begin(&mut self, slot: usize, plan: &Plan<'_>) -> Option<(usize, Open<'a>)> {
+        let at = self.walked.listed.len();
+        let Visited { path, content, listed, .. } = self.slots.get_mut(slot)?.take()?;
+        match content {
+            Content::Items { items, permissions } => {
+                self.directory(&path, permissions, listed, plan);
+                let mut prefix = path;
+                if !prefix.is_empty() {
+                    prefix.push(b'/');
+                }
+                Some((at, Open::Read { prefix, items: items.into_iter() }))
+            }
+            Content::Same { number } => {
+                let known = self.known?;
+                let permissions = known.dir(number).map_or(0, |dir| dir.permissions);
+                self.directory(&path, permissions, listed, plan);
+                Some((at, Open::Same { refs: known.in_dir(number).iter() }))
+            }
+            Content::Unreadable => {
+                self.walked.unreadable.push(path);
+                None
+            }
+            Content::Failed(errno) => {
+                self.walked.unreadable.push(path.clone());
+                self.walked.failed = Some((path, errno));
+                None
+            }
+            Content::Nothing => None,
+        }
+    }
+
+    fn directory(&mut self, path: &[u8], permissions: u32, listed: Option<Listed>, plan: &Plan<'_>) {
+        self.walked.listed.push(listed);
+        if path != plan.under {
+            self.walked.dirs.push(WalkedDir { path: path.to_vec(), permissions });
+        }
+    }
+}
+
+/// The directories' signatures, by number.
+pub(super) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
+    let mut all = vec![None; found.len()];
+    for visited in found {
+        if let Some(slot) = visited.number.and_then(|number| all.get_mut(number as usize)) {
+            *slot = visited.listed;
+        }
+    }
+    all
+}
+
+/// Whether the walk found what the last tree has, and nothing else.
+pub(super) fn is_same(found: &[Visited], known: Known<'_>, repositories: &[Vec<u8>]) -> bool {
+    let same = |visited: &Visited| match visited.content {
+        Content::Same { number } => Some(number) == visited.number,
+        _ => false,
+    };
+    let count: Number = u32::try_from(found.len()).unwrap_or_default();
+    count as usize == known.tree.dirs.len() + 1
+        && known.tree.unreadable.is_empty()
+        && known.tree.repositories == repositories
+        && found.iter().all(same)
+}

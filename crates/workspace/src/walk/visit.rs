@@ -1,0 +1,368 @@
+//! Reading one directory.
+
+use std::cmp::Ordering as Order;
+use std::iter::{Copied, Peekable};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::slice::Iter;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ignore::gitignore::Gitignore;
+use rustix::fs::{AtFlags, FileType, OFlags, statat};
+use rustix::io::Errno;
+
+use super::known::{Known, Ref};
+use super::names::{Names, order};
+use super::{Content, Item, Listed, Task, Visited, Walk};
+use crate::door::{Links, Seen};
+use crate::error::may_pass;
+use crate::limits::MAX_DEPTH;
+use crate::rules::{self, Layer, Source, is_ignored};
+use crate::snapshot::is_settled;
+
+/// So often a directory is listed in which something is another kind of thing at each look.
+const LISTINGS: usize = 8;
+/// Names of files that hold rules, in the order in which they count.
+pub(super) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
+
+/// What one thread found.
+#[derive(Default)]
+pub(super) struct Finds {
+    pub(super) visited: Vec<Visited>,
+    pub(super) repositories: Vec<Vec<u8>>,
+    names: Names,
+}
+
+/// Why a directory's content isn't known.
+enum Trouble {
+    /// Its names can be read and nothing else, at least just now.
+    Closed(Errno),
+    /// Something became another kind of thing since the listing.
+    Raced,
+}
+
+/// A directory being read.
+struct Reading<'a> {
+    task: &'a Task,
+    dir: BorrowedFd<'a>,
+    rules: Vec<(&'static [u8], Seen)>,
+    layers: Option<Arc<Layer>>,
+    /// Whether the rules here are those by which the last tree was chosen.
+    trusted: bool,
+    permissions: u32,
+}
+
+impl Source for Walk<'_> {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
+        let path: &[u8] = if dir.is_empty() { b"." } else { dir };
+        let Ok(opened) = self.plan.door.enter(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else {
+            self.unsure.store(true, Ordering::Relaxed);
+            return Arc::new(Gitignore::empty());
+        };
+        let (matcher, as_seen) = self.plan.rules.load(opened.as_fd(), dir, files);
+        if as_seen.is_none() {
+            self.unsure.store(true, Ordering::Relaxed);
+        }
+        matcher
+    }
+}
+
+impl Walk<'_> {
+    /// Reads a directory; gives with its content the signature by which it need not be listed the next time.
+    pub(super) fn read(
+        &self,
+        task: &Task,
+        below: &mut Vec<Task>,
+        finds: &mut Finds,
+    ) -> (Content, Option<Listed>) {
+        let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        for _ in 0..LISTINGS {
+            let dir = match self.plan.door.enter(path, flags, Links::Refuse) {
+                Ok(dir) => dir,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return (Content::Nothing, None),
+                Err(errno) => return (unreadable(errno), None),
+            };
+            let dir = dir.as_fd();
+            // Before the names are read: a later change shows in a later signature.
+            let listed = self.signature(dir);
+            if let Some(content) = self.read_again(task, dir, listed, below) {
+                return (content, listed);
+            }
+            let kind = |name: &[u8]| Ok(Seen::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
+            if let Err(errno) = finds.names.read(dir, kind) {
+                return (unreadable(errno), None);
+            }
+            let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
+            let may_be_cache = finds.names.tagged && task.depth > 0 && !self.plan.include_ignored;
+            if may_be_cache && !known() && rules::is_tagged_cache(dir) {
+                // Nothing of it counts, but that there are repositories right in it.
+                note_repositories(task, finds);
+                return (Content::Nothing, None);
+            }
+            let permissions = listed.map_or(0, |listed| listed.seen.permissions());
+            let reading = self.begin(task, dir, &finds.names, permissions);
+            match self.select(&reading, &finds.names, below) {
+                Ok(content) => {
+                    note_repositories(task, finds);
+                    return (content, listed.filter(|_| finds.names.is_plain()));
+                }
+                Err(Trouble::Closed(errno)) => {
+                    below.clear();
+                    return (unreadable(errno), None);
+                }
+                Err(Trouble::Raced) => below.clear(),
+            }
+        }
+        (Content::Failed(Errno::AGAIN), None)
+    }
+
+    /// What tells whether names came or went, where the file system is known for it and enough time has passed.
+    fn signature(&self, dir: BorrowedFd<'_>) -> Option<Listed> {
+        if !self.plan.stat {
+            return None;
+        }
+        let stat = rustix::fs::fstat(dir).ok()?;
+        let (seen, device) = (Seen::of(&stat), device_of(&stat));
+        let tells = self.plan.door.lists_by_time() == Some(device) && is_settled(&seen, self.begun);
+        Some(Listed { seen, device, tells })
+    }
+
+    /// Looks at each file of a directory that has the names it had, under rules that are as they were. `None` where
+    /// that isn't so.
+    fn read_again(
+        &self,
+        task: &Task,
+        dir: BorrowedFd<'_>,
+        listed: Option<Listed>,
+        below: &mut Vec<Task>,
+    ) -> Option<Content> {
+        let (last, number) = self.last.zip(task.known).filter(|_| task.trusted)?;
+        let then = self.plan.listed.get(number as usize).copied().flatten()?;
+        listed.filter(|now| now.tells && *now == then)?;
+        let refs = last.in_dir(number);
+        let prefix = if task.path.is_empty() { 0 } else { task.path.len() + 1 };
+        let (mut items, mut same, mut files) = (Vec::with_capacity(refs.len()), true, 0);
+        for it in refs {
+            items.push(match *it {
+                Ref::Dir(number) => {
+                    let path = &last.dir(number)?.path;
+                    Item::Dir { index: self.below((task, true, &task.layers), path, Some(number), below) }
+                }
+                Ref::File(at) => {
+                    let entry = last.entry(at)?;
+                    let name = entry.path.get(prefix..)?;
+                    let seen = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Seen::of(&stat));
+                    let seen = seen.ok().filter(|seen| seen.file_type() == entry.seen.file_type());
+                    let Some(seen) = seen else {
+                        below.clear();
+                        return None;
+                    };
+                    same &= seen == entry.seen;
+                    files += 1;
+                    Item::Known { at, seen: Some(seen) }
+                }
+            });
+        }
+        if self.files.fetch_add(files, Ordering::Relaxed) + files > self.plan.max_files {
+            self.overflow.store(true, Ordering::Relaxed);
+        }
+        if same {
+            Some(Content::Same { number })
+        } else {
+            Some(Content::Items { items, permissions: then.seen.permissions() })
+        }
+    }
+
+    fn begin<'a>(&self, task: &'a Task, dir: BorrowedFd<'a>, names: &Names, permissions: u32) -> Reading<'a> {
+        let (mut trusted, mut rules) = (task.trusted, Vec::new());
+        if !self.plan.include_ignored {
+            for (name, there) in RULE_FILES.into_iter().zip([names.gitignore, names.ignore]) {
+                let seen = there.then(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()).flatten();
+                let seen = seen.map(|stat| Seen::of(&stat)).filter(|seen| !seen.is_dir());
+                trusted = trusted && self.is_as_known(task, name, seen.as_ref());
+                rules.extend(seen.map(|seen| (name, seen)));
+            }
+        }
+        let files = || rules.iter().filter(|(_, seen)| seen.is_file()).copied();
+        let outer = task.layers.clone();
+        let layers =
+            if files().next().is_some() { Layer::new(&task.path, files().collect(), outer) } else { outer };
+        Reading { task, dir, rules, layers, trusted, permissions }
+    }
+
+    /// Whether a rule file, or its absence, is what the last tree had.
+    fn is_as_known(&self, task: &Task, name: &[u8], seen: Option<&Seen>) -> bool {
+        let Some((last, number)) = self.last.zip(task.known) else { return false };
+        match (last.file(number, name), seen) {
+            (None, None) => true,
+            (Some(entry), Some(seen)) => entry.settled && entry.seen == *seen,
+            _ => false,
+        }
+    }
+
+    /// Keeps what isn't ignored, and makes tasks of the directories among it.
+    fn select(
+        &self,
+        reading: &Reading<'_>,
+        names: &Names,
+        below: &mut Vec<Task>,
+    ) -> Result<Content, Trouble> {
+        let task = reading.task;
+        let last = self.last.zip(task.known);
+        let old = last.map_or(&[][..], |(last, number)| last.in_dir(number));
+        let mut old = old.iter().copied().peekable();
+        let mut same = last.is_some();
+        let mut items = Vec::with_capacity(names.all.len());
+        let mut path = task.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let prefix = path.len();
+        for name in &names.all {
+            let bytes = names.bytes(name);
+            let is_dir = name.kind == FileType::Directory;
+            let (known, gone) =
+                last.map_or((None, false), |(last, _)| advance(last, &mut old, (bytes, is_dir)));
+            path.truncate(prefix);
+            path.extend_from_slice(bytes);
+            // What the same rules let through the last time isn't held against them again.
+            let is_known = reading.trusted && known.is_some();
+            let asks = !(self.plan.include_ignored || is_known);
+            let kept = !(asks && is_ignored(self, reading.layers.as_ref(), &path, bytes, is_dir));
+            let item = match name.kind {
+                _ if !kept => None,
+                FileType::Directory if self.plan.rules.is_own(&path) => None,
+                FileType::Directory if task.depth < MAX_DEPTH => {
+                    let number = match known {
+                        Some(Ref::Dir(number)) => Some(number),
+                        _ => None,
+                    };
+                    let above = (task, reading.trusted, &reading.layers);
+                    Some((Item::Dir { index: self.below(above, &path, number, below) }, number.is_some()))
+                }
+                FileType::RegularFile | FileType::Symlink => {
+                    let Some(seen) = self.stat(reading, bytes, name.kind)? else {
+                        same &= known.is_none() && !gone;
+                        continue;
+                    };
+                    if self.files.fetch_add(1, Ordering::Relaxed) >= self.plan.max_files {
+                        self.overflow.store(true, Ordering::Relaxed);
+                        below.clear();
+                        break;
+                    }
+                    Some(file(last.map(|(last, _)| last), known, bytes, seen))
+                }
+                // A pipe, socket or device has no content to list or keep.
+                _ => None,
+            };
+            match item {
+                Some((item, as_known)) => {
+                    same &= as_known && !gone;
+                    items.push(item);
+                }
+                None => same &= known.is_none() && !gone,
+            }
+        }
+        let permissions = reading.permissions;
+        if let Some((last, number)) = last
+            && same
+            && old.next().is_none()
+            && last.dir(number).is_none_or(|dir| dir.permissions == permissions)
+        {
+            return Ok(Content::Same { number });
+        }
+        Ok(Content::Items { items, permissions })
+    }
+
+    /// Makes a task of a directory, and gives its number.
+    fn below(
+        &self,
+        (above, trusted, layers): (&Task, bool, &Option<Arc<Layer>>),
+        path: &[u8],
+        known: Option<u32>,
+        below: &mut Vec<Task>,
+    ) -> usize {
+        let index = self.next_index.fetch_add(1, Ordering::Relaxed);
+        let (depth, layers) = (above.depth + 1, layers.clone());
+        // Nothing is known of what is in a directory that the last tree hadn't.
+        let trusted = trusted && known.is_some();
+        below.push(Task { index, depth, path: path.to_vec(), layers, known, trusted });
+        index
+    }
+
+    /// What `stat` says, if it is asked for; `None` when the file is gone.
+    fn stat(
+        &self,
+        reading: &Reading<'_>,
+        name: &[u8],
+        kind: FileType,
+    ) -> Result<Option<Option<Seen>>, Trouble> {
+        if !self.plan.stat {
+            return Ok(Some(None));
+        }
+        let rules = reading.rules.iter().find(|(rules, _)| *rules == name);
+        let seen = match rules {
+            // As it was when its rules were taken for those of the tree.
+            Some((_, seen)) => *seen,
+            None => match statat(reading.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Seen::of(&stat),
+                Err(Errno::NOENT) => return Ok(None),
+                // What is there and not seen would count as absent, and what is absent before a command as made
+                // by it.
+                Err(errno) => return Err(Trouble::Closed(errno)),
+            },
+        };
+        if seen.file_type() == kind {
+            return Ok(Some(Some(seen)));
+        }
+        let counts =
+            matches!(seen.file_type(), FileType::RegularFile | FileType::Symlink | FileType::Directory);
+        if counts { Err(Trouble::Raced) } else { Ok(None) }
+    }
+}
+
+/// What the last tree has under this name, and whether it had others before it that are gone.
+fn advance(
+    last: Known<'_>,
+    old: &mut Peekable<Copied<Iter<'_, Ref>>>,
+    name: (&[u8], bool),
+) -> (Option<Ref>, bool) {
+    let mut gone = false;
+    while let Some(next) = old.peek() {
+        match order(last.name(*next), name) {
+            Order::Greater => break,
+            Order::Equal => return (old.next(), gone),
+            Order::Less => {
+                old.next();
+                gone = true;
+            }
+        }
+    }
+    (None, gone)
+}
+
+/// A file as it is put together later, and whether it is as it was.
+fn file(last: Option<Known<'_>>, known: Option<Ref>, name: &[u8], seen: Option<Seen>) -> (Item, bool) {
+    if let (Some(Ref::File(at)), Some(last)) = (known, last)
+        && let Some(entry) = last.entry(at)
+    {
+        return (Item::Known { at, seen }, Some(entry.seen) == seen);
+    }
+    (Item::New { name: name.to_vec(), seen }, false)
+}
+
+#[cfg_attr(target_os = "linux", allow(clippy::unnecessary_cast, trivial_numeric_casts))]
+pub(super) fn device_of(stat: &rustix::fs::Stat) -> u64 {
+    stat.st_dev as u64
+}
+
+fn unreadable(errno: Errno) -> Content {
+    if may_pass(errno) { Content::Failed(errno) } else { Content::Unreadable }
+}
+
+fn note_repositories(task: &Task, finds: &mut Finds) {
+    let slash: &[u8] = if task.path.is_empty() { b"" } else { b"/" };
+    let paths = finds.names.repositories.iter().map(|name| [task.path.as_slice(), slash, name].concat());
+    finds.repositories.extend(paths);
+}

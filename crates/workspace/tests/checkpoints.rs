@@ -1,0 +1,178 @@
+//! The list of checkpoints, and what differs between them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use journeyman_protocol::{FileChangeKind, UnixMillis};
+use journeyman_workspace::{CheckpointId, Clock, Options, UndoTarget, Workspace, WorkspaceError};
+use support::{Project, apply, delete, session, set, set_mode, write};
+
+fn open_with_clock(project: &Project) -> Workspace {
+    let now = Arc::new(AtomicU64::new(1_000));
+    let clock = Clock::new(move || UnixMillis(now.fetch_add(1_000, Ordering::Relaxed)));
+    let options = Options { clock: Some(clock), ..project.options() };
+    Workspace::open(&project.root(), options).unwrap()
+}
+
+#[test]
+fn each_says_when_by_whom_and_what_came_after() {
+    let project = Project::with(&[("a", "0")]);
+    assert_eq!(project.open().checkpoints().unwrap(), vec![]);
+    let workspace = open_with_clock(&project);
+    let first = workspace.checkpoint(&session(1), "one").unwrap();
+    workspace.apply(set(1, vec![write("a", "1")])).unwrap();
+    workspace.apply(set(2, vec![write("b", "1")])).unwrap();
+    let second = workspace.checkpoint(&session(2), "two").unwrap();
+    workspace.apply(set(2, vec![write("b", "2")])).unwrap();
+    let table = |workspace: &Workspace| {
+        let infos = workspace.checkpoints().unwrap();
+        infos
+            .into_iter()
+            .map(|info| (info.id, info.session, info.label, info.changes, info.whole))
+            .collect::<Vec<_>>()
+    };
+    let rows = |changes: [usize; 2]| {
+        vec![
+            (first, session(1), "one".to_owned(), changes[0], true),
+            (second, session(2), "two".to_owned(), changes[1], true),
+        ]
+    };
+    assert_eq!(table(&workspace), rows([2, 1]));
+    let times: Vec<_> = workspace.checkpoints().unwrap().into_iter().map(|info| info.at).collect();
+    assert!(times[0] < times[1] && times[0].is_some(), "{times:?}");
+    // What is taken back is no change any more, and neither is the taking back; another process says the same.
+    workspace.undo(UndoTarget::Session(session(2))).unwrap();
+    assert_eq!(table(&project.open()), rows([1, 0]));
+    workspace.redo().unwrap();
+    assert_eq!(table(&project.open()), rows([2, 1]));
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_is_read() {
+    let project = Project::with(&[("a", "1")]);
+    let workspace = open_with_clock(&project);
+    workspace.checkpoint(&session(1), "one").unwrap();
+    apply(&workspace, vec![write("a", "2")]).unwrap();
+    let log = project.state().join("journal/log");
+    let text = fs::read_to_string(&log).unwrap();
+    // As lines were without times.
+    let old: String = text
+        .lines()
+        .map(|line| {
+            let mut json = line[17..].to_owned();
+            while let Some(start) = json.find("\"at\":") {
+                let end = start + json[start..].find(',').unwrap() + 1;
+                json.replace_range(start..end, "");
+            }
+            let sum = journeyman_protocol::ContentHash::of(json.as_bytes()).to_string();
+            format!("{} {json}\n", &sum[..16])
+        })
+        .collect();
+    assert_ne!(old, text);
+    fs::write(&log, old).unwrap();
+    let workspace = project.open();
+    let infos = workspace.checkpoints().unwrap();
+    assert_eq!((infos.len(), infos[0].at, infos[0].changes), (1, None, 1));
+    workspace.undo(UndoTarget::To(infos[0].id)).unwrap();
+    assert_eq!(project.text("a"), "1");
+}
+
+#[test]
+fn what_differs_between_two_is_told_with_links_modes_and_binary_files() {
+    let project = Project::with(&[("text", "1\n2\n"), ("run", "#!\n"), ("bin", "\0one"), ("gone", "g\n")]);
+    symlink("text", project.root().join("link")).unwrap();
+    let workspace = project.open();
+    let one = workspace.checkpoint(&session(1), "one").unwrap();
+    project.write("text", "1\ntwo\n");
+    set_mode(&project.root().join("run"), 0o755);
+    project.write("bin", "\0two");
+    fs::remove_file(project.root().join("gone")).unwrap();
+    fs::remove_file(project.root().join("link")).unwrap();
+    symlink("run", project.root().join("link")).unwrap();
+    project.write("odd\nname", "n\n");
+    let two = workspace.checkpoint(&session(1), "two").unwrap();
+    let now = workspace.diff_between(&one, None, 1 << 20).unwrap();
+    assert_eq!(workspace.diff_since(&one, 1 << 20).unwrap(), now);
+    // The files go on changing; what was between the two stays what it was, in any process.
+    project.write("text", "all new\n");
+    apply(&workspace, vec![delete("run")]).unwrap();
+    for workspace in [&workspace, &project.open()] {
+        let diff = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap();
+        assert_eq!(diff, now);
+        for part in [
+            "-2\n+two\n",
+            "old mode 100644\nnew mode 100755\n",
+            "Binary files a/bin and b/bin differ\n",
+            "deleted file mode 100644\n",
+            "-text\n\\ No newline at end of file\n+run\n",
+            "\"b/odd\\nname\"",
+        ] {
+            assert!(diff.text.contains(part), "«{part}» is not in\n{}", diff.text);
+        }
+        let files: Vec<_> =
+            diff.files.iter().map(|file| (file.path.to_string(), file.kind, file.opaque)).collect();
+        let expected = [
+            ("bin", FileChangeKind::Modified, true),
+            ("gone", FileChangeKind::Deleted, false),
+            ("link", FileChangeKind::Modified, false),
+            ("odd\\nname", FileChangeKind::Added, false),
+            ("run", FileChangeKind::Modified, false),
+            ("text", FileChangeKind::Modified, false),
+        ];
+        assert_eq!(files, expected.map(|(path, kind, opaque)| (path.to_owned(), kind, opaque)));
+        assert_eq!((diff.lost, diff.truncated), (vec![], false));
+    }
+    let short = workspace.diff_between(&one, Some(&two), 10).unwrap();
+    assert_eq!((short.text.as_str(), short.truncated, short.files.len()), ("", true, 6));
+    assert_eq!(workspace.diff_between(&one, Some(&one), 1 << 20).unwrap().files, vec![]);
+    let unknown = workspace.diff_between(&one, Some(&CheckpointId(99)), 1 << 20).unwrap_err();
+    assert!(matches!(unknown, WorkspaceError::UnknownCheckpoint { id: CheckpointId(99) }));
+}
+
+#[test]
+fn ignore_rules_that_change_between_two_neither_add_nor_delete() {
+    let project = Project::with(&[("seen", "s\n"), ("hidden", "h\n"), (".gitignore", "hidden\n")]);
+    let workspace = project.open();
+    let one = workspace.checkpoint(&session(1), "one").unwrap();
+    project.write(".gitignore", "seen\n");
+    let two = workspace.checkpoint(&session(1), "two").unwrap();
+    let diff = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap();
+    let files: Vec<String> = diff.files.iter().map(|file| file.path.to_string()).collect();
+    assert_eq!(files, [".gitignore"]);
+}
+
+#[test]
+fn what_isnt_kept_any_more_is_said() {
+    let project = Project::with(&[("a", "1\n"), ("b", "1\n")]);
+    let workspace = project.open();
+    let one = workspace.checkpoint(&session(1), "one").unwrap();
+    project.write("a", "2\n");
+    project.write("b", "2\n");
+    let two = workspace.checkpoint(&session(1), "two").unwrap();
+    let whole = |workspace: &Workspace| {
+        workspace.checkpoints().unwrap().into_iter().map(|info| info.whole).collect::<Vec<_>>()
+    };
+    assert_eq!(whole(&workspace), [true, true]);
+    // "1\n" is the content of both files in the first.
+    project.blobs.remove(&journeyman_protocol::ContentHash::of(b"1\n")).unwrap();
+    assert_eq!(whole(&workspace), [false, true]);
+    let diff = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap();
+    assert_eq!(diff.lost.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a", "b"]);
+    assert!(diff.files.iter().all(|file| file.opaque));
+    // With the lists of files gone too, there is nothing to compare.
+    for entry in fs::read_dir(project.dir.path().join("blobs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap();
+        }
+    }
+    let workspace = project.open();
+    assert_eq!(whole(&workspace), [false, false]);
+    let lost = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap_err();
+    assert!(matches!(lost, WorkspaceError::Lost { .. }), "{lost}");
+}
