@@ -162,7 +162,8 @@ fn stat(diff: &Diff, paint: Paint) -> String {
     }
     let count = diff.files.len();
     let files = if count == 1 { "file differs" } else { "files differ" };
-    out.push_str(&format!(" {count} {files}, {} lines added, {} removed\n", diff.added, diff.removed));
+    let lines = if diff.added == 1 { "line" } else { "lines" };
+    out.push_str(&format!(" {count} {files}, {} {lines} added, {} removed\n", diff.added, diff.removed));
     out
 }
 
