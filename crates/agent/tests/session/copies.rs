@@ -144,11 +144,10 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
     let mut session = bench.shown_by(start(bench.parts(&told).within(copy), settings, id()));
-    session.handle.send("do it").await.unwrap();
-    session.until(|event| matches!(event, Event::FileEdited { .. })).await;
     // As editors save: nobody ever sees half of it.
     std::fs::write(bench.outside.join("mine"), "mine\n").unwrap();
     std::fs::rename(bench.outside.join("mine"), bench.root.join("a.txt")).unwrap();
+    session.handle.send("do it").await.unwrap();
     let report = session.done().await;
     session.handle.close().await;
     let taken = bench.log.events().into_iter().find_map(|event| match event {
