@@ -194,16 +194,9 @@ impl Worker {
             };
             match self.permit_check(call, effects, verdict, stop).await? {
                 None => permitted.push(check),
-                Some(reason) => refused.push(Evidence {
-                    kind: check.kind,
-                    command: check.command,
-                    directory: check.directory,
-                    outcome: CheckOutcome::NotRun { reason },
-                    duration_ms: 0,
-                    enforcement: enforcement.clone().unwrap_or_else(journeyman_protocol::Enforcement::none),
-                    diagnostics: Vec::new(),
-                    output: String::new(),
-                }),
+                Some(reason) => {
+                    refused.push(journeyman_verify::refused(&check, reason, enforcement.as_ref()));
+                }
             }
         }
         Ok((permitted, refused))

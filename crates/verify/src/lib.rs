@@ -35,4 +35,4 @@ mod run;
 
 pub use check::{Check, Verdict, VerifyError, custom, verdict};
 pub use find::{find, find_for};
-pub use run::{Progress, RunContext, RunLimits, run};
+pub use run::{Progress, RunContext, RunLimits, refused, run};

@@ -151,6 +151,12 @@ fn evidence(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> E
     }
 }
 
+/// The evidence of a check that wasn't let run, and why; `enforcement` is what it would have run under.
+#[must_use]
+pub fn refused(check: &Check, reason: impl Into<String>, enforcement: Option<&Enforcement>) -> Evidence {
+    evidence(check, not_run(reason), enforcement.cloned().unwrap_or_else(Enforcement::none))
+}
+
 /// What is enforced while nothing runs.
 fn unused() -> Enforcement {
     Enforcement { gaps: vec!["nothing ran".to_owned()], ..Enforcement::none() }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::undone_in;
 use crate::limits::{Clock, MAX_DROPPED_SESSIONS};
-use crate::lock::{make_private_dir, own_file, state_error};
+use crate::lock::{make_private_dir, own_file, replace_durably, state_error, sync_above};
 use crate::snapshot::FileState;
 use crate::transaction::{is_beneath, sibling};
 use crate::{ChangeId, CheckpointId, WorkspaceError};
@@ -523,20 +523,8 @@ impl Journal {
                 .map_err(|error| state_error("cut the journal", &self.path, error.into()))?;
             push_line(&mut text, &json);
         }
-        let new = self.path.with_extension("new");
-        let replaced = own_file()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&new)
-            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&new, &self.path))
-            .and_then(|()| File::open(self.path.parent().unwrap_or(&self.path))?.sync_all());
-        replaced.map_err(|source| {
-            // It is as long as half a journal, and of no use.
-            drop(fs::remove_file(&new));
-            state_error("cut the journal", &self.path, source)
-        })?;
+        let replaced = replace_durably(&self.path, &text).and_then(|()| sync_above(&self.path));
+        replaced.map_err(|source| state_error("cut the journal", &self.path, source))?;
         self.file = None;
         self.known = self.end();
         Ok(())

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use journeyman_protocol::ContentHash;
 use journeyman_store::Stored;
 
-use crate::lock::own_file;
+use crate::lock::{own_file, replace_durably};
 
 /// A hash and a number.
 const ENTRY_BYTES: usize = 32 + 8;
@@ -136,10 +136,7 @@ impl Ledger {
             bytes.extend_from_slice(entry.hash.as_bytes());
             bytes.extend_from_slice(&entry.cost.map_or(SHARED, |cost| cost & !SHARED).to_le_bytes());
         }
-        let new = self.path.with_extension("new");
-        let file = own_file().write(true).create(true).truncate(true).open(&new);
-        file.and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))?;
-        fs::rename(&new, &self.path)
+        replace_durably(&self.path, &bytes)
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {

@@ -58,19 +58,7 @@ pub(crate) fn list(
         None => Vec::new(),
     };
     let include_ignored = options.include_ignored;
-    let plan = Plan {
-        door,
-        rules,
-        under,
-        include_ignored,
-        stat: false,
-        max_files,
-        known: &[],
-        last: None,
-        listed: &[],
-        may_be_same: false,
-        siblings,
-    };
+    let plan = Plan { under, include_ignored, siblings, ..Plan::of_names(door, rules, max_files) };
     let walked = walk(&plan).map_err(|errno| match &options.under {
         Some(path) => door.fail("list", path, errno),
         None => WorkspaceError::Root { path: door.path().to_owned(), source: errno.into() },

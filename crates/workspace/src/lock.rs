@@ -1,7 +1,7 @@
 //! One writer a tree: an advisory lock on a file in the state directory.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -151,6 +151,21 @@ pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<
     let written =
         file.set_len(0).and_then(|()| file.write_all_at(bytes, 0)).and_then(|()| fs::rename(new, path));
     written.inspect_err(|_| drop(fs::remove_file(new)))
+}
+
+/// Replaces a file of our own whole, by way of one beside it whose name ends in `.new`; its content is on the disk when
+/// this returns. One writer at a time: the caller sees to it. [`sync_above`] is for who needs the name there as well.
+pub(crate) fn replace_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    let file = own_file().write(true).create(true).truncate(true).open(&new);
+    file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&new, path))
+        .inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
+/// Waits until the names in the directory of `path` are on the disk.
+pub(crate) fn sync_above(path: &Path) -> std::io::Result<()> {
+    fs::File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 
 /// Options for a file of our own in the state directory: private, and never through a link, whose other end would be

@@ -20,7 +20,7 @@ use crate::limits::MAX_DEPTH;
 use crate::lock::{make_private_dir, state_error};
 use crate::rules::is_git;
 use crate::transaction::write_all;
-use crate::walk::{Plan, no_siblings, repositories_in, walk};
+use crate::walk::{Plan, repositories_in, walk};
 use crate::{Workspace, WorkspaceError};
 
 /// What the owner may do with a directory that isn't closed to anything.
@@ -47,19 +47,7 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.
     pub fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let max_files = self.limits().max_files;
-        let plan = Plan {
-            door: &self.door,
-            rules: &self.rules,
-            under: Vec::new(),
-            include_ignored: false,
-            stat: false,
-            max_files,
-            known: &[],
-            last: None,
-            listed: &[],
-            may_be_same: false,
-            siblings: &no_siblings,
-        };
+        let plan = Plan::of_names(&self.door, &self.rules, max_files);
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
         let walked = walk(&plan).map_err(root)?;
         if walked.overflow {

@@ -17,7 +17,7 @@ use journeyman_store::{Blobs, Durability, Stored};
 
 use crate::WorkspaceError;
 use crate::ledger::Ledger;
-use crate::lock::{make_private_dir, own_file, state_error};
+use crate::lock::{make_private_dir, own_file, replace_durably, state_error};
 
 /// From so many files to be kept at once, packs are worth it.
 pub(crate) const PACK_FROM: usize = 128;
@@ -253,12 +253,7 @@ impl Vault {
         for (pack, contents) in packs.iter().filter(|(pack, _)| is_kept(pack)) {
             text.extend(section(pack, contents));
         }
-        let new = self.path.with_extension("new");
-        let file = own_file().write(true).create(true).truncate(true).open(&new);
-        let replaced = file
-            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-            .and_then(|()| std::fs::rename(&new, &self.path));
-        replaced.map_err(|source| state_error("replace", &self.path, source))?;
+        replace_durably(&self.path, &text).map_err(|source| state_error("replace", &self.path, source))?;
         self.forget();
         Ok(())
     }

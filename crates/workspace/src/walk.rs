@@ -66,6 +66,25 @@ pub(crate) struct Plan<'a> {
     pub(crate) siblings: &'a (dyn Fn() -> HashSet<Vec<u8>> + Sync),
 }
 
+impl<'a> Plan<'a> {
+    /// A walk of the whole tree for names alone: what isn't ignored, nothing of it looked at.
+    pub(crate) fn of_names(door: &'a Door, rules: &'a RuleCache, max_files: usize) -> Self {
+        Self {
+            door,
+            rules,
+            under: Vec::new(),
+            include_ignored: false,
+            stat: false,
+            max_files,
+            known: &[],
+            last: None,
+            listed: &[],
+            may_be_same: false,
+            siblings: &no_siblings,
+        }
+    }
+}
+
 /// For a walk that isn't about files.
 pub(crate) fn no_siblings() -> HashSet<Vec<u8>> {
     HashSet::new()

@@ -67,16 +67,8 @@ impl<'a> Desk<'a> {
 
     /// Opens the copy, and waits a little where this process is still giving it up.
     async fn copy(&self) -> Result<WorkCopy, AgentError> {
-        let begin = tokio::time::Instant::now();
-        loop {
-            let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
-            match blocking("opening the copy", move || isolation.open(&session)).await? {
-                Err(AgentError::Workspace(WorkspaceError::Busy { .. })) if begin.elapsed() < GIVING_UP => {
-                    tokio::time::sleep(LOOK).await;
-                }
-                opened => return opened,
-            }
-        }
+        let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
+        patiently("opening the copy", move || isolation.open(&session)).await
     }
 
     pub(super) async fn land(
@@ -453,7 +445,6 @@ impl<'a> Desk<'a> {
         Ok(files)
     }
 
-    /// Removes the copy, and waits a little for what still has a hand in it.
     /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives what to say.
     async fn let_copy_go(&self) -> String {
         match self.drop_copy().await {
@@ -462,17 +453,10 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// Removes the copy, and waits a little for what still has a hand in it.
     async fn drop_copy(&self) -> Result<(), AgentError> {
-        let begin = tokio::time::Instant::now();
-        loop {
-            let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
-            match blocking("removing the copy", move || origin.discard_copy(&session)).await? {
-                Err(WorkspaceError::Busy { .. }) if begin.elapsed() < GIVING_UP => {
-                    tokio::time::sleep(LOOK).await;
-                }
-                removed => return Ok(removed?),
-            }
-        }
+        let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
+        patiently("removing the copy", move || Ok(origin.discard_copy(&session)?)).await
     }
 
     /// Writes events into the session's log.
@@ -518,6 +502,22 @@ async fn changes_of(copy: &Arc<WorkCopy>) -> Result<CopyChanges, AgentError> {
 
 fn refused(landing: &Landing, wish: &LandWish) -> bool {
     wish.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
+}
+
+/// Tries it again for a little while where somebody has the copy.
+async fn patiently<T: Send + 'static>(
+    what: &'static str,
+    attempt: impl Fn() -> Result<T, AgentError> + Clone + Send + 'static,
+) -> Result<T, AgentError> {
+    let begin = tokio::time::Instant::now();
+    loop {
+        match blocking(what, attempt.clone()).await? {
+            Err(AgentError::Workspace(WorkspaceError::Busy { .. })) if begin.elapsed() < GIVING_UP => {
+                tokio::time::sleep(LOOK).await;
+            }
+            tried => return tried,
+        }
+    }
 }
 
 fn conflicts_of(landing: &Landing) -> Vec<FileConflict> {

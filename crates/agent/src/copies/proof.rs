@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use journeyman_protocol::{CheckOutcome, Enforcement, Evidence, Needs, RelPath, SessionId};
+use journeyman_protocol::{Evidence, Needs, RelPath, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
-use journeyman_verify::{Check, RunContext, RunLimits, Verdict, verdict};
+use journeyman_verify::{Check, RunContext, RunLimits, Verdict, refused, verdict};
 use journeyman_workspace::{ListOptions, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -50,7 +50,7 @@ impl Proof {
             None => Some("no sandbox works here".to_owned()),
         };
         if let Some(reason) = unmet.filter(|_| self.needs != Needs::NONE) {
-            let refused = checks.into_iter().map(|check| refused(check, &reason, enforcement.as_ref()));
+            let refused = checks.iter().map(|check| refused(check, &reason, enforcement.as_ref()));
             return Ok((Verdict::NothingRan, refused.collect()));
         }
         let context = RunContext {
@@ -85,18 +85,5 @@ impl Proof {
                 Ok(blocking("finding the project's checks", find).await??)
             }
         }
-    }
-}
-
-fn refused(check: Check, reason: &str, enforcement: Option<&Enforcement>) -> Evidence {
-    Evidence {
-        kind: check.kind,
-        command: check.command,
-        directory: check.directory,
-        outcome: CheckOutcome::NotRun { reason: reason.to_owned() },
-        duration_ms: 0,
-        enforcement: enforcement.cloned().unwrap_or_else(Enforcement::none),
-        diagnostics: Vec::new(),
-        output: String::new(),
     }
 }

@@ -4,9 +4,8 @@
 //! or half removed, and is swept. One that is there and damaged was damaged by hand or by the disk; what it stood
 //! for may be somebody's work and is kept.
 
-use std::fs::{self, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 use journeyman_protocol::{ContentHash, SessionId};
@@ -16,7 +15,7 @@ use super::CopyInfo;
 use super::place::Beside;
 use crate::WorkspaceError;
 use crate::limits::RECORD_BYTES;
-use crate::lock::state_error;
+use crate::lock::{replace_durably, state_error};
 
 /// The format's number.
 const VERSION: u32 = 1;
@@ -56,13 +55,7 @@ impl Record {
         let failed = |source| state_error("write", &path, source);
         let json = serde_json::to_string(self).map_err(|error| failed(error.into()))?;
         let text = format!("{}\n{json}\n", ContentHash::of(json.as_bytes()));
-        let new = dir.join("record.new");
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
-        let written = file.and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_data()
-        });
-        written.and_then(|()| fs::rename(&new, &path)).map_err(failed)
+        replace_durably(&path, text.as_bytes()).map_err(failed)
     }
 
     /// Reads the record of the session's copy in `dir`.

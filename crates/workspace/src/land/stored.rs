@@ -1,8 +1,7 @@
 //! A copy's changes, written down beside it, so that they can be landed, shown and compared with the copy closed.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use journeyman_protocol::{ContentHash, SessionId};
@@ -12,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::CopyChanges;
 use crate::WorkspaceError;
 use crate::journal::{parse, push_line};
-use crate::lock::{make_private_dir, state_error};
+use crate::lock::{make_private_dir, replace_durably, state_error, sync_above};
 use crate::rules::is_git;
 
 /// The file in the copy's directory: one line, as the journal's.
@@ -56,17 +55,7 @@ pub(super) fn write_to(dir: &Path, name: &str, value: &impl Serialize) -> Result
     let mut text = Vec::new();
     push_line(&mut text, &serde_json::to_vec(value).map_err(|error| failed(error.into()))?);
     make_private_dir(dir)?;
-    let new = path.with_extension("new");
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)
-        .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&new, &path))
-        .and_then(|()| File::open(dir)?.sync_all());
-    written.map_err(failed)
+    replace_durably(&path, &text).and_then(|()| sync_above(&path)).map_err(failed)
 }
 
 /// The bytes of such a file; `None` without one.
