@@ -8,8 +8,9 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 /// Direct dependencies between our crates. Fewer is fine; an arrow that isn't here is an architectural change.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("protocol", &[]),
-    ("edit", &["protocol"]),
-    ("policy", &["protocol"]),
+    ("syntax", &[]),
+    ("edit", &["protocol", "syntax"]),
+    ("policy", &["protocol", "syntax"]),
     ("store", &["protocol"]),
     ("sandbox", &["protocol"]),
     ("model", &["protocol"]),
@@ -22,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "agent",
         &[
             "protocol",
+            "syntax",
             "edit",
             "policy",
             "store",
@@ -38,6 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "protocol",
+            "syntax",
             "edit",
             "policy",
             "store",

@@ -103,7 +103,7 @@ impl Worker {
         if read_only {
             return self.parts.policy.judge(mode, effects, None);
         }
-        let enforcement = self.parts.sandbox.enforcement().await.ok();
+        let enforcement = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
         let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
         // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
         // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.

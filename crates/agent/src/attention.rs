@@ -201,7 +201,9 @@ fn ended(exit: &BackgroundExit) -> String {
         Outcome::Signaled(signal) => format!("was killed by signal {signal}"),
         Outcome::TimedOut => "was killed at its time limit".to_owned(),
         Outcome::Cancelled => "was stopped".to_owned(),
-        Outcome::OutputLimit => "was killed for flooding its output".to_owned(),
+        excess @ (Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit) => {
+            format!("was killed for {}", excess.excess().unwrap_or_default())
+        }
         Outcome::SetupFailed(why) => format!("did not run: {why}"),
     };
     let mut text = format!("The background command {} ({}) {how}.", exit.id, exit.command);

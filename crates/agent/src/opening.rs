@@ -34,7 +34,7 @@ impl Worker {
             self.set(setting);
         }
         // Asked early: it is remembered, and what can't be confined is known before anything is tried.
-        let enforcement = self.parts.sandbox.enforcement().await.ok();
+        let enforcement = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
         self.log.emit(Event::RunStarted {
             task,
             root: self.parts.workspace.root().display().to_string(),

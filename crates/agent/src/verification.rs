@@ -173,7 +173,7 @@ impl Worker {
     ) -> Result<(Vec<Check>, Vec<Evidence>), AgentError> {
         let commands = self.checks.iter().map(|check| check.command.clone()).collect();
         self.parts.policy = Policy::with_checks(commands);
-        let enforcement = self.parts.sandbox.enforcement().await.ok();
+        let enforcement = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
         let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
         let mut permitted = Vec::new();
         let mut refused = Vec::new();

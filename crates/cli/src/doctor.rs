@@ -110,7 +110,7 @@ fn state(environment: &Environment) -> Value {
 
 async fn sandbox(environment: &Environment) -> Result<Value, Failure> {
     let house = House::open(environment)?;
-    Ok(match house.sandbox(&[])?.enforcement().await {
+    Ok(match house.sandbox(&[])?.enforcement(&journeyman_protocol::Needs::ALL).await {
         Ok(enforcement) => serde_json::to_value(&enforcement).unwrap_or_default(),
         Err(error) => json!({ "error": error.to_string() }),
     })

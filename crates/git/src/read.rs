@@ -93,14 +93,11 @@ impl<'a> Reader<'a> {
     pub(crate) async fn open(git: &'a Git) -> Result<Self, GitError> {
         let place = Place::find(&git.root)?;
         let program = program(&git.path, &place.root).ok_or(GitError::Missing)?;
-        let enforcement = git.sandbox.enforcement().await?;
-        let confined = enforcement.tier != Tier::Unconfined;
         // The whole of what the tier has is enforced anyway; this is what a read can't do without.
-        let needs = if confined {
-            Needs { writes_confined: true, reads_confined: true, network_off: true, ..Needs::NONE }
-        } else {
-            Needs::NONE
-        };
+        let needs = Needs { writes_confined: true, reads_confined: true, network_off: true, ..Needs::NONE };
+        let enforcement = git.sandbox.enforcement(&needs).await?;
+        let confined = enforcement.tier != Tier::Unconfined;
+        let needs = if confined { needs } else { Needs::NONE };
         let outside = place.outside();
         let mut reader = Self { git, program, env: shield::environment(&[]), outside, needs, place };
         if !confined {
@@ -158,6 +155,10 @@ impl<'a> Reader<'a> {
             Outcome::Cancelled => Err(GitError::Cancelled { action }),
             Outcome::Signaled(signal) => {
                 Err(GitError::Failed { action, words: format!("it was ended by signal {signal}") })
+            }
+            excess @ (Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit) => {
+                let words = format!("it was killed for {}", excess.excess().unwrap_or_default());
+                Err(GitError::Failed { action, words })
             }
             Outcome::SetupFailed(words) => Err(GitError::Failed { action, words }),
         }

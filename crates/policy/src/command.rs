@@ -24,6 +24,33 @@ const MAX_BYTES: usize = 32 * 1024;
 /// Characters of a command that a reason repeats.
 const SHOWN: usize = 80;
 
+/// One program that a shell command would run, with its arguments: of `sudo -n env A=1 rm x | tee y` there are
+/// `sudo -n env A=1 rm x`, `env A=1 rm x`, `rm x` and `tee y`. Rules are held against each.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    /// The program as it is named, and its arguments, quotes and escapes taken away.
+    pub words: Vec<Word>,
+    /// How far this part reaches by itself.
+    pub level: Level,
+    /// One line a person understands.
+    pub reason: String,
+    /// What would be lost, when it destroys something.
+    pub destroys: Option<String>,
+    /// Files that its redirections write, as written.
+    pub writes: Vec<Word>,
+    /// Hosts that its arguments name.
+    pub hosts: Vec<String>,
+}
+
+/// One word of a [`Part`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Word {
+    /// What it is; where it isn't known before it runs, how it is written.
+    pub text: String,
+    /// Whether it is known: no variable, substitution or pattern in it.
+    pub known: bool,
+}
+
 /// What is known of a shell command before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandAnalysis {
@@ -36,11 +63,16 @@ pub struct CommandAnalysis {
     /// Whether what it destroys may be more than undoing brings back: ignored files, git's own, or whatever a
     /// pattern or a variable stands for.
     pub beyond_undo: bool,
+    /// Every program that it is seen to run, wrappers and what they wrap.
+    pub parts: Vec<Part>,
+    /// Whether these are all: nothing of it was left that isn't understood. A rule that allows speaks of all parts of
+    /// a command that is.
+    pub complete: bool,
 }
 
 impl CommandAnalysis {
     fn of(level: Level, reason: String) -> Self {
-        Self { level, reason, destroys: None, beyond_undo: false }
+        Self { level, reason, destroys: None, beyond_undo: false, parts: Vec::new(), complete: false }
     }
 }
 

@@ -30,7 +30,7 @@ mod judge;
 mod protect;
 pub mod secrets;
 
-pub use command::{CommandAnalysis, analyse, in_directory};
+pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
 pub use judge::Policy;
 pub use protect::is_guarded;
 pub use secrets::is_secret_name;

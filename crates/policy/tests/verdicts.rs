@@ -3,19 +3,11 @@
 
 use Decision::{Allow, Ask, Deny};
 use journeyman_policy::Policy;
-use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, RelPath, Tier};
+use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, Needs, RelPath, Tier};
 use proptest::prelude::*;
 
 fn full() -> Enforcement {
-    Enforcement {
-        tier: Tier::Namespaces,
-        writes_confined: true,
-        reads_confined: true,
-        network_off: true,
-        processes_confined: true,
-        privileges_dropped: true,
-        gaps: Vec::new(),
-    }
+    Enforcement::meeting(Tier::Namespaces, Needs::ALL)
 }
 
 fn writes(paths: &[&str]) -> Effects {
@@ -124,15 +116,18 @@ fn a_sandbox() -> impl Strategy<Value = Option<Enforcement>> {
     prop_oneof![
         Just(None),
         Just(Some(full())),
-        any::<[bool; 5]>().prop_map(|[a, b, c, d, e]| Some(Enforcement {
-            tier: Tier::Landlock,
-            writes_confined: a,
-            reads_confined: b,
-            network_off: c,
-            processes_confined: d,
-            privileges_dropped: e,
-            gaps: Vec::new(),
-        }))
+        any::<[bool; 7]>().prop_map(|[a, b, c, d, e, f, g]| {
+            let needs = Needs {
+                writes_confined: a,
+                reads_confined: b,
+                protected_kept: c,
+                network_off: d,
+                processes_confined: e,
+                privileges_dropped: f,
+                resources_bounded: g,
+            };
+            Some(Enforcement::meeting(Tier::Landlock, needs))
+        })
     ]
 }
 

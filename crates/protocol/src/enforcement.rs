@@ -23,6 +23,26 @@ pub enum Tier {
     Unconfined,
 }
 
+impl Tier {
+    /// The most that can be asked of commands in it. A user who allows a tier by name allows this, and no less.
+    #[must_use]
+    pub fn promises(self) -> Needs {
+        match self {
+            Self::Namespaces | Self::Bubblewrap | Self::Container => Needs::ALL,
+            // Neither a mount namespace nor a process namespace: what is in the writable project can be changed, and
+            // processes are told apart by what they may be sent, not hidden.
+            Self::Landlock => Needs {
+                protected_kept: false,
+                processes_confined: false,
+                resources_bounded: false,
+                ..Needs::ALL
+            },
+            Self::Seatbelt => Needs { processes_confined: false, resources_bounded: false, ..Needs::ALL },
+            Self::Unconfined => Needs::NONE,
+        }
+    }
+}
+
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -45,12 +65,22 @@ pub struct Enforcement {
     pub writes_confined: bool,
     /// The home directory and other projects can't be read.
     pub reads_confined: bool,
+    /// Protected paths in the writable project can't be changed.
+    pub protected_kept: bool,
     /// No network but the sandbox's own loopback.
     pub network_off: bool,
+    /// A command may be given some hosts alone, through a proxy that is its only way out.
+    pub network_filtered: bool,
     /// Processes outside can be neither seen nor signalled, and ending the command ends its whole tree.
     pub processes_confined: bool,
     /// No capability and no way to gain one.
     pub privileges_dropped: bool,
+    /// The memory of a command's whole tree and the number of its processes are bounded.
+    pub resources_bounded: bool,
+    /// What it is made of, as tried here, such as «Landlock 7» or «cgroup (memory, pids)»: for `jm doctor` and the
+    /// status line.
+    #[serde(default)]
+    pub layers: Vec<String>,
     /// What is weaker than it should be, one line each, for `jm doctor` and the status line.
     pub gaps: Vec<String>,
 }
@@ -60,13 +90,26 @@ impl Enforcement {
     #[must_use]
     pub fn none() -> Self {
         Self {
-            tier: Tier::Unconfined,
-            writes_confined: false,
-            reads_confined: false,
-            network_off: false,
-            processes_confined: false,
-            privileges_dropped: false,
             gaps: vec!["commands run unconfined, with your rights".to_owned()],
+            ..Self::meeting(Tier::Unconfined, Needs::NONE)
+        }
+    }
+
+    /// Just these needs are met, and nothing is said of gaps.
+    #[must_use]
+    pub fn meeting(tier: Tier, needs: Needs) -> Self {
+        Self {
+            tier,
+            writes_confined: needs.writes_confined,
+            reads_confined: needs.reads_confined,
+            protected_kept: needs.protected_kept,
+            network_off: needs.network_off,
+            network_filtered: false,
+            processes_confined: needs.processes_confined,
+            privileges_dropped: needs.privileges_dropped,
+            resources_bounded: needs.resources_bounded,
+            layers: Vec::new(),
+            gaps: Vec::new(),
         }
     }
 
@@ -76,9 +119,11 @@ impl Enforcement {
         let table = [
             (needs.writes_confined, self.writes_confined, "confined writes"),
             (needs.reads_confined, self.reads_confined, "confined reads"),
+            (needs.protected_kept, self.protected_kept, "protected paths"),
             (needs.network_off, self.network_off, "no network"),
             (needs.processes_confined, self.processes_confined, "confined processes"),
             (needs.privileges_dropped, self.privileges_dropped, "dropped privileges"),
+            (needs.resources_bounded, self.resources_bounded, "bounded memory and processes"),
         ];
         table.into_iter().find(|(needed, met, _)| *needed && !*met).map(|(_, _, name)| name)
     }
@@ -91,12 +136,16 @@ pub struct Needs {
     pub writes_confined: bool,
     /// See [`Enforcement::reads_confined`].
     pub reads_confined: bool,
-    /// See [`Enforcement::network_off`].
+    /// See [`Enforcement::protected_kept`].
+    pub protected_kept: bool,
+    /// See [`Enforcement::network_off`]. For a command that is given some hosts it speaks of all others.
     pub network_off: bool,
     /// See [`Enforcement::processes_confined`].
     pub processes_confined: bool,
     /// See [`Enforcement::privileges_dropped`].
     pub privileges_dropped: bool,
+    /// See [`Enforcement::resources_bounded`].
+    pub resources_bounded: bool,
 }
 
 impl Needs {
@@ -104,16 +153,34 @@ impl Needs {
     pub const ALL: Self = Self {
         writes_confined: true,
         reads_confined: true,
+        protected_kept: true,
         network_off: true,
         processes_confined: true,
         privileges_dropped: true,
+        resources_bounded: true,
     };
     /// Nothing: only when the user allowed an unconfined run by name.
     pub const NONE: Self = Self {
         writes_confined: false,
         reads_confined: false,
+        protected_kept: false,
         network_off: false,
         processes_confined: false,
         privileges_dropped: false,
+        resources_bounded: false,
     };
+
+    /// What both ask for.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            writes_confined: self.writes_confined && other.writes_confined,
+            reads_confined: self.reads_confined && other.reads_confined,
+            protected_kept: self.protected_kept && other.protected_kept,
+            network_off: self.network_off && other.network_off,
+            processes_confined: self.processes_confined && other.processes_confined,
+            privileges_dropped: self.privileges_dropped && other.privileges_dropped,
+            resources_bounded: self.resources_bounded && other.resources_bounded,
+        }
+    }
 }

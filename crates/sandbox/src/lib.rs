@@ -40,10 +40,13 @@
 //!
 //! [`Tier::Unconfined`]: journeyman_protocol::Tier::Unconfined
 
+mod backend;
 mod base;
 mod capture;
 mod clean;
+mod denial;
 mod error;
+mod network;
 mod repositories;
 mod request;
 mod run;
@@ -59,11 +62,13 @@ mod namespaces;
 pub use base::{Base, Mounted, OverlayPlan};
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
+pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
 #[cfg(target_os = "linux")]
 pub use namespaces::replace_descriptor;
+pub use network::{Connection, HostPattern, HostPatternError, Network, NetworkRules};
 pub use repositories::{Repositories, at_top};
-pub use request::{Limits, Network, Request, Stdin, Streams, WriteMode};
+pub use request::{Limits, Request, Spill, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
 pub use sandbox::{Sandbox, SandboxSettings};
 pub use toolchain::{HostEnvironment, Toolchains, toolchains};

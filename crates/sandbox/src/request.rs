@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{Needs, RelPath};
 
-use crate::{Base, Toolchains};
+use crate::{Base, Network, Toolchains};
 
 /// Long enough for most builds, short enough that a hung command doesn't end the day.
 const DEFAULT_WALL: Duration = Duration::from_secs(120);
@@ -54,15 +54,24 @@ pub enum Streams {
     /// for byte in [`Completed::exact`](crate::Completed::exact) and nowhere else. A command that writes more than
     /// [`Limits::output_bytes`] of it is killed.
     Exact,
+    /// Standard input, output and error are a pseudo-terminal of the command's own, of this size, whose session it
+    /// leads; what is written to it counts as standard output. [`Stdin::Bytes`] are typed into it, and then the end
+    /// of the file.
+    Terminal {
+        /// Characters a line.
+        columns: u16,
+        /// Lines.
+        rows: u16,
+    },
 }
 
-/// Which network the command sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Network {
-    /// A loopback of its own and nothing else.
-    Off,
-    /// The host's, whole; only where [`Needs::network_off`] isn't asked for.
-    Host,
+/// A file that takes a command's whole output, in the order it came, raw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spill {
+    /// Made anew; it must not be there. Never a path that the command sees.
+    pub path: PathBuf,
+    /// Where it ends; what comes after is only counted.
+    pub bytes: u64,
 }
 
 /// Upper bounds of one command.
@@ -82,8 +91,14 @@ pub struct Limits {
     pub open_files: u64,
     /// Processor time a process, rounded up to seconds.
     pub cpu: Option<Duration>,
-    /// Bytes of address space a process. Off by default: JVMs, Go and sanitizers reserve far more than they use.
+    /// Bytes of memory that all its processes hold together; above it the tree is killed. By default
+    /// three quarters of the machine's.
     pub memory: Option<u64>,
+    /// Bytes of address space a process. Off by default: JVMs, Go and sanitizers reserve far more than they use.
+    pub address_space: Option<u64>,
+    /// Bytes that the writable paths may grow by on disk; above it the tree is killed. By default a quarter of what is
+    /// free there when it starts.
+    pub disk_bytes: Option<u64>,
     /// Bytes that `/tmp`, `/dev/shm`, the private home and the throw-away layers may hold together.
     pub scratch_bytes: u64,
 }
@@ -99,6 +114,8 @@ impl Default for Limits {
             open_files: DEFAULT_OPEN_FILES,
             cpu: None,
             memory: None,
+            address_space: None,
+            disk_bytes: None,
             scratch_bytes: DEFAULT_SCRATCH_BYTES,
         }
     }
@@ -138,6 +155,8 @@ pub struct Request {
     pub stdin: Stdin,
     /// How output comes back.
     pub streams: Streams,
+    /// Where all of the output goes besides.
+    pub spill: Option<Spill>,
     /// The network.
     pub network: Network,
     /// Bounds.
@@ -177,6 +196,7 @@ impl Request {
             masked: Vec::new(),
             stdin: Stdin::Null,
             streams: Streams::Separate,
+            spill: None,
             network: Network::Off,
             limits: Limits::default(),
             needs: Needs::ALL,
@@ -192,7 +212,7 @@ impl Request {
         self.layered.extend(toolchains.layered.iter().cloned());
         self.masked.extend(toolchains.masked.iter().cloned());
         self.env.extend(toolchains.env.iter().map(|(name, value)| (name.clone(), value.clone())));
-        if self.network == Network::Off {
+        if !matches!(self.network, Network::Filtered(_) | Network::Host) {
             let offline = toolchains.offline.iter();
             self.env.extend(offline.map(|(name, value)| (name.clone(), value.clone())));
         }

@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::SandboxError;
 use crate::capture::{Captured, OutputChunk};
+use crate::{Connection, Denial, SandboxError};
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +23,30 @@ pub enum Outcome {
     Cancelled,
     /// Killed for flooding its output.
     OutputLimit,
+    /// Killed because its processes together held more memory than [`Limits::memory`](crate::Limits::memory).
+    MemoryLimit,
+    /// Killed because it wrote more than [`Limits::disk_bytes`](crate::Limits::disk_bytes).
+    DiskLimit,
+    /// Killed by its limit of processor time.
+    CpuLimit,
     /// It never ran: the step of the set-up that failed, on which path, and why.
     SetupFailed(String),
+}
+
+impl Outcome {
+    /// What it was killed for, where that was a limit other than wall time: completes «killed for …».
+    #[must_use]
+    pub fn excess(&self) -> Option<&'static str> {
+        match self {
+            Self::OutputLimit => Some("flooding its output"),
+            Self::MemoryLimit => Some("holding more memory than it was given"),
+            Self::DiskLimit => Some("writing more to disk than it was given"),
+            Self::CpuLimit => Some("using more processor time than it was given"),
+            Self::Exited(_) | Self::Signaled(_) | Self::TimedOut | Self::Cancelled | Self::SetupFailed(_) => {
+                None
+            }
+        }
+    }
 }
 
 /// What a command used, its whole tree together as far as the system counts it.
@@ -51,6 +73,12 @@ pub struct Completed {
     pub combined: Captured,
     /// Standard output as it was written, with [`Streams::Exact`](crate::Streams::Exact); else empty.
     pub exact: Vec<u8>,
+    /// How many bytes of output are in the [`Spill`](crate::Spill) file, where one was asked for.
+    pub spilled: Option<u64>,
+    /// What the sandbox kept it from, as far as that can be told; a bounded number.
+    pub denials: Vec<Denial>,
+    /// What it asked the proxy for, with [`Network::Filtered`](crate::Network::Filtered); a bounded number.
+    pub connections: Vec<Connection>,
     /// Wall time from the request to the end of the last process.
     pub duration: Duration,
     /// What it used.

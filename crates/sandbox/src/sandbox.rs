@@ -2,20 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, Needs, Tier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::request::{Network, Request};
+use crate::backend::Backend;
+use crate::network::Network;
+use crate::request::Request;
 use crate::run::Running;
 use crate::trial::Trial;
-use crate::{Mounted, OverlayPlan, SandboxError, unconfined};
+use crate::unconfined::Unconfined;
+use crate::{Mounted, OverlayPlan, SandboxError};
 
 /// How a [`Sandbox`] may run commands.
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
-    /// Back-ends that may be used; the first that works is. Only [`Tier::Namespaces`] by default.
-    /// [`Tier::Unconfined`] is used only if it is here. Others are not built yet and are passed over.
+    /// Back-ends that may be used, in this order: for each command the first that works and meets the command's needs.
+    /// [`Tier::Namespaces`] and [`Tier::Bubblewrap`] by default, which give the same; others only if they are here.
     pub allow: Vec<Tier>,
     /// The program that becomes the helper; this program itself by default. It must call
     /// [`run_helper_if_asked`](crate::run_helper_if_asked) first.
@@ -23,68 +26,99 @@ pub struct SandboxSettings {
     /// A file, outside any project, where the result of the test is kept until the next boot, so that a
     /// new process needn't repeat it.
     pub cache: Option<PathBuf>,
+    /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
+    pub allow_root: bool,
 }
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        Self { allow: vec![Tier::Namespaces], helper: None, cache: None }
+        Self { allow: vec![Tier::Namespaces, Tier::Bubblewrap], helper: None, cache: None, allow_root: false }
     }
 }
 
 /// Runs commands. Making one does nothing yet; the first command, or [`enforcement`](Self::enforcement),
-/// tests the back-end.
+/// tests the back-ends.
 #[derive(Debug)]
 pub struct Sandbox {
     settings: SandboxSettings,
-    chosen: OnceCell<Enforcement>,
-    #[cfg(target_os = "linux")]
-    hidden: crate::namespaces::Memory,
-    #[cfg(target_os = "linux")]
-    caches: crate::namespaces::Caches,
+    slots: Vec<Slot>,
+}
+
+/// A back-end, and what it was seen to enforce once it worked.
+#[derive(Debug)]
+struct Slot {
+    backend: Box<dyn Backend>,
+    seen: OnceCell<Enforcement>,
+}
+
+impl Slot {
+    async fn enforcement(&self) -> Result<&Enforcement, SandboxError> {
+        self.seen.get_or_try_init(|| self.backend.probe()).await
+    }
 }
 
 impl Sandbox {
     /// A sandbox with these settings.
     #[must_use]
     pub fn new(settings: SandboxSettings) -> Self {
-        Self {
-            settings,
-            chosen: OnceCell::new(),
-            #[cfg(target_os = "linux")]
-            hidden: crate::namespaces::Memory::default(),
-            #[cfg(target_os = "linux")]
-            caches: crate::namespaces::Caches::default(),
-        }
+        let slots = settings.allow.iter().filter_map(|tier| backend(*tier, &settings));
+        let slots = slots.map(|backend| Slot { backend, seen: OnceCell::new() }).collect();
+        Self { settings, slots }
     }
 
-    /// What is enforced here, as seen by running the back-end and trying to get out of it. Repeated only
-    /// after a failure; a success is remembered, and kept in [`SandboxSettings::cache`].
+    /// What is enforced for commands with these needs, as seen by running the back-end that would take them and trying
+    /// to get out of it; where none meets them, that of the first that works. Repeated only after a failure; a success
+    /// is remembered, and kept in [`SandboxSettings::cache`].
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`] when no allowed back-end works, with the reason and what helps;
     /// [`SandboxError::Leaks`] when one runs but doesn't hold.
-    pub async fn enforcement(&self) -> Result<Enforcement, SandboxError> {
-        self.chosen.get_or_try_init(|| self.choose()).await.cloned()
+    pub async fn enforcement(&self, needs: &Needs) -> Result<Enforcement, SandboxError> {
+        match self.choose(needs, &Network::Off).await {
+            Ok((_, enforcement)) => Ok(enforcement),
+            Err(Trouble { works: Some(enforcement), .. }) => Ok(enforcement),
+            Err(Trouble { error, .. }) => Err(error),
+        }
     }
 
-    async fn choose(&self) -> Result<Enforcement, SandboxError> {
-        #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
-        let mut refused = SandboxError::Unavailable {
-            reason: "no back-end that exists on this system is allowed".to_owned(),
-            fix: "Allow one by name in the settings".to_owned(),
-        };
-        for tier in &self.settings.allow {
-            match tier {
-                #[cfg(target_os = "linux")]
-                Tier::Namespaces => match crate::namespaces::probe(&self.settings).await {
-                    Ok(enforcement) => return Ok(enforcement),
-                    Err(error) => refused = error,
-                },
-                Tier::Unconfined => return Ok(Enforcement::none()),
-                _ => {}
-            }
+    /// Every allowed back-end in its order, with what it enforces or why it doesn't work.
+    pub async fn survey(&self) -> Vec<(Tier, Result<Enforcement, SandboxError>)> {
+        let mut found = Vec::with_capacity(self.slots.len());
+        for slot in &self.slots {
+            found.push((slot.backend.tier(), slot.enforcement().await.cloned()));
         }
-        Err(refused)
+        found
+    }
+
+    /// The first back-end that works and meets the needs, with what it enforces on this network.
+    async fn choose(&self, needs: &Needs, network: &Network) -> Result<(&dyn Backend, Enforcement), Trouble> {
+        let mut trouble: Option<Trouble> = None;
+        for slot in &self.slots {
+            let failed = match slot.enforcement().await {
+                Ok(enforcement) => {
+                    let enforcement = on_network(enforcement.clone(), network);
+                    match unmet(&enforcement, needs, network) {
+                        None => return Ok((slot.backend.as_ref(), enforcement)),
+                        Some(need) => {
+                            let error = SandboxError::Unmet { need, tier: enforcement.tier.to_string() };
+                            Trouble { error, works: Some(enforcement) }
+                        }
+                    }
+                }
+                Err(error) => Trouble { error, works: None },
+            };
+            trouble = Some(match trouble {
+                None => failed,
+                Some(first) => first.and(failed),
+            });
+        }
+        Err(trouble.unwrap_or_else(|| Trouble {
+            error: SandboxError::Unavailable {
+                reason: "no back-end that exists on this system is allowed".to_owned(),
+                fix: "Allow one by name in the settings".to_owned(),
+            },
+            works: None,
+        }))
     }
 
     /// Mounts an overlay in namespaces of its own, at its lower directory's path. Blocks for some milliseconds, or
@@ -125,7 +159,8 @@ impl Sandbox {
         trial.write(&mounted)
     }
 
-    /// Starts a command. Cancelling `cancel` kills it and all its processes.
+    /// Starts a command, by the first back-end that meets its needs. Cancelling `cancel` kills it and all its
+    /// processes.
     ///
     /// Must be called within a Tokio runtime that has its I/O and time drivers on.
     ///
@@ -134,22 +169,51 @@ impl Sandbox {
     /// [`SandboxError::Path`] when the request can't be run as it stands, [`SandboxError::Start`] when no
     /// process could be made. In each case nothing ran.
     pub async fn spawn(&self, request: Request, cancel: CancellationToken) -> Result<Running, SandboxError> {
-        let mut enforcement = self.enforcement().await?;
-        if request.network == Network::Host && enforcement.network_off {
-            enforcement.network_off = false;
-            enforcement.gaps.push("the host's network is reachable, abstract sockets included".to_owned());
-        }
-        if let Some(need) = enforcement.unmet(&request.needs) {
-            return Err(SandboxError::Unmet { need, tier: enforcement.tier.to_string() });
-        }
-        match enforcement.tier {
-            #[cfg(target_os = "linux")]
-            Tier::Namespaces => {
-                let joined = self.caches.joined(&self.settings, &request).await?;
-                crate::namespaces::spawn(&self.settings, request, enforcement, cancel, &self.hidden, joined)
-                    .await
-            }
-            _ => unconfined::spawn(request, cancel),
-        }
+        let chosen = self.choose(&request.needs, &request.network).await;
+        let (backend, enforcement) = chosen.map_err(|trouble| trouble.error)?;
+        backend.spawn(request, enforcement, cancel).await
+    }
+}
+
+/// Why no back-end was chosen: what the strongest says of itself, and the first that works at all.
+struct Trouble {
+    error: SandboxError,
+    works: Option<Enforcement>,
+}
+
+impl Trouble {
+    fn and(self, later: Self) -> Self {
+        // One that works and gives too little says more than one that doesn't work.
+        let error = match (&self.works, &later.works) {
+            (None, Some(_)) => later.error,
+            _ => self.error,
+        };
+        Self { error, works: self.works.or(later.works) }
+    }
+}
+
+/// What of it holds on this network.
+fn on_network(mut enforcement: Enforcement, network: &Network) -> Enforcement {
+    if *network == Network::Host && enforcement.network_off {
+        enforcement.network_off = false;
+        enforcement.gaps.push("the host's network is reachable, abstract sockets included".to_owned());
+    }
+    enforcement
+}
+
+fn unmet(enforcement: &Enforcement, needs: &Needs, network: &Network) -> Option<&'static str> {
+    if matches!(network, Network::Filtered(_)) && !enforcement.network_filtered {
+        return Some("a network of some hosts alone");
+    }
+    enforcement.unmet(needs)
+}
+
+/// The back-end of a tier, where this system has it.
+fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
+    match tier {
+        #[cfg(target_os = "linux")]
+        Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
+        Tier::Unconfined => Some(Box::new(Unconfined)),
+        _ => None,
     }
 }

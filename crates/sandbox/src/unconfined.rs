@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio as ProcessStdio;
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::Enforcement;
+use journeyman_protocol::{Enforcement, Tier};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
+use crate::backend::{Backend, Boxed};
 use crate::capture::{Collector, READ_BYTES, Stream};
 use crate::request::{Request, Stdin, Streams};
 use crate::run::{Completed, Outcome, ResourceUsage, Running};
@@ -36,9 +37,32 @@ fn outputs(command: &mut Command, _streams: Streams) -> std::io::Result<Option<C
     Ok(None)
 }
 
+/// Runs commands with the caller's own rights.
+#[derive(Debug)]
+pub(crate) struct Unconfined;
+
+impl Backend for Unconfined {
+    fn tier(&self) -> Tier {
+        Tier::Unconfined
+    }
+
+    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+        Box::pin(async { Ok(Enforcement::none()) })
+    }
+
+    fn spawn(
+        &self,
+        request: Request,
+        _enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Boxed<'_, Result<Running, SandboxError>> {
+        Box::pin(async move { spawn(request, cancel) })
+    }
+}
+
 /// Runs the request with the caller's own rights, in a process group of its own. Of the limits only wall
 /// time and output hold.
-pub(crate) fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, SandboxError> {
+fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, SandboxError> {
     let begun = Instant::now();
     let Some((program, arguments)) = request.argv.split_first() else {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
@@ -179,6 +203,9 @@ async fn watch(
         stderr,
         combined,
         exact,
+        spilled: None,
+        denials: Vec::new(),
+        connections: Vec::new(),
         duration: begun.elapsed(),
         usage: ResourceUsage::default(),
         enforcement: Enforcement::none(),

@@ -226,13 +226,7 @@ fn nothing_is_mounted_where_namespaces_are_not_allowed_and_unconfined_commands_r
     assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
     assert!(box_.can_mount(place.directory.path()).is_err());
     let unconfined = |mut request: Request| {
-        request.needs = Needs {
-            writes_confined: false,
-            reads_confined: false,
-            network_off: false,
-            processes_confined: false,
-            privileges_dropped: false,
-        };
+        request.needs = Needs::NONE;
         block_on(async {
             let running = box_.spawn(request, CancellationToken::new()).await?;
             running.wait().await

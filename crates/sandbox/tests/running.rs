@@ -238,7 +238,8 @@ fn limits_hold() {
     let cpu = limited("while :; do :; done", &|limits| limits.cpu = Some(Duration::from_millis(300)));
     assert!(matches!(cpu.outcome, Outcome::Signaled(9 | 24)), "{:?}", cpu.outcome);
     assert!(cpu.usage.user >= Duration::from_millis(500), "{:?}", cpu.usage);
-    let memory = limited("head -c 200000000 /dev/zero | tail", &|limits| limits.memory = Some(50_000_000));
+    let memory =
+        limited("head -c 200000000 /dev/zero | tail", &|limits| limits.address_space = Some(50_000_000));
     assert!(memory.stderr.text.contains("memory"), "{}", memory.combined.text);
     assert_eq!(limited("ulimit -c", &|_| {}).stdout.text, "0\n");
 }
@@ -360,7 +361,7 @@ fn a_program_that_is_no_helper_is_named() {
     let project = project();
     for helper in ["/bin/true", "/bin/echo"] {
         let sandbox = Sandbox::new(SandboxSettings { helper: Some(helper.into()), ..settings() });
-        let error = block_on(sandbox.enforcement()).unwrap_err();
+        let error = block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
         assert!(matches!(&error, SandboxError::NoHelper { path } if path == Path::new(helper)), "{error}");
         assert!(error.to_string().contains("run_helper_if_asked"));
     }
@@ -376,17 +377,27 @@ fn the_result_of_the_test_is_remembered() {
     let place = tempfile::tempdir().unwrap();
     let cache = place.path().join("sandbox.json");
     let with_cache = || Sandbox::new(SandboxSettings { cache: Some(cache.clone()), ..settings() });
-    let first = block_on(with_cache().enforcement()).unwrap();
+    let first = block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL)).unwrap();
     let text = std::fs::read_to_string(&cache).unwrap();
-    assert_eq!(block_on(with_cache().enforcement()).unwrap(), first);
+    assert_eq!(block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL)).unwrap(), first);
     // It is the file that is believed, for the same boot and program only.
     let believed = text.replace("Landlock isn't", "marked");
     std::fs::write(&cache, &believed).unwrap();
-    assert!(block_on(with_cache().enforcement()).unwrap().gaps.iter().any(|gap| gap.starts_with("marked")));
+    assert!(
+        block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL))
+            .unwrap()
+            .gaps
+            .iter()
+            .any(|gap| gap.starts_with("marked"))
+    );
     let stale = believed.replace("\"boot\":\"", "\"boot\":\"another");
     for bad in [stale.as_str(), "", "{", "null", "{\"key\":{}}"] {
         std::fs::write(&cache, bad).unwrap();
-        assert_eq!(block_on(with_cache().enforcement()).unwrap(), first, "{bad}");
+        assert_eq!(
+            block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL)).unwrap(),
+            first,
+            "{bad}"
+        );
         assert_eq!(std::fs::read_to_string(&cache).unwrap(), text);
     }
 }
@@ -395,10 +406,11 @@ fn the_result_of_the_test_is_remembered() {
 fn unconfined_only_by_name() {
     let project = project();
     let allowed = |allow| Sandbox::new(SandboxSettings { allow, ..settings() });
-    let none = block_on(allowed(vec![Tier::Bubblewrap]).enforcement()).unwrap_err();
+    let none =
+        block_on(allowed(vec![Tier::Bubblewrap]).enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
     assert!(matches!(none, SandboxError::Unavailable { .. }), "{none}");
     let box_ = allowed(vec![Tier::Unconfined]);
-    assert_eq!(block_on(box_.enforcement()).unwrap(), Enforcement::none());
+    assert_eq!(block_on(box_.enforcement(&journeyman_protocol::Needs::ALL)).unwrap(), Enforcement::none());
     let request = Request::shell(project.path(), "echo out; echo err >&2; cat; sleep 60 & exit 4");
     let refused = block_on(async { box_.spawn(request.clone(), CancellationToken::new()).await.map(drop) });
     assert!(matches!(refused, Err(SandboxError::Unmet { .. })));

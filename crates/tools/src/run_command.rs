@@ -279,7 +279,9 @@ pub(crate) fn ending(outcome: &Outcome) -> String {
         Outcome::Signaled(signal) => format!("killed by signal {signal}"),
         Outcome::TimedOut => "killed at its time limit".to_owned(),
         Outcome::Cancelled => "stopped".to_owned(),
-        Outcome::OutputLimit => "killed for flooding its output".to_owned(),
+        excess @ (Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit) => {
+            format!("killed for {}", excess.excess().unwrap_or_default())
+        }
         Outcome::SetupFailed(reason) => format!("the command did not run: {reason}"),
     }
 }

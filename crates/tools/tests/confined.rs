@@ -20,7 +20,7 @@ fn main() {
     let required = std::env::var_os("JM_REQUIRE_ALL").is_some();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
-    if let Err(error) = runtime.block_on(sandbox.enforcement()) {
+    if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
         assert!(!required, "{error}");
         println!("skipped: {error}");
         return;
@@ -147,7 +147,7 @@ fn a_planted_repository_is_not_trusted(sandbox: &Arc<Sandbox>) {
     let said = bench.say("run_command", input);
     assert!(!bench.root.join("ran").exists(), "{said}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let enforced = runtime.block_on(sandbox.enforcement()).unwrap();
+    let enforced = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)).unwrap();
     let judge = |mode| Policy::default().judge(mode, &effects, Some(&enforced)).decision;
     assert_eq!((judge(Mode::Plan), judge(Mode::Edit)), (Decision::Deny, Decision::Ask));
 }

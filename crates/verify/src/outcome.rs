@@ -23,7 +23,9 @@ pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> (CheckOut
         Outcome::Exited(code) => (exited(check, *code, output), None),
         Outcome::Signaled(signal) => (failed(None, format!("killed by signal {signal}")), None),
         Outcome::TimedOut => (failed(None, format!("timed out after {}", seconds(check.timeout))), None),
-        Outcome::OutputLimit => (failed(None, "killed for flooding its output".to_owned()), None),
+        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => {
+            (failed(None, format!("killed for {}", outcome.excess().unwrap_or_default())), None)
+        }
         Outcome::Cancelled => (not_run("interrupted"), None),
         Outcome::SetupFailed(reason) => (not_run(format!("the sandbox could not be set up: {reason}")), None),
     }

@@ -58,7 +58,7 @@ fn main() {
     let required = std::env::var_os("JM_REQUIRE_ALL").is_some();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
-    if let Err(error) = runtime.block_on(sandbox.enforcement()) {
+    if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
         assert!(!required, "{error}");
         println!("skipped: {error}");
         return;

@@ -44,7 +44,7 @@ impl Proof {
         stop: &CancellationToken,
     ) -> Result<(Verdict, Vec<Evidence>), AgentError> {
         let checks = self.find(workspace, changed).await?;
-        let enforcement = self.sandbox.enforcement().await.ok();
+        let enforcement = self.sandbox.enforcement(&self.needs).await.ok();
         let unmet = match &enforcement {
             Some(enforcement) => enforcement.unmet(&self.needs).map(ToString::to_string),
             None => Some("no sandbox works here".to_owned()),

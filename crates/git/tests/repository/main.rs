@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     for tier in [Tier::Namespaces, Tier::Unconfined] {
         let sandbox = Sandbox::new(SandboxSettings { allow: vec![tier], ..SandboxSettings::default() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        if let Err(error) = runtime.block_on(sandbox.enforcement()) {
+        if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
             assert!(!required, "{error}");
             println!("skipped: {error}");
             continue;

@@ -34,18 +34,18 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use journeyman_protocol::Enforcement;
+use journeyman_protocol::{Enforcement, Tier};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use caches::Caches;
-pub(crate) use hidden::Memory;
 pub(crate) use mount::{mount, mount_caches};
-pub(crate) use probe::probe;
 
+use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
-use crate::request::{Limits, Network, Request, Stdin, Streams};
+use crate::request::{Limits, Request, Stdin, Streams};
 use crate::run::Running;
-use crate::{Mounted, SandboxError, SandboxSettings};
+use crate::{Mounted, Network, SandboxError, SandboxSettings};
+use caches::Caches;
+use hidden::Memory;
 use plan::{Plan, c_string};
 use wire::{Canary, Policy};
 
@@ -77,23 +77,55 @@ struct Job {
     joined: Option<Arc<Mounted>>,
 }
 
-pub(crate) async fn spawn(
-    settings: &SandboxSettings,
-    request: Request,
-    enforcement: Enforcement,
-    cancel: CancellationToken,
-    memory: &Memory,
-    joined: Option<Arc<Mounted>>,
-) -> Result<Running, SandboxError> {
-    let begun = Instant::now();
-    let job = prepare(request, joined, None, memory)?;
-    let (collector, live) = Collector::new(&job.limits, job.streams);
-    let stop = CancellationToken::new();
-    let ends = watch::Ends { cancel, dropped: stop.clone() };
-    let started = start(settings, &job)?;
-    let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
-    let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
-    Ok(Running::watch(live, stop, completed))
+/// The back-end, with what it keeps between commands.
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    settings: SandboxSettings,
+    hidden: Memory,
+    caches: Caches,
+}
+
+impl Namespaces {
+    pub(crate) fn new(settings: SandboxSettings) -> Self {
+        Self { settings, hidden: Memory::default(), caches: Caches::default() }
+    }
+
+    async fn start(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Result<Running, SandboxError> {
+        let begun = Instant::now();
+        let joined = self.caches.joined(&self.settings, &request).await?;
+        let job = prepare(request, joined, None, &self.hidden)?;
+        let (collector, live) = Collector::new(&job.limits, job.streams);
+        let stop = CancellationToken::new();
+        let ends = watch::Ends { cancel, dropped: stop.clone() };
+        let started = start(&self.settings, &job)?;
+        let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
+        let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
+        Ok(Running::watch(live, stop, completed))
+    }
+}
+
+impl Backend for Namespaces {
+    fn tier(&self) -> Tier {
+        Tier::Namespaces
+    }
+
+    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+        Box::pin(probe::probe(&self.settings))
+    }
+
+    fn spawn(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Boxed<'_, Result<Running, SandboxError>> {
+        Box::pin(self.start(request, enforcement, cancel))
+    }
 }
 
 /// Replaces what the descriptor `old` stands for by what `new` stands for, in one step: whoever uses the number
@@ -130,7 +162,7 @@ fn prepare(
     let limits = &request.limits;
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
-        own_network: request.network == Network::Off,
+        own_network: request.network != Network::Host,
         joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
@@ -142,7 +174,7 @@ fn prepare(
             Some(limits.file_bytes),
             Some(limits.open_files),
             limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
-            limits.memory,
+            limits.address_space,
         ],
         filter: filter::build().unwrap_or_default(),
         steps: plan.steps.clone(),
@@ -214,7 +246,7 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     let err = match job.streams {
         Streams::Separate | Streams::Exact => err,
         // Nobody writes to the second pipe then; it ends at once.
-        Streams::Merged => out.try_clone().map_err(error)?,
+        Streams::Merged | Streams::Terminal { .. } => out.try_clone().map_err(error)?,
     };
     let mut command = Command::new(&program);
     // Nothing of ours: neither variables nor the terminal's signals.

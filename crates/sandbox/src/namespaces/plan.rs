@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::hidden::Memory;
 use super::wire::{Access, Step};
-use crate::request::{Network, Request, WriteMode};
+use crate::request::{Request, WriteMode};
 use crate::toolchain::{SYSTEM, is_above};
 use crate::view::View;
-use crate::{Base, Mounted, SandboxError};
+use crate::{Base, Mounted, Network, SandboxError};
 
 /// Mounts of one command; far above what toolchains need, far below the kernel's 100,000.
 const MAX_MOUNTS: usize = 512;
@@ -89,7 +89,7 @@ pub(super) fn plan(
     memory: &Memory,
 ) -> Result<Plan, SandboxError> {
     let mut builder = Builder::default();
-    builder.system(request.network)?;
+    builder.system(&request.network)?;
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
     builder.home(home)?;
     let root = builder.project(request, joined, home)?;
@@ -135,11 +135,11 @@ impl Builder {
         };
     }
 
-    fn system(&mut self, network: Network) -> Result<(), SandboxError> {
+    fn system(&mut self, network: &Network) -> Result<(), SandboxError> {
         for directory in SYSTEM {
             self.optional(Path::new(directory), Mount::ReadOnly)?;
         }
-        if network == Network::Host {
+        if *network == Network::Host {
             // Often a link into `/run`, which isn't mounted.
             self.optional(Path::new("/etc/resolv.conf"), Mount::ReadOnly)?;
         }

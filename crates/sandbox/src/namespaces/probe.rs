@@ -202,13 +202,9 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     gaps.push("Landlock isn't layered on top yet".to_owned());
     gaps.push("memory is bounded per process only, and only on request".to_owned());
     Ok(Enforcement {
-        tier: Tier::Namespaces,
-        writes_confined: true,
-        reads_confined: true,
-        network_off: true,
-        processes_confined: true,
-        privileges_dropped: true,
+        layers: vec!["namespaces".to_owned(), "seccomp".to_owned()],
         gaps,
+        ..Enforcement::meeting(Tier::Namespaces, Needs::ALL)
     })
 }
 

@@ -46,7 +46,19 @@ impl Seen {
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
         let ([stdout, stderr, combined], exact) = self.output;
         let (duration, usage) = (self.duration, self.usage);
-        Completed { outcome: self.outcome, stdout, stderr, combined, exact, duration, usage, enforcement }
+        Completed {
+            outcome: self.outcome,
+            stdout,
+            stderr,
+            combined,
+            exact,
+            spilled: None,
+            denials: Vec::new(),
+            connections: Vec::new(),
+            duration,
+            usage,
+            enforcement,
+        }
     }
 }
 

@@ -285,7 +285,7 @@ pub(crate) fn unconfined(settings: RunSettings) -> RunSettings {
 
 /// Whether commands can be confined here; if not, says so, or fails where nothing may be skipped.
 pub(crate) async fn confined() -> bool {
-    match SANDBOX.enforcement().await {
+    match SANDBOX.enforcement(&journeyman_protocol::Needs::ALL).await {
         Ok(_) => true,
         Err(error) => {
             assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "JM_REQUIRE_ALL is set, and {error}");

@@ -1,0 +1,33 @@
+//! The seam between picking a way to run commands and the ways there are.
+
+use std::fmt;
+use std::pin::Pin;
+
+use journeyman_protocol::{Enforcement, Tier};
+use tokio_util::sync::CancellationToken;
+
+use crate::SandboxError;
+use crate::request::Request;
+use crate::run::Running;
+
+/// A future behind the seam.
+pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One way to run commands.
+pub(crate) trait Backend: fmt::Debug + Send + Sync {
+    /// Which tier it is.
+    fn tier(&self) -> Tier;
+
+    /// What it enforces here, seen by running the real thing and trying to get out of it. Asked again only after it
+    /// failed.
+    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>>;
+
+    /// Starts a command. `enforcement` is what [`probe`](Self::probe) said, adapted to the request's network; it meets
+    /// the request's needs.
+    fn spawn(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Boxed<'_, Result<Running, SandboxError>>;
+}

@@ -1,0 +1,39 @@
+//! What the sandbox kept a command from doing, as far as that can be told.
+
+use std::fmt;
+
+/// What was denied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DenialKind {
+    /// A connection.
+    Network,
+    /// A change of a file outside the writable paths, or of a protected one.
+    Write,
+    /// A look at a file that isn't shown.
+    Read,
+    /// A system call.
+    SystemCall,
+    /// More memory, processes, disk or processor time than it was given.
+    Resource,
+}
+
+/// One thing that was denied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// Of which kind.
+    pub kind: DenialKind,
+    /// What it was: a host and port, a path, a limit. Cleaned, and short.
+    pub what: String,
+    /// Whether the sandbox itself saw it. What was only read from the command's output may have other reasons.
+    pub certain: bool,
+    /// What the command's author may do about it, in one line.
+    pub hint: String,
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, hint, certain, .. } = self;
+        let denied = if *certain { "denied" } else { "perhaps denied" };
+        write!(f, "{denied} by the sandbox: {what}; {hint}")
+    }
+}

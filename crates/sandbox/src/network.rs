@@ -1,0 +1,141 @@
+//! Which hosts a command may reach, where it may reach any.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The longest name that DNS has.
+const MAX_NAME: usize = 253;
+
+/// Which network the command sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Network {
+    /// A loopback of its own and nothing else.
+    #[default]
+    Off,
+    /// A loopback of its own, and a proxy on it that leads to these hosts alone.
+    Filtered(Arc<NetworkRules>),
+    /// The host's, whole; only where [`Needs::network_off`](journeyman_protocol::Needs::network_off) isn't asked for.
+    Host,
+}
+
+/// What a proxy lets through.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NetworkRules {
+    /// The hosts.
+    pub hosts: Vec<HostPattern>,
+    /// Also port 80 and plain HTTP, not 443 alone.
+    pub plain_http: bool,
+}
+
+/// A host name, or `*.` and the end of one, which stands for every name below it, not for itself. Lower case, ASCII;
+/// never an address, never `*` alone, never a top-level domain's all.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostPattern {
+    name: String,
+    below: bool,
+}
+
+/// Why a text is no [`HostPattern`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("«{given}» names no host: {why}")]
+pub struct HostPatternError {
+    /// The text.
+    pub given: String,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+impl HostPattern {
+    /// Whether a host's name is meant. Letter case and one dot at the end don't count.
+    #[must_use]
+    pub fn matches(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        if !self.below {
+            return host.eq_ignore_ascii_case(&self.name);
+        }
+        let Some(dot) = host.len().checked_sub(self.name.len() + 1).filter(|at| *at > 0) else {
+            return false;
+        };
+        host.is_char_boundary(dot + 1)
+            && host.as_bytes().get(dot) == Some(&b'.')
+            && host.get(dot + 1..).is_some_and(|end| end.eq_ignore_ascii_case(&self.name))
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = HostPatternError;
+
+    fn from_str(given: &str) -> Result<Self, HostPatternError> {
+        let wrong = |why| Err(HostPatternError { given: given.chars().take(80).collect(), why });
+        let (below, name) = match given.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, given),
+        };
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        if name.is_empty() || name.len() > MAX_NAME {
+            return wrong("it is empty or longer than 253 characters");
+        }
+        let label = |label: &str| {
+            !label.is_empty()
+                && label.len() <= 63
+                && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        if !name.split('.').all(label) {
+            return wrong(
+                "a name has letters, digits and hyphens between dots; other scripts go in as `xn--…`",
+            );
+        }
+        if name.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit())) {
+            return wrong("addresses aren't let through, names are");
+        }
+        if below && !name.contains('.') {
+            return wrong("a whole top-level domain is too much");
+        }
+        Ok(Self { name, below })
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.below { "*." } else { "" }, self.name)
+    }
+}
+
+/// One connection that a command asked the proxy for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// The host as asked for, cleaned and cut.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Bytes from the command to the host.
+    pub sent: u64,
+    /// Bytes from the host to the command.
+    pub received: u64,
+    /// Why it wasn't let through, where it wasn't.
+    pub denied: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        let meant = |pattern: &str, host: &str| pattern.parse::<HostPattern>().unwrap().matches(host);
+        assert!(meant("crates.io", "Crates.IO."));
+        assert!(!meant("crates.io", "static.crates.io") && !meant("crates.io", "xcrates.io"));
+        assert!(meant("*.crates.io", "static.crates.io") && meant("*.crates.io", "a.b.CRATES.io"));
+        assert!(!meant("*.crates.io", "crates.io") && !meant("*.crates.io", ".crates.io"));
+        assert!(!meant("*.crates.io", "xcrates.io") && !meant("*.crates.io", "ücrates.io"));
+        for wrong in [
+            "", "*", "*.", "*.com", "1.2.3.4", "[::1]", "a b", "http://x", "x:80", "-a.b", "a..b", "*.*.a",
+            "ä.de",
+        ] {
+            assert!(wrong.parse::<HostPattern>().is_err(), "{wrong}");
+        }
+    }
+}
