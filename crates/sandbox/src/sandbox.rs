@@ -28,11 +28,23 @@ pub struct SandboxSettings {
     pub cache: Option<PathBuf>,
     /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
+    /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
+    /// change there isn't used.
+    pub programs: Vec<PathBuf>,
 }
+
+/// Where distributions put `bwrap`.
+const PROGRAMS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        Self { allow: vec![Tier::Namespaces, Tier::Bubblewrap], helper: None, cache: None, allow_root: false }
+        Self {
+            allow: vec![Tier::Namespaces, Tier::Bubblewrap],
+            helper: None,
+            cache: None,
+            allow_root: false,
+            programs: PROGRAMS.map(PathBuf::from).to_vec(),
+        }
     }
 }
 
@@ -213,6 +225,8 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
     match tier {
         #[cfg(target_os = "linux")]
         Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
+        #[cfg(target_os = "linux")]
+        Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
         Tier::Unconfined => Some(Box::new(Unconfined)),
         _ => None,
     }

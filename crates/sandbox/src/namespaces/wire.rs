@@ -219,7 +219,7 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn u64(&mut self, value: u64) {
+    pub(super) fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         Some(u32::from_le_bytes(*taken))
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*taken))
@@ -356,10 +356,11 @@ pub(super) enum Stage {
     Attach = 20,
     Pass = 21,
     Landlock = 22,
+    Bubblewrap = 40,
 }
 
 impl Stage {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -382,6 +383,7 @@ impl Stage {
         Self::Attach,
         Self::Pass,
         Self::Landlock,
+        Self::Bubblewrap,
     ];
 
     /// In words, for the error.
@@ -409,6 +411,7 @@ impl Stage {
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
             Self::Landlock => "restricting by Landlock",
+            Self::Bubblewrap => "having bubblewrap build the sandbox",
         }
     }
 }
