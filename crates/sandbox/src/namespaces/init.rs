@@ -234,7 +234,7 @@ impl Init<'_> {
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
-                escaped.set(canary::escapes(canary, self.policy.own_network));
+                escaped.set(canary::escapes(canary, self.policy.own_network, self.policy.listen));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env) {

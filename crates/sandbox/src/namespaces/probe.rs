@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED};
+use super::canary::{ESCAPES, NESTED, UNFILTERED};
 use super::hidden::Memory;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
@@ -21,7 +22,7 @@ use super::{filter, hidden, prepare, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
-use crate::{SandboxError, SandboxSettings};
+use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,7 +33,7 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 2;
+const CACHE_VERSION: u32 = 3;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -151,6 +152,8 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
+    // No host is listed: the listener is there, and whoever is asked for is refused.
+    request.network = Network::Filtered(Arc::default());
     let job = prepare(settings, request, None, Some(canary), &Memory::default())?;
     let (collector, _live) = Collector::new(&job.limits, job.streams);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
@@ -179,6 +182,10 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
     }
+    let network_filtered = escaped & UNFILTERED == 0;
+    if !network_filtered {
+        gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
+    }
     if rustix::process::geteuid().is_root() {
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
         if kernel_version(&release()).is_none_or(|version| version < OWN_PID_MAX) {
@@ -204,6 +211,7 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     Ok(Enforcement {
         layers: vec!["namespaces".to_owned(), "seccomp".to_owned()],
         gaps,
+        network_filtered,
         ..Enforcement::meeting(Tier::Namespaces, Needs::ALL)
     })
 }
