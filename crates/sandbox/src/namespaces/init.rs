@@ -35,6 +35,8 @@ pub(super) const RESOURCES: [Resource; 6] =
 const STORE: &CStr = c".sandbox";
 /// How many files the scratch space may hold; an inode is about 1 KiB of kernel memory.
 const SCRATCH_FILES: u32 = 400_000;
+/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's own kernel.
+const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
 
@@ -206,6 +208,9 @@ impl Init<'_> {
         if self.policy.own_network {
             loopback().at(Stage::Loopback)?;
         }
+        if self.policy.listen > 0 {
+            self.listen().at(Stage::Listen)?;
+        }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
         self.confine()
@@ -232,6 +237,12 @@ impl Init<'_> {
         restrict::restrict(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
+    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
+    pub(super) fn listen(&self) -> Result<(), Errno> {
+        let listener = listener(self.policy.listen)?;
+        pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
+    }
+
     pub(super) fn limits(&self) -> Result<(), Errno> {
         for (resource, limit) in RESOURCES.into_iter().zip(&self.policy.limits) {
             let Some(limit) = *limit else { continue };
@@ -249,7 +260,7 @@ impl Init<'_> {
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
-                escaped.set(canary::escapes(canary, self.policy.own_network));
+                escaped.set(canary::escapes(canary, self.policy.own_network, self.policy.listen));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env) {
@@ -398,6 +409,16 @@ fn enter(root: &OwnedFd) -> Result<(), Errno> {
 fn loopback() -> Result<(), Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM);
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listener on the sandbox's own loopback; connections wait until the agent takes them.
+fn listener(port: u16) -> Result<OwnedFd, Errno> {
+    let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+    let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
+    let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+    rustix::net::bind(&listener, &address)?;
+    rustix::net::listen(&listener, WAITING)?;
+    Ok(listener)
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.

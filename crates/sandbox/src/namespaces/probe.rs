@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
@@ -13,7 +14,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED, UNRESTRICTED};
+use super::canary::{ESCAPES, NESTED, UNFILTERED, UNRESTRICTED};
 use super::hidden::Memory;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
@@ -22,7 +23,7 @@ use super::{Job, filter, hidden, prepare, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
-use crate::{SandboxError, SandboxSettings};
+use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -33,7 +34,7 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 3;
+const CACHE_VERSION: u32 = 4;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -185,6 +186,8 @@ async fn run(
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
+    // No host is listed: the listener is there, and whoever is asked for is refused.
+    request.network = Network::Filtered(Arc::default());
     let seen = start(request, canary)?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
     judge(probed, &seen, written)
@@ -196,7 +199,7 @@ pub(super) fn start_canaries(
     request: Request,
     canary: Canary<CString>,
 ) -> Result<Watcher, SandboxError> {
-    watched(settings, prepare(request, None, Some(canary), &Memory::default())?)
+    watched(settings, prepare(settings, request, None, Some(canary), &Memory::default())?)
 }
 
 /// Starts a job that nobody but this program may end, and whose output nobody wants.
@@ -230,6 +233,10 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
     }
+    let network_filtered = escaped & UNFILTERED == 0;
+    if !network_filtered {
+        gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
+    }
     if rustix::process::geteuid().is_root() {
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
         if tier == Tier::Namespaces && kernel_version(&release()).is_none_or(|version| version < OWN_PID_MAX)
@@ -258,7 +265,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         version => layers.push(format!("Landlock {version}")),
     }
     layers.extend(filter::build().map(|_| "seccomp".to_owned()));
-    Ok(Enforcement { layers, gaps, ..Enforcement::meeting(tier, Needs::ALL) })
+    Ok(Enforcement { layers, gaps, network_filtered, ..Enforcement::meeting(tier, Needs::ALL) })
 }
 
 fn kernel_version(release: &str) -> Option<(u32, u32)> {

@@ -14,6 +14,9 @@ pub(super) const FIRST_EMPTY: u32 = 200;
 /// Files that are masked at once: a descriptor each, and the usual hard limit of them is 4,096 or more.
 const MAX_EMPTY: u32 = 2_000;
 
+/// Bytes of the smallest file system: a page.
+const LEAST_SCRATCH: u64 = 4096;
+
 /// What `bwrap` is told, and what is checked when it has done it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Arguments {
@@ -51,8 +54,8 @@ impl Kind {
 
 /// The arguments for these steps. `scratch_bytes` bounds all private directories together.
 ///
-/// `bwrap` has no layers that several private directories share, so each gets an equal part of the space, and a
-/// layered directory is read-only.
+/// `bwrap` has nothing that several private directories share, so `/tmp` gets half of the space and the others equal
+/// parts of the rest; and no layers for a layered directory, which is read-only.
 pub(super) fn arguments(
     steps: &[Step<CString>],
     helper: &CString,
@@ -63,7 +66,8 @@ pub(super) fn arguments(
     let mut out = Writer {
         out: Arguments::default(),
         binds: Vec::new(),
-        share: (scratch_bytes / (scratches.max(1) as u64)).max(4096),
+        share: scratch_bytes / 2 / (scratches.max(2) as u64 - 1),
+        temporary: scratch_bytes / 2,
         devices: false,
     };
     for option in [
@@ -96,7 +100,9 @@ struct Writer {
     out: Arguments,
     /// Places and what of the host is there, in order.
     binds: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Bytes of a private directory; of `/tmp`.
     share: u64,
+    temporary: u64,
     devices: bool,
 }
 
@@ -141,7 +147,8 @@ impl Writer {
                 super::super::shown(path)
             ))),
             Step::Scratch { path, mode } => {
-                let (mode, size) = (format!("{mode:04o}"), self.share.to_string());
+                let size = if path.as_bytes() == b"tmp" { self.temporary } else { self.share };
+                let (mode, size) = (format!("{mode:04o}"), size.max(LEAST_SCRATCH).to_string());
                 self.words(&["--perms", &mode, "--size", &size, "--tmpfs"])?;
                 self.place(path)
             }
@@ -249,7 +256,7 @@ mod tests {
     }
 
     fn told(steps: &[Step<CString>]) -> (String, Arguments) {
-        let all = arguments(steps, &text("/opt/jm"), true, 8192 * 2).unwrap();
+        let all = arguments(steps, &text("/opt/jm"), true, 64 * 1024).unwrap();
         let words: Vec<&str> = all.list.iter().map(|word| word.to_str().unwrap()).collect();
         let words = words.join(" ");
         let begin = words.find("/.sandbox/helper").unwrap() + "/.sandbox/helper ".len();
@@ -273,7 +280,7 @@ mod tests {
             (Step::Directory { path: text("dev/pts") }, "--dev /dev --remount-ro /dev"),
             (Step::Directory { path: text("devices") }, "--dir /devices"),
             (Step::Terminals { path: text("dev/pts") }, "--dev /dev --remount-ro /dev"),
-            (Step::Scratch { path: text("tmp"), mode: 0o1777 }, "--perms 1777 --size 16384 --tmpfs /tmp"),
+            (Step::Scratch { path: text("tmp"), mode: 0o1777 }, "--perms 1777 --size 32768 --tmpfs /tmp"),
             (Step::Layer { path: text("l"), source: text("/l") }, "--ro-bind /l /l"),
             (Step::Proc { path: text("proc") }, "--proc /proc --remount-ro /proc"),
             (Step::Guard { path: text("w/.git") }, "--ro-bind /w/.git /w/.git"),

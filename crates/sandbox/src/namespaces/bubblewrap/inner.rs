@@ -44,6 +44,9 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     let policy = Policy::decode(&policy).ok_or_else(malformed)?;
     rustix::process::chdir(policy.cwd).at(Stage::Directory)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask };
+    if policy.listen > 0 {
+        init.listen().at(Stage::Listen)?;
+    }
     init.limits().at(Stage::Limits)?;
     privileges().at(Stage::Privileges)?;
     init.confine()

@@ -70,15 +70,16 @@ impl Bubblewrap {
         if request.write == WriteMode::Direct {
             writable.push(&request.root);
         }
-        if bwrap.lies_in(&writable) {
+        let within = bwrap.lies_in(&writable);
+        let helper = self.helper()?;
+        let (own_network, scratch) = (request.network != Network::Host, request.limits.scratch_bytes);
+        let mut job = prepare(&self.settings, request, None, canary, &self.hidden)?;
+        if within {
             return Err(SandboxError::Refused(format!(
                 "«{}» lies where the command may write, so it can't be what confines it",
                 bwrap.path.display()
             )));
         }
-        let helper = self.helper()?;
-        let (own_network, scratch) = (request.network != Network::Host, request.limits.scratch_bytes);
-        let mut job = prepare(request, None, canary, &self.hidden)?;
         let told = arguments::arguments(&job.plan.steps, &helper, own_network, scratch)?;
         let mut bytes = frame::encode(&c_string(bwrap.path.as_os_str())?, &told);
         bytes.append(&mut job.policy);
