@@ -13,7 +13,8 @@ use std::time::Duration;
 use common::{alive, block_on, eventually, has, host_toolchains, project, skip};
 use journeyman_protocol::{RelPath, Tier};
 use journeyman_sandbox::{
-    Base, Completed, DenialKind, Network, Outcome, Request, Sandbox, SandboxError, SandboxSettings, Stdin, WriteMode,
+    Base, Completed, DenialKind, Network, Outcome, Request, Sandbox, SandboxError, SandboxSettings, Stdin,
+    WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +46,8 @@ fn text(request: Request) -> String {
 }
 
 fn breaches(completed: &Completed) -> Vec<&str> {
-    let breaches = completed.denials.iter().filter(|denial| denial.kind == DenialKind::Breach && denial.certain);
+    let breaches =
+        completed.denials.iter().filter(|denial| denial.kind == DenialKind::Breach && denial.certain);
     breaches.map(|denial| denial.what.as_str()).collect()
 }
 
@@ -65,10 +67,13 @@ fn it_is_seen_to_give_what_it_promises_and_says_what_it_does_not() {
     }
     // What asks for more isn't run.
     let project = project();
-    let error = block_on(Sandbox::new(settings()).spawn(Request::shell(project.path(), "true"), CancellationToken::new()));
+    let error = block_on(
+        Sandbox::new(settings()).spawn(Request::shell(project.path(), "true"), CancellationToken::new()),
+    );
     assert!(matches!(error, Err(SandboxError::Unmet { need: "protected paths", .. })));
     let mut filtered = Request::shell(project.path(), "true");
-    (filtered.needs, filtered.network) = (Tier::Landlock.promises(), Network::Filtered(std::sync::Arc::default()));
+    (filtered.needs, filtered.network) =
+        (Tier::Landlock.promises(), Network::Filtered(std::sync::Arc::default()));
     let error = block_on(Sandbox::new(settings()).spawn(filtered, CancellationToken::new()));
     assert!(matches!(error, Err(SandboxError::Unmet { need: "a network of some hosts alone", .. })));
 }
@@ -88,7 +93,10 @@ fn commands_end_as_they_end_and_have_what_is_theirs() {
         assert_eq!(run(Request::shell(project.path(), command)).outcome, outcome, "{command}");
     }
     let missing = run(Request::program(project.path(), vec!["no-such-program".into()]));
-    assert!(matches!(&missing.outcome, Outcome::SetupFailed(why) if why.contains("no-such-program")), "{missing:?}");
+    assert!(
+        matches!(&missing.outcome, Outcome::SetupFailed(why) if why.contains("no-such-program")),
+        "{missing:?}"
+    );
     std::fs::create_dir(project.path().join("sub")).unwrap();
     let mut request = Request::shell(
         project.path(),
@@ -112,7 +120,8 @@ fn the_private_directory_is_gone_afterwards() {
         return;
     }
     let project = project();
-    let said = text(Request::shell(project.path(), "echo $TMPDIR; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c"));
+    let said =
+        text(Request::shell(project.path(), "echo $TMPDIR; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c"));
     let private = Path::new(said.trim());
     assert!(private.starts_with("/tmp") && !private.exists(), "{said}");
 }
@@ -129,7 +138,8 @@ fn nothing_outside_can_be_read_written_reached_or_signalled() {
     let (tcp, udp) = (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     let _socket = UnixListener::bind(path("socket")).unwrap();
     let abstracted = format!("jm-landlock-{}", std::process::id());
-    let address = <SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&abstracted).unwrap();
+    let address =
+        <SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&abstracted).unwrap();
     let _abstract = UnixListener::bind_addr(&address).unwrap();
     let (tcp_port, udp_port) = (tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port());
     let attempts = [
@@ -180,8 +190,11 @@ fn nothing_outside_can_be_read_written_reached_or_signalled() {
     );
     let mut got_out = Vec::new();
     for attempt in attempts {
-        let program = format!("{constants}try:\n    {attempt}\nexcept Exception as e:\n    print('held:', e)\nelse:\n    print('ESCAPED')\n");
-        let completed = run(Request::program(project.path(), vec![PYTHON.into(), "-c".into(), program.into()]));
+        let program = format!(
+            "{constants}try:\n    {attempt}\nexcept Exception as e:\n    print('held:', e)\nelse:\n    print('ESCAPED')\n"
+        );
+        let completed =
+            run(Request::program(project.path(), vec![PYTHON.into(), "-c".into(), program.into()]));
         if !completed.combined.text.starts_with("held:") && completed.outcome != Outcome::Signaled(25) {
             got_out.push(format!("{attempt}: {:?} {}", completed.outcome, completed.combined.text));
         }
@@ -240,17 +253,24 @@ fn what_is_listed_is_readable_but_for_what_is_masked() {
     for name in ["shown", "hidden", "deep/shown", "deep/hidden"] {
         std::fs::write(listed.path().join(name), format!("{name}\n")).unwrap();
     }
-    let command =
-        format!("cd {}; cat shown deep/shown; cat hidden; cat deep/hidden; ls; touch x", listed.path().display());
+    let command = format!(
+        "cd {}; cat shown deep/shown; cat hidden; cat deep/hidden; ls; touch x",
+        listed.path().display()
+    );
     let mut request = Request::shell(project.path(), &command);
     request.read_only = vec![listed.path().into()];
     request.masked = vec![listed.path().join("hidden"), listed.path().join("deep/hidden")];
     let completed = run(request.clone());
-    assert_eq!(completed.stdout.text, "shown\ndeep/shown\ndeep\nhidden\nshown\n", "{}", completed.combined.text);
+    assert_eq!(
+        completed.stdout.text, "shown\ndeep/shown\ndeep\nhidden\nshown\n",
+        "{}",
+        completed.combined.text
+    );
     std::fs::write(project.path().join("key"), "secret").unwrap();
     request.masked = vec![project.path().join("key")];
     request.needs = Tier::Landlock.promises();
-    let error = block_on(Sandbox::new(settings()).spawn(request, CancellationToken::new())).map(drop).unwrap_err();
+    let error =
+        block_on(Sandbox::new(settings()).spawn(request, CancellationToken::new())).map(drop).unwrap_err();
     assert!(error.to_string().contains("can't hide"), "{error}");
 }
 

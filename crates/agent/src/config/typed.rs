@@ -71,6 +71,10 @@ pub struct Config {
     pub secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
     pub sandbox_allow: Vec<String>,
+    /// The sandbox that is tried first, by name.
+    pub sandbox_prefer: Option<String>,
+    /// Whether root's commands may run in a sandbox other than the strongest.
+    pub sandbox_allow_root: bool,
     /// Commands that run when something happens.
     pub hooks: Vec<HookCommand>,
     /// Providers by name; over and besides the built-in ones.
@@ -159,6 +163,8 @@ impl Config {
             effort: text("effort"),
             secrets: get("secrets").map(list).unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
+            sandbox_prefer: text("sandbox.prefer"),
+            sandbox_allow_root: get("sandbox.allow_root").and_then(Value::as_bool).unwrap_or_default(),
             hooks: super::hooks::commands(settings).0,
             providers: BTreeMap::new(),
         };
