@@ -364,7 +364,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
