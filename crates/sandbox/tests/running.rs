@@ -236,8 +236,7 @@ fn limits_hold() {
     let files = limited("ulimit -n", &|limits| limits.open_files = 77);
     assert_eq!(files.stdout.text, "77\n");
     let cpu = limited("while :; do :; done", &|limits| limits.cpu = Some(Duration::from_millis(300)));
-    assert!(matches!(cpu.outcome, Outcome::Signaled(9 | 24)), "{:?}", cpu.outcome);
-    assert!(cpu.usage.user >= Duration::from_millis(500), "{:?}", cpu.usage);
+    assert_eq!(cpu.outcome, Outcome::CpuLimit);
     let memory =
         limited("head -c 200000000 /dev/zero | tail", &|limits| limits.address_space = Some(50_000_000));
     assert!(memory.stderr.text.contains("memory"), "{}", memory.combined.text);
@@ -405,7 +404,7 @@ fn the_result_of_the_test_is_remembered() {
     let text = std::fs::read_to_string(&cache).unwrap();
     assert_eq!(block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL)).unwrap(), first);
     // It is the file that is believed, for the same boot and program only.
-    let believed = text.replace("memory is bounded", "marked");
+    let believed = text.replace("\"gaps\":[", "\"gaps\":[\"marked\",");
     std::fs::write(&cache, &believed).unwrap();
     assert!(
         block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL))

@@ -14,7 +14,8 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::wire::{NOTE, Note, Stage, Step, Usage};
+use super::cgroups::Lease;
+use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::run::{Completed, Outcome, ResourceUsage};
@@ -24,6 +25,9 @@ use crate::{Mounted, SandboxError};
 const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// How long killed processes may take to be gone. One that waits for a dead disk or server can take for ever.
 const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// Between two looks at whether the kernel killed a process of the command for want of memory.
+const GROUP_LOOKS: Duration = Duration::from_millis(50);
 
 /// The two ways a caller ends a command.
 pub(super) struct Ends {
@@ -175,6 +179,7 @@ enum Turn {
     Control,
     Ended(ResourceUsage),
     Stop(Outcome),
+    Look,
     NoHello,
     GiveUp,
 }
@@ -217,6 +222,8 @@ impl Watcher {
         let mut buffer = vec![0; READ_BYTES];
         let deadline = tokio::time::sleep_until((self.begun + self.job.limits.wall).into());
         tokio::pin!(deadline);
+        let mut looks = tokio::time::interval_at((self.begun + GROUP_LOOKS).into(), GROUP_LOOKS);
+        let grouped = !self.job.groups.is_empty();
         while !self.is_over() {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
@@ -229,6 +236,7 @@ impl Watcher {
                 }
                 usage = self.processes.ended() => Turn::Ended(usage.map_err(supervise("waiting for the command"))?),
                 () = &mut deadline, if running => Turn::Stop(Outcome::TimedOut),
+                _ = looks.tick(), if running && grouped => Turn::Look,
                 () = self.ends.cancel.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
                 () = self.ends.dropped.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
                 () = tokio::time::sleep_until(hello), if !self.greeted => Turn::NoHello,
@@ -240,6 +248,9 @@ impl Watcher {
                 Turn::Control => self.exchange()?,
                 Turn::Ended(usage) => self.processes.usage = Some(usage),
                 Turn::Stop(outcome) => self.stop(outcome),
+                // One that goes on without what was killed is stopped as one is whose use is looked at.
+                Turn::Look if self.job.groups.ran_out_of_memory() => self.stop(Outcome::MemoryLimit),
+                Turn::Look => {}
                 Turn::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
                 Turn::GiveUp => {
                     // Killed, and still there: it waits for something that the kernel can't interrupt.
@@ -334,6 +345,14 @@ impl Watcher {
             }
             Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
+            Note::Exceeded { what, usage } => {
+                let outcome = match what {
+                    Excess::Memory => Outcome::MemoryLimit,
+                    Excess::Cpu => Outcome::CpuLimit,
+                    Excess::Disk => Outcome::DiskLimit,
+                };
+                self.ended(outcome, usage);
+            }
             Note::Canaries { escaped } => self.escaped = Some(escaped),
             // The other helper's.
             Note::Unshared | Note::Mounted => {
@@ -358,7 +377,7 @@ impl Watcher {
             Outcome::SetupFailed("the sandbox helper was killed".to_owned())
         });
         let seen = Seen {
-            outcome,
+            outcome: self.job.explained(outcome),
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
@@ -366,26 +385,40 @@ impl Watcher {
             usage: self.processes.usage.unwrap_or(self.used),
         };
         // Until pid 1 is gone its own mounts of a copy are there, and the layers are in use.
-        let joined = self.job.joined.take();
+        let held = (self.job.joined.take(), std::mem::replace(&mut self.job.groups, Lease::none()));
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
             tokio::spawn(async move {
                 processes.usage = processes.ended().await.ok();
                 drop(processes);
-                leave(joined);
+                leave(held);
             });
         } else {
-            leave(joined);
+            leave(held);
         }
         Ok(seen)
     }
 }
 
-/// Lets go of a copy's mount. If nobody else has it, the kernel writes out what was changed, which takes its time.
-fn leave(joined: Option<Arc<Mounted>>) {
-    if let Some(mounted) = joined {
-        tokio::task::spawn_blocking(move || drop(mounted));
+/// Lets go of a copy's mount and of the control groups. If nobody else has the mount, the kernel writes out what was
+/// changed, which takes its time.
+fn leave(held: (Option<Arc<Mounted>>, Lease)) {
+    if held.0.is_some() || !held.1.is_empty() {
+        tokio::task::spawn_blocking(move || drop(held));
+    }
+}
+
+impl Job {
+    /// How it ended, where that was for a limit that the kernel keeps.
+    fn explained(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Signaled(libc::SIGXCPU) if self.limits.cpu.is_some() => Outcome::CpuLimit,
+            Outcome::Exited(_) | Outcome::Signaled(_) if self.groups.ran_out_of_memory() => {
+                Outcome::MemoryLimit
+            }
+            other => other,
+        }
     }
 }
 
