@@ -113,8 +113,10 @@ impl Cgroups {
             match kind {
                 Kind::Memory => {
                     groups.push(set("memory.limit_in_bytes", memory.to_string(), true)?);
-                    // Not on every kernel: without, what is swapped out isn't counted.
-                    groups.push(set("memory.memsw.limit_in_bytes", memory.to_string(), false)?);
+                    if rustix::system::sysinfo().totalswap > 0 {
+                        // Not on every kernel: without, what is swapped out isn't counted.
+                        groups.push(set("memory.memsw.limit_in_bytes", memory.to_string(), false)?);
+                    }
                 }
                 Kind::Pids => groups.push(set("pids.max", processes, true)?),
                 Kind::Unified => {

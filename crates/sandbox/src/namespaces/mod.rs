@@ -47,6 +47,7 @@ use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
 use crate::request::{Limits, Request, Stdin, Streams};
 use crate::run::Running;
+use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
 use cgroups::{Cgroups, Lease};
@@ -112,11 +113,20 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
+        let spill = request.spill.clone();
         let job = prepare(request, joined, None, &self.known)?;
-        let (collector, live) = Collector::new(&job.limits, job.streams);
+        let (mut collector, live) = Collector::new(&job.limits, job.streams);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
-        let started = start(&self.settings, &job)?;
+        let spilling = spill.as_ref().map(Spilling::begin).transpose()?;
+        let started = match start(&self.settings, &job) {
+            Ok(started) => started,
+            Err(error) => {
+                spilling.into_iter().for_each(Spilling::abandon);
+                return Err(error);
+            }
+        };
+        collector.spill(spilling);
         let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
         let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
         Ok(Running::watch(live, stop, completed))

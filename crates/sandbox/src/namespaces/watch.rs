@@ -19,7 +19,7 @@ use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::{Mounted, SandboxError};
+use crate::{Denial, Mounted, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
@@ -42,6 +42,8 @@ pub(super) struct Seen {
     /// Where and with which error the set-up failed, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
     output: ([Captured; 3], Vec<u8>),
+    spilled: Option<u64>,
+    denials: Vec<Denial>,
     duration: Duration,
     usage: ResourceUsage,
 }
@@ -56,8 +58,8 @@ impl Seen {
             stderr,
             combined,
             exact,
-            spilled: None,
-            denials: Vec::new(),
+            spilled: self.spilled,
+            denials: self.denials,
             connections: Vec::new(),
             duration,
             usage,
@@ -376,11 +378,14 @@ impl Watcher {
         } else {
             Outcome::SetupFailed("the sandbox helper was killed".to_owned())
         });
+        let (spilled, trouble) = self.collector.spilled();
         let seen = Seen {
             outcome: self.job.explained(outcome),
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
+            spilled,
+            denials: trouble.into_iter().collect(),
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };
