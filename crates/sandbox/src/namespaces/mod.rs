@@ -8,8 +8,10 @@
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
 //! any, before it makes its own.
 
+mod bounds;
 mod caches;
 mod canary;
+mod cgroups;
 mod filter;
 mod hidden;
 mod init;
@@ -21,6 +23,7 @@ mod pass;
 mod plan;
 mod probe;
 mod restrict;
+mod root;
 mod sys;
 mod watch;
 mod wire;
@@ -45,8 +48,10 @@ use crate::capture::Collector;
 use crate::network::{PROXY_PORT, Proxy};
 use crate::request::{Limits, Request, Stdin, Streams};
 use crate::run::Running;
+use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
+use cgroups::{Cgroups, Lease};
 use hidden::Memory;
 use plan::{Plan, c_string};
 use wire::{Canary, Policy};
@@ -68,6 +73,13 @@ fn is_helper() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == HELPER_ARGUMENT)
 }
 
+/// What is known of the host, and needn't be looked up for every command.
+#[derive(Debug, Default)]
+struct Known {
+    hidden: Memory,
+    groups: Cgroups,
+}
+
 /// What is started, all but the processes.
 struct Job {
     plan: Plan,
@@ -79,19 +91,21 @@ struct Job {
     proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
+    /// Its control groups, for as long as anything of it lives.
+    groups: Lease,
 }
 
 /// The back-end, with what it keeps between commands.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     settings: SandboxSettings,
-    hidden: Memory,
+    known: Known,
     caches: Caches,
 }
 
 impl Namespaces {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, hidden: Memory::default(), caches: Caches::default() }
+        Self { settings, known: Known::default(), caches: Caches::default() }
     }
 
     async fn start(
@@ -102,11 +116,20 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
-        let job = prepare(&self.settings, request, joined, None, &self.hidden)?;
-        let (collector, live) = Collector::new(&job.limits, job.streams);
+        let spill = request.spill.clone();
+        let job = prepare(&self.settings, request, joined, None, &self.known)?;
+        let (mut collector, live) = Collector::new(&job.limits, job.streams);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
-        let started = start(&self.settings, &job)?;
+        let spilling = spill.as_ref().map(Spilling::begin).transpose()?;
+        let started = match start(&self.settings, &job) {
+            Ok(started) => started,
+            Err(error) => {
+                spilling.into_iter().for_each(Spilling::abandon);
+                return Err(error);
+            }
+        };
+        collector.spill(spilling);
         let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
         let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
         Ok(Running::watch(live, stop, completed))
@@ -119,7 +142,7 @@ impl Backend for Namespaces {
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
-        Box::pin(probe::probe(&self.settings))
+        Box::pin(probe::probe(&self.settings, &self.known))
     }
 
     fn spawn(
@@ -148,10 +171,10 @@ fn prepare(
     request: Request,
     joined: Option<Arc<Mounted>>,
     canary: Option<Canary<CString>>,
-    memory: &Memory,
+    known: &Known,
 ) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), memory)?;
+    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = candidates(&request)?;
     let stdin = match request.stdin {
         Stdin::Null => Vec::new(),
@@ -165,6 +188,8 @@ fn prepare(
         env.push(c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))?);
     }
     let limits = &request.limits;
+    let memory = limits.memory.unwrap_or_else(default_memory);
+    let (lease, groups) = known.groups.lease(limits, memory)?;
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
         own_network: request.network != Network::Host,
@@ -182,6 +207,10 @@ fn prepare(
             limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
             limits.address_space,
         ],
+        memory: Some(memory),
+        cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
+        disk: limits.disk_bytes,
+        groups,
         landlock: restrict::supported(),
         filter: filter::build().unwrap_or_default(),
         steps: plan.steps.clone(),
@@ -202,7 +231,22 @@ fn prepare(
         Network::Filtered(rules) => Some(Proxy::new(rules, settings.outside.clone())),
         Network::Off | Network::Host => None,
     };
-    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits, proxy, joined })
+    Ok(Job {
+        plan,
+        policy,
+        candidates,
+        streams: request.streams,
+        limits: request.limits,
+        proxy,
+        joined,
+        groups: lease,
+    })
+}
+
+/// Three quarters of what the machine has, so that it stays usable beside a command that takes all it gets.
+fn default_memory() -> u64 {
+    let found = rustix::system::sysinfo();
+    found.totalram.saturating_mul(u64::from(found.mem_unit)) / 4 * 3
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.
