@@ -75,6 +75,8 @@ impl Seen {
 struct Processes {
     helper: std::process::Child,
     init: Option<(Pid, AsyncFd<OwnedFd>)>,
+    /// What that is ended with.
+    signal: Signal,
     usage: Option<ResourceUsage>,
     /// Pid 1 said that nothing but itself is left, and ends.
     ending: bool,
@@ -85,7 +87,7 @@ impl Processes {
         // Either may have ended already, which is what is wanted.
         match &self.init {
             Some((pid, _)) if self.usage.is_none() && !self.ending => {
-                rustix::process::kill_process(*pid, Signal::KILL).ok()
+                rustix::process::kill_process(*pid, self.signal).ok()
             }
             Some(_) => None,
             None => self.helper.kill().ok(),
@@ -201,7 +203,8 @@ impl Watcher {
         begun: Instant,
     ) -> Result<Self, SandboxError> {
         let Started { helper, program, control, stdout, stderr, unsent } = started;
-        let processes = Processes { helper, init: None, usage: None, ending: false };
+        let processes =
+            Processes { helper, init: None, signal: job.lead.signal(), usage: None, ending: false };
         let error = supervise("connecting to the command");
         job.policy = Vec::new();
         Ok(Self {
