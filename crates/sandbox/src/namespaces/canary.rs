@@ -27,6 +27,8 @@ pub(super) const NESTED: i32 = 512;
 /// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not fatal: commands with a
 /// network of some hosts are refused then.
 pub(super) const UNFILTERED: i32 = 4096;
+/// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
+pub(super) const UNRESTRICTED: i32 = 1024;
 
 /// A name that is nobody's (RFC 6761), and the beginning of the only right answer.
 const ASKED: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
@@ -60,9 +62,22 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16) ->
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
-    let filtered = listen == 0 || is_refused(listen).is_ok_and(|refused| refused);
-    let escaped = if filtered { escaped } else { escaped | UNFILTERED };
-    if sys::can_unshare_user() { escaped | NESTED } else { escaped }
+    let unfiltered = listen > 0 && !is_refused(listen).is_ok_and(|refused| refused);
+    let told = [
+        (UNFILTERED, unfiltered),
+        (NESTED, sys::can_unshare_user()),
+        (UNRESTRICTED, makes_a_device(canary.inside)),
+    ];
+    told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
+}
+
+/// The device 0:0 stands for a removed file in overlays, and may be made by everybody since Linux 5.8.
+fn makes_a_device(beside: &CStr) -> bool {
+    rustix::fs::unlink(beside)
+        .and_then(|()| {
+            rustix::fs::mknodat(CWD, beside, rustix::fs::FileType::CharacterDevice, Mode::empty(), 0)
+        })
+        .is_ok()
 }
 
 /// Whether the proxy is there and refuses a host that nobody listed.
