@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
 use crate::clean::clean;
-use crate::request::{Limits, Streams};
+use crate::request::{Limits, Live, Streams};
 
 /// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a second.
 const FLOOD_FACTOR: u64 = 64;
@@ -126,16 +126,35 @@ pub(crate) struct Collector {
     exact: Option<(Vec<u8>, usize)>,
     flood: u64,
     live: mpsc::Sender<OutputChunk>,
+    patient: bool,
 }
 
 impl Collector {
-    pub(crate) fn new(limits: &Limits, streams: Streams) -> (Self, mpsc::Receiver<OutputChunk>) {
+    pub(crate) fn new(limits: &Limits, streams: Streams, whole: Live) -> (Self, mpsc::Receiver<OutputChunk>) {
         let (live, receiver) = mpsc::channel(LIVE_CHUNKS);
         let ring = || Ring::new(limits.output_bytes);
         let usual = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
         let flood = limits.flood_bytes.unwrap_or(usual);
         let exact = (streams == Streams::Exact).then(|| (Vec::new(), limits.output_bytes));
-        (Self { stdout: ring(), stderr: ring(), combined: ring(), exact, flood, live }, receiver)
+        (
+            Self {
+                stdout: ring(),
+                stderr: ring(),
+                combined: ring(),
+                exact,
+                flood,
+                live,
+                patient: whole == Live::Whole,
+            },
+            receiver,
+        )
+    }
+
+    /// Waits until a reader who is to miss nothing can take a piece, or is gone.
+    pub(crate) async fn room(&self) {
+        if self.patient {
+            drop(self.live.reserve().await);
+        }
     }
 
     /// Takes one piece. A reader who lags misses live pieces; the capture doesn't.

@@ -43,7 +43,7 @@ pub(crate) use mount::{mount, mount_caches};
 use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
 use crate::network::{PROXY_PORT, Proxy};
-use crate::request::{Limits, Request, Stdin, Streams};
+use crate::request::{Limits, Live, Request, Stdin, Streams};
 use crate::run::Running;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
@@ -74,6 +74,7 @@ struct Job {
     policy: Vec<u8>,
     candidates: Vec<CString>,
     streams: Streams,
+    live: Live,
     limits: Limits,
     /// Serves the listener that is passed out.
     proxy: Option<Proxy>,
@@ -103,7 +104,7 @@ impl Namespaces {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
         let job = prepare(&self.settings, request, joined, None, &self.hidden)?;
-        let (collector, live) = Collector::new(&job.limits, job.streams);
+        let (collector, live) = Collector::new(&job.limits, job.streams, job.live);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
         let started = start(&self.settings, &job)?;
@@ -202,7 +203,16 @@ fn prepare(
         Network::Filtered(rules) => Some(Proxy::new(rules, settings.outside.clone())),
         Network::Off | Network::Host => None,
     };
-    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits, proxy, joined })
+    Ok(Job {
+        plan,
+        policy,
+        candidates,
+        streams: request.streams,
+        live: request.live,
+        limits: request.limits,
+        proxy,
+        joined,
+    })
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.

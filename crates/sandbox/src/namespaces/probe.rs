@@ -155,7 +155,7 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     // No host is listed: the listener is there, and whoever is asked for is refused.
     request.network = Network::Filtered(Arc::default());
     let job = prepare(settings, request, None, Some(canary), &Memory::default())?;
-    let (collector, _live) = Collector::new(&job.limits, job.streams);
+    let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
