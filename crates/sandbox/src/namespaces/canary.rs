@@ -36,11 +36,11 @@ pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND;
 pub(super) const NESTED: i32 = 512;
 /// The memory of the tree can't be counted.
 pub(super) const UNCOUNTED: i32 = 16384;
-/// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
-pub(super) const UNRESTRICTED: i32 = 1024;
 /// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not fatal: commands with a
 /// network of some hosts are refused then.
 pub(super) const UNFILTERED: i32 = 4096;
+/// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
+pub(super) const UNRESTRICTED: i32 = 1024;
 
 /// A name that is nobody's (RFC 6761), and the beginning of the only right answer.
 const ASKED: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";

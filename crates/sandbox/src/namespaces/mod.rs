@@ -51,7 +51,7 @@ pub(crate) use mount::{mount, mount_caches};
 use crate::backend::{Backend, Boxed};
 use crate::capture::{Collector, OutputChunk};
 use crate::network::{PROXY_PORT, Proxy};
-use crate::request::{Limits, Request, Spill, Stdin, Streams};
+use crate::request::{Limits, Live, Request, Spill, Stdin, Streams};
 use crate::run::Running;
 use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
@@ -97,6 +97,7 @@ struct Job {
     policy: Vec<u8>,
     candidates: Vec<CString>,
     streams: Streams,
+    live: Live,
     limits: Limits,
     /// Serves the listener that is passed out.
     proxy: Option<Proxy>,
@@ -179,7 +180,7 @@ fn launch(
     cancel: CancellationToken,
     begun: Instant,
 ) -> Result<Launched, SandboxError> {
-    let (mut collector, live) = Collector::new(&job.limits, job.streams);
+    let (mut collector, live) = Collector::new(&job.limits, job.streams, job.live);
     let stop = CancellationToken::new();
     let ends = watch::Ends { cancel, dropped: stop.clone() };
     let spilling = job.spill.as_ref().map(Spilling::begin).transpose()?;
@@ -305,6 +306,7 @@ fn prepare(
         policy,
         candidates,
         streams: request.streams,
+        live: request.live,
         limits: request.limits,
         proxy,
         joined,

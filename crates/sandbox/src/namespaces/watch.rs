@@ -241,8 +241,8 @@ impl Watcher {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
             let turn = tokio::select! {
-                ready = self.stdout.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
-                ready = self.stderr.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
+                ready = with_room(&self.collector, self.stdout.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
+                ready = with_room(&self.collector, self.stderr.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
                 ready = self.control.ready(self.interest()), if self.connected => {
                     ready.map_err(supervise("hearing from the command"))?;
                     Turn::Control
@@ -457,6 +457,12 @@ impl Job {
             other => other,
         }
     }
+}
+
+/// Output is taken as fast as it is read where the reader misses nothing: the command waits at its pipe's end.
+async fn with_room<T>(collector: &Collector, ready: impl Future<Output = T>) -> T {
+    collector.room().await;
+    ready.await
 }
 
 async fn until(when: Option<tokio::time::Instant>) {

@@ -196,7 +196,7 @@ fn gaps() -> Vec<String> {
     let mut gaps = [
         "not protected: .git and all else in a writable project; what changed there is told afterwards",
         "other processes are visible; they can't be touched",
-        "memory, processes and disk of a command's whole tree aren't bounded",
+        "what a command's whole tree writes to disk isn't bounded",
         "modes and times of your files outside the project can be changed, and their existence be seen",
         "no socket can be made, so servers and clients on the loopback don't run",
         "layered directories, such as build caches, are read-only; /tmp is closed, TMPDIR is a private directory",
