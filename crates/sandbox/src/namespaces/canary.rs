@@ -34,11 +34,13 @@ const BOUND: i32 = 8192;
 pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND;
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
 pub(super) const NESTED: i32 = 512;
-/// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
-pub(super) const UNRESTRICTED: i32 = 1024;
+/// The memory of the tree can't be counted.
+pub(super) const UNCOUNTED: i32 = 16384;
 /// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not fatal: commands with a
 /// network of some hosts are refused then.
 pub(super) const UNFILTERED: i32 = 4096;
+/// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
+pub(super) const UNRESTRICTED: i32 = 1024;
 
 /// A name that is nobody's (RFC 6761), and the beginning of the only right answer.
 const ASKED: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
@@ -51,7 +53,7 @@ fn opens(path: &CStr, flags: OFlags) -> bool {
 }
 
 /// Tries everything; the bits of what got out.
-pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16) -> i32 {
+pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, counted: bool) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -78,6 +80,7 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16) ->
         (NESTED, sys::can_unshare_user()),
         (UNRESTRICTED, makes_a_device(canary.inside)),
         (UNFILTERED, listen > 0 && !is_refused(listen).is_ok_and(|refused| refused)),
+        (UNCOUNTED, !counted),
     ];
     told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
 }

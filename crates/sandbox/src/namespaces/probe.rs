@@ -14,12 +14,11 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{BEYOND_LANDLOCK, ESCAPES, NESTED, UNFILTERED, UNRESTRICTED};
-use super::hidden::Memory;
+use super::canary::{BEYOND_LANDLOCK, ESCAPES, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
-use super::{Job, filter, hidden, prepare, restrict, start};
+use super::{Job, filter, hidden, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
@@ -45,6 +44,8 @@ pub(super) struct Probed {
     pub(super) program: Option<Identity>,
     /// What it doesn't do by what it is.
     pub(super) gaps: Vec<String>,
+    /// The control groups that its commands are in: of memory, and of processes.
+    pub(super) groups: (bool, bool),
 }
 
 /// What a file is known by: device, inode, size, time of change in seconds and nanoseconds.
@@ -193,18 +194,9 @@ async fn run(
     judge(probed, &seen, written)
 }
 
-/// The canaries of namespaces of our own.
-pub(super) fn start_canaries(
-    settings: &SandboxSettings,
-    request: Request,
-    canary: Canary<CString>,
-) -> Result<Watcher, SandboxError> {
-    watched(settings, prepare(settings, request, None, Some(canary), &Memory::default())?)
-}
-
 /// Starts a job that nobody but this program may end, and whose output nobody wants.
 pub(super) fn watched(settings: &SandboxSettings, job: Job) -> Result<Watcher, SandboxError> {
-    let (collector, _live) = Collector::new(&job.limits, job.streams);
+    let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())
 }
@@ -239,12 +231,26 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
     if !network_filtered && !landlock_alone {
         gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
     }
-    if rustix::process::geteuid().is_root() {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
-        if tier == Tier::Namespaces && kernel_version(&release()).is_none_or(|version| version < OWN_PID_MAX)
-        {
-            gaps.push("run as root: the number of processes isn't bounded before Linux 6.14".to_owned());
-        }
+    }
+    let groups = probed.groups;
+    let own_pid_max =
+        tier == Tier::Namespaces && kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
+    let processes_bounded = groups.1 || !is_root || own_pid_max;
+    if !processes_bounded {
+        gaps.push("run as root: the number of processes isn't bounded".to_owned());
+    }
+    // Without a process namespace nobody can tell a command's processes from the user's others.
+    let counted = !landlock_alone && escaped & UNCOUNTED == 0;
+    match (groups.0, counted) {
+        (true, _) => {}
+        (false, true) => gaps.push(
+            "memory is bounded by looking twenty times a second; what no process has mapped isn't counted"
+                .to_owned(),
+        ),
+        (false, false) => gaps.push("the memory of a command's whole tree isn't bounded".to_owned()),
     }
     // Where it can't be read, nothing is known to be reachable.
     let sockets = fs::File::open("/proc/net/unix").and_then(|list| {
@@ -260,14 +266,25 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         gaps.push(format!("commands can connect to services at {named}{more}"));
     }
-    gaps.push("memory is bounded per process only, and only on request".to_owned());
     let mut layers: Vec<String> = (!landlock_alone).then(|| tier.to_string()).into_iter().collect();
     match landlock {
         0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
         version => layers.push(format!("Landlock {version}")),
     }
+    match groups {
+        (true, true) => layers.push("cgroup (memory, pids)".to_owned()),
+        (true, false) => layers.push("cgroup (memory)".to_owned()),
+        (false, true) => layers.push("cgroup (pids)".to_owned()),
+        (false, false) => {}
+    }
     layers.extend(filter::build().map(|_| "seccomp".to_owned()));
-    Ok(Enforcement { layers, gaps, network_filtered, ..Enforcement::meeting(tier, tier.promises()) })
+    Ok(Enforcement {
+        resources_bounded: (groups.0 || counted) && processes_bounded,
+        network_filtered,
+        layers,
+        gaps,
+        ..Enforcement::meeting(tier, tier.promises())
+    })
 }
 
 fn kernel_version(release: &str) -> Option<(u32, u32)> {

@@ -299,6 +299,18 @@ pub(super) fn usage_so_far() -> Usage {
     total
 }
 
+/// The processor time of all that this process reaped, and they did.
+pub(super) fn children_so_far() -> Duration {
+    // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let usage = usage_of(&usage);
+    Duration::from_micros(usage.user + usage.system)
+}
+
 fn usage_of(usage: &libc::rusage) -> Usage {
     let micros = |value: libc::timeval| {
         value.tv_sec.max(0).cast_unsigned() * 1_000_000 + value.tv_usec.max(0).cast_unsigned()

@@ -5,6 +5,8 @@
 
 use std::ffi::{CStr, CString};
 
+use super::cgroups::Group;
+
 /// First bytes of a policy; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMS4";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
@@ -99,6 +101,14 @@ pub(super) struct Policy<T> {
     pub(super) pid_max: u32,
     /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
     pub(super) limits: Vec<Option<u64>>,
+    /// Bytes of memory of the whole tree.
+    pub(super) memory: Option<u64>,
+    /// Processor time of the whole tree, in microseconds.
+    pub(super) cpu: Option<u64>,
+    /// Bytes that each writable file system may lose; a quarter of what is free by default.
+    pub(super) disk: Option<u64>,
+    /// Control groups of the command's own.
+    pub(super) groups: Vec<Group<T>>,
     /// The version of Landlock that must be enforced whole; 0 where there is none.
     pub(super) landlock: u32,
     pub(super) filter: Vec<u8>,
@@ -127,6 +137,9 @@ impl Policy<CString> {
         out.u32(self.pid_max);
         out.count(self.limits.len());
         self.limits.iter().for_each(|limit| out.option(*limit));
+        [self.memory, self.cpu, self.disk].into_iter().for_each(|limit| out.option(limit));
+        out.count(self.groups.len());
+        self.groups.iter().for_each(|group| group.write(&mut out));
         out.u32(self.landlock);
         out.count(self.filter.len());
         out.0.extend_from_slice(&self.filter);
@@ -180,6 +193,10 @@ impl<'a> Policy<&'a CStr> {
             scratch_bytes: from.u64()?,
             pid_max: from.u32()?,
             limits: from.list(Reader::option)?,
+            memory: from.option()?,
+            cpu: from.option()?,
+            disk: from.option()?,
+            groups: from.list(Group::read)?,
             landlock: from.u32()?,
             filter: {
                 let length = from.u32()? as usize;
@@ -366,12 +383,13 @@ pub(super) enum Stage {
     Pass = 21,
     Landlock = 22,
     Listen = 30,
+    Groups = 23,
     Bubblewrap = 40,
     Private = 41,
 }
 
 impl Stage {
-    const ALL: [Self; 25] = [
+    const ALL: [Self; 26] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -394,9 +412,10 @@ impl Stage {
         Self::Attach,
         Self::Pass,
         Self::Landlock,
+        Self::Listen,
+        Self::Groups,
         Self::Bubblewrap,
         Self::Private,
-        Self::Listen,
     ];
 
     /// In words, for the error.
@@ -424,9 +443,10 @@ impl Stage {
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
             Self::Landlock => "restricting by Landlock",
+            Self::Listen => "making the proxy's listener",
+            Self::Groups => "joining control groups of its own",
             Self::Bubblewrap => "having bubblewrap build the sandbox",
             Self::Private => "making the command's private directory",
-            Self::Listen => "making the proxy's listener",
         }
     }
 }
@@ -444,6 +464,8 @@ pub(super) enum Note {
     Exited { code: i32, usage: Usage },
     /// The command ended by a signal, and every process of the sandbox but pid 1 is gone.
     Signaled { signal: i32, usage: Usage },
+    /// The command was killed for what its tree used, and every process of the sandbox but pid 1 is gone.
+    Exceeded { what: Excess, usage: Usage },
     /// The canaries that got out, one bit each.
     Canaries { escaped: i32 },
     /// The helper is in namespaces of its own, and waits for the agent to map the users.
@@ -452,6 +474,21 @@ pub(super) enum Note {
     Mounted,
     /// The listener that [`Policy::listen`] asks for comes with this.
     Listening,
+}
+
+/// What a tree used too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Excess {
+    Memory = 1,
+    Cpu = 2,
+    Disk = 3,
+}
+
+impl Excess {
+    fn from_number(number: u32) -> Option<Self> {
+        [Self::Memory, Self::Cpu, Self::Disk].into_iter().find(|excess| *excess as u32 == number)
+    }
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -478,6 +515,7 @@ impl Note {
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
             Self::Listening => (12, 0, 0, 0, none),
+            Self::Exceeded { what, usage } => (9, 0, what as u32, 0, usage),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -506,6 +544,7 @@ impl Note {
             7 => Self::Unshared,
             8 => Self::Mounted,
             12 => Self::Listening,
+            9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
             _ => return None,
         })
     }
@@ -543,6 +582,15 @@ mod tests {
             scratch_bytes: 3,
             pid_max: 4,
             limits: vec![None, Some(5)],
+            memory: Some(9),
+            cpu: None,
+            disk: Some(10),
+            groups: vec![
+                Group::Make { directory: c("/g") },
+                Group::Set { file: c("/g/max"), value: c("1"), must: true },
+                Group::Set { file: c("/g/swap"), value: c("2"), must: false },
+                Group::Join { file: c("/g/procs") },
+            ],
             landlock: 7,
             filter: vec![6; 8],
             steps,
@@ -588,6 +636,7 @@ mod tests {
             Note::Unshared,
             Note::Mounted,
             Note::Listening,
+            Note::Exceeded { what: Excess::Disk, usage },
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));

@@ -43,7 +43,7 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     }
     let policy = Policy::decode(&policy).ok_or_else(malformed)?;
     rustix::process::chdir(policy.cwd).at(Stage::Directory)?;
-    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask };
+    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
     if policy.listen > 0 {
         init.listen().at(Stage::Listen)?;
     }

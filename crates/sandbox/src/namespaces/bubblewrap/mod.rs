@@ -25,14 +25,11 @@ use tokio_util::sync::CancellationToken;
 pub(super) use inner::run as run_inner;
 pub(super) use outer::{open_plainly, run as run_outer};
 
-use super::hidden::Memory;
 use super::plan::c_string;
 use super::probe::{self, Probed};
-use super::watch::{Ends, Watcher};
 use super::wire::{Canary, Stage};
-use super::{BUBBLEWRAP_ARGUMENT, Job, Lead, prepare, start};
+use super::{BUBBLEWRAP_ARGUMENT, Job, Known, Launched, Lead, launch, prepare};
 use crate::backend::{Backend, Boxed};
-use crate::capture::Collector;
 use crate::request::{Request, WriteMode};
 use crate::run::{Completed, Outcome, Running};
 use crate::{Base, Network, SandboxError, SandboxSettings};
@@ -45,12 +42,12 @@ const MAX_SAID: usize = 300;
 #[derive(Debug)]
 pub(crate) struct Bubblewrap {
     settings: SandboxSettings,
-    hidden: Memory,
+    known: Known,
 }
 
 impl Bubblewrap {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, hidden: Memory::default() }
+        Self { settings, known: Known::default() }
     }
 
     fn program(&self) -> Result<Program, SandboxError> {
@@ -73,7 +70,7 @@ impl Bubblewrap {
         let within = bwrap.lies_in(&writable);
         let helper = self.helper()?;
         let (own_network, scratch) = (request.network != Network::Host, request.limits.scratch_bytes);
-        let mut job = prepare(&self.settings, request, None, canary, &self.hidden)?;
+        let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
         if within {
             return Err(SandboxError::Refused(format!(
                 "«{}» lies where the command may write, so it can't be what confines it",
@@ -107,11 +104,7 @@ impl Bubblewrap {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let job = self.job(request, None)?;
-        let (collector, live) = Collector::new(&job.limits, job.streams);
-        let stop = CancellationToken::new();
-        let ends = Ends { cancel, dropped: stop.clone() };
-        let started = start(&self.settings, &job)?;
-        let watcher = Watcher::new(started, job, collector, ends, begun)?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
         let completed = async move {
             let seen = watcher.run().await?;
             let failed = seen.failure;
@@ -148,7 +141,8 @@ impl Backend for Bubblewrap {
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
             let program = Some(self.program()?.identity);
-            let probed = Probed { tier: Tier::Bubblewrap, program, gaps: gaps() };
+            let probed =
+                Probed { tier: Tier::Bubblewrap, program, gaps: gaps(), groups: self.known.groups.bounds() };
             let start = |request, canary| probe::watched(&self.settings, self.job(request, Some(canary))?);
             probe::probe(&self.settings, &probed, start).await
         })

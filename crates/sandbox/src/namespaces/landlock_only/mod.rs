@@ -30,15 +30,13 @@ use tokio_util::sync::CancellationToken;
 pub(super) use supervisor::run as run_supervisor;
 
 use super::filter::{self, Sockets};
-use super::hidden::Memory;
 use super::plan::c_string;
 use super::probe::{self, Probed};
 use super::restrict;
-use super::watch::{Ends, Watcher};
+use super::watch::Watcher;
 use super::wire::Canary;
-use super::{Job, LANDLOCK_ARGUMENT, Lead, prepare, start};
+use super::{Job, Known, LANDLOCK_ARGUMENT, Launched, Lead, launch, prepare};
 use crate::backend::{Backend, Boxed};
-use crate::capture::Collector;
 use crate::request::{Request, WriteMode};
 use crate::run::Running;
 use crate::{Base, Network, SandboxError, SandboxSettings};
@@ -59,7 +57,7 @@ const TEMPORARY_VARIABLES: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 #[derive(Debug)]
 pub(crate) struct LandlockOnly {
     settings: SandboxSettings,
-    hidden: Memory,
+    known: Known,
 }
 
 /// A command to start, and what is compared when it is over.
@@ -71,7 +69,7 @@ struct Prepared {
 
 impl LandlockOnly {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, hidden: Memory::default() }
+        Self { settings, known: Known::default() }
     }
 
     fn job(&self, mut request: Request, canary: Option<Canary<CString>>) -> Result<Prepared, SandboxError> {
@@ -101,7 +99,7 @@ impl LandlockOnly {
         }
         let (writes, protected) = (request.write == WriteMode::Direct, request.protected.clone());
         let root = request.root.clone();
-        let mut job = prepare(&self.settings, request, None, canary, &self.hidden)?;
+        let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
         let granted = grants::grants(&job.plan.steps)?;
         let root = granted.on_host(&root.canonicalize().unwrap_or(root));
         let mut kept = granted.kept.clone();
@@ -137,11 +135,7 @@ impl LandlockOnly {
         let begun = Instant::now();
         let Prepared { job, kept, root } = self.job(request, None)?;
         let before = look(&kept).await?;
-        let (collector, live) = Collector::new(&job.limits, job.streams);
-        let stop = CancellationToken::new();
-        let ends = Ends { cancel, dropped: stop.clone() };
-        let started = start(&self.settings, &job)?;
-        let watcher = Watcher::new(started, job, collector, ends, begun)?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
         let completed = async move {
             let mut completed = watcher.run().await?.completed(enforcement);
             completed.denials.extend(before.changes(&look(&kept).await?, &root));
@@ -202,7 +196,7 @@ fn gaps() -> Vec<String> {
     let mut gaps = [
         "not protected: .git and all else in a writable project; what changed there is told afterwards",
         "other processes are visible; they can't be touched",
-        "memory, processes and disk of a command's whole tree aren't bounded",
+        "what a command's whole tree writes to disk isn't bounded",
         "modes and times of your files outside the project can be changed, and their existence be seen",
         "no socket can be made, so servers and clients on the loopback don't run",
         "layered directories, such as build caches, are read-only; /tmp is closed, TMPDIR is a private directory",
@@ -238,7 +232,12 @@ impl Backend for LandlockOnly {
                         .to_owned(),
                 });
             }
-            let probed = Probed { tier: Tier::Landlock, program: None, gaps: gaps() };
+            let probed = Probed {
+                tier: Tier::Landlock,
+                program: None,
+                gaps: gaps(),
+                groups: self.known.groups.bounds(),
+            };
             let start = |request, canary| self.canaries(request, canary);
             probe::probe(&self.settings, &probed, start).await
         })

@@ -16,11 +16,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use super::super::bubblewrap::open_plainly;
-use super::super::canary;
 use super::super::init::{At as _, Failure, Init, drop_privileges, input, read_frame, say, witness};
 use super::super::restrict::{self, Grant, Tcp};
 use super::super::sys::{self, Strings};
 use super::super::wire::{self, HEADER, Note, Policy, Stage};
+use super::super::{canary, cgroups};
 use super::frame::{self, Order};
 
 /// Rounds of killing without a pause. A process that forks and ends without a pause is caught by being as fast; one
@@ -47,6 +47,8 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     let policy = policy.get(HEADER..).and_then(Policy::decode).ok_or_else(malformed)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at(Stage::Supervise)?;
     say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
+    // What it starts begins in them.
+    cgroups::follow(&policy.groups, std::process::id()).at(Stage::Groups)?;
     // Nothing leaves this process but by it.
     let _witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
     let stdin = input(control, policy.stdin).at(Stage::Input)?;
@@ -55,7 +57,7 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     }
     let mask = rustix::process::umask(Mode::empty());
     let private = Private::make(order.private).at(Stage::Private)?;
-    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask };
+    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
     let outcome = oversee(&init, &order, &signals);
     sweep();
     drop(private);
@@ -112,7 +114,7 @@ fn oversee(init: &Init<'_>, order: &Order<&CStr>, signals: &OwnedFd) -> Result<E
             return 125;
         }
         if let Some(canary) = &policy.canary {
-            escaped.set(canary::escapes(canary, policy.own_network, policy.listen));
+            escaped.set(canary::escapes(canary, policy.own_network, policy.listen, false));
             return 0;
         }
         trouble.set(Some(match init.become_command(&argv, &env) {
