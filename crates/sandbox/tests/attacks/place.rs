@@ -172,7 +172,11 @@ impl Place {
         let text = String::from_utf8_lossy(&output.stdout);
         let said = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
         said.unwrap_or_else(|| {
-            panic!("the agent ended with {}: {text}{}", output.status, String::from_utf8_lossy(&output.stderr))
+            panic!(
+                "the agent ended with {}: {text}{}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            )
         })
     }
 
@@ -239,7 +243,8 @@ impl Place {
 
 /// Both ends of a terminal; reading from the first never waits.
 fn terminal() -> io::Result<(fs::File, OwnedFd)> {
-    let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY | rustix::pty::OpenptFlags::CLOEXEC;
+    let flags =
+        rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY | rustix::pty::OpenptFlags::CLOEXEC;
     let master = rustix::pty::openpt(flags)?;
     rustix::pty::grantpt(&master)?;
     rustix::pty::unlockpt(&master)?;

@@ -90,7 +90,11 @@ impl Ways {
     }
 
     pub(crate) fn verdict(self) -> Verdict {
-        if self.out.is_empty() { Verdict::Held(self.held.join("; ")) } else { Verdict::Out(self.out.join("; ")) }
+        if self.out.is_empty() {
+            Verdict::Held(self.held.join("; "))
+        } else {
+            Verdict::Out(self.out.join("; "))
+        }
     }
 }
 

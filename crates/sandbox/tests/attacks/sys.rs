@@ -164,7 +164,8 @@ pub(crate) fn leave_open(command: &mut Command, file: RawFd, directory: RawFd, t
             done(libc::setsid())?;
             done(libc::ioctl(terminal, libc::TIOCSCTTY, 0))?;
             // High ones first: the originals may have the low numbers.
-            let (file, directory) = (libc::fcntl(file, libc::F_DUPFD, 100), libc::fcntl(directory, libc::F_DUPFD, 100));
+            let (file, directory) =
+                (libc::fcntl(file, libc::F_DUPFD, 100), libc::fcntl(directory, libc::F_DUPFD, 100));
             let terminal = libc::fcntl(terminal, libc::F_DUPFD, 100);
             done(libc::dup2(file, 8))?;
             done(libc::dup2(directory, 9))?;

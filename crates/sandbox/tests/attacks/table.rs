@@ -23,7 +23,6 @@ pub(crate) enum Expect {
 pub(crate) enum On {
     Every,
     Landlock,
-    Container,
 }
 
 /// What an ordinary user without any sandbox gets, which shows that the attempt is a real one.
@@ -49,7 +48,6 @@ impl Row {
         let applies = |on: On| match on {
             On::Every => true,
             On::Landlock => tier == Tier::Landlock,
-            On::Container => tier == Tier::Container,
         };
         self.but.iter().find(|(on, _)| applies(*on)).map_or(Expect::Held, |(_, expect)| *expect)
     }
@@ -81,17 +79,23 @@ use Expect::{Filtered, Harmless, Open};
 const NO_RIGHT: &[(On, Expect)] =
     &[(On::Landlock, Open("Landlock knows no right for modes, times, attributes, existence and watches"))];
 /// A tree that may be written can't have parts that may not: rules only add.
-const NO_PARTS: &[(On, Expect)] =
-    &[(On::Landlock, Open("protected paths aren't kept by Landlock; the tier says so and isn't chosen for what needs them"))];
+const NO_PARTS: &[(On, Expect)] = &[(
+    On::Landlock,
+    Open("protected paths aren't kept by Landlock; the tier says so and isn't chosen for what needs them"),
+)];
 const NO_PROCESSES: &[(On, Expect)] =
     &[(On::Landlock, Open("processes are told apart by what they may be sent, not hidden"))];
 const NEW_GUARDED: &[(On, Expect)] = &[(
     On::Every,
-    Filtered("told and refused by the guard of the tools: tools/tests, `guarded_files_…`; kept back by the landing filter"),
+    Filtered(
+        "named and refused after the command: tools/tests/commands.rs, `changes_that_are_a_persons_to_make_are_named_and_can_be_undone`; kept back when a copy is landed",
+    ),
 )];
 const NEW_REPOSITORY: &[(On, Expect)] = &[(
     On::Every,
-    Filtered("moved away: tools/tests/confined.rs, `a_planted_repository_is_not_trusted`"),
+    Filtered(
+        "moved away after the command: tools/tests/commands.rs, `a_repository_that_a_command_makes_is_moved_away`",
+    ),
 )];
 
 pub(crate) const ROWS: &[Row] = &[
@@ -171,8 +175,10 @@ pub(crate) const ROWS: &[Row] = &[
     row(73, "events of all files", kernel::file_events),
     row(74, "type into the user's terminal", processes::users_terminal),
     row(75, "type into any terminal", processes::type_ahead),
-    row(76, "run what was just written", processes::run_what_was_written)
-        .but(&[(On::Every, Harmless("compilers at run time need it, and it gives nothing that a program hasn't"))]),
+    row(76, "run what was just written", processes::run_what_was_written).but(&[(
+        On::Every,
+        Harmless("compilers at run time need it, and it gives nothing that a program hasn't"),
+    )]),
     row(77, "a huge sparse file", files::huge_file),
     row(78, "whether a key is there", files::existence).but(NO_RIGHT),
     row(79, "signal the agent otherwise", processes::signal_otherwise),

@@ -107,6 +107,8 @@ fn alone(row: &Row) -> Result<(), Failed> {
             println!("row {} can't be tried on this machine: {why}", row.number);
             Ok(())
         }
-        Some(Verdict::Held(how)) => Err(format!("the attempt shows nothing, it doesn't work anyway: {how}").into()),
+        Some(Verdict::Held(how)) => {
+            Err(format!("the attempt shows nothing, it doesn't work anyway: {how}").into())
+        }
     }
 }

@@ -146,7 +146,8 @@ pub(crate) fn leaked_file(_: &Scene) -> Verdict {
     let mut ways = Ways::default();
     ways.tried("write", crate::sys::call(libc::SYS_write, [8, b"X".as_ptr().addr(), 1]));
     // 0, 1 and 2, and the one that reads this directory.
-    let open: Vec<_> = fs::read_dir("/proc/self/fd").unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let open: Vec<_> =
+        fs::read_dir("/proc/self/fd").unwrap().flatten().map(|entry| entry.file_name()).collect();
     ways.seen(&format!("descriptors {open:?}"), open.len() > 4);
     ways.verdict()
 }
@@ -154,7 +155,10 @@ pub(crate) fn leaked_file(_: &Scene) -> Verdict {
 pub(crate) fn git_hook(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
     ways.tried("a new hook", File::create_new(scene.root.join(".git/hooks/pre-commit")));
-    ways.tried("one moved there", fs::rename(scene.root.join("file"), scene.root.join(".git/hooks/post-commit")));
+    ways.tried(
+        "one moved there",
+        fs::rename(scene.root.join("file"), scene.root.join(".git/hooks/post-commit")),
+    );
     ways.verdict()
 }
 
@@ -229,7 +233,10 @@ pub(crate) fn read_key(scene: &Scene) -> Verdict {
 }
 
 pub(crate) fn shell_start_up(scene: &Scene) -> Verdict {
-    way(OpenOptions::new().append(true).open(scene.home.join(".bashrc")).and_then(|mut file| file.write_all(b"evil\n")))
+    way(OpenOptions::new()
+        .append(true)
+        .open(scene.home.join(".bashrc"))
+        .and_then(|mut file| file.write_all(b"evil\n")))
 }
 
 pub(crate) fn existence(scene: &Scene) -> Verdict {
@@ -271,7 +278,8 @@ pub(crate) fn device_node(scene: &Scene) -> Verdict {
 
 pub(crate) fn devices(_: &Scene) -> Verdict {
     let mut ways = Ways::default();
-    let names = ["kmsg", "mem", "port", "vda", "sda", "nvme0n1", "xvda", "dm-0", "loop0", "fuse", "kvm", "net/tun"];
+    let names =
+        ["kmsg", "mem", "port", "vda", "sda", "nvme0n1", "xvda", "dm-0", "loop0", "fuse", "kvm", "net/tun"];
     for name in names {
         // Opened only; nothing is read.
         ways.tried(name, File::open(Path::new("/dev").join(name)));
@@ -308,6 +316,10 @@ pub(crate) fn control_groups(_: &Scene) -> Verdict {
             }
         }
     }
-    ways.tried("a group of its own", fs::create_dir("/sys/fs/cgroup/jm-planted").and_then(|()| fs::remove_dir("/sys/fs/cgroup/jm-planted")));
+    ways.tried(
+        "a group of its own",
+        fs::create_dir("/sys/fs/cgroup/jm-planted")
+            .and_then(|()| fs::remove_dir("/sys/fs/cgroup/jm-planted")),
+    );
     ways.verdict()
 }

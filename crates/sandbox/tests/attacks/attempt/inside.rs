@@ -21,7 +21,8 @@ pub(crate) fn init(_: &Scene) -> Verdict {
             fs::read(&path).map(drop)
         } else if name == "fd" {
             // Their numbers tell nothing; what they lead to would.
-            let opened = |entry: fs::DirEntry| File::open(entry.path()).is_ok() || fs::read_link(entry.path()).is_ok();
+            let opened =
+                |entry: fs::DirEntry| File::open(entry.path()).is_ok() || fs::read_link(entry.path()).is_ok();
             let all: Vec<_> = fs::read_dir(&path).into_iter().flatten().flatten().collect();
             if all.into_iter().any(opened) { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
         } else {
@@ -53,17 +54,38 @@ pub(crate) fn set_user_id(scene: &Scene) -> Verdict {
     for bits in [0o4755usize, 0o2755] {
         let mode = u32::try_from(bits).unwrap();
         ways.tried("chmod", fs::set_permissions(&file, fs::Permissions::from_mode(mode)));
-        ways.tried("fchmod", File::open(&file).and_then(|file| file.set_permissions(fs::Permissions::from_mode(mode))));
+        ways.tried(
+            "fchmod",
+            File::open(&file).and_then(|file| file.set_permissions(fs::Permissions::from_mode(mode))),
+        );
         ways.tried("fchmodat2", sys::call(452, [here, path.as_ptr().addr(), bits, 0]));
-        let made = OpenOptions::new().create_new(true).write(true).mode(mode).open(scene.root.join(format!("made{bits}")));
+        let made = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(mode)
+            .open(scene.root.join(format!("made{bits}")));
         ways.tried("made so", made);
-        let nameless = rustix::fs::openat(CWD, &scene.root, rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::WRONLY, Mode::from_raw_mode(mode));
+        let nameless = rustix::fs::openat(
+            CWD,
+            &scene.root,
+            rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::WRONLY,
+            Mode::from_raw_mode(mode),
+        );
         ways.tried("without a name", nameless.map_err(io::Error::from));
-        let node = rustix::fs::mknodat(CWD, scene.root.join(format!("node{bits}")), FileType::RegularFile, Mode::from_raw_mode(mode), 0);
+        let node = rustix::fs::mknodat(
+            CWD,
+            scene.root.join(format!("node{bits}")),
+            FileType::RegularFile,
+            Mode::from_raw_mode(mode),
+            0,
+        );
         ways.tried("a node", node.map_err(io::Error::from));
         let how = [u64::try_from(libc::O_CREAT | libc::O_WRONLY).unwrap(), u64::from(mode), 0];
         let name = CString::new(scene.root.join(format!("how{bits}")).to_string_lossy().as_bytes()).unwrap();
-        ways.tried("openat2", sys::call(libc::SYS_openat2, [here, name.as_ptr().addr(), how.as_ptr().addr(), 24]));
+        ways.tried(
+            "openat2",
+            sys::call(libc::SYS_openat2, [here, name.as_ptr().addr(), how.as_ptr().addr(), 24]),
+        );
     }
     // By whichever way: no such file is there.
     let is_set = |entry: fs::DirEntry| {
@@ -96,7 +118,8 @@ pub(crate) fn layers(scene: &Scene) -> Verdict {
         let path = layers.join(part).display().to_string();
         ways.seen(&format!("{part} in the list of mounts"), mounts.contains(&path));
     }
-    let set = rustix::fs::setxattr(scene.root.join("file"), c"trusted.overlay.opaque", b"y", XattrFlags::empty());
+    let set =
+        rustix::fs::setxattr(scene.root.join("file"), c"trusted.overlay.opaque", b"y", XattrFlags::empty());
     ways.tried("the overlay's own attribute", set.map_err(io::Error::from));
     ways.verdict()
 }
@@ -113,7 +136,10 @@ pub(crate) fn move_project(scene: &Scene) -> Verdict {
         ways.tried(name, sys::call(libc::SYS_mount, [root.as_ptr().addr(), place, none, flags, 0]));
     }
     let current = libc::AT_FDCWD as isize as usize;
-    ways.tried("attributes", sys::call(libc::SYS_mount_setattr, [current, root.as_ptr().addr(), 0, [0u64; 4].as_ptr().addr(), 32]));
+    ways.tried(
+        "attributes",
+        sys::call(libc::SYS_mount_setattr, [current, root.as_ptr().addr(), 0, [0u64; 4].as_ptr().addr(), 32]),
+    );
     ways.verdict()
 }
 
@@ -121,6 +147,9 @@ pub(crate) fn hosts_tmp(scene: &Scene) -> Verdict {
     let name = format!("jm-canary-{}", scene.name);
     let mut ways = Ways::default();
     ways.tried("a file of another program", fs::read(Path::new("/tmp").join(&name)));
-    ways.seen("the names there", fs::read_dir("/tmp").into_iter().flatten().flatten().any(|entry| entry.file_name() == *name));
+    ways.seen(
+        "the names there",
+        fs::read_dir("/tmp").into_iter().flatten().flatten().any(|entry| entry.file_name() == *name),
+    );
     ways.verdict()
 }

@@ -61,7 +61,9 @@ fn detach(path: &std::path::Path) -> io::Result<usize> {
 
 pub(crate) fn unmount(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
-    for path in [scene.root.join(".git"), scene.root.clone(), "/proc".into(), "/proc/sys".into(), "/dev".into()] {
+    for path in
+        [scene.root.join(".git"), scene.root.clone(), "/proc".into(), "/proc/sys".into(), "/dev".into()]
+    {
         ways.tried(&path.display().to_string(), detach(&path));
     }
     ways.verdict()

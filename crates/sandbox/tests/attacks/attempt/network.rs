@@ -104,7 +104,12 @@ pub(crate) fn shown_socket(scene: &Scene) -> Verdict {
 }
 
 pub(crate) fn docker(scene: &Scene) -> Verdict {
-    let sockets = ["/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"];
+    let sockets = [
+        "/var/run/docker.sock",
+        "/run/docker.sock",
+        "/run/podman/podman.sock",
+        "/run/containerd/containerd.sock",
+    ];
     if !scene.confined && !sockets.iter().any(|path| Path::new(path).exists()) {
         return Verdict::Absent("no container service runs here".to_owned());
     }
@@ -148,7 +153,9 @@ fn pair(family: libc::c_int) -> io::Result<usize> {
 pub(crate) fn netlink(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
     ways.tried("interfaces beside the loopback", other_interfaces());
-    for (name, protocol) in [("netfilter", 12), ("audit", 9), ("transformations", 6), ("events", 15), ("generic", 16)] {
+    for (name, protocol) in
+        [("netfilter", 12), ("audit", 9), ("transformations", 6), ("events", 15), ("generic", 16)]
+    {
         ways.tried(name, socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol));
     }
     if !scene.confined {
@@ -170,7 +177,10 @@ fn other_interfaces() -> io::Result<()> {
     let (_, length) = rustix::net::recv(&socket, &mut answer[..], rustix::net::RecvFlags::empty())?;
     let mut rest = answer.get(..length).unwrap_or_default();
     while let Some((size, kind)) = rest.get(..6).map(|head| {
-        (u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize, u16::from_ne_bytes([head[4], head[5]]))
+        (
+            u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize,
+            u16::from_ne_bytes([head[4], head[5]]),
+        )
     }) {
         // RTM_NEWLINK; the index is after the header and four bytes.
         let index = rest.get(20..24).map_or(0, |bytes| i32::from_ne_bytes(bytes.try_into().unwrap()));
@@ -203,8 +213,11 @@ pub(crate) fn kernel_crypto(scene: &Scene) -> Verdict {
 /// Whether there is a way to an address on the net. Nothing is sent.
 pub(crate) fn internet(_: &Scene) -> Verdict {
     let mut ways = Ways::default();
-    for address in [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(169, 254, 169, 254), Ipv4Addr::new(10, 0, 0, 1)] {
-        let route = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect((address, 80)));
+    for address in
+        [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(169, 254, 169, 254), Ipv4Addr::new(10, 0, 0, 1)]
+    {
+        let route =
+            UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect((address, 80)));
         ways.tried(&address.to_string(), route);
     }
     ways.verdict()

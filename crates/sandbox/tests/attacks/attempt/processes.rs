@@ -23,7 +23,10 @@ pub(crate) fn agents_root(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
     for place in ["root", "cwd"] {
         let through = of_agent(scene, place).join(scene.out.join("canary").strip_prefix("/").unwrap());
-        ways.tried(place, OpenOptions::new().write(true).open(through).and_then(|file| file.write_at(b"X", 0)));
+        ways.tried(
+            place,
+            OpenOptions::new().write(true).open(through).and_then(|file| file.write_at(b"X", 0)),
+        );
     }
     ways.verdict()
 }
@@ -59,7 +62,10 @@ pub(crate) fn any_environment(_: &Scene) -> Verdict {
 
 pub(crate) fn command_lines(_: &Scene) -> Verdict {
     let mut ways = Ways::default();
-    ways.seen("the agent's command line", all_processes().any(|process| holds(process.join("cmdline"), AGENT)));
+    ways.seen(
+        "the agent's command line",
+        all_processes().any(|process| holds(process.join("cmdline"), AGENT)),
+    );
     ways.verdict()
 }
 
@@ -76,9 +82,12 @@ pub(crate) fn agents_memory(scene: &Scene) -> Verdict {
     let memory = OpenOptions::new().read(true).write(true).open(of_agent(scene, "mem"));
     let read = memory.and_then(|file| file.read_at(&mut [0; 8], scene.address as u64));
     ways.tried("open for writing and read", read);
-    ways.tried("its map", fs::read(of_agent(scene, "maps")).and_then(|bytes| {
-        if bytes.is_empty() { Err(io::Error::from_raw_os_error(libc::EACCES)) } else { Ok(()) }
-    }));
+    ways.tried(
+        "its map",
+        fs::read(of_agent(scene, "maps")).and_then(|bytes| {
+            if bytes.is_empty() { Err(io::Error::from_raw_os_error(libc::EACCES)) } else { Ok(()) }
+        }),
+    );
     ways.verdict()
 }
 
@@ -86,8 +95,10 @@ pub(crate) fn read_memory(scene: &Scene) -> Verdict {
     let mut bytes = [0u8; 8];
     let own = [bytes.as_mut_ptr().addr(), bytes.len()];
     let its = [scene.address, bytes.len()];
-    let result =
-        sys::call(libc::SYS_process_vm_readv, [agent(scene), own.as_ptr().addr(), 1, its.as_ptr().addr(), 1, 0]);
+    let result = sys::call(
+        libc::SYS_process_vm_readv,
+        [agent(scene), own.as_ptr().addr(), 1, its.as_ptr().addr(), 1, 0],
+    );
     way(result)
 }
 
@@ -121,9 +132,8 @@ pub(crate) fn own_session(_: &Scene) -> Verdict {
 pub(crate) fn enter_namespace(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
     for name in ["mnt", "user", "net", "pid"] {
-        let entered = File::open(of_agent(scene, "ns").join(name)).and_then(|file| {
-            sys::call(libc::SYS_setns, [usize::try_from(file.as_raw_fd()).unwrap(), 0])
-        });
+        let entered = File::open(of_agent(scene, "ns").join(name))
+            .and_then(|file| sys::call(libc::SYS_setns, [usize::try_from(file.as_raw_fd()).unwrap(), 0]));
         ways.tried(name, entered);
     }
     let handle = sys::call(libc::SYS_pidfd_open, [agent(scene), 0]);
@@ -136,7 +146,8 @@ pub(crate) fn enter_namespace(scene: &Scene) -> Verdict {
 /// after it has looked whether the mount may be written, so that is no refusal of the sandbox's.
 pub(crate) fn agents_program(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
-    for path in [of_agent(scene, "exe"), scene.program.clone(), "/proc/self/exe".into(), "/proc/1/exe".into()] {
+    for path in [of_agent(scene, "exe"), scene.program.clone(), "/proc/self/exe".into(), "/proc/1/exe".into()]
+    {
         let name = std::ffi::CString::new(path.to_string_lossy().as_bytes()).unwrap();
         let result = fs::metadata(&path).and_then(|found| {
             sys::call(libc::SYS_truncate, [name.as_ptr().addr(), usize::try_from(found.len()).unwrap()])
@@ -200,18 +211,23 @@ pub(crate) fn type_ahead(_: &Scene) -> Verdict {
     let mut ways = Ways::default();
     ways.tried("standard input", sys::type_into(0));
     // One of its own, which it controls: the call mustn't be there at all.
-    ways.tried("a terminal of its own", sys::in_child(|| {
-        rustix::process::setsid()?;
-        let master = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY)?;
-        rustix::pty::unlockpt(&master)?;
-        let slave = OpenOptions::new().read(true).write(true).open(std::ffi::OsStr::from_bytes(
-            rustix::pty::ptsname(&master, Vec::new())?.as_bytes(),
-        ))?;
-        let typed = sys::type_into(slave.as_raw_fd());
-        // Its end would hang up, which kills this child before it has said how it went.
-        std::mem::forget(master);
-        typed
-    }));
+    ways.tried(
+        "a terminal of its own",
+        sys::in_child(|| {
+            rustix::process::setsid()?;
+            let master =
+                rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY)?;
+            rustix::pty::unlockpt(&master)?;
+            let slave = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(std::ffi::OsStr::from_bytes(rustix::pty::ptsname(&master, Vec::new())?.as_bytes()))?;
+            let typed = sys::type_into(slave.as_raw_fd());
+            // Its end would hang up, which kills this child before it has said how it went.
+            std::mem::forget(master);
+            typed
+        }),
+    );
     ways.verdict()
 }
 
