@@ -22,6 +22,7 @@ use rustix::thread::{
 };
 
 use super::overlay::{Life, cover, overlay};
+use super::restrict::{self, Grant, Tcp};
 use super::sys::{self, Strings};
 use super::wire::{self, Access, HEADER, Note, Policy, Stage, Step, body_length};
 use super::{canary, mounter, pass};
@@ -200,10 +201,23 @@ impl Init<'_> {
         }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
+        if self.policy.landlock > 0 {
+            self.restrict().at(Stage::Landlock)?;
+        }
         if !self.policy.filter.is_empty() {
             sys::install_filter(&self.policy.filter).at(Stage::Filter)?;
         }
         self.command()
+    }
+
+    /// Everything in the new root may be read; what is mounted for writing may be written. A way out to a tree that
+    /// isn't part of this root would lead to nothing.
+    fn restrict(&self) -> Result<(), Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(c"/", flags, Mode::empty())?;
+        let written = self.policy.steps.iter().filter_map(Step::written);
+        let grants = written.map(|path| (path, Grant::Write)).chain([(c".", Grant::Read)]);
+        restrict::restrict(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
     fn limits(&self) -> Result<(), Errno> {

@@ -20,6 +20,7 @@ mod overlay;
 mod pass;
 mod plan;
 mod probe;
+mod restrict;
 mod sys;
 mod watch;
 mod wire;
@@ -176,6 +177,7 @@ fn prepare(
             limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
             limits.address_space,
         ],
+        landlock: restrict::supported(),
         filter: filter::build().unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),

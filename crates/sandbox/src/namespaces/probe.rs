@@ -12,12 +12,12 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED};
+use super::canary::{ESCAPES, NESTED, UNRESTRICTED};
 use super::hidden::Memory;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
-use super::{filter, hidden, prepare, start};
+use super::{filter, hidden, prepare, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
@@ -32,7 +32,7 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 2;
+const CACHE_VERSION: u32 = 3;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -166,6 +166,10 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     };
     let mut leaks: Vec<&str> =
         ESCAPES.iter().filter(|(bit, _)| escaped & bit != 0).map(|(_, what)| *what).collect();
+    let landlock = restrict::supported();
+    if landlock > 0 && escaped & UNRESTRICTED != 0 {
+        leaks.push("Landlock was asked for and isn't in force");
+    }
     if outside_changed {
         leaks.push("a file outside the project was changed");
     }
@@ -199,13 +203,14 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         gaps.push(format!("commands can connect to services at {named}{more}"));
     }
-    gaps.push("Landlock isn't layered on top yet".to_owned());
     gaps.push("memory is bounded per process only, and only on request".to_owned());
-    Ok(Enforcement {
-        layers: vec!["namespaces".to_owned(), "seccomp".to_owned()],
-        gaps,
-        ..Enforcement::meeting(Tier::Namespaces, Needs::ALL)
-    })
+    let mut layers = vec!["namespaces".to_owned()];
+    match landlock {
+        0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
+        version => layers.push(format!("Landlock {version}")),
+    }
+    layers.extend(filter::build().map(|_| "seccomp".to_owned()));
+    Ok(Enforcement { layers, gaps, ..Enforcement::meeting(Tier::Namespaces, Needs::ALL) })
 }
 
 fn kernel_version(release: &str) -> Option<(u32, u32)> {

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS2";
+pub(super) const MAGIC: [u8; 4] = *b"JMS3";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -37,6 +37,19 @@ pub(super) enum Step<T> {
     Guard { path: T },
     /// Hide a file (or a directory) behind an empty one.
     Mask { path: T, directory: bool },
+}
+
+impl<T: Copy> Step<T> {
+    /// The path of what may be written, if it is that.
+    pub(super) fn written(&self) -> Option<T> {
+        match *self {
+            Self::Bind { path, access, .. } | Self::Base { path, access } if access != Access::ReadOnly => {
+                Some(path)
+            }
+            Self::Scratch { path, .. } | Self::Layer { path, .. } | Self::Terminals { path } => Some(path),
+            _ => None,
+        }
+    }
 }
 
 /// How a bound path may be used.
@@ -84,6 +97,8 @@ pub(super) struct Policy<T> {
     pub(super) pid_max: u32,
     /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
     pub(super) limits: Vec<Option<u64>>,
+    /// The version of Landlock that must be enforced whole; 0 where there is none.
+    pub(super) landlock: u32,
     pub(super) filter: Vec<u8>,
     pub(super) steps: Vec<Step<T>>,
     pub(super) cwd: T,
@@ -109,6 +124,7 @@ impl Policy<CString> {
         out.u32(self.pid_max);
         out.count(self.limits.len());
         self.limits.iter().for_each(|limit| out.option(*limit));
+        out.u32(self.landlock);
         out.count(self.filter.len());
         out.0.extend_from_slice(&self.filter);
         out.count(self.steps.len());
@@ -160,6 +176,7 @@ impl<'a> Policy<&'a CStr> {
             scratch_bytes: from.u64()?,
             pid_max: from.u32()?,
             limits: from.list(Reader::option)?,
+            landlock: from.u32()?,
             filter: {
                 let length = from.u32()? as usize;
                 from.bytes(length)?.to_vec()
@@ -338,10 +355,11 @@ pub(super) enum Stage {
     Overlay = 19,
     Attach = 20,
     Pass = 21,
+    Landlock = 22,
 }
 
 impl Stage {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -363,6 +381,7 @@ impl Stage {
         Self::Overlay,
         Self::Attach,
         Self::Pass,
+        Self::Landlock,
     ];
 
     /// In words, for the error.
@@ -389,6 +408,7 @@ impl Stage {
             Self::Overlay => "mounting the overlay",
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
+            Self::Landlock => "restricting by Landlock",
         }
     }
 }
@@ -500,6 +520,7 @@ mod tests {
             scratch_bytes: 3,
             pid_max: 4,
             limits: vec![None, Some(5)],
+            landlock: 7,
             filter: vec![6; 8],
             steps,
             cwd: c("/w"),
