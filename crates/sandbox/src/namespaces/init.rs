@@ -25,7 +25,7 @@ use super::overlay::{Life, cover, overlay};
 use super::restrict::{self, Grant, Tcp};
 use super::sys::{self, Strings};
 use super::wire::{self, Access, HEADER, Note, Policy, Stage, Step, body_length};
-use super::{canary, mounter, pass};
+use super::{bubblewrap, canary, mounter, pass};
 
 /// Which limits a policy carries, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
@@ -35,6 +35,8 @@ pub(super) const RESOURCES: [Resource; 6] =
 const STORE: &CStr = c".sandbox";
 /// How many files the scratch space may hold; an inode is about 1 KiB of kernel memory.
 const SCRATCH_FILES: u32 = 400_000;
+/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's own kernel.
+const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
 
@@ -60,11 +62,16 @@ impl<T> At<T> for Result<T, Errno> {
 
 /// Does the helper's whole work; never returns.
 pub(super) fn run() -> ! {
+    if std::env::args_os().nth(2).is_some_and(|argument| argument == super::INSIDE_ARGUMENT) {
+        bubblewrap::run_inner();
+    }
     // What leaked into this process mustn't stay open in the sandbox.
     sys::close_from(3).ok();
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { sys::exit(125) };
-    if std::env::args_os().nth(2).is_some_and(|argument| argument == super::MOUNT_ARGUMENT) {
-        mounter::run(&control);
+    match std::env::args_os().nth(2) {
+        Some(argument) if argument == super::MOUNT_ARGUMENT => mounter::run(&control),
+        Some(argument) if argument == super::BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
+        _ => {}
     }
     if let Err(Failure(stage, index, errno)) = prepare(&control) {
         say(&control, Note::Failed { stage, index, errno: errno.raw_os_error() });
@@ -137,7 +144,7 @@ fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
 
 /// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on there being no
 /// command.
-fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
+pub(super) fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)?;
@@ -155,7 +162,7 @@ pub(super) fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), E
 }
 
 /// Standard input as a file in memory, read-only from its beginning.
-fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errno> {
+pub(super) fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errno> {
     let Some(mut left) = length else { return Ok(None) };
     let file = rustix::fs::memfd_create(c"stdin", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut buffer = vec![0; INPUT_CHUNK];
@@ -174,11 +181,13 @@ fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errn
     Ok(Some(file))
 }
 
-struct Init<'a> {
-    policy: &'a Policy<&'a CStr>,
-    control: &'a OwnedFd,
-    stdin: Option<&'a OwnedFd>,
-    mask: Mode,
+/// Pid 1.
+pub(super) struct Init<'a> {
+    pub(super) policy: &'a Policy<&'a CStr>,
+    pub(super) control: &'a OwnedFd,
+    pub(super) stdin: Option<&'a OwnedFd>,
+    /// The command's mask for modes of new files.
+    pub(super) mask: Mode,
 }
 
 impl Init<'_> {
@@ -199,8 +208,16 @@ impl Init<'_> {
         if self.policy.own_network {
             loopback().at(Stage::Loopback)?;
         }
+        if self.policy.listen > 0 {
+            self.listen().at(Stage::Listen)?;
+        }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
+        self.confine()
+    }
+
+    /// With the root built and nothing left to drop: what else confines, then the command, to its end.
+    pub(super) fn confine(&self) -> Result<(), Failure> {
         if self.policy.landlock > 0 {
             self.restrict().at(Stage::Landlock)?;
         }
@@ -220,7 +237,13 @@ impl Init<'_> {
         restrict::restrict(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
-    fn limits(&self) -> Result<(), Errno> {
+    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
+    pub(super) fn listen(&self) -> Result<(), Errno> {
+        let listener = listener(self.policy.listen)?;
+        pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
+    }
+
+    pub(super) fn limits(&self) -> Result<(), Errno> {
         for (resource, limit) in RESOURCES.into_iter().zip(&self.policy.limits) {
             let Some(limit) = *limit else { continue };
             // Above the hard limit nothing can be had; it is the tighter one then.
@@ -237,7 +260,7 @@ impl Init<'_> {
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
-                escaped.set(canary::escapes(canary, self.policy.own_network));
+                escaped.set(canary::escapes(canary, self.policy.own_network, self.policy.listen));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env) {
@@ -386,6 +409,16 @@ fn enter(root: &OwnedFd) -> Result<(), Errno> {
 fn loopback() -> Result<(), Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM);
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listener on the sandbox's own loopback; connections wait until the agent takes them.
+fn listener(port: u16) -> Result<OwnedFd, Errno> {
+    let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+    let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
+    let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+    rustix::net::bind(&listener, &address)?;
+    rustix::net::listen(&listener, WAITING)?;
+    Ok(listener)
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.

@@ -8,6 +8,7 @@
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
 //! any, before it makes its own.
 
+mod bubblewrap;
 mod caches;
 mod canary;
 mod filter;
@@ -38,10 +39,12 @@ use std::time::Instant;
 use journeyman_protocol::{Enforcement, Tier};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use bubblewrap::Bubblewrap;
 pub(crate) use mount::{mount, mount_caches};
 
 use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
+use crate::network::{PROXY_PORT, Proxy};
 use crate::request::{Limits, Request, Stdin, Streams};
 use crate::run::Running;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
@@ -54,6 +57,10 @@ use wire::{Canary, Policy};
 const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
 /// The second argument of one that mounts.
 const MOUNT_ARGUMENT: &str = "mount";
+/// The second argument of one that starts `bwrap`.
+const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
+/// The second argument of one that `bwrap` starts.
+const INSIDE_ARGUMENT: &str = "inside";
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const LEAST_PID_MAX: u64 = 301;
 
@@ -74,8 +81,38 @@ struct Job {
     candidates: Vec<CString>,
     streams: Streams,
     limits: Limits,
+    /// Serves the listener that is passed out.
+    proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
+    lead: Lead,
+}
+
+/// Which process the agent watches, kills and reaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    /// Pid 1 of the sandbox, with which the kernel kills all the others.
+    Init,
+    /// A helper of this kind, outside, which ends all the others and then itself when it is told to.
+    Outside(&'static str),
+}
+
+impl Lead {
+    /// The second argument of the helper.
+    fn argument(self) -> Option<&'static str> {
+        match self {
+            Self::Init => None,
+            Self::Outside(argument) => Some(argument),
+        }
+    }
+
+    /// What it is ended with.
+    fn signal(self) -> rustix::process::Signal {
+        match self {
+            Self::Init => rustix::process::Signal::KILL,
+            Self::Outside(_) => rustix::process::Signal::TERM,
+        }
+    }
 }
 
 /// The back-end, with what it keeps between commands.
@@ -99,7 +136,7 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
-        let job = prepare(request, joined, None, &self.hidden)?;
+        let job = prepare(&self.settings, request, joined, None, &self.hidden)?;
         let (collector, live) = Collector::new(&job.limits, job.streams);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
@@ -116,7 +153,9 @@ impl Backend for Namespaces {
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
-        Box::pin(probe::probe(&self.settings))
+        let probed = probe::Probed { tier: Tier::Namespaces, program: None, gaps: Vec::new() };
+        let start = |request, canary| probe::start_canaries(&self.settings, request, canary);
+        Box::pin(async move { probe::probe(&self.settings, &probed, start).await })
     }
 
     fn spawn(
@@ -141,6 +180,7 @@ pub fn replace_descriptor(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Resul
 }
 
 fn prepare(
+    settings: &SandboxSettings,
     request: Request,
     joined: Option<Arc<Mounted>>,
     canary: Option<Canary<CString>>,
@@ -164,6 +204,7 @@ fn prepare(
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
         own_network: request.network != Network::Host,
+        listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
         joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
@@ -193,7 +234,20 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits, joined })
+    let proxy = match request.network {
+        Network::Filtered(rules) => Some(Proxy::new(rules, settings.outside.clone())),
+        Network::Off | Network::Host => None,
+    };
+    Ok(Job {
+        plan,
+        policy,
+        candidates,
+        streams: request.streams,
+        limits: request.limits,
+        proxy,
+        joined,
+        lead: Lead::Init,
+    })
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.
@@ -252,7 +306,7 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     };
     let mut command = Command::new(&program);
     // Nothing of ours: neither variables nor the terminal's signals.
-    command.arg(HELPER_ARGUMENT).env_clear();
+    command.arg(HELPER_ARGUMENT).args(job.lead.argument()).env_clear();
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
     let helper = command.spawn().map_err(error)?;

@@ -1,10 +1,12 @@
 //! Whether the back-end works and holds here: a canary run, remembered until the next boot.
 
+use std::ffi::CString;
 use std::fs;
 use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
@@ -12,16 +14,16 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED, UNRESTRICTED};
+use super::canary::{ESCAPES, NESTED, UNFILTERED, UNRESTRICTED};
 use super::hidden::Memory;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
-use super::{filter, hidden, prepare, restrict, start};
+use super::{Job, filter, hidden, prepare, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
-use crate::{SandboxError, SandboxSettings};
+use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,24 +34,51 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 3;
+const CACHE_VERSION: u32 = 4;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
-/// What the back-end enforces, from memory on disk or by running it.
-pub(crate) async fn probe(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
-    let key = settings.cache.as_ref().and_then(|_| Key::of(settings));
-    if let (Some(file), Some(key)) = (&settings.cache, &key)
+/// Which back-end is tested.
+pub(super) struct Probed {
+    pub(super) tier: Tier,
+    /// The program besides the helper that it depends on.
+    pub(super) program: Option<Identity>,
+    /// What it doesn't do by what it is.
+    pub(super) gaps: Vec<String>,
+}
+
+/// What a file is known by: device, inode, size, time of change in seconds and nanoseconds.
+pub(super) type Identity = (u64, u64, u64, i64, i64);
+
+/// What the back-end enforces, from memory on disk or by running it: `start` starts the canaries in place of a command.
+pub(super) async fn probe(
+    settings: &SandboxSettings,
+    probed: &Probed,
+    start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
+) -> Result<Enforcement, SandboxError> {
+    let file = settings.cache.as_ref().map(|file| beside(file, probed.tier));
+    let key = file.as_ref().and_then(|_| Key::of(settings, probed));
+    if let (Some(file), Some(key)) = (&file, &key)
         && let Some(enforcement) = recall(file, key)
     {
         return Ok(enforcement);
     }
-    let enforcement = run(settings).await?;
-    if let (Some(file), Some(key)) = (&settings.cache, key) {
+    let enforcement = run(probed, start).await?;
+    if let (Some(file), Some(key)) = (&file, key) {
         // Only time is lost where it can't be written.
         remember(file, &Remembered { key, enforcement: enforcement.clone() }).ok();
     }
     Ok(enforcement)
+}
+
+/// Each back-end remembers for itself.
+fn beside(file: &Path, tier: Tier) -> PathBuf {
+    if tier == Tier::Namespaces {
+        return file.to_owned();
+    }
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!("-{tier}"));
+    name.into()
 }
 
 /// What a result depends on.
@@ -59,11 +88,13 @@ struct Key {
     boot: String,
     kernel: String,
     user: u32,
-    program: (u64, u64, u64, i64, i64),
+    program: Identity,
+    #[serde(default)]
+    other: Option<Identity>,
 }
 
 impl Key {
-    fn of(settings: &SandboxSettings) -> Option<Self> {
+    fn of(settings: &SandboxSettings, probed: &Probed) -> Option<Self> {
         let program = settings.helper.as_deref().unwrap_or(Path::new("/proc/self/exe"));
         let found = fs::metadata(program).ok()?;
         Some(Self {
@@ -72,6 +103,7 @@ impl Key {
             kernel: release(),
             user: rustix::process::geteuid().as_raw(),
             program: (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()),
+            other: probed.program,
         })
     }
 }
@@ -131,7 +163,10 @@ impl Drop for Cage {
     }
 }
 
-async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
+async fn run(
+    probed: &Probed,
+    start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
+) -> Result<Enforcement, SandboxError> {
     let unable =
         |source| SandboxError::Path { what: "preparing the sandbox's test in", path: "/tmp".into(), source };
     let cage = Cage::make().map_err(unable)?;
@@ -151,15 +186,30 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(request, None, Some(canary), &Memory::default())?;
-    let (collector, _live) = Collector::new(&job.limits, job.streams);
-    let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
-    let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
+    // No host is listed: the listener is there, and whoever is asked for is refused.
+    request.network = Network::Filtered(Arc::default());
+    let seen = start(request, canary)?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
-    judge(&seen, written)
+    judge(probed, &seen, written)
 }
 
-fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError> {
+/// The canaries of namespaces of our own.
+pub(super) fn start_canaries(
+    settings: &SandboxSettings,
+    request: Request,
+    canary: Canary<CString>,
+) -> Result<Watcher, SandboxError> {
+    watched(settings, prepare(settings, request, None, Some(canary), &Memory::default())?)
+}
+
+/// Starts a job that nobody but this program may end, and whose output nobody wants.
+pub(super) fn watched(settings: &SandboxSettings, job: Job) -> Result<Watcher, SandboxError> {
+    let (collector, _live) = Collector::new(&job.limits, job.streams);
+    let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
+    Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())
+}
+
+fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError> {
     let escaped = match (&seen.outcome, seen.escaped) {
         (Outcome::Exited(0), Some(escaped)) => escaped,
         (outcome, _) => return Err(unavailable(outcome, seen.failure)),
@@ -176,16 +226,21 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     if !leaks.is_empty() {
         return Err(SandboxError::Leaks(leaks.join("; ")));
     }
-    let mut gaps = Vec::new();
+    let (tier, mut gaps) = (probed.tier, probed.gaps.clone());
     if filter::build().is_none() {
         gaps.push("no system call filter on this processor".to_owned());
     }
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
     }
+    let network_filtered = escaped & UNFILTERED == 0;
+    if !network_filtered {
+        gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
+    }
     if rustix::process::geteuid().is_root() {
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
-        if kernel_version(&release()).is_none_or(|version| version < OWN_PID_MAX) {
+        if tier == Tier::Namespaces && kernel_version(&release()).is_none_or(|version| version < OWN_PID_MAX)
+        {
             gaps.push("run as root: the number of processes isn't bounded before Linux 6.14".to_owned());
         }
     }
@@ -204,13 +259,13 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
         gaps.push(format!("commands can connect to services at {named}{more}"));
     }
     gaps.push("memory is bounded per process only, and only on request".to_owned());
-    let mut layers = vec!["namespaces".to_owned()];
+    let mut layers = vec![tier.to_string()];
     match landlock {
         0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
         version => layers.push(format!("Landlock {version}")),
     }
     layers.extend(filter::build().map(|_| "seccomp".to_owned()));
-    Ok(Enforcement { layers, gaps, ..Enforcement::meeting(Tier::Namespaces, Needs::ALL) })
+    Ok(Enforcement { layers, gaps, network_filtered, ..Enforcement::meeting(tier, Needs::ALL) })
 }
 
 fn kernel_version(release: &str) -> Option<(u32, u32)> {

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS3";
+pub(super) const MAGIC: [u8; 4] = *b"JMS4";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -88,6 +88,8 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
+    /// Where on the sandbox's own loopback a listener is made, which is passed out; 0 is none.
+    pub(super) listen: u16,
     /// Descriptors of a base come along, whose namespaces are joined first.
     pub(super) joins: bool,
     pub(super) uid: u32,
@@ -117,6 +119,7 @@ impl Policy<CString> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new(MAGIC);
         out.u32(u32::from(self.own_network));
+        out.u32(u32::from(self.listen));
         out.u32(u32::from(self.joins));
         out.u32(self.uid);
         out.u32(self.gid);
@@ -170,6 +173,7 @@ impl<'a> Policy<&'a CStr> {
         let mut from = Reader(body);
         let policy = Self {
             own_network: from.u32()? != 0,
+            listen: u16::try_from(from.u32()?).ok()?,
             joins: from.u32()? != 0,
             uid: from.u32()?,
             gid: from.u32()?,
@@ -219,7 +223,7 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn u64(&mut self, value: u64) {
+    pub(super) fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -283,7 +287,7 @@ impl<'a> Reader<'a> {
         Some(u32::from_le_bytes(*taken))
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*taken))
@@ -356,10 +360,12 @@ pub(super) enum Stage {
     Attach = 20,
     Pass = 21,
     Landlock = 22,
+    Listen = 30,
+    Bubblewrap = 40,
 }
 
 impl Stage {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 24] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -382,6 +388,8 @@ impl Stage {
         Self::Attach,
         Self::Pass,
         Self::Landlock,
+        Self::Bubblewrap,
+        Self::Listen,
     ];
 
     /// In words, for the error.
@@ -409,6 +417,8 @@ impl Stage {
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
             Self::Landlock => "restricting by Landlock",
+            Self::Bubblewrap => "having bubblewrap build the sandbox",
+            Self::Listen => "making the proxy's listener",
         }
     }
 }
@@ -432,6 +442,8 @@ pub(super) enum Note {
     Unshared,
     /// Descriptors of the root and of the two namespaces come with this.
     Mounted,
+    /// The listener that [`Policy::listen`] asks for comes with this.
+    Listening,
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -457,6 +469,7 @@ impl Note {
             Self::Canaries { escaped } => (6, 0, 0, escaped, none),
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
+            Self::Listening => (12, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -484,6 +497,7 @@ impl Note {
             6 => Self::Canaries { escaped: value },
             7 => Self::Unshared,
             8 => Self::Mounted,
+            12 => Self::Listening,
             _ => return None,
         })
     }
@@ -514,6 +528,7 @@ mod tests {
         ];
         Policy {
             own_network: true,
+            listen: 3128,
             joins: true,
             uid: 1,
             gid: 2,
@@ -564,6 +579,7 @@ mod tests {
             Note::Canaries { escaped: 5 },
             Note::Unshared,
             Note::Mounted,
+            Note::Listening,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));
