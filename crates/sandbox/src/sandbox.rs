@@ -238,6 +238,8 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
         Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
         #[cfg(target_os = "linux")]
         Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
+        #[cfg(target_os = "linux")]
+        Tier::Landlock => Some(Box::new(crate::namespaces::LandlockOnly::new(settings.clone()))),
         Tier::Unconfined => Some(Box::new(Unconfined)),
         _ => None,
     }

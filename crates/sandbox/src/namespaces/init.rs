@@ -25,7 +25,7 @@ use super::overlay::{Life, cover, overlay};
 use super::restrict::{self, Grant, Tcp};
 use super::sys::{self, Strings};
 use super::wire::{self, Access, HEADER, Note, Policy, Stage, Step, body_length};
-use super::{bubblewrap, canary, mounter, pass};
+use super::{bubblewrap, canary, landlock_only, mounter, pass};
 
 /// Which limits a policy carries, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
@@ -70,6 +70,7 @@ pub(super) fn run() -> ! {
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { sys::exit(125) };
     match std::env::args_os().nth(2) {
         Some(argument) if argument == super::MOUNT_ARGUMENT => mounter::run(&control),
+        Some(argument) if argument == super::LANDLOCK_ARGUMENT => landlock_only::run_supervisor(&control),
         Some(argument) if argument == super::BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
         _ => {}
     }
@@ -159,6 +160,16 @@ pub(super) fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), E
         }
     }
     Ok(())
+}
+
+/// A whole frame with these first bytes, header included.
+pub(super) fn read_frame(control: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
+    let mut header = [0; HEADER];
+    read_exact(control, &mut header)?;
+    let mut bytes = header.to_vec();
+    bytes.resize(HEADER + body_length(magic, &header).ok_or(Errno::PROTO)?, 0);
+    read_exact(control, bytes.get_mut(HEADER..).ok_or(Errno::PROTO)?)?;
+    Ok(bytes)
 }
 
 /// Standard input as a file in memory, read-only from its beginning.
@@ -282,7 +293,11 @@ impl Init<'_> {
     }
 
     /// In the new process. Returns only on failure.
-    fn become_command(&self, argv: &Strings, env: &Strings) -> Result<std::convert::Infallible, Failure> {
+    pub(super) fn become_command(
+        &self,
+        argv: &Strings,
+        env: &Strings,
+    ) -> Result<std::convert::Infallible, Failure> {
         sys::reset_signals();
         rustix::process::umask(self.mask);
         rustix::process::setsid().at(Stage::Execute)?;
@@ -422,7 +437,7 @@ fn listener(port: u16) -> Result<OwnedFd, Errno> {
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.
-fn drop_privileges() -> Result<(), Errno> {
+pub(super) fn drop_privileges() -> Result<(), Errno> {
     let locked = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
         | CapabilitiesSecureBits::NO_SETUID_FIXUP

@@ -14,6 +14,7 @@ mod canary;
 mod filter;
 mod hidden;
 mod init;
+mod landlock_only;
 mod mount;
 mod mounter;
 mod order;
@@ -40,6 +41,7 @@ use journeyman_protocol::{Enforcement, Tier};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use bubblewrap::Bubblewrap;
+pub(crate) use landlock_only::LandlockOnly;
 pub(crate) use mount::{mount, mount_caches};
 
 use crate::backend::{Backend, Boxed};
@@ -59,6 +61,8 @@ const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
 const MOUNT_ARGUMENT: &str = "mount";
 /// The second argument of one that starts `bwrap`.
 const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
+/// The second argument of one that confines by Landlock alone.
+const LANDLOCK_ARGUMENT: &str = "landlock";
 /// The second argument of one that `bwrap` starts.
 const INSIDE_ARGUMENT: &str = "inside";
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.

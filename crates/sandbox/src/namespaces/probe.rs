@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED, UNFILTERED, UNRESTRICTED};
+use super::canary::{BEYOND_LANDLOCK, ESCAPES, NESTED, UNFILTERED, UNRESTRICTED};
 use super::hidden::Memory;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
@@ -214,8 +214,10 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         (Outcome::Exited(0), Some(escaped)) => escaped,
         (outcome, _) => return Err(unavailable(outcome, seen.failure)),
     };
+    let landlock_alone = probed.tier == Tier::Landlock;
+    let known = if landlock_alone { BEYOND_LANDLOCK } else { 0 };
     let mut leaks: Vec<&str> =
-        ESCAPES.iter().filter(|(bit, _)| escaped & bit != 0).map(|(_, what)| *what).collect();
+        ESCAPES.iter().filter(|(bit, _)| escaped & bit & !known != 0).map(|(_, what)| *what).collect();
     let landlock = restrict::supported();
     if landlock > 0 && escaped & UNRESTRICTED != 0 {
         leaks.push("Landlock was asked for and isn't in force");
@@ -233,8 +235,8 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
     }
-    let network_filtered = escaped & UNFILTERED == 0;
-    if !network_filtered {
+    let network_filtered = escaped & UNFILTERED == 0 && !landlock_alone;
+    if !network_filtered && !landlock_alone {
         gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
     }
     if rustix::process::geteuid().is_root() {
@@ -252,20 +254,20 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
     });
     let sockets = sockets.unwrap_or_default();
     let sockets = hidden::reachable_sockets(&sockets);
-    if !sockets.is_empty() {
+    if !sockets.is_empty() && !landlock_alone {
         let named = sockets.iter().take(SOCKETS_NAMED).copied().collect::<Vec<_>>().join(", ");
         let more = sockets.len().saturating_sub(SOCKETS_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         gaps.push(format!("commands can connect to services at {named}{more}"));
     }
     gaps.push("memory is bounded per process only, and only on request".to_owned());
-    let mut layers = vec![tier.to_string()];
+    let mut layers: Vec<String> = (!landlock_alone).then(|| tier.to_string()).into_iter().collect();
     match landlock {
         0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
         version => layers.push(format!("Landlock {version}")),
     }
     layers.extend(filter::build().map(|_| "seccomp".to_owned()));
-    Ok(Enforcement { layers, gaps, network_filtered, ..Enforcement::meeting(tier, Needs::ALL) })
+    Ok(Enforcement { layers, gaps, network_filtered, ..Enforcement::meeting(tier, tier.promises()) })
 }
 
 fn kernel_version(release: &str) -> Option<(u32, u32)> {

@@ -242,6 +242,11 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
+    /// Bytes as they are; whoever reads them knows how many they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
     fn step(&mut self, step: &Step<CString>) {
         let none = CString::default();
         let (kind, number, path, other) = match step {
@@ -275,7 +280,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
@@ -362,10 +367,11 @@ pub(super) enum Stage {
     Landlock = 22,
     Listen = 30,
     Bubblewrap = 40,
+    Private = 41,
 }
 
 impl Stage {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 25] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -389,6 +395,7 @@ impl Stage {
         Self::Pass,
         Self::Landlock,
         Self::Bubblewrap,
+        Self::Private,
         Self::Listen,
     ];
 
@@ -418,6 +425,7 @@ impl Stage {
             Self::Pass => "passing the mount",
             Self::Landlock => "restricting by Landlock",
             Self::Bubblewrap => "having bubblewrap build the sandbox",
+            Self::Private => "making the command's private directory",
             Self::Listen => "making the proxy's listener",
         }
     }

@@ -23,7 +23,7 @@ use journeyman_protocol::{Enforcement, Tier};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use inner::run as run_inner;
-pub(super) use outer::run as run_outer;
+pub(super) use outer::{open_plainly, run as run_outer};
 
 use super::hidden::Memory;
 use super::plan::c_string;

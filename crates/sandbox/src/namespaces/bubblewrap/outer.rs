@@ -12,9 +12,9 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
-use super::super::init::{At as _, Failure, input, read_exact, say, witness};
+use super::super::init::{At as _, Failure, input, read_frame, say, witness};
 use super::super::sys::{self, Strings};
-use super::super::wire::{self, HEADER, Note, Policy, Stage, body_length};
+use super::super::wire::{self, HEADER, Note, Policy, Stage};
 use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
 use super::arguments::{FIRST_EMPTY, INSIDE, Kind};
 use super::frame::{self, Expected, Order};
@@ -45,20 +45,11 @@ pub(crate) fn run(control: &OwnedFd) -> ! {
     sys::exit(125)
 }
 
-fn frame(control: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
-    let mut header = [0; HEADER];
-    read_exact(control, &mut header)?;
-    let mut bytes = header.to_vec();
-    bytes.resize(HEADER + body_length(magic, &header).ok_or(Errno::PROTO)?, 0);
-    read_exact(control, bytes.get_mut(HEADER..).ok_or(Errno::PROTO)?)?;
-    Ok(bytes)
-}
-
 fn work(control: &OwnedFd) -> Result<(), Failure> {
     say(control, Note::Hello);
     let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at(Stage::Supervise)?;
-    let order = frame(control, frame::MAGIC).at(Stage::Policy)?;
-    let policy_bytes = frame(control, wire::MAGIC).at(Stage::Policy)?;
+    let order = read_frame(control, frame::MAGIC).at(Stage::Policy)?;
+    let policy_bytes = read_frame(control, wire::MAGIC).at(Stage::Policy)?;
     let malformed = || Failure(Stage::Policy, 1, Errno::PROTO);
     let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(malformed)?;
     let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(malformed)?;
@@ -125,7 +116,7 @@ fn look(order: &Order<'_>) -> Result<Vec<Expected<CString>>, Failure> {
 }
 
 /// A place to look at, with no link on the way.
-pub(super) fn open_plainly(path: &CStr) -> Result<OwnedFd, Errno> {
+pub(in super::super) fn open_plainly(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::io::retry_on_intr(|| rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve))
