@@ -85,6 +85,7 @@ struct Job {
     policy: Vec<u8>,
     candidates: Vec<CString>,
     streams: Streams,
+    network: Network,
     limits: Limits,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
@@ -227,6 +228,7 @@ fn prepare(
         policy,
         candidates,
         streams: request.streams,
+        network: request.network,
         limits: request.limits,
         joined,
         groups: lease,

@@ -19,7 +19,7 @@ use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::{Denial, Mounted, SandboxError};
+use crate::{Denial, Mounted, Network, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
@@ -44,6 +44,7 @@ pub(super) struct Seen {
     output: ([Captured; 3], Vec<u8>),
     spilled: Option<u64>,
     denials: Vec<Denial>,
+    network: Network,
     duration: Duration,
     usage: ResourceUsage,
 }
@@ -51,6 +52,8 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
         let ([stdout, stderr, combined], exact) = self.output;
+        let mut denials = self.denials;
+        denials.extend(crate::denial::denials(&self.outcome, &combined.text, &self.network));
         let (duration, usage) = (self.duration, self.usage);
         Completed {
             outcome: self.outcome,
@@ -59,7 +62,7 @@ impl Seen {
             combined,
             exact,
             spilled: self.spilled,
-            denials: self.denials,
+            denials,
             connections: Vec::new(),
             duration,
             usage,
@@ -386,6 +389,7 @@ impl Watcher {
             output: self.collector.finish(),
             spilled,
             denials: trouble.into_iter().collect(),
+            network: std::mem::take(&mut self.job.network),
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };
