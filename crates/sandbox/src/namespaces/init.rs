@@ -29,6 +29,8 @@ use super::{bounds, canary, cgroups, mounter, pass};
 pub(super) const RESOURCES: [Resource; 6] =
     [Resource::Core, Resource::Nproc, Resource::Fsize, Resource::Nofile, Resource::Cpu, Resource::As];
 
+/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's own kernel.
+const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
 
@@ -199,6 +201,9 @@ impl Init<'_> {
         if self.policy.own_network {
             loopback().at(Stage::Loopback)?;
         }
+        if self.policy.listen > 0 {
+            self.listen().at(Stage::Listen)?;
+        }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
         if self.policy.landlock > 0 {
@@ -208,6 +213,12 @@ impl Init<'_> {
             sys::install_filter(&self.policy.filter).at(Stage::Filter)?;
         }
         self.command()
+    }
+
+    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
+    fn listen(&self) -> Result<(), Errno> {
+        let listener = listener(self.policy.listen)?;
+        pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
     }
 
     /// Everything in the new root may be read; what is mounted for writing may be written. A way out to a tree that
@@ -265,7 +276,8 @@ impl Init<'_> {
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
                 let counted = bounds.resident(&bounds::processes()) > 0;
-                escaped.set(canary::escapes(canary, self.policy.own_network, counted));
+                let Policy { own_network, listen, .. } = *self.policy;
+                escaped.set(canary::escapes(canary, own_network, listen, counted));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env) {
@@ -396,6 +408,16 @@ pub(super) fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 fn loopback() -> Result<(), Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM);
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listener on the sandbox's own loopback; connections wait until the agent takes them.
+fn listener(port: u16) -> Result<OwnedFd, Errno> {
+    let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+    let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
+    let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+    rustix::net::bind(&listener, &address)?;
+    rustix::net::listen(&listener, WAITING)?;
+    Ok(listener)
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.

@@ -45,7 +45,8 @@ pub(crate) use mount::{mount, mount_caches};
 
 use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
-use crate::request::{Limits, Request, Stdin, Streams};
+use crate::network::{PROXY_PORT, Proxy};
+use crate::request::{Limits, Live, Request, Stdin, Streams};
 use crate::run::Running;
 use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
@@ -86,7 +87,10 @@ struct Job {
     candidates: Vec<CString>,
     streams: Streams,
     network: Network,
+    live: Live,
     limits: Limits,
+    /// Serves the listener that is passed out.
+    proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
     /// Its control groups, for as long as anything of it lives.
@@ -115,8 +119,8 @@ impl Namespaces {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
         let spill = request.spill.clone();
-        let job = prepare(request, joined, None, &self.known)?;
-        let (mut collector, live) = Collector::new(&job.limits, job.streams);
+        let job = prepare(&self.settings, request, joined, None, &self.known)?;
+        let (mut collector, live) = Collector::new(&job.limits, job.streams, job.live);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
         let spilling = spill.as_ref().map(Spilling::begin).transpose()?;
@@ -165,6 +169,7 @@ pub fn replace_descriptor(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Resul
 }
 
 fn prepare(
+    settings: &SandboxSettings,
     request: Request,
     joined: Option<Arc<Mounted>>,
     canary: Option<Canary<CString>>,
@@ -190,6 +195,7 @@ fn prepare(
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
         own_network: request.network != Network::Host,
+        listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
         joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
@@ -223,13 +229,19 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
+    let proxy = match &request.network {
+        Network::Filtered(rules) => Some(Proxy::new(Arc::clone(rules), settings.outside.clone())),
+        Network::Off | Network::Host => None,
+    };
     Ok(Job {
         plan,
         policy,
         candidates,
         streams: request.streams,
         network: request.network,
+        live: request.live,
         limits: request.limits,
+        proxy,
         joined,
         groups: lease,
     })

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED, UNCOUNTED, UNRESTRICTED};
+use super::canary::{ESCAPES, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
@@ -20,7 +21,7 @@ use super::{Known, filter, hidden, prepare, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
-use crate::{SandboxError, SandboxSettings};
+use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,7 +32,7 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 4;
+const CACHE_VERSION: u32 = 5;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -150,8 +151,10 @@ async fn run(settings: &SandboxSettings, known: &Known) -> Result<Enforcement, S
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(request, None, Some(canary), known)?;
-    let (collector, _live) = Collector::new(&job.limits, job.streams);
+    // No host is listed: the listener is there, and whoever is asked for is refused.
+    request.network = Network::Filtered(Arc::default());
+    let job = prepare(settings, request, None, Some(canary), known)?;
+    let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
@@ -182,6 +185,10 @@ fn judge(seen: &Seen, outside_changed: bool, groups: (bool, bool)) -> Result<Enf
     }
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
+    }
+    let network_filtered = escaped & UNFILTERED == 0;
+    if !network_filtered {
+        gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
     }
     let is_root = rustix::process::geteuid().is_root();
     let own_pid_max = kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
@@ -229,6 +236,7 @@ fn judge(seen: &Seen, outside_changed: bool, groups: (bool, bool)) -> Result<Enf
     layers.extend(filter::build().map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
         resources_bounded: memory_bounded && processes_bounded,
+        network_filtered,
         layers,
         gaps,
         ..Enforcement::meeting(Tier::Namespaces, Needs::ALL)

@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::cgroups::Lease;
 use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
-use super::{Job, Started, shown, sys};
+use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
+use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
 use crate::{Denial, Mounted, Network, SandboxError};
 
@@ -44,7 +45,9 @@ pub(super) struct Seen {
     output: ([Captured; 3], Vec<u8>),
     spilled: Option<u64>,
     denials: Vec<Denial>,
+    /// What it was given, and what was asked of the proxy.
     network: Network,
+    connections: Vec<Connection>,
     duration: Duration,
     usage: ResourceUsage,
 }
@@ -63,7 +66,7 @@ impl Seen {
             exact,
             spilled: self.spilled,
             denials,
-            connections: Vec::new(),
+            connections: self.connections,
             duration,
             usage,
             enforcement,
@@ -161,6 +164,9 @@ pub(super) struct Watcher {
     connected: bool,
     unsent: Vec<u8>,
     received: Vec<u8>,
+    /// Descriptors that came with notes which weren't read yet.
+    passed: Vec<OwnedFd>,
+    proxy: Option<Serving>,
     stdout: Pipe,
     stderr: Pipe,
     collector: Collector,
@@ -209,6 +215,8 @@ impl Watcher {
             connected: true,
             unsent,
             received: Vec::new(),
+            passed: Vec::new(),
+            proxy: None,
             stdout: Pipe::new(stdout).map_err(&error)?,
             stderr: Pipe::new(stderr).map_err(&error)?,
             collector,
@@ -233,8 +241,8 @@ impl Watcher {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
             let turn = tokio::select! {
-                ready = self.stdout.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
-                ready = self.stderr.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
+                ready = with_room(&self.collector, self.stdout.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
+                ready = with_room(&self.collector, self.stderr.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
                 ready = self.control.ready(self.interest()), if self.connected => {
                     ready.map_err(supervise("hearing from the command"))?;
                     Turn::Control
@@ -264,7 +272,7 @@ impl Watcher {
                 }
             }
         }
-        self.finish()
+        self.finish().await
     }
 
     /// Nothing more can come: the pipes are closed, and pid 1 has said its last word or is gone, or there
@@ -312,7 +320,9 @@ impl Watcher {
             }
         }
         let mut buffer = [0; NOTE * 8];
-        match self.control.try_read(&mut buffer) {
+        let (control, passed) = (&self.control, &mut self.passed);
+        let read = control.try_io(Interest::READABLE, || Ok(pass::receive(control, &mut buffer, passed)?));
+        match read {
             Ok(0) => self.connected = false,
             Ok(count) => self.received.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -359,10 +369,23 @@ impl Watcher {
                 self.ended(outcome, usage);
             }
             Note::Canaries { escaped } => self.escaped = Some(escaped),
+            Note::Listening => self.serve()?,
             // The other helper's.
             Note::Unshared | Note::Mounted => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
             }
+        }
+        Ok(())
+    }
+
+    /// The sandbox's listener came along: from here on somebody answers there.
+    fn serve(&mut self) -> Result<(), SandboxError> {
+        if self.passed.is_empty() {
+            return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+        }
+        let listener = self.passed.remove(0);
+        if let Some(proxy) = self.job.proxy.take() {
+            self.proxy = Some(proxy.serve(listener).map_err(supervise("serving the command's network"))?);
         }
         Ok(())
     }
@@ -374,7 +397,7 @@ impl Watcher {
         self.processes.ending = true;
     }
 
-    fn finish(mut self) -> Result<Seen, SandboxError> {
+    async fn finish(mut self) -> Result<Seen, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
@@ -382,14 +405,20 @@ impl Watcher {
             Outcome::SetupFailed("the sandbox helper was killed".to_owned())
         });
         let (spilled, trouble) = self.collector.spilled();
+        let (connections, mut denials) = match self.proxy.take() {
+            Some(proxy) => proxy.finish().await,
+            None => Default::default(),
+        };
+        denials.extend(trouble);
         let seen = Seen {
             outcome: self.job.explained(outcome),
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
             spilled,
-            denials: trouble.into_iter().collect(),
+            denials,
             network: std::mem::take(&mut self.job.network),
+            connections,
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };
@@ -429,6 +458,12 @@ impl Job {
             other => other,
         }
     }
+}
+
+/// Output is taken as fast as it is read where the reader misses nothing: the command waits at its pipe's end.
+async fn with_room<T>(collector: &Collector, ready: impl Future<Output = T>) -> T {
+    collector.room().await;
+    ready.await
 }
 
 async fn until(when: Option<tokio::time::Instant>) {

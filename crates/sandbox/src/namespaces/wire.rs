@@ -90,6 +90,8 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
+    /// Where on the sandbox's own loopback a listener is made, which is passed out; 0 is none.
+    pub(super) listen: u16,
     /// Descriptors of a base come along, whose namespaces are joined first.
     pub(super) joins: bool,
     pub(super) uid: u32,
@@ -127,6 +129,7 @@ impl Policy<CString> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new(MAGIC);
         out.u32(u32::from(self.own_network));
+        out.u32(u32::from(self.listen));
         out.u32(u32::from(self.joins));
         out.u32(self.uid);
         out.u32(self.gid);
@@ -183,6 +186,7 @@ impl<'a> Policy<&'a CStr> {
         let mut from = Reader(body);
         let policy = Self {
             own_network: from.u32()? != 0,
+            listen: u16::try_from(from.u32()?).ok()?,
             joins: from.u32()? != 0,
             uid: from.u32()?,
             gid: from.u32()?,
@@ -374,10 +378,11 @@ pub(super) enum Stage {
     Pass = 21,
     Landlock = 22,
     Groups = 23,
+    Listen = 30,
 }
 
 impl Stage {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -401,6 +406,7 @@ impl Stage {
         Self::Pass,
         Self::Landlock,
         Self::Groups,
+        Self::Listen,
     ];
 
     /// In words, for the error.
@@ -429,6 +435,7 @@ impl Stage {
             Self::Pass => "passing the mount",
             Self::Landlock => "restricting by Landlock",
             Self::Groups => "joining control groups of its own",
+            Self::Listen => "making the proxy's listener",
         }
     }
 }
@@ -454,6 +461,8 @@ pub(super) enum Note {
     Unshared,
     /// Descriptors of the root and of the two namespaces come with this.
     Mounted,
+    /// The listener that [`Policy::listen`] asks for comes with this.
+    Listening,
 }
 
 /// What a tree used too much of.
@@ -495,6 +504,7 @@ impl Note {
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
             Self::Exceeded { what, usage } => (9, 0, what as u32, 0, usage),
+            Self::Listening => (12, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -523,6 +533,7 @@ impl Note {
             7 => Self::Unshared,
             8 => Self::Mounted,
             9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
+            12 => Self::Listening,
             _ => return None,
         })
     }
@@ -553,6 +564,7 @@ mod tests {
         ];
         Policy {
             own_network: true,
+            listen: 3128,
             joins: true,
             uid: 1,
             gid: 2,
@@ -613,6 +625,7 @@ mod tests {
             Note::Unshared,
             Note::Mounted,
             Note::Exceeded { what: Excess::Disk, usage },
+            Note::Listening,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));
