@@ -25,6 +25,7 @@ mod probe;
 mod restrict;
 mod root;
 mod sys;
+mod terminal;
 mod watch;
 mod wire;
 
@@ -93,6 +94,8 @@ struct Job {
     proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
+    /// What is typed into its terminal, where it has one.
+    typed: Vec<u8>,
     /// Its control groups, for as long as anything of it lives.
     groups: Lease,
 }
@@ -178,9 +181,15 @@ fn prepare(
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = candidates(&request)?;
-    let stdin = match request.stdin {
+    let stdin = match &request.stdin {
         Stdin::Null => Vec::new(),
-        Stdin::Bytes(ref bytes) => bytes.clone(),
+        Stdin::Bytes(bytes) => bytes.clone(),
+    };
+    let (terminal, stdin, typed) = match request.streams {
+        Streams::Terminal { columns, rows } => {
+            (Some(terminal::Size { columns, rows }), Vec::new(), terminal::typed(stdin))
+        }
+        Streams::Separate | Streams::Merged | Streams::Exact => (None, stdin, Vec::new()),
     };
     let mut env = Vec::with_capacity(request.env.len());
     for (name, value) in &request.env {
@@ -220,7 +229,8 @@ fn prepare(
         candidates: candidates.clone(),
         argv: request.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?,
         env,
-        stdin: matches!(request.stdin, Stdin::Bytes(_)).then_some(stdin.len() as u64),
+        stdin: (terminal.is_none() && request.stdin != Stdin::Null).then_some(stdin.len() as u64),
+        terminal,
         witness: request.witness.as_ref().map(|path| c_string(path.as_os_str())).transpose()?,
         canary,
     };
@@ -243,6 +253,7 @@ fn prepare(
         limits: request.limits,
         proxy,
         joined,
+        typed,
         groups: lease,
     })
 }

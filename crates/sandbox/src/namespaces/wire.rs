@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString};
 
 use super::cgroups::Group;
+use super::terminal::Size;
 
 /// First bytes of a policy; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMS3";
@@ -119,6 +120,8 @@ pub(super) struct Policy<T> {
     pub(super) env: Vec<T>,
     /// Bytes of standard input that follow the policy; `None` is `/dev/null`.
     pub(super) stdin: Option<u64>,
+    /// A terminal of its own in place of what standard input, output and error are.
+    pub(super) terminal: Option<Size>,
     /// A file to keep locked for as long as anything of the command lives.
     pub(super) witness: Option<T>,
     pub(super) canary: Option<Canary<T>>,
@@ -151,6 +154,7 @@ impl Policy<CString> {
             list.iter().for_each(|text| out.text(text));
         }
         out.option(self.stdin);
+        out.option(self.terminal.map(Size::number));
         out.count(self.witness.iter().len());
         self.witness.iter().for_each(|path| out.text(path));
         out.u32(u32::from(self.canary.is_some()));
@@ -208,6 +212,10 @@ impl<'a> Policy<&'a CStr> {
             argv: from.list(Reader::text)?,
             env: from.list(Reader::text)?,
             stdin: from.option()?,
+            terminal: match from.option()? {
+                None => None,
+                Some(size) => Some(Size::from_number(size)?),
+            },
             witness: from.list(Reader::text)?.pop(),
             canary: match from.u32()? {
                 0 => None,
@@ -379,10 +387,11 @@ pub(super) enum Stage {
     Landlock = 22,
     Groups = 23,
     Listen = 30,
+    Terminal = 31,
 }
 
 impl Stage {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 25] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -407,6 +416,7 @@ impl Stage {
         Self::Landlock,
         Self::Groups,
         Self::Listen,
+        Self::Terminal,
     ];
 
     /// In words, for the error.
@@ -436,6 +446,7 @@ impl Stage {
             Self::Landlock => "restricting by Landlock",
             Self::Groups => "joining control groups of its own",
             Self::Listen => "making the proxy's listener",
+            Self::Terminal => "making the command's terminal",
         }
     }
 }
@@ -463,6 +474,8 @@ pub(super) enum Note {
     Mounted,
     /// The listener that [`Policy::listen`] asks for comes with this.
     Listening,
+    /// The outer side of the command's terminal comes with this.
+    Terminal,
 }
 
 /// What a tree used too much of.
@@ -505,6 +518,7 @@ impl Note {
             Self::Mounted => (8, 0, 0, 0, none),
             Self::Exceeded { what, usage } => (9, 0, what as u32, 0, usage),
             Self::Listening => (12, 0, 0, 0, none),
+            Self::Terminal => (13, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -534,6 +548,7 @@ impl Note {
             8 => Self::Mounted,
             9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
             12 => Self::Listening,
+            13 => Self::Terminal,
             _ => return None,
         })
     }
@@ -588,6 +603,7 @@ mod tests {
             argv: vec![c("sh"), c("")],
             env: vec![c("A=b")],
             stdin: Some(7),
+            terminal: Some(Size { columns: 11, rows: 12 }),
             witness: Some(c("/state/witness")),
             canary: Some(Canary {
                 port: 8,
@@ -626,6 +642,7 @@ mod tests {
             Note::Mounted,
             Note::Exceeded { what: Excess::Disk, usage },
             Note::Listening,
+            Note::Terminal,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));
