@@ -51,6 +51,7 @@ mod repositories;
 mod request;
 mod run;
 mod sandbox;
+mod spill;
 mod toolchain;
 mod trial;
 mod unconfined;

@@ -29,9 +29,15 @@ pub struct SandboxSettings {
     pub cache: Option<PathBuf>,
     /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
+    /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
+    /// change there isn't used.
+    pub programs: Vec<PathBuf>,
     /// How the proxy of a command with [`Network::Filtered`] reaches the world; by the system's means by default.
     pub outside: Option<Arc<dyn Outside>>,
 }
+
+/// Where distributions put `bwrap`.
+const PROGRAMS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
 
 impl Default for SandboxSettings {
     fn default() -> Self {
@@ -40,6 +46,7 @@ impl Default for SandboxSettings {
             helper: None,
             cache: None,
             allow_root: false,
+            programs: PROGRAMS.map(PathBuf::from).to_vec(),
             outside: None,
         }
     }
@@ -229,6 +236,10 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
     match tier {
         #[cfg(target_os = "linux")]
         Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
+        #[cfg(target_os = "linux")]
+        Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
+        #[cfg(target_os = "linux")]
+        Tier::Landlock => Some(Box::new(crate::namespaces::LandlockOnly::new(settings.clone()))),
         Tier::Unconfined => Some(Box::new(Unconfined)),
         _ => None,
     }

@@ -11,19 +11,31 @@ use super::sys;
 use super::wire::Canary;
 
 /// One bit for each way out, with what it means. [`NESTED`] is told, not fatal.
-pub(super) const ESCAPES: [(i32, &str); 9] = [
+pub(super) const ESCAPES: [(i32, &str); 11] = [
     (1, "a file outside the project could be read"),
     (2, "a file outside the project could be written"),
     (4, "a masked file could be read"),
-    (8, "a protected directory could be written"),
+    (PROTECTED, "a protected directory could be written"),
     (16, "a server on the host's loopback could be reached"),
-    (32, "a process outside could be seen"),
+    (SEEN, "a process outside could be seen"),
     (64, "capabilities were left, or could be gained"),
     (128, "the kernel's settings could be opened for writing"),
     (256, "the project could not be written"),
+    (2048, "a process outside could be signalled"),
+    (BOUND, "capabilities weren't given up for good"),
 ];
+/// What Landlock alone doesn't hold: in a writable project everything can be written, …
+const PROTECTED: i32 = 8;
+/// … processes outside can be seen, …
+const SEEN: i32 = 32;
+/// … and a user who has no capability can't give up the right to have some. None can be gained all the same.
+const BOUND: i32 = 8192;
+/// All of these.
+pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND;
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
 pub(super) const NESTED: i32 = 512;
+/// The memory of the tree can't be counted.
+pub(super) const UNCOUNTED: i32 = 16384;
 /// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not fatal: commands with a
 /// network of some hosts are refused then.
 pub(super) const UNFILTERED: i32 = 4096;
@@ -41,7 +53,7 @@ fn opens(path: &CStr, flags: OFlags) -> bool {
 }
 
 /// Tries everything; the bits of what got out.
-pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16) -> i32 {
+pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, counted: bool) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -59,14 +71,16 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16) ->
         has_privileges(),
         opens(c"/proc/sys/kernel/core_pattern", OFlags::WRONLY),
         !opens(canary.inside, create),
+        signals(canary.agent),
+        rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN) != Ok(false),
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
-    let unfiltered = listen > 0 && !is_refused(listen).is_ok_and(|refused| refused);
     let told = [
-        (UNFILTERED, unfiltered),
         (NESTED, sys::can_unshare_user()),
         (UNRESTRICTED, makes_a_device(canary.inside)),
+        (UNFILTERED, listen > 0 && !is_refused(listen).is_ok_and(|refused| refused)),
+        (UNCOUNTED, !counted),
     ];
     told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
 }
@@ -115,10 +129,14 @@ fn sees(agent: u32) -> bool {
     outside.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
 }
 
+fn signals(agent: u32) -> bool {
+    let outside = i32::try_from(agent).ok().filter(|pid| *pid > 16).and_then(Pid::from_raw);
+    outside.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
 fn has_privileges() -> bool {
     let left = rustix::thread::capabilities(None)
         .is_ok_and(|sets| sets.effective.is_empty() && sets.permitted.is_empty());
-    let bound = rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN);
     let gains = rustix::thread::no_new_privs() != Ok(true);
-    !left || bound != Ok(false) || gains
+    !left || gains
 }

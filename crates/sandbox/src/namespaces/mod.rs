@@ -8,11 +8,15 @@
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
 //! any, before it makes its own.
 
+mod bounds;
+mod bubblewrap;
 mod caches;
 mod canary;
+mod cgroups;
 mod filter;
 mod hidden;
 mod init;
+mod landlock_only;
 mod mount;
 mod mounter;
 mod order;
@@ -21,6 +25,7 @@ mod pass;
 mod plan;
 mod probe;
 mod restrict;
+mod root;
 mod sys;
 mod watch;
 mod wire;
@@ -36,17 +41,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use journeyman_protocol::{Enforcement, Tier};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use bubblewrap::Bubblewrap;
+pub(crate) use landlock_only::LandlockOnly;
 pub(crate) use mount::{mount, mount_caches};
 
 use crate::backend::{Backend, Boxed};
-use crate::capture::Collector;
+use crate::capture::{Collector, OutputChunk};
 use crate::network::{PROXY_PORT, Proxy};
-use crate::request::{Limits, Live, Request, Stdin, Streams};
+use crate::request::{Limits, Live, Request, Spill, Stdin, Streams};
 use crate::run::Running;
+use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
+use cgroups::{Cgroups, Lease};
 use hidden::Memory;
 use plan::{Plan, c_string};
 use wire::{Canary, Policy};
@@ -55,6 +65,12 @@ use wire::{Canary, Policy};
 const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
 /// The second argument of one that mounts.
 const MOUNT_ARGUMENT: &str = "mount";
+/// The second argument of one that starts `bwrap`.
+const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
+/// The second argument of one that confines by Landlock alone.
+const LANDLOCK_ARGUMENT: &str = "landlock";
+/// The second argument of one that `bwrap` starts.
+const INSIDE_ARGUMENT: &str = "inside";
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const LEAST_PID_MAX: u64 = 301;
 
@@ -66,6 +82,13 @@ pub(crate) fn run_helper_if_asked() {
 
 fn is_helper() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == HELPER_ARGUMENT)
+}
+
+/// What is known of the host, and needn't be looked up for every command.
+#[derive(Debug, Default)]
+struct Known {
+    hidden: Memory,
+    groups: Cgroups,
 }
 
 /// What is started, all but the processes.
@@ -80,19 +103,51 @@ struct Job {
     proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
+    /// Its control groups, for as long as anything of it lives.
+    groups: Lease,
+    /// Where all of the output goes besides.
+    spill: Option<Spill>,
+    lead: Lead,
+}
+
+/// Which process the agent watches, kills and reaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    /// Pid 1 of the sandbox, with which the kernel kills all the others.
+    Init,
+    /// A helper of this kind, outside, which ends all the others and then itself when it is told to.
+    Outside(&'static str),
+}
+
+impl Lead {
+    /// The second argument of the helper.
+    fn argument(self) -> Option<&'static str> {
+        match self {
+            Self::Init => None,
+            Self::Outside(argument) => Some(argument),
+        }
+    }
+
+    /// What it is ended with.
+    fn signal(self) -> rustix::process::Signal {
+        match self {
+            Self::Init => rustix::process::Signal::KILL,
+            Self::Outside(_) => rustix::process::Signal::TERM,
+        }
+    }
 }
 
 /// The back-end, with what it keeps between commands.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     settings: SandboxSettings,
-    hidden: Memory,
+    known: Known,
     caches: Caches,
 }
 
 impl Namespaces {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, hidden: Memory::default(), caches: Caches::default() }
+        Self { settings, known: Known::default(), caches: Caches::default() }
     }
 
     async fn start(
@@ -103,15 +158,42 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
-        let job = prepare(&self.settings, request, joined, None, &self.hidden)?;
-        let (collector, live) = Collector::new(&job.limits, job.streams, job.live);
-        let stop = CancellationToken::new();
-        let ends = watch::Ends { cancel, dropped: stop.clone() };
-        let started = start(&self.settings, &job)?;
-        let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
+        let job = prepare(&self.settings, request, joined, None, &self.known)?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
         let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
         Ok(Running::watch(live, stop, completed))
     }
+}
+
+/// A command that was started, and who watches it.
+struct Launched {
+    watcher: watch::Watcher,
+    live: mpsc::Receiver<OutputChunk>,
+    /// Cancelled where nobody waits for the command any more.
+    stop: CancellationToken,
+}
+
+/// Starts a job, its output collected.
+fn launch(
+    settings: &SandboxSettings,
+    job: Job,
+    cancel: CancellationToken,
+    begun: Instant,
+) -> Result<Launched, SandboxError> {
+    let (mut collector, live) = Collector::new(&job.limits, job.streams, job.live);
+    let stop = CancellationToken::new();
+    let ends = watch::Ends { cancel, dropped: stop.clone() };
+    let spilling = job.spill.as_ref().map(Spilling::begin).transpose()?;
+    let started = match start(settings, &job) {
+        Ok(started) => started,
+        Err(error) => {
+            spilling.into_iter().for_each(Spilling::abandon);
+            return Err(error);
+        }
+    };
+    collector.spill(spilling);
+    let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
+    Ok(Launched { watcher, live, stop })
 }
 
 impl Backend for Namespaces {
@@ -120,7 +202,17 @@ impl Backend for Namespaces {
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
-        Box::pin(probe::probe(&self.settings))
+        let probed = probe::Probed {
+            tier: Tier::Namespaces,
+            program: None,
+            gaps: Vec::new(),
+            groups: self.known.groups.bounds(),
+        };
+        let start = |request, canary| {
+            let job = prepare(&self.settings, request, None, Some(canary), &self.known)?;
+            probe::watched(&self.settings, job)
+        };
+        Box::pin(async move { probe::probe(&self.settings, &probed, start).await })
     }
 
     fn spawn(
@@ -149,10 +241,10 @@ fn prepare(
     request: Request,
     joined: Option<Arc<Mounted>>,
     canary: Option<Canary<CString>>,
-    memory: &Memory,
+    known: &Known,
 ) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), memory)?;
+    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = candidates(&request)?;
     let stdin = match request.stdin {
         Stdin::Null => Vec::new(),
@@ -166,6 +258,8 @@ fn prepare(
         env.push(c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))?);
     }
     let limits = &request.limits;
+    let memory = limits.memory.unwrap_or_else(default_memory);
+    let (lease, groups) = known.groups.lease(limits, memory)?;
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
         own_network: request.network != Network::Host,
@@ -183,6 +277,10 @@ fn prepare(
             limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
             limits.address_space,
         ],
+        memory: Some(memory),
+        cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
+        disk: limits.disk_bytes,
+        groups,
         landlock: restrict::supported(),
         filter: filter::build().unwrap_or_default(),
         steps: plan.steps.clone(),
@@ -212,7 +310,16 @@ fn prepare(
         limits: request.limits,
         proxy,
         joined,
+        groups: lease,
+        spill: request.spill,
+        lead: Lead::Init,
     })
+}
+
+/// Three quarters of what the machine has, so that it stays usable beside a command that takes all it gets.
+fn default_memory() -> u64 {
+    let found = rustix::system::sysinfo();
+    found.totalram.saturating_mul(u64::from(found.mem_unit)) / 4 * 3
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.
@@ -271,7 +378,7 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     };
     let mut command = Command::new(&program);
     // Nothing of ours: neither variables nor the terminal's signals.
-    command.arg(HELPER_ARGUMENT).env_clear();
+    command.arg(HELPER_ARGUMENT).args(job.lead.argument()).env_clear();
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
     let helper = command.spawn().map_err(error)?;

@@ -14,18 +14,21 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::wire::{NOTE, Note, Stage, Step, Usage};
+use super::cgroups::Lease;
+use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
-use crate::denial::Denial;
 use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::{Mounted, SandboxError};
+use crate::{Denial, Mounted, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// How long killed processes may take to be gone. One that waits for a dead disk or server can take for ever.
 const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// Between two looks at whether the kernel killed a process of the command for want of memory.
+const GROUP_LOOKS: Duration = Duration::from_millis(50);
 
 /// The two ways a caller ends a command.
 pub(super) struct Ends {
@@ -41,7 +44,9 @@ pub(super) struct Seen {
     pub(super) failure: Option<(Stage, Errno)>,
     output: ([Captured; 3], Vec<u8>),
     /// What was asked of the proxy.
-    network: (Vec<Connection>, Vec<Denial>),
+    connections: Vec<Connection>,
+    spilled: Option<u64>,
+    denials: Vec<Denial>,
     duration: Duration,
     usage: ResourceUsage,
 }
@@ -50,16 +55,15 @@ impl Seen {
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
         let ([stdout, stderr, combined], exact) = self.output;
         let (duration, usage) = (self.duration, self.usage);
-        let (connections, denials) = self.network;
         Completed {
             outcome: self.outcome,
             stdout,
             stderr,
             combined,
             exact,
-            spilled: None,
-            denials,
-            connections,
+            spilled: self.spilled,
+            denials: self.denials,
+            connections: self.connections,
             duration,
             usage,
             enforcement,
@@ -71,6 +75,8 @@ impl Seen {
 struct Processes {
     helper: std::process::Child,
     init: Option<(Pid, AsyncFd<OwnedFd>)>,
+    /// What that is ended with.
+    signal: Signal,
     usage: Option<ResourceUsage>,
     /// Pid 1 said that nothing but itself is left, and ends.
     ending: bool,
@@ -81,7 +87,7 @@ impl Processes {
         // Either may have ended already, which is what is wanted.
         match &self.init {
             Some((pid, _)) if self.usage.is_none() && !self.ending => {
-                rustix::process::kill_process(*pid, Signal::KILL).ok()
+                rustix::process::kill_process(*pid, self.signal).ok()
             }
             Some(_) => None,
             None => self.helper.kill().ok(),
@@ -183,6 +189,7 @@ enum Turn {
     Control,
     Ended(ResourceUsage),
     Stop(Outcome),
+    Look,
     NoHello,
     GiveUp,
 }
@@ -196,7 +203,8 @@ impl Watcher {
         begun: Instant,
     ) -> Result<Self, SandboxError> {
         let Started { helper, program, control, stdout, stderr, unsent } = started;
-        let processes = Processes { helper, init: None, usage: None, ending: false };
+        let processes =
+            Processes { helper, init: None, signal: job.lead.signal(), usage: None, ending: false };
         let error = supervise("connecting to the command");
         job.policy = Vec::new();
         Ok(Self {
@@ -227,6 +235,8 @@ impl Watcher {
         let mut buffer = vec![0; READ_BYTES];
         let deadline = tokio::time::sleep_until((self.begun + self.job.limits.wall).into());
         tokio::pin!(deadline);
+        let mut looks = tokio::time::interval_at((self.begun + GROUP_LOOKS).into(), GROUP_LOOKS);
+        let grouped = !self.job.groups.is_empty();
         while !self.is_over() {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
@@ -239,6 +249,7 @@ impl Watcher {
                 }
                 usage = self.processes.ended() => Turn::Ended(usage.map_err(supervise("waiting for the command"))?),
                 () = &mut deadline, if running => Turn::Stop(Outcome::TimedOut),
+                _ = looks.tick(), if running && grouped => Turn::Look,
                 () = self.ends.cancel.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
                 () = self.ends.dropped.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
                 () = tokio::time::sleep_until(hello), if !self.greeted => Turn::NoHello,
@@ -250,6 +261,9 @@ impl Watcher {
                 Turn::Control => self.exchange()?,
                 Turn::Ended(usage) => self.processes.usage = Some(usage),
                 Turn::Stop(outcome) => self.stop(outcome),
+                // One that goes on without what was killed is stopped as one is whose use is looked at.
+                Turn::Look if self.job.groups.ran_out_of_memory() => self.stop(Outcome::MemoryLimit),
+                Turn::Look => {}
                 Turn::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
                 Turn::GiveUp => {
                     // Killed, and still there: it waits for something that the kernel can't interrupt.
@@ -346,6 +360,14 @@ impl Watcher {
             }
             Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
+            Note::Exceeded { what, usage } => {
+                let outcome = match what {
+                    Excess::Memory => Outcome::MemoryLimit,
+                    Excess::Cpu => Outcome::CpuLimit,
+                    Excess::Disk => Outcome::DiskLimit,
+                };
+                self.ended(outcome, usage);
+            }
             Note::Canaries { escaped } => self.escaped = Some(escaped),
             Note::Listening => self.serve()?,
             // The other helper's.
@@ -382,40 +404,58 @@ impl Watcher {
         } else {
             Outcome::SetupFailed("the sandbox helper was killed".to_owned())
         });
-        let network = match self.proxy.take() {
+        let (connections, mut denials) = match self.proxy.take() {
             Some(proxy) => proxy.finish().await,
             None => Default::default(),
         };
+        let (spilled, trouble) = self.collector.spilled();
+        denials.extend(trouble);
         let seen = Seen {
-            outcome,
+            outcome: self.job.explained(outcome),
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
-            network,
+            connections,
+            spilled,
+            denials,
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };
         // Until pid 1 is gone its own mounts of a copy are there, and the layers are in use.
-        let joined = self.job.joined.take();
+        let held = (self.job.joined.take(), std::mem::replace(&mut self.job.groups, Lease::none()));
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
             tokio::spawn(async move {
                 processes.usage = processes.ended().await.ok();
                 drop(processes);
-                leave(joined);
+                leave(held);
             });
         } else {
-            leave(joined);
+            leave(held);
         }
         Ok(seen)
     }
 }
 
-/// Lets go of a copy's mount. If nobody else has it, the kernel writes out what was changed, which takes its time.
-fn leave(joined: Option<Arc<Mounted>>) {
-    if let Some(mounted) = joined {
-        tokio::task::spawn_blocking(move || drop(mounted));
+/// Lets go of a copy's mount and of the control groups. If nobody else has the mount, the kernel writes out what was
+/// changed, which takes its time.
+fn leave(held: (Option<Arc<Mounted>>, Lease)) {
+    if held.0.is_some() || !held.1.is_empty() {
+        tokio::task::spawn_blocking(move || drop(held));
+    }
+}
+
+impl Job {
+    /// How it ended, where that was for a limit that the kernel keeps.
+    fn explained(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Signaled(libc::SIGXCPU) if self.limits.cpu.is_some() => Outcome::CpuLimit,
+            Outcome::Exited(_) | Outcome::Signaled(_) if self.groups.ran_out_of_memory() => {
+                Outcome::MemoryLimit
+            }
+            other => other,
+        }
     }
 }
 

@@ -5,8 +5,10 @@
 
 use std::ffi::{CStr, CString};
 
+use super::cgroups::Group;
+
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS3";
+pub(super) const MAGIC: [u8; 4] = *b"JMS4";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -99,6 +101,14 @@ pub(super) struct Policy<T> {
     pub(super) pid_max: u32,
     /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
     pub(super) limits: Vec<Option<u64>>,
+    /// Bytes of memory of the whole tree.
+    pub(super) memory: Option<u64>,
+    /// Processor time of the whole tree, in microseconds.
+    pub(super) cpu: Option<u64>,
+    /// Bytes that each writable file system may lose; a quarter of what is free by default.
+    pub(super) disk: Option<u64>,
+    /// Control groups of the command's own.
+    pub(super) groups: Vec<Group<T>>,
     /// The version of Landlock that must be enforced whole; 0 where there is none.
     pub(super) landlock: u32,
     pub(super) filter: Vec<u8>,
@@ -127,6 +137,9 @@ impl Policy<CString> {
         out.u32(self.pid_max);
         out.count(self.limits.len());
         self.limits.iter().for_each(|limit| out.option(*limit));
+        [self.memory, self.cpu, self.disk].into_iter().for_each(|limit| out.option(limit));
+        out.count(self.groups.len());
+        self.groups.iter().for_each(|group| group.write(&mut out));
         out.u32(self.landlock);
         out.count(self.filter.len());
         out.0.extend_from_slice(&self.filter);
@@ -180,6 +193,10 @@ impl<'a> Policy<&'a CStr> {
             scratch_bytes: from.u64()?,
             pid_max: from.u32()?,
             limits: from.list(Reader::option)?,
+            memory: from.option()?,
+            cpu: from.option()?,
+            disk: from.option()?,
+            groups: from.list(Group::read)?,
             landlock: from.u32()?,
             filter: {
                 let length = from.u32()? as usize;
@@ -223,7 +240,7 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn u64(&mut self, value: u64) {
+    pub(super) fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -239,6 +256,11 @@ impl Writer {
     pub(super) fn text(&mut self, text: &CString) {
         let bytes = text.as_bytes_with_nul();
         self.count(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Bytes as they are; whoever reads them knows how many they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
@@ -275,7 +297,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
@@ -287,7 +309,7 @@ impl<'a> Reader<'a> {
         Some(u32::from_le_bytes(*taken))
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*taken))
@@ -361,10 +383,13 @@ pub(super) enum Stage {
     Pass = 21,
     Landlock = 22,
     Listen = 30,
+    Groups = 23,
+    Bubblewrap = 40,
+    Private = 41,
 }
 
 impl Stage {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 26] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -388,6 +413,9 @@ impl Stage {
         Self::Pass,
         Self::Landlock,
         Self::Listen,
+        Self::Groups,
+        Self::Bubblewrap,
+        Self::Private,
     ];
 
     /// In words, for the error.
@@ -416,6 +444,9 @@ impl Stage {
             Self::Pass => "passing the mount",
             Self::Landlock => "restricting by Landlock",
             Self::Listen => "making the proxy's listener",
+            Self::Groups => "joining control groups of its own",
+            Self::Bubblewrap => "having bubblewrap build the sandbox",
+            Self::Private => "making the command's private directory",
         }
     }
 }
@@ -433,6 +464,8 @@ pub(super) enum Note {
     Exited { code: i32, usage: Usage },
     /// The command ended by a signal, and every process of the sandbox but pid 1 is gone.
     Signaled { signal: i32, usage: Usage },
+    /// The command was killed for what its tree used, and every process of the sandbox but pid 1 is gone.
+    Exceeded { what: Excess, usage: Usage },
     /// The canaries that got out, one bit each.
     Canaries { escaped: i32 },
     /// The helper is in namespaces of its own, and waits for the agent to map the users.
@@ -441,6 +474,21 @@ pub(super) enum Note {
     Mounted,
     /// The listener that [`Policy::listen`] asks for comes with this.
     Listening,
+}
+
+/// What a tree used too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Excess {
+    Memory = 1,
+    Cpu = 2,
+    Disk = 3,
+}
+
+impl Excess {
+    fn from_number(number: u32) -> Option<Self> {
+        [Self::Memory, Self::Cpu, Self::Disk].into_iter().find(|excess| *excess as u32 == number)
+    }
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -467,6 +515,7 @@ impl Note {
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
             Self::Listening => (12, 0, 0, 0, none),
+            Self::Exceeded { what, usage } => (9, 0, what as u32, 0, usage),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -495,6 +544,7 @@ impl Note {
             7 => Self::Unshared,
             8 => Self::Mounted,
             12 => Self::Listening,
+            9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
             _ => return None,
         })
     }
@@ -532,6 +582,15 @@ mod tests {
             scratch_bytes: 3,
             pid_max: 4,
             limits: vec![None, Some(5)],
+            memory: Some(9),
+            cpu: None,
+            disk: Some(10),
+            groups: vec![
+                Group::Make { directory: c("/g") },
+                Group::Set { file: c("/g/max"), value: c("1"), must: true },
+                Group::Set { file: c("/g/swap"), value: c("2"), must: false },
+                Group::Join { file: c("/g/procs") },
+            ],
             landlock: 7,
             filter: vec![6; 8],
             steps,
@@ -577,6 +636,7 @@ mod tests {
             Note::Unshared,
             Note::Mounted,
             Note::Listening,
+            Note::Exceeded { what: Excess::Disk, usage },
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));
