@@ -19,6 +19,7 @@ mod concurrent;
 mod config;
 mod demo;
 mod ending;
+mod exec;
 mod export;
 mod first_request;
 mod follow;
