@@ -124,7 +124,7 @@ pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
 
 /// What the parts of a command come to.
 fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
-    let Survey { mut parts, unclear, mut danger, may_hide, .. } = survey;
+    let Survey { mut parts, unclear, mut danger, fetched, may_hide, .. } = survey;
     let complete = unclear.is_none();
     // The first of the worst: what a person is asked for.
     let worst = parts.iter().rev().max_by_key(|part| part.level);
@@ -138,6 +138,9 @@ fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
         && level < Level::System
     {
         (level, reason) = (Level::System, outside);
+    }
+    if let Some(why) = fetched {
+        (level, reason) = (Level::System, why);
     }
     if let Some(why) = unclear {
         if level < Level::Shell {

@@ -60,16 +60,36 @@ mod tests {
     #[test]
     fn table() {
         for program in [
-            "{print $1}", "{ print $1, $NF }", "NR==1", "NR>5", "$3 > 5 {print}", "/a/ {print $2}", "{sum+=$1} END {print sum}",
-            "{if ($3 > 5) print $1}", "length($0) > 100", "!seen[$0]++", "{printf \"%s\\n\", $1}", "a || b {print}",
+            "{print $1}",
+            "{ print $1, $NF }",
+            "NR==1",
+            "NR>5",
+            "$3 > 5 {print}",
+            "/a/ {print $2}",
+            "{sum+=$1} END {print sum}",
+            "{if ($3 > 5) print $1}",
+            "length($0) > 100",
+            "!seen[$0]++",
+            "{printf \"%s\\n\", $1}",
+            "a || b {print}",
             "BEGIN{FS=\",\"}{print $2}",
         ] {
             assert!(super::only_prints(&[program, "x"]), "{program}");
         }
         for program in [
-            "BEGIN{system(\"x\")}", "{print > \"x\"}", "{print | \"sh\"}", "{\"x\" | getline}", "{print \"(\" > \"x\"}",
-            "/\"/{system(\"x\")} /\"/", "{print $1 > $2}", "@include \"x\"", "{print >> f}", "{f=\"sys\"; @f(1)}",
-            "{print (1) > x}", "/(/ {print > x}", "{print |& x}",
+            "BEGIN{system(\"x\")}",
+            "{print > \"x\"}",
+            "{print | \"sh\"}",
+            "{\"x\" | getline}",
+            "{print \"(\" > \"x\"}",
+            "/\"/{system(\"x\")} /\"/",
+            "{print $1 > $2}",
+            "@include \"x\"",
+            "{print >> f}",
+            "{f=\"sys\"; @f(1)}",
+            "{print (1) > x}",
+            "/(/ {print > x}",
+            "{print |& x}",
         ] {
             assert!(!super::only_prints(&[program, "x"]), "{program}");
         }

@@ -91,7 +91,10 @@ pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
     }
     let mut patience = PATIENCE;
     scan_segment(words, danger, &mut patience);
-    for text in arguments.iter().filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '(', '`', '<', '>', '='])) {
+    for text in arguments
+        .iter()
+        .filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '(', '`', '<', '>', '=']))
+    {
         for segment in rough(text).split('\n') {
             let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
             scan_segment(&words, danger, &mut patience);
@@ -106,11 +109,12 @@ pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
 /// one is in. What is judged by arguments is so all the same.
 pub(super) fn takes_data(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "basename", "cat", "cd", "chgrp", "chmod", "chown", "cp", "cut", "date", "df", "diff", "du", "echo", "false",
-        "file", "git", "grep", "head", "install", "jq", "kill", "ln", "ls", "make", "mkdir", "mktemp", "mv", "npm", "pnpm",
-        "printf", "pwd", "read", "readlink", "realpath", "rg", "rm", "rmdir", "seq", "sleep", "sort", "stat", "tail",
-        "tee", "test", "touch", "tr", "tree", "true", "truncate", "uniq", "unzip", "wait", "wc", "which", "yarn", "zip",
-        "export", "unset", "cargo", "go", "pip", "pip3", "pytest", "tsc", "eslint", "prettier", "rustfmt", "gcc", "cc",
+        "basename", "cat", "cd", "chgrp", "chmod", "chown", "cp", "cut", "date", "df", "diff", "du", "echo",
+        "false", "file", "git", "grep", "head", "install", "jq", "kill", "ln", "ls", "make", "mkdir",
+        "mktemp", "mv", "npm", "pnpm", "printf", "pwd", "read", "readlink", "realpath", "rg", "rm", "rmdir",
+        "seq", "sleep", "sort", "stat", "tail", "tee", "test", "touch", "tr", "tree", "true", "truncate",
+        "uniq", "unzip", "wait", "wc", "which", "yarn", "zip", "export", "unset", "cargo", "go", "pip",
+        "pip3", "pytest", "tsc", "eslint", "prettier", "rustfmt", "gcc", "cc",
     ];
     NAMES.contains(&name)
 }

@@ -4,7 +4,20 @@ use journeyman_syntax::shell::Word;
 
 /// Programs whose operands are hosts, or begin with them.
 const HOST_OPERANDS: &[&str] = &[
-    "ssh", "sftp", "ftp", "telnet", "nc", "ncat", "netcat", "ping", "dig", "host", "nslookup", "whois", "traceroute", "mosh",
+    "ssh",
+    "sftp",
+    "ftp",
+    "telnet",
+    "nc",
+    "ncat",
+    "netcat",
+    "ping",
+    "dig",
+    "host",
+    "nslookup",
+    "whois",
+    "traceroute",
+    "mosh",
     "nmap",
 ];
 /// Programs whose operands may be addresses without a scheme.
@@ -31,12 +44,15 @@ pub(super) fn named(program: &str, words: &[Word]) -> Vec<String> {
 fn host(program: &str, text: &str) -> Option<String> {
     let text = match text.strip_prefix('-') {
         // `--url=https://…`
-        Some(option) => option.split_once('=').map(|(_, value)| value).filter(|value| value.contains("://"))?,
+        Some(option) => {
+            option.split_once('=').map(|(_, value)| value).filter(|value| value.contains("://"))?
+        }
         None => text,
     };
     let authority = match text.split_once("://") {
         Some((scheme, rest)) => {
-            if scheme.is_empty() || !scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b)) {
+            if scheme.is_empty() || !scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b))
+            {
                 return None;
             }
             rest.split(['/', '?', '#']).next()?
@@ -58,9 +74,14 @@ fn host(program: &str, text: &str) -> Option<String> {
         None => authority.split(':').next()?,
     };
     // `localhost` is one; a word without a dot is more often a subcommand or a file.
-    let plain = host.contains('.') || host.contains(':') || host == "localhost" || text.contains("://") || program == "ssh"
+    let plain = host.contains('.')
+        || host.contains(':')
+        || host == "localhost"
+        || text.contains("://")
+        || program == "ssh"
         || REMOTE_PATHS.contains(&program);
-    let named = plain && !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:_".contains(&b));
+    let named =
+        plain && !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:_".contains(&b));
     named.then(|| host.to_ascii_lowercase())
 }
 

@@ -21,10 +21,49 @@ const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/bin/", "/bin/"];
 
 /// Programs of the table that no option makes do more than read, so that an argument may be anything.
 const TAME: &[&str] = &[
-    "b2sum", "basename", "cat", "cd", "cksum", "cmp", "comm", "cut", "df", "dirname", "du", "egrep", "expand", "false",
-    "fgrep", "fold", "grep", "head", "id", "jq", "ls", "md5sum", "nl", "nproc", "od", "paste", "printenv", "pwd",
-    "readlink", "realpath", "rev", "seq", "sha1sum", "sha256sum", "sha512sum", "stat", "tac", "tr", "true", "uname",
-    "unexpand", "wc", "which",
+    "b2sum",
+    "basename",
+    "cat",
+    "cd",
+    "cksum",
+    "cmp",
+    "comm",
+    "cut",
+    "df",
+    "dirname",
+    "du",
+    "egrep",
+    "expand",
+    "false",
+    "fgrep",
+    "fold",
+    "grep",
+    "head",
+    "id",
+    "jq",
+    "ls",
+    "md5sum",
+    "nl",
+    "nproc",
+    "od",
+    "paste",
+    "printenv",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "seq",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "stat",
+    "tac",
+    "tr",
+    "true",
+    "uname",
+    "unexpand",
+    "wc",
+    "which",
 ];
 
 /// What stands for a word that isn't known: no option, no number, no script.
@@ -69,10 +108,12 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "exit" | "break" | "continue" | "return" => {
             arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit()))
         }
-        "sleep" => arguments.iter().all(|argument| argument.bytes().all(|b| b.is_ascii_digit() || b".smhd".contains(&b))),
-        "set" => {
-            arguments.iter().all(|argument| matches!(*argument, "-e" | "-u" | "-eu" | "+e" | "-o" | "pipefail" | "-euo" | "-eo" | "-f"))
-        }
+        "sleep" => arguments
+            .iter()
+            .all(|argument| argument.bytes().all(|b| b.is_ascii_digit() || b".smhd".contains(&b))),
+        "set" => arguments.iter().all(|argument| {
+            matches!(*argument, "-e" | "-u" | "-eu" | "+e" | "-o" | "pipefail" | "-euo" | "-eo" | "-f")
+        }),
         _ => match reader {
             Some(reader) => takes(reader, &arguments),
             None => {
@@ -333,7 +374,10 @@ fn test(program: &str, arguments: &[Word]) -> bool {
         [operator, operand] => is(operator, &OF_FILES) && one(operand) && !operand.text.starts_with('-'),
         [left, operator, right] => {
             // Two words that both aren't known could make an operator of one of them.
-            one(left) && one(right) && is(operator, &["=", "==", "!=", "-nt", "-ot", "-ef"]) && !left.text.starts_with('-')
+            one(left)
+                && one(right)
+                && is(operator, &["=", "==", "!=", "-nt", "-ot", "-ef"])
+                && !left.text.starts_with('-')
                 && (!left.text.starts_with(['(', '!']))
         }
         _ => false,
@@ -348,7 +392,8 @@ fn printf(arguments: &[Word]) -> bool {
     }
     let harmless = format.text.split('%').skip(1).all(|rest| {
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.0".contains(c));
-        !rest.starts_with(['n', '(', '*', '\'']) && !rest.is_empty() || rest.is_empty() && format.text.ends_with("%%")
+        !rest.starts_with(['n', '(', '*', '\'']) && !rest.is_empty()
+            || rest.is_empty() && format.text.ends_with("%%")
     });
     // `%d` evaluates in some shells.
     harmless || values.iter().all(|value| value.known && !value.dialect && !value.text.contains('['))

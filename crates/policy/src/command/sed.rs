@@ -8,8 +8,8 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
         match word {
-            "-n" | "-E" | "-r" | "-u" | "-z" | "--quiet" | "--silent" | "--regexp-extended" | "-nE" | "-En" | "-nr"
-            | "-rn" => {}
+            "-n" | "-E" | "-r" | "-u" | "-z" | "--quiet" | "--silent" | "--regexp-extended" | "-nE"
+            | "-En" | "-nr" | "-rn" => {}
             "-e" | "-ne" | "-Ee" | "-re" | "-nEe" | "-nre" | "--expression" => match rest.next() {
                 Some(script) => scripts.push(script),
                 None => return false,
@@ -92,7 +92,9 @@ impl Script<'_> {
                 let delimiter = self.delimiter()?;
                 self.until(delimiter, true)?;
                 self.until(delimiter, false)?;
-                let flags = self.rest.trim_start_matches(|c: char| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
+                let flags = self
+                    .rest
+                    .trim_start_matches(|c: char| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
                 self.rest = flags;
             }
             'y' => {
@@ -168,19 +170,69 @@ mod tests {
     fn table() {
         let prints = |words: &[&str]| super::only_prints(words);
         for script in [
-            "1p", "1,5p", "$p", "/a/p", "/a/,/b/p", "1,+3p", "1~2p", "/a/!d", "s/a/b/", "s/a/b/g;s|c|d|2p", "/a/{s/b/c/;p}",
-            "1q", "y/ab/cd/", "s/[^/]*$//", "1d;$d", "/^$/d", "s/\\/a/b/", "1!G;h;$!d", "",
+            "1p",
+            "1,5p",
+            "$p",
+            "/a/p",
+            "/a/,/b/p",
+            "1,+3p",
+            "1~2p",
+            "/a/!d",
+            "s/a/b/",
+            "s/a/b/g;s|c|d|2p",
+            "/a/{s/b/c/;p}",
+            "1q",
+            "y/ab/cd/",
+            "s/[^/]*$//",
+            "1d;$d",
+            "/^$/d",
+            "s/\\/a/b/",
+            "1!G;h;$!d",
+            "",
         ] {
             let expected = !script.contains("[^/]");
             assert_eq!(prints(&["-n", script, "x"]), expected, "{script}");
         }
         for script in [
-            "w x", "1w x", "s/a/b/w x", "s/a/b/e", "e ls", "1e", "s/a/b/gw x", "r x", "R x", "W x", "F", "s/a/b/m",
-            "s/a/b", "s;a;b;w x", "1p\nw x", "1pw x", "/a/w x", "a x", "}", "{p", "s/[/]/w x/", "\\xaxw y", "v", "b", "T",
+            "w x",
+            "1w x",
+            "s/a/b/w x",
+            "s/a/b/e",
+            "e ls",
+            "1e",
+            "s/a/b/gw x",
+            "r x",
+            "R x",
+            "W x",
+            "F",
+            "s/a/b/m",
+            "s/a/b",
+            "s;a;b;w x",
+            "1p\nw x",
+            "1pw x",
+            "/a/w x",
+            "a x",
+            "}",
+            "{p",
+            "s/[/]/w x/",
+            "\\xaxw y",
+            "v",
+            "b",
+            "T",
         ] {
             assert!(!prints(&["-n", script, "x"]), "{script}");
         }
-        for words in [&["-i", "p"][..], &["-n", "p", "-i"], &["-f", "x"], &["-s", "p"], &["--in-place", "p"], &[], &["-n"], &["-ni", "p"], &["-e"]] {
+        for words in [
+            &["-i", "p"][..],
+            &["-n", "p", "-i"],
+            &["-f", "x"],
+            &["-s", "p"],
+            &["--in-place", "p"],
+            &[],
+            &["-n"],
+            &["-ni", "p"],
+            &["-e"],
+        ] {
             assert!(!prints(words), "{words:?}");
         }
     }

@@ -1,7 +1,9 @@
 //! The parts of a command: every program that it is seen to run.
 
 use journeyman_protocol::Level;
-use journeyman_syntax::shell::{self, Compound, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown};
+use journeyman_syntax::shell::{
+    self, Compound, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown,
+};
 
 use super::danger::{self, Danger};
 use super::unwrap::{Inner, Wrapped, unwrap};
@@ -25,6 +27,8 @@ pub(super) struct Survey<'c> {
     pub(super) unclear: Option<String>,
     /// What they destroy.
     pub(super) danger: Danger,
+    /// What runs code from the network, if anything does: worse than each of its parts.
+    pub(super) fetched: Option<String>,
     /// Whether a part that isn't known to treat its arguments as data may run or destroy by what they say.
     pub(super) may_hide: bool,
     moves: usize,
@@ -68,6 +72,7 @@ impl<'c> Survey<'c> {
             parts: Vec::new(),
             unclear: None,
             danger: Danger::default(),
+            fetched: None,
             may_hide: false,
             moves: 0,
             depth: 0,
@@ -162,7 +167,8 @@ impl<'c> Survey<'c> {
         }
         if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
             let level = if draft.danger.outside.is_some() { Level::System } else { Level::Shell };
-            let reason = draft.danger.outside.clone().or(draft.why).unwrap_or_else(|| "it writes a file".to_owned());
+            let reason =
+                draft.danger.outside.clone().or(draft.why).unwrap_or_else(|| "it writes a file".to_owned());
             self.danger.add(&draft.danger);
             self.push(Part {
                 level,
@@ -191,7 +197,8 @@ impl<'c> Survey<'c> {
                 is_harmless_variable(&assignment.name)
             };
             if !harmless {
-                draft.because(|| format!("it sets `{}`, which may change what runs", shown(&assignment.name)));
+                draft
+                    .because(|| format!("it sets `{}`, which may change what runs", shown(&assignment.name)));
                 if !simple.words.is_empty() || !is_harmless_name(&assignment.name.to_ascii_lowercase()) {
                     self.give_up("it sets a variable that may change what runs");
                 }
@@ -211,7 +218,18 @@ impl<'c> Survey<'c> {
 
     /// `PAGER=…`, `GIT_SSH_COMMAND=…`: what they name runs.
     fn runs_by_variable(&mut self, name: &str, value: &Shown) {
-        let runs = ["PAGER", "EDITOR", "VISUAL", "COMMAND", "ASKPASS", "SHELL", "BROWSER", "EXTERNAL_DIFF", "LESSOPEN", "LESSCLOSE"];
+        let runs = [
+            "PAGER",
+            "EDITOR",
+            "VISUAL",
+            "COMMAND",
+            "ASKPASS",
+            "SHELL",
+            "BROWSER",
+            "EXTERNAL_DIFF",
+            "LESSOPEN",
+            "LESSCLOSE",
+        ];
         if value.known && !value.text.is_empty() && runs.iter().any(|end| name.ends_with(end)) {
             self.script(value.text.trim_start_matches('|'));
         }
@@ -230,12 +248,15 @@ impl<'c> Survey<'c> {
                     let network = target.text.contains("dev/tcp") || target.text.contains("dev/udp");
                     if network {
                         draft.danger.outside(|| format!("`< {}` reaches the network", shown(&target.text)));
-                    } else if !target.known && !matches!(target.start.chars().next(), Some(first) if first != '/') {
+                    } else if !target.known
+                        && !matches!(target.start.chars().next(), Some(first) if first != '/')
+                    {
                         draft.because(|| format!("what `< {}` reads isn't known", shown(&target.text)));
                     }
                 }
                 RedirectKind::Duplicate
-                    if target.known && (target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit())) => {}
+                    if target.known
+                        && (target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit())) => {}
                 RedirectKind::Output | RedirectKind::Duplicate => {
                     let harmless = ["/dev/null", "/dev/stdout", "/dev/stderr"];
                     if target.known && !target.dialect && harmless.contains(&target.text.as_str()) {
@@ -265,7 +286,14 @@ impl<'c> Survey<'c> {
             draft.because(|| "which program that is isn't known before it runs".to_owned());
             self.may_hide = true;
         } else if let Some(character) = first.text.chars().find(|character| !character.is_ascii()) {
-            draft.because(|| format!("`{}` is spelled with `{}`, {}", shown(&first.text), character, character.escape_unicode()));
+            draft.because(|| {
+                format!(
+                    "`{}` is spelled with `{}`, {}",
+                    shown(&first.text),
+                    character,
+                    character.escape_unicode()
+                )
+            });
         }
         let path = first.text.as_str();
         let name = readers::base_name(path);
@@ -283,7 +311,9 @@ impl<'c> Survey<'c> {
                 });
                 return;
             }
-            Some(wrapped) if wrapped.transparent && name == danger::base_name(path) => readers::reads_around(name, words),
+            Some(wrapped) if wrapped.transparent && name == danger::base_name(path) => {
+                readers::reads_around(name, words)
+            }
             Some(_) => Err(format!("`{}` runs other programs", shown(name))),
             None => readers::only_reads(words, self.moves > 0),
         };
@@ -300,14 +330,17 @@ impl<'c> Survey<'c> {
         if let Some(why) = wrapped.unclear {
             self.give_up(why);
         }
-        if wrapped.input && (place.piped || name != "bun") {
-            match place.input {
-                Some(text) if !matches!(name, "python" | "node" | "perl" | "ruby" | "php") => self.script(text),
-                _ => {}
+        if wrapped.input {
+            if let Some(text) =
+                place.input.filter(|_| super::unwrap_table::SHELLS.contains(&name) || name == "parallel")
+            {
+                self.script(text);
             }
             if place.network {
-                self.danger.outside(|| format!("it runs with `{}` what comes from the network", shown(name)));
-            } else if place.input.is_none() {
+                self.fetched.get_or_insert_with(|| {
+                    format!("`{}` runs code that comes from the network", shown(name))
+                });
+            } else if place.input.is_none() && place.piped {
                 self.give_up("it runs what it reads");
             }
             self.may_hide = true;
@@ -352,6 +385,17 @@ impl<'c> Survey<'c> {
     /// Puts a part on the list.
     fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<(), String>, place: Place<'_>) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        // As `danger` wants them: no quotes around what isn't known.
+        let bare: Vec<String> = words
+            .iter()
+            .filter(|word| !word.known)
+            .map(|word| word.text.replace(['"', '\'', '$', '{', '}'], ""))
+            .collect();
+        let mut bare = bare.iter();
+        let rough: Vec<&str> = words
+            .iter()
+            .map(|word| if word.known { word.text.as_str() } else { bare.next().map_or("", String::as_str) })
+            .collect();
         let name = texts.first().map_or("", |path| danger::base_name(path));
         let mut level = Level::ReadOnly;
         let mut reason = "it only reads".to_owned();
@@ -365,14 +409,11 @@ impl<'c> Survey<'c> {
             reason = if what.is_empty() { why } else { format!("it runs `{}` ({why})", shown(&what)) };
             let data = danger::takes_data(name);
             self.may_hide |= !data;
-            danger::part(&texts, data, &mut draft.danger);
+            danger::part(&rough, data, &mut draft.danger);
         }
         if let Some(outside) = &draft.danger.outside {
             level = Level::System;
             reason.clone_from(outside);
-            if place.network && draft.danger.destroys.is_none() {
-                reason = format!("{outside}, on what comes from the network");
-            }
         }
         // Any of them may stand for more than it shows.
         if words.iter().any(|word| !word.known || word.dialect) && draft.danger.destroys.is_some() {
@@ -425,7 +466,10 @@ fn define(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
 /// Whether a part brings something from the network.
 fn fetches(part: &Part) -> bool {
     let Some(program) = part.words.first() else { return false };
-    matches!(danger::base_name(&program.text), "curl" | "wget" | "nc" | "ncat" | "netcat" | "aria2c" | "http" | "xh" | "fetch" | "lynx")
+    matches!(
+        danger::base_name(&program.text),
+        "curl" | "wget" | "nc" | "ncat" | "netcat" | "aria2c" | "http" | "xh" | "fetch" | "lynx"
+    )
 }
 
 /// What a statement prints, if it only prints what is known.
@@ -437,7 +481,8 @@ fn printed(statement: &Statement) -> Option<&str> {
         ("echo", [option, only]) if matches!(option.text.as_str(), "-n" | "-e" | "-E") => only,
         ("printf", [format, only]) if matches!(format.text.as_str(), "%s" | "%s\\n" | "%b") => only,
         ("cat", []) => {
-            let document = simple.redirects.iter().find(|redirect| redirect.kind == RedirectKind::Document)?;
+            let document =
+                simple.redirects.iter().find(|redirect| redirect.kind == RedirectKind::Document)?;
             &document.target
         }
         _ => return None,
@@ -456,10 +501,32 @@ fn is_harmless_name(name: &str) -> bool {
 /// Variables that change how much a program says, and not what it runs.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "CARGO_TERM_COLOR", "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LANG", "LANGUAGE", "LC_ALL",
-        "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LINES", "NODE_ENV", "NO_COLOR",
-        "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUNBUFFERED", "RUST_BACKTRACE", "RUST_LOG",
-        "RUST_MIN_STACK", "RUST_TEST_THREADS", "TERM", "TZ",
+        "CARGO_TERM_COLOR",
+        "CI",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "COLUMNS",
+        "FORCE_COLOR",
+        "LANG",
+        "LANGUAGE",
+        "LC_ALL",
+        "LC_COLLATE",
+        "LC_CTYPE",
+        "LC_MESSAGES",
+        "LC_NUMERIC",
+        "LC_TIME",
+        "LINES",
+        "NODE_ENV",
+        "NO_COLOR",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHASHSEED",
+        "PYTHONUNBUFFERED",
+        "RUST_BACKTRACE",
+        "RUST_LOG",
+        "RUST_MIN_STACK",
+        "RUST_TEST_THREADS",
+        "TERM",
+        "TZ",
     ];
     NAMES.contains(&name)
 }

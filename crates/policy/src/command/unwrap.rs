@@ -78,9 +78,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
             Some(Wrapped::words(arguments.get(at + 1..)?))
         }
         "tmux" | "screen" => Some(terminal(arguments)),
-        "busybox" | "toybox" => {
-            (!arguments.is_empty()).then(|| Wrapped::words(arguments))
-        }
+        "busybox" | "toybox" => (!arguments.is_empty()).then(|| Wrapped::words(arguments)),
         _ => escapes(program, arguments),
     }
 }
@@ -100,7 +98,10 @@ fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w 
             long.contains(&text)
         } else {
             // `-n` takes the next word where nothing follows it in its own.
-            text.char_indices().skip(1).find(|(_, c)| valued.contains(*c)).is_some_and(|(at, c)| at + c.len_utf8() == text.len())
+            text.char_indices()
+                .skip(1)
+                .find(|(_, c)| valued.contains(*c))
+                .is_some_and(|(at, c)| at + c.len_utf8() == text.len())
         };
         rest = if takes { after.get(1..).unwrap_or_default() } else { after };
     }
@@ -185,7 +186,8 @@ fn env(arguments: &[Word]) -> Wrapped {
         // `-S` may stand at the end of a cluster, with its text behind it.
         if let (true, Some(at)) = (text.starts_with('-') && !text.starts_with("--"), text.find('S')) {
             let script = text.get(at + 1..).filter(|script| !script.is_empty());
-            let rest: Vec<&str> = script.into_iter().chain(after.iter().map(|word| word.text.as_str())).collect();
+            let rest: Vec<&str> =
+                script.into_iter().chain(after.iter().map(|word| word.text.as_str())).collect();
             return Wrapped::script(rest.join(" "));
         }
         if text == "--split-string" {
@@ -219,35 +221,57 @@ fn with_unknown(words: &[Word], what: &str) -> Vec<Word> {
 fn xargs(arguments: &[Word]) -> Wrapped {
     const FLAGS: &str = "0rtx";
     const VALUED: &str = "adEILnPs";
-    const LONG: &[&str] = &["null", "no-run-if-empty", "delimiter", "max-args", "max-procs", "max-lines", "replace", "verbose"];
+    const LONG: &[&str] =
+        &["null", "no-run-if-empty", "delimiter", "max-args", "max-procs", "max-lines", "replace", "verbose"];
     const LONG_VALUED: &[&str] =
         &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--process-slot-var"];
     let rest = after_options(arguments, VALUED, LONG_VALUED);
-    let prefix = Prefix { flags: FLAGS, valued: VALUED, long: LONG, long_valued: LONG_VALUED, ..Prefix::NONE };
+    let prefix =
+        Prefix { flags: FLAGS, valued: VALUED, long: LONG, long_valued: LONG_VALUED, ..Prefix::NONE };
     let plain = plain_options(arguments, rest, &prefix);
     let inner = match rest {
         [] => vec![Word::of("echo"), Word::unknown("…")],
         words => {
-            let replaces = |text: &str| text.starts_with("-I") || text.starts_with("-i") || text.starts_with("--replace");
+            let replaces = |text: &str| {
+                text.starts_with("-I") || text.starts_with("-i") || text.starts_with("--replace")
+            };
             let options = arguments.len() - words.len();
             if arguments.iter().take(options).any(|word| replaces(&word.text)) {
                 let mark = |word: &Word| {
-                    if word.text.contains("{}") || !plain { Word::unknown(word.text.clone()) } else { word.clone() }
+                    if word.text.contains("{}") || !plain {
+                        Word::unknown(word.text.clone())
+                    } else {
+                        word.clone()
+                    }
                 };
                 // Whatever the mark is, any word may have it.
-                let known_mark = arguments.windows(2).any(|pair| matches!(pair, [option, value] if option.text == "-I" && value.text == "{}"))
+                let known_mark = arguments
+                    .windows(2)
+                    .any(|pair| matches!(pair, [option, value] if option.text == "-I" && value.text == "{}"))
                     || arguments.iter().any(|word| word.text == "-I{}");
-                words.iter().map(|word| if known_mark { mark(word) } else { Word::unknown(word.text.clone()) }).collect()
+                words
+                    .iter()
+                    .map(|word| if known_mark { mark(word) } else { Word::unknown(word.text.clone()) })
+                    .collect()
             } else {
                 with_unknown(words, "…")
             }
         }
     };
-    Wrapped { inner: vec![Inner::Words(inner)], transparent: plain, unclear: (!plain).then_some(UNKNOWN_OPTION), input: false }
+    Wrapped {
+        inner: vec![Inner::Words(inner)],
+        transparent: plain,
+        unclear: (!plain).then_some(UNKNOWN_OPTION),
+        input: false,
+    }
 }
 
 fn parallel(arguments: &[Word]) -> Wrapped {
-    let rest = after_options(arguments, "jaNnLISd", &["--jobs", "--arg-file", "--delay", "--timeout", "--colsep", "--joblog", "--results"]);
+    let rest = after_options(
+        arguments,
+        "jaNnLISd",
+        &["--jobs", "--arg-file", "--delay", "--timeout", "--colsep", "--joblog", "--results"],
+    );
     let end = rest.iter().position(|word| word.text.starts_with(":::")).unwrap_or(rest.len());
     let template = rest.get(..end).unwrap_or_default();
     match template {
@@ -261,9 +285,12 @@ fn parallel(arguments: &[Word]) -> Wrapped {
 fn find(arguments: &[Word]) -> Option<Wrapped> {
     let mut inner = Vec::new();
     let mut rest = arguments;
-    while let Some(at) = rest.iter().position(|word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir")) {
+    while let Some(at) =
+        rest.iter().position(|word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
+    {
         let after = rest.get(at + 1..)?;
-        let end = after.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(after.len());
+        let end =
+            after.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(after.len());
         let words = after.get(..end)?.iter().map(|word| {
             if word.text.contains("{}") { Word::unknown(word.text.clone()) } else { word.clone() }
         });
@@ -279,7 +306,8 @@ fn find(arguments: &[Word]) -> Option<Wrapped> {
 
 fn fd(arguments: &[Word]) -> Option<Wrapped> {
     let runs = |text: &str| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch");
-    let at = arguments.iter().position(|word| runs(&word.text) || is_cluster_ending(&word.text, ['x', 'X']))?;
+    let at =
+        arguments.iter().position(|word| runs(&word.text) || is_cluster_ending(&word.text, ['x', 'X']))?;
     let words = arguments.get(at + 1..)?;
     let end = words.iter().position(|word| word.text == ";").unwrap_or(words.len());
     Some(Wrapped { inner: vec![Inner::Words(with_unknown(words.get(..end)?, "{}"))], ..Wrapped::default() })
@@ -318,16 +346,21 @@ fn alias(arguments: &[Word]) -> Wrapped {
 fn value_of<'w>(arguments: &'w [Word], options: &[&str]) -> Option<&'w Word> {
     let at = arguments.iter().position(|word| {
         options.contains(&word.text.as_str())
-            || options.iter().any(|option| option.len() == 2 && word.text.starts_with('-') && !word.text.starts_with("--") && word.text.ends_with(option.trim_start_matches('-')))
+            || options.iter().any(|option| {
+                option.len() == 2
+                    && word.text.starts_with('-')
+                    && !word.text.starts_with("--")
+                    && word.text.ends_with(option.trim_start_matches('-'))
+            })
     })?;
     arguments.get(at + 1)
 }
 
 fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
     let long = arguments.iter().find_map(|word| word.text.strip_prefix("--command="));
-    let wrapped = long.map(Wrapped::script).or_else(|| {
-        value_of(arguments, options).map(|word| joined(std::slice::from_ref(word), ""))
-    });
+    let wrapped = long
+        .map(Wrapped::script)
+        .or_else(|| value_of(arguments, options).map(|word| joined(std::slice::from_ref(word), "")));
     wrapped.unwrap_or_else(|| Wrapped::unclear("it starts a shell"))
 }
 
@@ -388,7 +421,8 @@ fn ssh(arguments: &[Word]) -> Wrapped {
             text => text.strip_prefix("-o"),
         };
         let command = value.and_then(|value| value.split_once(['=', ' '])).filter(|(key, _)| {
-            ["proxycommand", "localcommand", "knownhostscommand"].contains(&key.trim().to_ascii_lowercase().as_str())
+            ["proxycommand", "localcommand", "knownhostscommand"]
+                .contains(&key.trim().to_ascii_lowercase().as_str())
         });
         wrapped.inner.extend(command.map(|(_, command)| Inner::Script(command.to_owned())));
     }
@@ -406,9 +440,29 @@ fn ssh(arguments: &[Word]) -> Wrapped {
 fn git_runs(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let ends = [
-        ".textconv", ".command", ".cmd", ".clean", ".smudge", ".process", ".driver", ".program", ".helper", ".vcs",
-        "pager", "editor", "sshcommand", "askpass", "gitproxy", "fsmonitor", "external", "difffilter",
-        "uploadpack", "receivepack", "hookspath", "alternaterefscommand", "packobjectshook",
+        ".textconv",
+        ".command",
+        ".cmd",
+        ".clean",
+        ".smudge",
+        ".process",
+        ".driver",
+        ".program",
+        ".helper",
+        ".vcs",
+        "pager",
+        "editor",
+        "sshcommand",
+        "askpass",
+        "gitproxy",
+        "fsmonitor",
+        "external",
+        "difffilter",
+        "uploadpack",
+        "receivepack",
+        "hookspath",
+        "alternaterefscommand",
+        "packobjectshook",
     ];
     key.starts_with("alias.") || key.starts_with("pager.") || ends.iter().any(|end| key.ends_with(end))
 }
@@ -476,14 +530,30 @@ fn git(arguments: &[Word]) -> Option<Wrapped> {
         }
         _ => {}
     }
-    let options = ["-x", "--exec", "--extcmd", "--upload-pack", "--receive-pack", "-u", "--tree-filter", "--index-filter",
-        "--env-filter", "--msg-filter", "--commit-filter", "--parent-filter", "--tag-name-filter", "--open-files-in-pager"];
+    let options = [
+        "-x",
+        "--exec",
+        "--extcmd",
+        "--upload-pack",
+        "--receive-pack",
+        "-u",
+        "--tree-filter",
+        "--index-filter",
+        "--env-filter",
+        "--msg-filter",
+        "--commit-filter",
+        "--parent-filter",
+        "--tag-name-filter",
+        "--open-files-in-pager",
+    ];
     let listed: &[&str] = match command.text.as_str() {
-        "rebase" | "difftool" | "filter-branch" | "grep" | "fetch" | "pull" | "push" | "clone" | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => &options,
+        "rebase" | "difftool" | "filter-branch" | "grep" | "fetch" | "pull" | "push" | "clone"
+        | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => &options,
         _ => &[],
     };
     // `-u` is `--set-upstream` to `push`.
-    let listed = listed.iter().copied().filter(|option| *option != "-u" || matches!(command.text.as_str(), "clone"));
+    let listed =
+        listed.iter().copied().filter(|option| *option != "-u" || matches!(command.text.as_str(), "clone"));
     let listed: Vec<&str> = listed.collect();
     wrapped.inner.extend(option_values(rest, &listed).map(Inner::Script));
     (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
@@ -528,9 +598,34 @@ fn node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
 fn container(arguments: &[Word]) -> Option<Wrapped> {
     const VALUED: &str = "vewuphlmac";
     const LONG: &[&str] = &[
-        "--name", "--volume", "--env", "--workdir", "--user", "--publish", "--network", "--net", "--entrypoint", "--mount",
-        "--env-file", "--hostname", "--label", "--memory", "--cpus", "--platform", "--add-host", "--device", "--gpus",
-        "--cap-add", "--cap-drop", "--security-opt", "--pid", "--ipc", "--restart", "--tmpfs", "--shm-size", "--ulimit",
+        "--name",
+        "--volume",
+        "--env",
+        "--workdir",
+        "--user",
+        "--publish",
+        "--network",
+        "--net",
+        "--entrypoint",
+        "--mount",
+        "--env-file",
+        "--hostname",
+        "--label",
+        "--memory",
+        "--cpus",
+        "--platform",
+        "--add-host",
+        "--device",
+        "--gpus",
+        "--cap-add",
+        "--cap-drop",
+        "--security-opt",
+        "--pid",
+        "--ipc",
+        "--restart",
+        "--tmpfs",
+        "--shm-size",
+        "--ulimit",
     ];
     let at = arguments.iter().position(|word| matches!(word.text.as_str(), "run" | "exec" | "create"))?;
     let rest = after_options(arguments.get(at + 1..)?, VALUED, LONG);
@@ -540,11 +635,26 @@ fn container(arguments: &[Word]) -> Option<Wrapped> {
 }
 
 fn terminal(arguments: &[Word]) -> Wrapped {
-    const COMMANDS: &[&str] =
-        &["new-session", "new", "new-window", "neww", "split-window", "splitw", "respawn-pane", "run-shell", "run", "send-keys", "send", "if-shell", "pipe-pane"];
+    const COMMANDS: &[&str] = &[
+        "new-session",
+        "new",
+        "new-window",
+        "neww",
+        "split-window",
+        "splitw",
+        "respawn-pane",
+        "run-shell",
+        "run",
+        "send-keys",
+        "send",
+        "if-shell",
+        "pipe-pane",
+    ];
     let rest = after_options(arguments, "LSftTXpcsn", &[]);
     let rest = match rest {
-        [command, after @ ..] if COMMANDS.contains(&command.text.as_str()) => after_options(after, "ctsnxyFe", &[]),
+        [command, after @ ..] if COMMANDS.contains(&command.text.as_str()) => {
+            after_options(after, "ctsnxyFe", &[])
+        }
         other => other,
     };
     let mut wrapped = joined(rest, "");
@@ -571,7 +681,21 @@ fn escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
 /// What follows the sign by which an editor, a debugger or a database's client runs a command.
 fn command_in(text: &str) -> Option<String> {
     let text = text.trim_start_matches(['+', ':', ' ']);
-    let signs = ["!", "\\!", "shell ", "sh ", ".shell ", ".system ", "system ", "silent !", "silent! !", "%!", "r !", "r!", "term "];
+    let signs = [
+        "!",
+        "\\!",
+        "shell ",
+        "sh ",
+        ".shell ",
+        ".system ",
+        "system ",
+        "silent !",
+        "silent! !",
+        "%!",
+        "r !",
+        "r!",
+        "term ",
+    ];
     let found = signs.iter().find_map(|sign| text.strip_prefix(sign))?;
     (!found.trim().is_empty()).then(|| found.trim().to_owned())
 }

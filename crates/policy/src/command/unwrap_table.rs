@@ -63,11 +63,18 @@ impl Prefix {
 pub(super) const PREFIXES: &[Prefix] = &[
     prefix("timeout", "fpv", "ks")
         .after(1)
-        .long(&["foreground", "preserve-status", "verbose", "kill-after", "signal"], &["--kill-after", "--signal"])
+        .long(
+            &["foreground", "preserve-status", "verbose", "kill-after", "signal"],
+            &["--kill-after", "--signal"],
+        )
         .transparent(),
     prefix("nice", "0123456789", "n").long(&["adjustment"], &["--adjustment"]).transparent(),
-    prefix("ionice", "t", "cn").long(&["class", "classdata", "ignore"], &["--class", "--classdata"]).transparent(),
-    prefix("stdbuf", "", "ioe").long(&["input", "output", "error"], &["--input", "--output", "--error"]).transparent(),
+    prefix("ionice", "t", "cn")
+        .long(&["class", "classdata", "ignore"], &["--class", "--classdata"])
+        .transparent(),
+    prefix("stdbuf", "", "ioe")
+        .long(&["input", "output", "error"], &["--input", "--output", "--error"])
+        .transparent(),
     prefix("time", "p", "").transparent(),
     prefix("command", "p", "").transparent(),
     prefix("builtin", "", "").transparent(),
@@ -78,17 +85,31 @@ pub(super) const PREFIXES: &[Prefix] = &[
     prefix("noglob", "", ""),
     prefix("nocorrect", "", ""),
     prefix("sudo", "AbEHknPS", "CDghprRtTuU")
-        .long(&["preserve-env", "non-interactive", "set-home", "login", "user", "group"], &["--user", "--group", "--chdir", "--host", "--prompt"])
+        .long(
+            &["preserve-env", "non-interactive", "set-home", "login", "user", "group"],
+            &["--user", "--group", "--chdir", "--host", "--prompt"],
+        )
         .assignments(),
     prefix("doas", "Lns", "Cu"),
     prefix("pkexec", "", "").long(&["disable-internal-agent"], &["--user"]),
-    prefix("run0", "", "").long(&[], &["--user", "--unit", "--property", "--setenv", "--chdir"]).assignments(),
-    prefix("systemd-run", "GPqrStd", "EpMuH").long(&["user", "scope", "wait", "pty", "pipe"], &["--unit", "--property", "--setenv", "--uid", "--gid"]),
-    prefix("strace", "CcdfhikqrtTvVwxyYzZ", "aAbeEIoOpPsSuUX").long(&["follow-forks"], &["--output", "--trace"]),
+    prefix("run0", "", "")
+        .long(&[], &["--user", "--unit", "--property", "--setenv", "--chdir"])
+        .assignments(),
+    prefix("systemd-run", "GPqrStd", "EpMuH").long(
+        &["user", "scope", "wait", "pty", "pipe"],
+        &["--unit", "--property", "--setenv", "--uid", "--gid"],
+    ),
+    prefix("strace", "CcdfhikqrtTvVwxyYzZ", "aAbeEIoOpPsSuUX")
+        .long(&["follow-forks"], &["--output", "--trace"]),
     prefix("ltrace", "bcCfhiLrStTV", "aADeFlnopsuwx"),
-    prefix("flock", "enosuxFv", "wE").after(1).long(&["exclusive", "nonblock", "shared", "close", "timeout"], &["--timeout", "--wait"]),
+    prefix("flock", "enosuxFv", "wE")
+        .after(1)
+        .long(&["exclusive", "nonblock", "shared", "close", "timeout"], &["--timeout", "--wait"]),
     prefix("chroot", "", "").after(1).long(&["userspec", "groups", "skip-chdir"], &[]),
-    prefix("unshare", "CfimnpruTUc", "RSGw").long(&["mount", "net", "pid", "fork", "user", "map-root-user", "ipc", "uts", "mount-proc"], &["--root", "--wd"]),
+    prefix("unshare", "CfimnpruTUc", "RSGw").long(
+        &["mount", "net", "pid", "fork", "user", "map-root-user", "ipc", "uts", "mount-proc"],
+        &["--root", "--wd"],
+    ),
     prefix("nsenter", "aCFimnpruTUZ", "GStrw").long(&["all", "mount", "net", "pid", "target"], &["--target"]),
     prefix("setarch", "vRFILSTXZ", "").after(1),
     prefix("taskset", "acp", "").after(1),
@@ -119,16 +140,28 @@ pub(super) const PREFIXES: &[Prefix] = &[
 ];
 
 /// Shells: they run a text after `-c`, a file, or what they read.
-pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "rzsh", "yash", "posh"];
+pub(super) const SHELLS: &[&str] =
+    &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "rzsh", "yash", "posh"];
 
 /// Interpreters that run what they read, if they are given no file.
-pub(super) const INTERPRETERS: &[&str] = &["python", "node", "perl", "ruby", "php", "lua", "tclsh", "bun", "deno"];
+pub(super) const INTERPRETERS: &[&str] =
+    &["python", "node", "perl", "ruby", "php", "lua", "tclsh", "bun", "deno"];
 
 /// Options that name a program, or have a command in their value.
 pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
     (
         "tar",
-        &["--checkpoint-action", "--to-command", "-I", "--use-compress-program", "--rsh-command", "-F", "--info-script", "--new-volume-script", "--rmt-command"],
+        &[
+            "--checkpoint-action",
+            "--to-command",
+            "-I",
+            "--use-compress-program",
+            "--rsh-command",
+            "-F",
+            "--info-script",
+            "--new-volume-script",
+            "--rmt-command",
+        ],
     ),
     ("bsdtar", &["--use-compress-program"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
@@ -161,6 +194,7 @@ pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
 
 /// Programs with a language of their own, in which a sign runs a command.
 pub(super) const CODE: &[&str] = &[
-    "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "nano", "less", "more", "most", "gdb", "lldb", "sqlite3", "psql",
-    "mysql", "ftp", "sftp", "telnet", "mail", "mutt", "gnuplot", "octave", "R", "ghci", "irb", "ipython", "dc", "bc",
+    "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "nano", "less", "more", "most", "gdb", "lldb",
+    "sqlite3", "psql", "mysql", "ftp", "sftp", "telnet", "mail", "mutt", "gnuplot", "octave", "R", "ghci",
+    "irb", "ipython", "dc", "bc",
 ];

@@ -111,7 +111,8 @@ mod tests {
             assert!(expands(source), "{source}");
             assert_eq!(expand(source).unwrap(), *words, "{source}");
         }
-        for source in ["{}", "{a}", "'{a,b}'", "\\{a,b}", "{a,b", "a,b}", "${a,b}", "\"{a,b}\"", "$(x {a,b})"] {
+        for source in ["{}", "{a}", "'{a,b}'", "\\{a,b}", "{a,b", "a,b}", "${a,b}", "\"{a,b}\"", "$(x {a,b})"]
+        {
             assert!(!expands(source), "{source}");
         }
         assert!(expands("{1..3}"));

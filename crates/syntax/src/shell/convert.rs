@@ -3,8 +3,8 @@
 use tree_sitter::{Node, Tree};
 
 use super::{
-    Assignment, Compound, CompoundKind, MAX_DEPTH, Redirect, RedirectKind, Script, Simple, Statement, Unclear,
-    Word, scan,
+    Assignment, Compound, CompoundKind, MAX_DEPTH, Redirect, RedirectKind, Script, Simple, Statement,
+    Unclear, Word, scan,
 };
 
 /// What the last token was, and so what may follow it without a blank.
@@ -58,7 +58,8 @@ pub(super) fn script(text: &str, tree: &Tree) -> Script {
 fn is_deceptive(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => true,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}'
+        | '\u{ffa0}' => true,
         '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
         '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
         '\u{e0000}'..='\u{e0fff}' => true,
@@ -106,7 +107,8 @@ impl<'a> Converter<'a> {
                 }
                 b'\n' => {
                     // It ends the command, unless one can't end here.
-                    let ends = self.last == Token::Word && !matches!(next, Token::Start | Token::Keyword | Token::Bracket);
+                    let ends = self.last == Token::Word
+                        && !matches!(next, Token::Start | Token::Keyword | Token::Bracket);
                     if ends || next == Token::Operator {
                         self.give_up(Unclear::Reading);
                     }
@@ -216,7 +218,11 @@ impl<'a> Converter<'a> {
         }
         self.depth += 1;
         match node.kind() {
-            "command" | "variable_assignment" | "variable_assignments" | "declaration_command" | "unset_command" => {
+            "command"
+            | "variable_assignment"
+            | "variable_assignments"
+            | "declaration_command"
+            | "unset_command" => {
                 let mut simple = Simple::default();
                 self.command(node, &mut simple, out);
                 out.push(Statement::Simple(simple));
@@ -264,7 +270,9 @@ impl<'a> Converter<'a> {
     /// `a && b || c`, which the grammar nests to the left.
     fn list(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let mut spine = vec![node];
-        while let Some(left) = spine.last().and_then(|list| list.child(0)).filter(|left| left.kind() == "list") {
+        while let Some(left) =
+            spine.last().and_then(|list| list.child(0)).filter(|left| left.kind() == "list")
+        {
             spine.push(left);
         }
         let mut first = true;
@@ -380,7 +388,9 @@ impl<'a> Converter<'a> {
         for child in node.children(&mut cursor) {
             match child.kind() {
                 "comment" => self.comment(child),
-                "variable_assignment" if node.kind() != "declaration_command" => self.assignment(child, simple),
+                "variable_assignment" if node.kind() != "declaration_command" => {
+                    self.assignment(child, simple)
+                }
                 "file_redirect" | "herestring_redirect" => self.redirect(child, simple),
                 "subshell" => {
                     self.give_up(Unclear::Reading);
@@ -519,7 +529,9 @@ impl<'a> Converter<'a> {
                     });
                     self.token(child, Token::Operator);
                     if operator.ends_with('-') {
-                        simple.redirects.push(Redirect { kind: RedirectKind::Duplicate, target: Word::of("-") });
+                        simple
+                            .redirects
+                            .push(Redirect { kind: RedirectKind::Duplicate, target: Word::of("-") });
                     }
                 }
                 _ => self.word(child, &mut words),

@@ -82,8 +82,15 @@ impl Converter<'_> {
                 "file_redirect" | "herestring_redirect" => self.redirect(child, simple),
                 "||" | "&&" => self.sign(child),
                 "\n" => {}
-                "word" | "string" | "raw_string" | "concatenation" | "number" | "simple_expansion"
-                | "expansion" | "command_substitution" | "ansi_c_string" => self.word(child, &mut simple.words),
+                "word"
+                | "string"
+                | "raw_string"
+                | "concatenation"
+                | "number"
+                | "simple_expansion"
+                | "expansion"
+                | "command_substitution"
+                | "ansi_c_string" => self.word(child, &mut simple.words),
                 _ if child.is_named() => self.statement(child, after),
                 _ => self.sign(child),
             }
