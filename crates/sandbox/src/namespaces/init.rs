@@ -34,6 +34,8 @@ pub(super) const RESOURCES: [Resource; 6] =
 const STORE: &CStr = c".sandbox";
 /// How many files the scratch space may hold; an inode is about 1 KiB of kernel memory.
 const SCRATCH_FILES: u32 = 400_000;
+/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's own kernel.
+const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
 
@@ -198,12 +200,21 @@ impl Init<'_> {
         if self.policy.own_network {
             loopback().at(Stage::Loopback)?;
         }
+        if self.policy.listen > 0 {
+            self.listen().at(Stage::Listen)?;
+        }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
         if !self.policy.filter.is_empty() {
             sys::install_filter(&self.policy.filter).at(Stage::Filter)?;
         }
         self.command()
+    }
+
+    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
+    fn listen(&self) -> Result<(), Errno> {
+        let listener = listener(self.policy.listen)?;
+        pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
     }
 
     fn limits(&self) -> Result<(), Errno> {
@@ -372,6 +383,16 @@ fn enter(root: &OwnedFd) -> Result<(), Errno> {
 fn loopback() -> Result<(), Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM);
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listener on the sandbox's own loopback; connections wait until the agent takes them.
+fn listener(port: u16) -> Result<OwnedFd, Errno> {
+    let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+    let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
+    let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+    rustix::net::bind(&listener, &address)?;
+    rustix::net::listen(&listener, WAITING)?;
+    Ok(listener)
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.

@@ -151,7 +151,7 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(request, None, Some(canary), &Memory::default())?;
+    let job = prepare(settings, request, None, Some(canary), &Memory::default())?;
     let (collector, _live) = Collector::new(&job.limits, job.streams);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS2";
+pub(super) const MAGIC: [u8; 4] = *b"JMS3";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -75,6 +75,8 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
+    /// Where on the sandbox's own loopback a listener is made, which is passed out; 0 is none.
+    pub(super) listen: u16,
     /// Descriptors of a base come along, whose namespaces are joined first.
     pub(super) joins: bool,
     pub(super) uid: u32,
@@ -102,6 +104,7 @@ impl Policy<CString> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new(MAGIC);
         out.u32(u32::from(self.own_network));
+        out.u32(u32::from(self.listen));
         out.u32(u32::from(self.joins));
         out.u32(self.uid);
         out.u32(self.gid);
@@ -154,6 +157,7 @@ impl<'a> Policy<&'a CStr> {
         let mut from = Reader(body);
         let policy = Self {
             own_network: from.u32()? != 0,
+            listen: u16::try_from(from.u32()?).ok()?,
             joins: from.u32()? != 0,
             uid: from.u32()?,
             gid: from.u32()?,
@@ -338,10 +342,11 @@ pub(super) enum Stage {
     Overlay = 19,
     Attach = 20,
     Pass = 21,
+    Listen = 30,
 }
 
 impl Stage {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -363,6 +368,7 @@ impl Stage {
         Self::Overlay,
         Self::Attach,
         Self::Pass,
+        Self::Listen,
     ];
 
     /// In words, for the error.
@@ -389,6 +395,7 @@ impl Stage {
             Self::Overlay => "mounting the overlay",
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
+            Self::Listen => "making the proxy's listener",
         }
     }
 }
@@ -412,6 +419,8 @@ pub(super) enum Note {
     Unshared,
     /// Descriptors of the root and of the two namespaces come with this.
     Mounted,
+    /// The listener that [`Policy::listen`] asks for comes with this.
+    Listening,
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -437,6 +446,7 @@ impl Note {
             Self::Canaries { escaped } => (6, 0, 0, escaped, none),
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
+            Self::Listening => (12, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -464,6 +474,7 @@ impl Note {
             6 => Self::Canaries { escaped: value },
             7 => Self::Unshared,
             8 => Self::Mounted,
+            12 => Self::Listening,
             _ => return None,
         })
     }
@@ -494,6 +505,7 @@ mod tests {
         ];
         Policy {
             own_network: true,
+            listen: 3128,
             joins: true,
             uid: 1,
             gid: 2,
@@ -543,6 +555,7 @@ mod tests {
             Note::Canaries { escaped: 5 },
             Note::Unshared,
             Note::Mounted,
+            Note::Listening,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));
