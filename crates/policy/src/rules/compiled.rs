@@ -150,16 +150,20 @@ impl Compiled {
         };
         let rule = &compiled.rule;
         if rule.command.is_empty() && !(rule.flags.is_empty() && rule.without_flags.is_empty()) {
-            return Err(problem("it names options and no command", "Add `command`, such as [\"git\", \"push\"]"));
+            return Err(problem(
+                "it names options and no command",
+                "Add `command`, such as [\"git\", \"push\"]",
+            ));
         }
         let flags = rule.flags.iter().flatten().chain(&rule.without_flags);
         if let Some(flag) = flags.into_iter().find(|flag| !is_option(flag)) {
             let what = format!("`{}` is no option", shown(flag));
             return Err(problem(what, "Options begin with `-`; put other words into `command`"));
         }
-        if rule.exact.is_some() && !(allows && rule.command.is_empty()) {
+        let alone = allows && rule.command.is_empty() && rule.paths.is_empty() && rule.hosts.is_empty();
+        if rule.exact.is_some() && !alone {
             return Err(problem(
-                "`exact` stands for one whole command line, and only to allow it",
+                "`exact` stands for one whole command line, by itself, and only to allow it",
                 "To forbid or ask about a command, write its first words as `command`",
             ));
         }

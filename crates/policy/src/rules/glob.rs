@@ -207,7 +207,8 @@ impl PathPattern {
     /// As [`PathPattern::fits`] for what is forbidden: also of the directory that `dir/**` speaks of, and of a path
     /// that is written from somewhere else and ends in it.
     pub(super) fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
-        let directory = self.names.split_last().filter(|(last, rest)| **last == Name::Any && !rest.is_empty());
+        let directory =
+            self.names.split_last().filter(|(last, rest)| **last == Name::Any && !rest.is_empty());
         let within = |names: &[&str]| {
             fit(&self.names, names, Case::Ignored)
                 || directory.is_some_and(|(_, directory)| fit(directory, names, Case::Ignored))
@@ -290,11 +291,18 @@ mod tests {
             assert_eq!(pattern.fits(&names, Case::Exact), fits, "{pattern:?} {path}");
             assert_eq!(pattern.touches(&names, elsewhere), touches, "{pattern:?} {path}");
         }
-        for (path, touches) in
-            [("/home/me/p/secrets/x", true), ("../secrets/x", true), ("x/secrets/y", false), ("secrets", true)]
-        {
+        for (path, touches) in [
+            ("/home/me/p/secrets/x", true),
+            ("../secrets/x", true),
+            ("x/secrets/y", false),
+            ("secrets", true),
+        ] {
             let (names, elsewhere) = names_of(path);
-            assert_eq!(PathPattern::parse("secrets/**").unwrap().touches(&names, elsewhere), touches, "{path}");
+            assert_eq!(
+                PathPattern::parse("secrets/**").unwrap().touches(&names, elsewhere),
+                touches,
+                "{path}"
+            );
         }
         for bad in ["", "/a", "a//b", "../a", "a/./b", "a**/b", "{a,b}", "~/x"] {
             assert!(PathPattern::parse(bad).is_err(), "{bad}");

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use journeyman_protocol::{Effects, Level, Mode, RelPath};
 
+use super::Layer;
 use super::compiled::{Compiled, Position, is_option, normal_host};
 use super::glob::{Case, names_of};
 use crate::command::{CommandAnalysis, Part, Word};
@@ -98,6 +99,17 @@ pub(crate) enum Hit {
     Yes,
 }
 
+/// How much a rule has to say to allow something, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// Wildcards will do.
+    Any,
+    /// Without wildcards: of what isn't confined, or is lost for good.
+    Exact,
+    /// The same for level 3, and in a file: an answer in a session, or a log that was taken in, never allows it.
+    Written,
+}
+
 /// What an allow rule has to speak of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Aspect<'a> {
@@ -151,9 +163,11 @@ impl Compiled {
         named
             || subject.places().iter().any(|(names, elsewhere)| self.touches(names, *elsewhere))
             || subject.is_opaque()
-                && subject.tokens().iter().flat_map(|token| in_word(token)).any(|(names, elsewhere)| {
-                    self.touches(&names, elsewhere)
-                })
+                && subject
+                    .tokens()
+                    .iter()
+                    .flat_map(|token| in_word(token))
+                    .any(|(names, elsewhere)| self.touches(&names, elsewhere))
     }
 
     fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
@@ -165,21 +179,25 @@ impl Compiled {
             let host = normal_host(host);
             self.hosts.iter().any(|pattern| pattern.fits(&host))
         };
-        let mut named = subject.effects.hosts.iter().chain(subject.parts().iter().flat_map(|part| &part.hosts));
+        let mut named =
+            subject.effects.hosts.iter().chain(subject.parts().iter().flat_map(|part| &part.hosts));
         named.any(fits)
             || subject.is_opaque()
-                && self.hosts.iter().filter_map(|host| host.only()).any(|host| {
-                    subject.tokens().iter().any(|token| token.contains(host))
-                })
+                && self
+                    .hosts
+                    .iter()
+                    .filter_map(|host| host.only())
+                    .any(|host| subject.tokens().iter().any(|token| token.contains(host)))
     }
 
     fn hits_part(&self, part: &Part) -> Hit {
         let mut hit = self.begins(&part.words).min(self.has_flags(&part.words));
         if hit > Hit::No && !self.paths.is_empty() {
             let mut words = part.words.iter().skip(1).chain(&part.writes);
-            let named = words.clone().flat_map(|word| in_word(&word.text)).any(|(names, elsewhere)| {
-                self.touches(&names, elsewhere)
-            });
+            let named = words
+                .clone()
+                .flat_map(|word| in_word(&word.text))
+                .any(|(names, elsewhere)| self.touches(&names, elsewhere));
             if !named {
                 hit = if words.all(|word| word.known) { Hit::No } else { Hit::Perhaps };
             }
@@ -225,7 +243,7 @@ impl Compiled {
                 }
                 // It may stand for any number of words.
                 perhaps |= !word.known;
-                let mut mark = |of: &mut Vec<bool>, at: usize| {
+                let mark = |of: &mut Vec<bool>, at: usize| {
                     if let Some(mark) = of.get_mut(at) {
                         *mark = true;
                     }
@@ -283,7 +301,9 @@ impl Compiled {
             false => true,
         });
         let flags = self.flags.iter().all(|flags| {
-            flags.iter().any(|flag| subject.tokens().iter().any(|token| is_flag(token, &flag.to_lowercase(), Spelling::Any)))
+            flags.iter().any(|flag| {
+                subject.tokens().iter().any(|token| is_flag(token, &flag.to_lowercase(), Spelling::Any))
+            })
         });
         let bare = self.paths.is_empty() && self.hosts.is_empty() && self.rule.without_flags.is_empty();
         match named && all && flags && bare {
@@ -293,16 +313,21 @@ impl Compiled {
         }
     }
 
-    /// Whether it allows this much of a call; `strictly` where only an exact rule does.
-    pub(crate) fn covers(&self, subject: &Subject<'_>, aspect: Aspect<'_>, strictly: bool) -> bool {
-        if !self.applies(subject, Case::Exact) || strictly && !self.is_exact() {
+    /// Whether it allows this much of a call.
+    pub(crate) fn covers(&self, subject: &Subject<'_>, aspect: Aspect<'_>, need: Need) -> bool {
+        let says_enough = match need {
+            Need::Any => true,
+            Need::Exact => self.is_exact(),
+            Need::Written => self.is_exact() && self.id.layer != Layer::Session,
+        };
+        if !says_enough || !self.applies(subject, Case::Exact) {
             return false;
         }
         let speaks_of_commands = !self.command.is_empty() || self.rule.exact.is_some();
         let effects = subject.effects;
         match aspect {
             Aspect::Line(line) => self.rule.exact.as_deref().is_some_and(|exact| exact == line),
-            Aspect::Part(part) => !self.command.is_empty() && self.covers_part(part, strictly),
+            Aspect::Part(part) => !self.command.is_empty() && self.covers_part(part, need),
             Aspect::Tool => {
                 !speaks_of_commands
                     && effects.reads.iter().chain(&effects.writes).all(|path| self.covers_path(path))
@@ -337,7 +362,7 @@ impl Compiled {
     }
 
     /// Whether it names a part word for word.
-    fn covers_part(&self, part: &Part, strictly: bool) -> bool {
+    fn covers_part(&self, part: &Part, need: Need) -> bool {
         if part.words.iter().chain(&part.writes).any(|word| !word.known) {
             return false;
         }
@@ -364,7 +389,7 @@ impl Compiled {
             return false;
         }
         let hosts = part.hosts.iter().all(|host| self.covers_host(host));
-        hosts && part.writes.iter().all(|word| self.covers_write(&word.text, strictly))
+        hosts && part.writes.iter().all(|word| self.covers_write(&word.text, need))
     }
 
     /// Whether a word of a command is one of the rule's paths.
@@ -375,7 +400,7 @@ impl Compiled {
     }
 
     /// Whether a redirection may write this: an ordinary file of the project, or one that the rule names.
-    fn covers_write(&self, target: &str, strictly: bool) -> bool {
+    fn covers_write(&self, target: &str, need: Need) -> bool {
         if matches!(target, "/dev/null" | "/dev/stdout" | "/dev/stderr") {
             return true;
         }
@@ -383,7 +408,7 @@ impl Compiled {
             return self.covers_text(target);
         }
         let ordinary = !names_of(target).1 && protection_of_text(target) == Protection::None;
-        ordinary && !strictly
+        ordinary && need == Need::Any
     }
 }
 

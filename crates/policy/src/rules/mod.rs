@@ -19,11 +19,10 @@ use std::sync::Arc;
 
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};
 
-pub(crate) use compiled::{COMMAND_TOOLS, Compiled};
-pub(crate) use matching::{Aspect, Hit, Subject, changes_directory, explained};
+pub(crate) use compiled::Compiled;
+pub(crate) use matching::{Aspect, Hit, Need, Subject, changes_directory, explained};
 pub use parse::{MAX_POLICY_BYTES, MAX_RULES, RuleError};
 pub(crate) use proposal::propose;
-pub(crate) use rule::decision_name;
 pub use rule::{Example, Layer, MAIN_AGENT, Rule, RuleId};
 
 use crate::command::analyse;
@@ -92,9 +91,16 @@ impl Rules {
         self.iter().map(|(_, rule)| rule.to_toml()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Adds others.
+    /// Adds others. Those that are in no file go on counting.
     pub(crate) fn extend(&mut self, other: Self) {
-        self.compiled.extend(other.compiled);
+        for mut rule in other.compiled {
+            if rule.id.file.is_none() {
+                let like = |one: &&Arc<Compiled>| one.id.file.is_none() && one.id.layer == rule.id.layer;
+                let line = self.compiled.iter().filter(like).count() + 1;
+                Arc::make_mut(&mut rule).id.line = line;
+            }
+            self.compiled.push(rule);
+        }
     }
 
     pub(crate) fn compiled(&self) -> impl Iterator<Item = &Compiled> {
@@ -154,7 +160,7 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
             if let Some(given) = given {
                 tool.clone_from(given);
             }
-            let Ok(paths) = path.iter().map(|path| RelPath::parse(path)).collect::<Result<Vec<_>, _>>() else {
+            let Ok(paths) = path.iter().map(RelPath::parse).collect::<Result<Vec<_>, _>>() else {
                 return false;
             };
             effects.writes = paths;
@@ -168,7 +174,7 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
     if rule.rule.decision > Decision::Allow {
         return rule.hit(&subject) == Hit::Yes;
     }
-    let covers = |aspect| rule.covers(&subject, aspect, false);
+    let covers = |aspect| rule.covers(&subject, aspect, Need::Any);
     let files = effects.writes.iter().all(|path| covers(Aspect::Path(path)));
     let hosts = effects.hosts.iter().all(|host| covers(Aspect::Host(host)));
     let nothing = effects.writes.is_empty() && effects.hosts.is_empty();

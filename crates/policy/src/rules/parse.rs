@@ -46,7 +46,13 @@ pub(super) fn rules(text: &str, file: &str) -> Result<Vec<(usize, Rule)>, RuleEr
     let table = DeTable::parse(text).map_err(|wrong| {
         let line = wrong.span().map_or(1, |span| line_of(text, span.start));
         let what = format!("it is not TOML: {}", wrong.message().trim_end());
-        error(line, problem(what, "Nothing starts before this is mended, because a rule that is not read forbids nothing"))
+        error(
+            line,
+            problem(
+                what,
+                "Nothing starts before this is mended, because a rule that is not read forbids nothing",
+            ),
+        )
     })?;
     let mut found = Vec::new();
     for (key, value) in table.get_ref() {

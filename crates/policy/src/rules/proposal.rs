@@ -28,7 +28,9 @@ pub(crate) fn propose(
     let mut rules = Vec::new();
     if let (Some(command), Some(analysis)) = (&call.effects.command, analysis) {
         if analysis.beyond_undo {
-            return Err("it destroys what undoing may not bring back, which is asked about every time".to_owned());
+            return Err(
+                "it destroys what undoing may not bring back, which is asked about every time".to_owned()
+            );
         }
         match words(analysis, open)? {
             Some(parts) => {
@@ -67,7 +69,6 @@ fn plain(path: &RelPath) -> Option<String> {
 }
 
 /// The words of each part that isn't allowed; `None` where they aren't all known.
-#[expect(clippy::type_complexity, reason = "words by position with their alternatives, as a rule has them")]
 fn words(
     analysis: &CommandAnalysis,
     open: impl Fn(&Part) -> bool,
@@ -110,4 +111,3 @@ fn whole(command: &str, analysis: &CommandAnalysis) -> Result<(), String> {
     }
     Ok(())
 }
-

@@ -246,7 +246,7 @@ impl fmt::Display for Rule {
 }
 
 /// How files and people call a decision.
-pub(crate) fn decision_name(decision: Decision) -> &'static str {
+fn decision_name(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allow",
         Decision::Ask => "ask",
@@ -288,9 +288,9 @@ fn example(example: &Example) -> String {
         Example::Command(command) => quoted(command),
         Example::Call { tool, path, host } => {
             let fields = [("tool", tool), ("path", path), ("host", host)];
-            let given = fields.iter().filter_map(|(key, value)| {
-                value.as_ref().map(|value| format!("{key} = {}", quoted(value)))
-            });
+            let given = fields
+                .iter()
+                .filter_map(|(key, value)| value.as_ref().map(|value| format!("{key} = {}", quoted(value))));
             format!("{{ {} }}", given.collect::<Vec<_>>().join(", "))
         }
     }
