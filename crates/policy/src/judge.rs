@@ -45,8 +45,9 @@ pub struct Call<'a> {
 pub struct Policy {
     checks: Vec<String>,
     rules: Rules,
-    /// A sub-agent's mode at most.
-    ceiling: Option<Mode>,
+    /// The modes that a sub-agent and those that started it have at most. All count, because a rule may hold in one
+    /// of them alone.
+    ceilings: Vec<Mode>,
 }
 
 /// One program of a command, as [`Policy::explain`] tells of it.
@@ -129,8 +130,11 @@ impl Policy {
     pub fn child(&self, tightening: impl IntoIterator<Item = Rule>, mode: Mode) -> Result<Self, RuleError> {
         // As a project's: rules that only tighten.
         let rules = Rules::of(tightening, Layer::Project)?;
-        let ceiling = Some(self.ceiling.map_or(mode, |ceiling| ceiling.min(mode)));
-        Ok(Self { ceiling, ..self.clone().with_rules(rules) })
+        let mut child = self.clone().with_rules(rules);
+        if !child.ceilings.contains(&mode) {
+            child.ceilings.push(mode);
+        }
+        Ok(child)
     }
 
     /// Says whether a call may run.
@@ -147,14 +151,16 @@ impl Policy {
     #[must_use]
     pub fn judge(&self, call: &Call<'_>) -> Verdict {
         let analysis = self.analysed(call.effects);
-        let verdict = self.judged(call, analysis.as_ref());
-        match self.ceiling.filter(|ceiling| *ceiling < call.mode) {
-            Some(mode) => {
-                let narrower = self.judged(&Call { mode, ..*call }, analysis.as_ref());
-                if narrower.decision > verdict.decision { narrower } else { verdict }
-            }
-            None => verdict,
-        }
+        self.judged_by_all(call, analysis.as_ref())
+    }
+
+    /// The strictest of the call's own mode and of those that it may have at most.
+    fn judged_by_all(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
+        let verdict = self.judged(call, analysis);
+        self.ceilings.iter().filter(|ceiling| **ceiling < call.mode).fold(verdict, |strictest, mode| {
+            let narrower = self.judged(&Call { mode: *mode, ..*call }, analysis);
+            if narrower.decision > strictest.decision { narrower } else { strictest }
+        })
     }
 
     fn analysed(&self, effects: &Effects) -> Option<CommandAnalysis> {

@@ -403,14 +403,7 @@ fn judge(policy: &Policy, (effects, command, tool, mode, confined): &Chosen) -> 
     let sandbox = confined.then_some(&sandbox);
     let call = Call { tool, agent: None, mode: *mode, effects: &effects, sandbox };
     let analysis = command.as_ref().map(|(_, analysis)| analysis);
-    let wide = policy.judged(&call, analysis);
-    match policy.ceiling {
-        Some(mode) if mode < call.mode => {
-            let narrow = policy.judged(&Call { mode, ..call }, analysis);
-            if narrow.decision > wide.decision { narrow } else { wide }
-        }
-        _ => wide,
-    }
+    policy.judged_by_all(&call, analysis)
 }
 
 proptest! {
