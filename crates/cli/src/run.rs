@@ -218,7 +218,8 @@ pub(crate) async fn drive(
     let session = start(parts, wired.settings.clone(), id);
     let events = session.subscribe(Filter::all(), Since::Now);
     session.send(task).await?;
-    let report = stand_by(&session, events, shown.output, shown.is_quiet()).await?;
+    let questions = Questions::new(wired.config_dir.clone());
+    let report = stand_by(&session, events, questions, shown.output, shown.is_quiet()).await?;
     drop(session);
     delivery.settle(wired, &report, shown).await
 }
@@ -227,6 +228,7 @@ pub(crate) async fn drive(
 pub(crate) async fn stand_by(
     session: &SessionHandle,
     mut events: Subscription,
+    questions: Questions,
     output: Output,
     quiet: bool,
 ) -> Result<Arc<RunReport>, Failure> {
@@ -235,7 +237,7 @@ pub(crate) async fn stand_by(
         renderer.note("running as root: commands are confined, but files that only root may read in the project are open to them");
     }
     let mut signals = Signals::listen()?;
-    let watched = watch(session, &mut events, &mut renderer, output, &mut signals).await;
+    let watched = watch(session, &mut events, questions, &mut renderer, output, &mut signals).await;
     renderer.end();
     tokio::select! {
         biased;
@@ -268,18 +270,18 @@ impl Signals {
     }
 }
 
-/// Shows events, passes questions on, and listens for Ctrl-C. Gives the last report.
+/// Shows events, passes questions on, and listens for Ctrl-C. A question is open beside the loop, so that Ctrl-C is
+/// heard while it waits. Gives the last report.
 async fn watch(
     session: &SessionHandle,
     events: &mut Subscription,
+    mut questions: Questions,
     renderer: &mut Renderer,
     output: Output,
     signals: &mut Signals,
 ) -> Result<Arc<RunReport>, Failure> {
     let mut asked_to_stop = false;
     let mut ending = std::pin::pin!(session.finished());
-    // A question is open beside the loop, so that Ctrl-C is heard while it waits.
-    let mut questions = Questions::default();
     loop {
         tokio::select! {
             biased;

@@ -375,7 +375,7 @@ impl Spoken<'_> {
         };
         let rule = match name {
             Some(name) => format!("{whose} rule «{name}»"),
-            None => format!("{whose} rule on {}", brief(&self.rule.rule.to_string())),
+            None => format!("{whose} rule ({})", brief(&self.rule.rule.to_string())),
         };
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         match (self.hit, decision) {

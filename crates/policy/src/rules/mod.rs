@@ -68,6 +68,15 @@ impl Rules {
         Ok(Self { compiled })
     }
 
+    /// The same rules, out of no file: such as those that a session's log kept.
+    #[must_use]
+    pub fn unfiled(mut self) -> Self {
+        for rule in &mut self.compiled {
+            Arc::make_mut(rule).id.file = None;
+        }
+        self
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
