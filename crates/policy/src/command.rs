@@ -139,8 +139,8 @@ fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAna
 
 /// What the parts of a command come to.
 fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
-    let Survey { mut parts, unclear, mut danger, fetched, may_hide, .. } = survey;
-    let complete = unclear.is_none();
+    let Survey { mut parts, unclear, mut danger, fetched, may_hide, partial, .. } = survey;
+    let complete = unclear.is_none() && !partial;
     // The first of the worst: what a person is asked for.
     let worst = parts.iter().rev().max_by_key(|part| part.level);
     let mut level = worst.map_or(Level::ReadOnly, |part| part.level);

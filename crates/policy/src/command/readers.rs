@@ -8,13 +8,13 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::reader_table::{Operands, READERS, Reader};
+use super::reader_table::{NOTHING, Operands, READERS, Reader};
 use super::{awk, git, sed};
 
 /// Programs whose `--version`, alone, neither reads nor runs anything of the project. Not `cargo`, `go`,
 /// `yarn` and their kin, which look up in the project which version of themselves to run.
 const VERSIONED: &[&str] =
-    &["bash", "cc", "clang", "cmake", "g++", "gcc", "git", "grep", "make", "rg", "sed", "tar"];
+    &["bash", "cc", "clang", "cmake", "g++", "gcc", "git", "grep", "java", "jq", "make", "node", "perl", "php", "python", "python3", "rg", "ruby", "sed", "tar"];
 
 /// The directories whose programs are the system's own.
 const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/bin/", "/bin/"];
@@ -66,6 +66,12 @@ const TAME: &[&str] = &[
     "which",
 ];
 
+/// Programs that a function of their own judges.
+const SPECIAL: &[&str] = &[
+    "awk", "break", "bzcat", "command", "continue", "env", "exit", "expr", "find", "git", "gunzip", "gzip", "read", "return",
+    "sed", "set", "sleep", "tar", "type", "unzip", "wait", "xzcat", "zcat", "zstdcat",
+];
+
 /// What stands for a word that isn't known: no option, no number, no script.
 const UNKNOWN: &str = "\u{2026}";
 
@@ -92,6 +98,9 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         _ => {}
     }
     let reader = READERS.iter().find(|reader| reader.name == program);
+    if reader.is_none() && !SPECIAL.contains(&program) && !VERSIONED.contains(&program) {
+        return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
+    }
     let Some(arguments) = arguments_of(arguments, TAME.contains(&program)) else { return refused() };
     if arguments == ["--version"] && VERSIONED.contains(&program) {
         return Ok(());
@@ -103,7 +112,17 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "sed" => sed::only_prints(&arguments),
         "awk" => awk::only_prints(&arguments),
         "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if plain_names(names)),
-        "type" => plain_names(&arguments),
+        "type" => match arguments.as_slice() {
+            ["-a" | "-t" | "-p", names @ ..] | names => plain_names(names),
+        },
+        "tar" => lists_archive(&arguments),
+        "unzip" => {
+            matches!(arguments.as_slice(), ["-l" | "-v" | "-lv" | "-Z1" | "-lq", names @ ..] if plain_names(names))
+        }
+        "gunzip" | "gzip" | "zcat" | "xzcat" | "bzcat" | "zstdcat" => decompresses(program, &arguments),
+        "jq" => takes(reader.unwrap_or(&NOTHING), &without_values(&arguments)),
+        "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
+        "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
         "read" => read(&arguments),
         "exit" | "break" | "continue" | "return" => {
             arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit()))
@@ -116,9 +135,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         }),
         _ => match reader {
             Some(reader) => takes(reader, &arguments),
-            None => {
-                return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
-            }
+            None => return Err(format!("`{}` is not among the programs known to read", super::shown(program))),
         },
     };
     if accepted { Ok(()) } else { refused() }
@@ -164,6 +181,49 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<&str>> {
         known.extend(std::iter::repeat_n(UNKNOWN, if word.single { 1 } else { 2 }));
     }
     Some(known)
+}
+
+/// `tar t…f archive`. An archive with a colon in its name is on another machine.
+fn lists_archive(arguments: &[&str]) -> bool {
+    let [options, archive, members @ ..] = arguments else { return false };
+    let cluster = options.strip_prefix('-').unwrap_or(options);
+    cluster.ends_with('f')
+        && cluster.contains('t')
+        && cluster.bytes().all(|option| b"tvzjJf".contains(&option))
+        && !archive.contains(':')
+        && *archive != UNKNOWN
+        && no_option(archive)
+        && members.iter().all(|member| no_option(member))
+}
+
+fn no_option(argument: &str) -> bool {
+    !argument.starts_with('-')
+}
+
+/// What prints the content of compressed files, and leaves these alone.
+fn decompresses(program: &str, arguments: &[&str]) -> bool {
+    let (prints, files) = match arguments {
+        ["-c" | "-dc" | "-cd", files @ ..] => (true, files),
+        ["-l", files @ ..] => (program == "gzip", files),
+        files => (program.ends_with("cat"), files),
+    };
+    prints && (program != "gzip" || arguments.first() != Some(&"-c")) && plain_names(files)
+}
+
+/// Arguments of `jq` without the names and values that `--arg` sets.
+fn without_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut rest = arguments;
+    let mut kept = Vec::with_capacity(arguments.len());
+    loop {
+        match rest {
+            ["--arg" | "--argjson", _, _, after @ ..] => rest = after,
+            [first, after @ ..] => {
+                kept.push(*first);
+                rest = after;
+            }
+            [] => return kept,
+        }
+    }
 }
 
 fn takes(reader: &Reader, arguments: &[&str]) -> bool {

@@ -25,6 +25,8 @@ pub(super) struct Survey<'c> {
     pub(super) parts: Vec<Part>,
     /// Why there may be more to it than these.
     pub(super) unclear: Option<String>,
+    /// Whether a part has words that some shells read differently.
+    pub(super) partial: bool,
     /// What they destroy.
     pub(super) danger: Danger,
     /// What runs code from the network, if anything does: worse than each of its parts.
@@ -71,6 +73,7 @@ impl<'c> Survey<'c> {
             entered,
             parts: Vec::new(),
             unclear: None,
+            partial: false,
             danger: Danger::default(),
             fetched: None,
             may_hide: false,
@@ -277,7 +280,7 @@ impl<'c> Survey<'c> {
         let Some(first) = words.first() else {
             // Assignments or redirections alone.
             if draft.why.is_some() || !draft.writes.is_empty() {
-                self.finish(&[], draft, Ok(()), place);
+                self.finish(&[], draft, Ok(()));
             }
             return;
         };
@@ -320,7 +323,7 @@ impl<'c> Survey<'c> {
         if name == "cd" {
             self.moves += 1;
         }
-        self.finish(words, draft, reading, place);
+        self.finish(words, draft, reading);
         if let Some(wrapped) = wrapped {
             self.wrapped(name, wrapped, place);
         }
@@ -340,7 +343,8 @@ impl<'c> Survey<'c> {
                 self.fetched.get_or_insert_with(|| {
                     format!("`{}` runs code that comes from the network", shown(name))
                 });
-            } else if place.input.is_none() && place.piped {
+            }
+            if place.input.is_none() && place.piped {
                 self.give_up("it runs what it reads");
             }
             self.may_hide = true;
@@ -383,7 +387,7 @@ impl<'c> Survey<'c> {
     }
 
     /// Puts a part on the list.
-    fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<(), String>, place: Place<'_>) {
+    fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<(), String>) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         // As `danger` wants them: no quotes around what isn't known.
         let bare: Vec<String> = words
@@ -429,7 +433,11 @@ impl<'c> Survey<'c> {
             hosts: hosts::named(name, words),
         });
         if words.iter().any(|word| word.dialect) {
-            self.give_up("shells differ about a word in it");
+            // Readers have looked at every reading of it.
+            self.partial = true;
+            if level > Level::ReadOnly {
+                self.give_up("shells differ about a word in it");
+            }
         }
     }
 
