@@ -213,6 +213,20 @@ fn what_names_its_words_is_no_rule_for_everything() {
 }
 
 #[test]
+fn the_rules_of_the_documentation_are_read() {
+    let page = include_str!("../../../docs/permissions.md");
+    let blocks: Vec<&str> =
+        page.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        assert!(user(block).unwrap().len() > 1, "{block}");
+    }
+    for key in ["tools", "command", "flags", "without_flags", "paths", "hosts", "agents", "modes", "exact"] {
+        assert!(page.contains(&format!("`{key}`")), "{key} is documented");
+    }
+}
+
+#[test]
 fn a_file_is_bounded() {
     let many = |count| "[[rule]]\ndecision = 'deny'\n".repeat(count);
     assert_eq!(user(&many(MAX_RULES)).unwrap().len(), MAX_RULES);

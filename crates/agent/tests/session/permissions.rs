@@ -254,8 +254,8 @@ async fn rules_allow_what_the_mode_would_ask_about() {
 }
 
 async fn what_a_rule_asks_about_is_asked_every_time() {
-    let mut bench = Bench::new(&[]).with_rules("[[rule]]\npaths = ['a.txt']\ndecision = 'ask'");
-    let inputs = [("c1", "write_file", write("a.txt")), ("c2", "write_file", write("a.txt"))];
+    let mut bench = Bench::new(&[]).with_rules("[[rule]]\npaths = ['b.txt']\ndecision = 'ask'");
+    let inputs = [("c1", "write_file", write("b.txt")), ("c2", "write_file", write("b.txt"))];
     let told = Told::new([calls(inputs), says("done")]);
     let mut session = bench.start(&told, settings(Mode::Auto, Approver::Handle));
     session.handle.send("do it").await.unwrap();
