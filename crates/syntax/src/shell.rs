@@ -37,6 +37,14 @@ const MAX_DEPTH: usize = 60;
 /// Ordinary texts take one in some thirty bytes; what takes this many makes the parser try many readings at once.
 const LOOKS_A_BYTE: usize = 2;
 const LOOKS: usize = 64;
+/// Bytes that the parser is given at once.
+const CHUNK: usize = 256;
+/// How often it may ask for each. It looks ahead for the ends of quotes and here-documents, and where it recovers from
+/// an error it does so again and again, to the end of the text: work that grows with the square of the length.
+const READS: usize = 24;
+
+/// Signs of pipelines in one text. The grammar's work on them grows with their square where the last one is cut off.
+const MAX_PIPES: usize = 400;
 
 /// A text taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -229,6 +237,9 @@ pub fn parse(text: &str) -> Script {
     if text.len() > MAX_BYTES {
         return Script { unclear: Some(Unclear::Long), ..Script::default() };
     }
+    if text.bytes().filter(|byte| *byte == b'|').count() > MAX_PIPES {
+        return Script { unclear: Some(Unclear::Grammar), ..Script::default() };
+    }
     let mut steps = 0;
     let Some(tree) = tree(text, &mut steps) else {
         return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };
@@ -247,13 +258,19 @@ fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
         }
         let parser = slot.as_mut()?;
         let most = LOOKS + text.len() * LOOKS_A_BYTE;
-        let mut look = |_: &tree_sitter::ParseState| {
+        let mut look = |state: &tree_sitter::ParseState| {
             *steps += 1;
-            if *steps > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if *steps > most || (state.has_error() && *steps > LOOKS) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut look);
-        let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-        let tree = parser.parse_with_options(&mut read, None, Some(options));
+        let mut reads = READS * (2 + text.len() / CHUNK);
+        let mut read = |at: usize, _| {
+            reads = reads.saturating_sub(1);
+            // The text seems to end where the patience does, and what comes of that isn't looked at.
+            let end = if reads == 0 { at } else { text.len().min(at - at % CHUNK + CHUNK) };
+            text.as_bytes().get(at..end).unwrap_or_default()
+        };
+        let tree = parser.parse_with_options(&mut read, None, Some(options)).filter(|_| reads > 0);
         if tree.is_none() {
             parser.reset();
         }

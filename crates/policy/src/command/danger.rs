@@ -219,6 +219,10 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
             }
             system_places(name, arguments, danger);
         }
+        "mv" | "cp" if has_cluster(arguments, 'f') => {
+            danger.removes(|| format!("what was there before: {}", named(arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default())));
+            system_places(name, arguments, danger);
+        }
         "cp" | "mv" | "ln" | "install" | "tee" | "mkdir" | "touch" | "sed" => {
             system_places(name, arguments, danger);
         }
@@ -238,6 +242,8 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
                 "kill",
                 "remove",
                 "destroy",
+                "delete-stack",
+                "terminate-instances",
             ];
             if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
                 danger.destroys(|| format!("what `{name} {verb}` removes"));
@@ -444,6 +450,7 @@ pub(super) fn statements(command: &str, danger: &mut Danger) {
         ("truncate table", "the rows of a table"),
         ("delete from", "rows of a table"),
         ("flushall", "everything in a database"),
+        ("flushdb", "everything in a database"),
         ("dropdatabase", "a database"),
     ];
     const CALLS: &[&str] = &[
