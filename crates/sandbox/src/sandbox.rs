@@ -28,11 +28,21 @@ pub struct SandboxSettings {
     pub cache: Option<PathBuf>,
     /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
+    /// How containers are made, for [`Tier::Container`].
+    #[cfg(all(target_os = "linux", feature = "container"))]
+    pub container: Option<crate::ContainerSettings>,
 }
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        Self { allow: vec![Tier::Namespaces, Tier::Bubblewrap], helper: None, cache: None, allow_root: false }
+        Self {
+            allow: vec![Tier::Namespaces, Tier::Bubblewrap],
+            helper: None,
+            cache: None,
+            allow_root: false,
+            #[cfg(all(target_os = "linux", feature = "container"))]
+            container: None,
+        }
     }
 }
 
@@ -213,6 +223,8 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
     match tier {
         #[cfg(target_os = "linux")]
         Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
+        #[cfg(all(target_os = "linux", feature = "container"))]
+        Tier::Container => Some(Box::new(crate::container::Container::new(settings.clone()))),
         Tier::Unconfined => Some(Box::new(Unconfined)),
         _ => None,
     }

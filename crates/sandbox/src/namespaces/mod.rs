@@ -18,7 +18,7 @@ mod mounter;
 mod order;
 mod overlay;
 mod pass;
-mod plan;
+pub(crate) mod plan;
 mod probe;
 mod sys;
 mod watch;
