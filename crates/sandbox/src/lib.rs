@@ -66,7 +66,8 @@ pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
 #[cfg(all(target_os = "linux", feature = "container"))]
 pub use container::{
-    ContainerImage, ContainerSettings, Progress,
+    ContainerImage, ContainerSettings, Progress, Recipe, RecipeError, RecipeSource, TreeError,
+    recipe as container_recipe,
 };
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;

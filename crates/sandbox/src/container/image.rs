@@ -1,12 +1,11 @@
 //! The image that commands run in, as the daemon knows it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 
 use super::client::{Daemon, setup, status};
 use super::plan::text_of;
-use super::{ContainerImage, ContainerSettings};
+use super::{ContainerImage, ContainerSettings, build};
 use crate::SandboxError;
 use crate::request::Request;
 
@@ -38,6 +37,7 @@ impl Image {
                 });
             }
             ContainerImage::Named(name) => name.clone(),
+            ContainerImage::Built(recipe) => build::ensure(daemon, recipe, settings.progress.as_ref()).await?,
         };
         let found = daemon.docker.inspect_image(&name).await;
         let found = match found {
@@ -97,15 +97,11 @@ impl Image {
     }
 }
 
-fn missing(daemon: &Daemon, name: &str) -> SandboxError {
+/// An image that isn't there, and how to get it.
+pub(super) fn missing(daemon: &Daemon, name: &str) -> SandboxError {
     let program = if daemon.podman { "podman" } else { "docker" };
     SandboxError::Unavailable {
         reason: format!("the image «{name}» isn't on this machine, and none is fetched without being asked for"),
         fix: format!("Fetch it with «{program} pull {name}», or name another in sandbox.container.image"),
     }
-}
-
-/// Where a path of the settings is on this machine, for messages.
-pub(super) fn shown(path: &PathBuf) -> String {
-    super::client::shown(&path.display().to_string())
 }

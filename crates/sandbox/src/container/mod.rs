@@ -7,13 +7,17 @@
 //! its first process reads from a connection that the owner holds. [`probe`] runs one with a script that tries to get
 //! out. The image is named, or built by a [`Recipe`] of the project's.
 
+mod build;
 mod client;
+mod dockerfile;
 mod image;
 mod owner;
 mod plan;
 mod pool;
 mod probe;
+mod recipe;
 mod seccomp;
+mod tree;
 mod warm;
 mod watch;
 
@@ -25,6 +29,9 @@ use std::time::Instant;
 use journeyman_protocol::{Enforcement, Tier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+
+pub use recipe::{Recipe, RecipeError, RecipeSource, recipe};
+pub use tree::TreeError;
 
 use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
@@ -64,6 +71,9 @@ pub enum ContainerImage {
     None,
     /// One that is on this machine, by its name.
     Named(String),
+    /// One that is built as the project says. Building runs the project's code, with the network and the rights of a
+    /// build: only where the user trusts this version of it ([`Recipe::digest`]).
+    Built(Box<Recipe>),
 }
 
 /// Whom lines of progress are told to.

@@ -21,7 +21,7 @@ use bollard::query_parameters::{
 use futures_util::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
 
-use super::client::{Daemon, PATIENCE, message, setup, status};
+use super::client::{Daemon, PATIENCE, setup, status};
 use super::image::Image;
 use super::owner::{LABEL, Owner};
 use super::plan::{Place, Plan};
@@ -426,9 +426,4 @@ fn unlike(what: &str) -> SandboxError {
               another back-end"
             .to_owned(),
     }
-}
-
-/// An error of the daemon's as text, for those that are told and not returned.
-pub(super) fn told(error: &ApiError) -> String {
-    message(error)
 }
