@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use tokio::sync::mpsc;
 
+use crate::Denial;
 use crate::clean::clean;
 use crate::request::{Limits, Streams};
+use crate::spill::Spilling;
 
 /// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a second.
 const FLOOD_FACTOR: u64 = 64;
@@ -126,6 +128,7 @@ pub(crate) struct Collector {
     exact: Option<(Vec<u8>, usize)>,
     flood: u64,
     live: mpsc::Sender<OutputChunk>,
+    spilling: Option<Spilling>,
 }
 
 impl Collector {
@@ -135,11 +138,30 @@ impl Collector {
         let usual = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
         let flood = limits.flood_bytes.unwrap_or(usual);
         let exact = (streams == Streams::Exact).then(|| (Vec::new(), limits.output_bytes));
-        (Self { stdout: ring(), stderr: ring(), combined: ring(), exact, flood, live }, receiver)
+        (
+            Self { stdout: ring(), stderr: ring(), combined: ring(), exact, flood, live, spilling: None },
+            receiver,
+        )
+    }
+
+    /// Has all of the output written to a file besides.
+    pub(crate) fn spill(&mut self, spilling: Option<Spilling>) {
+        self.spilling = spilling;
+    }
+
+    /// How much is in that file, and what ended it before it should. Its last word: what comes later isn't in it.
+    pub(crate) fn spilled(&mut self) -> (Option<u64>, Option<Denial>) {
+        match self.spilling.take().map(Spilling::finish) {
+            Some((bytes, trouble)) => (Some(bytes), trouble),
+            None => (None, None),
+        }
     }
 
     /// Takes one piece. A reader who lags misses live pieces; the capture doesn't.
     pub(crate) fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        if let Some(spilling) = &mut self.spilling {
+            spilling.take(bytes);
+        }
         if let (Stream::Stdout, Some((kept, most))) = (stream, &mut self.exact) {
             // One byte above the bound tells that there was more.
             let room = most.saturating_add(1).saturating_sub(kept.len()).min(bytes.len());

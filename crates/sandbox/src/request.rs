@@ -89,7 +89,8 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Open descriptors a process; never above the agent's own hard limit.
     pub open_files: u64,
-    /// Processor time a process, rounded up to seconds.
+    /// Processor time of all its processes together; a single one is besides stopped by the kernel at this time rounded
+    /// up to seconds.
     pub cpu: Option<Duration>,
     /// Bytes of memory that all its processes hold together; above it the tree is killed. By default
     /// three quarters of the machine's.

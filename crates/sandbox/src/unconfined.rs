@@ -13,6 +13,7 @@ use crate::backend::{Backend, Boxed};
 use crate::capture::{Collector, READ_BYTES, Stream};
 use crate::request::{Request, Stdin, Streams};
 use crate::run::{Completed, Outcome, ResourceUsage, Running};
+use crate::spill::Spilling;
 use crate::{Base, Limits, SandboxError};
 
 /// How long output is awaited once the command ended: a background process may hold its pipes for ever.
@@ -67,6 +68,10 @@ fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, Sandbox
     let Some((program, arguments)) = request.argv.split_first() else {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
     };
+    if matches!(request.streams, Streams::Terminal { .. }) {
+        let reason = "a terminal of its own is only given to a command that is confined";
+        return Err(SandboxError::Refused(reason.to_owned()));
+    }
     let cwd = directory(&request)?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(&request.env).current_dir(cwd).kill_on_drop(true);
@@ -78,14 +83,22 @@ fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, Sandbox
     });
     #[cfg(unix)]
     command.process_group(0);
-    let mut child = command.spawn().map_err(|source| SandboxError::Start { path: program.into(), source })?;
+    let spilling = request.spill.as_ref().map(Spilling::begin).transpose()?;
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(source) => {
+            spilling.into_iter().for_each(Spilling::abandon);
+            return Err(SandboxError::Start { path: program.into(), source });
+        }
+    };
     // The command holds the pipe's writing end; as long as it lives, the output has no end.
     drop(command);
     if let Some(reader) = merged {
         child.stdout = Some(reader);
     }
     let group = Group(child.id());
-    let (collector, live) = Collector::new(&request.limits, request.streams);
+    let (mut collector, live) = Collector::new(&request.limits, request.streams);
+    collector.spill(spilling);
     let stop = CancellationToken::new();
     let ends = Ends { cancel, dropped: stop.clone() };
     let watcher = watch(child, group, request.stdin, request.limits, ends, collector, begun);
@@ -196,6 +209,7 @@ async fn watch(
             group.kill();
         }
     }
+    let (spilled, denial) = collector.spilled();
     let ([stdout, stderr, combined], exact) = collector.finish();
     Ok(Completed {
         outcome: outcome.unwrap_or(Outcome::Cancelled),
@@ -203,8 +217,8 @@ async fn watch(
         stderr,
         combined,
         exact,
-        spilled: None,
-        denials: Vec::new(),
+        spilled,
+        denials: denial.into_iter().collect(),
         connections: Vec::new(),
         duration: begun.elapsed(),
         usage: ResourceUsage::default(),

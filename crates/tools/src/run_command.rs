@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_policy::{analyse, in_directory};
+use journeyman_policy::{analyse, in_directory, is_guarded};
 use journeyman_protocol::{
     CallId, Effects, FileChange, FileChangeKind, Level, RelPath, ResultPart, SessionId, ToolSpec,
 };
 use journeyman_sandbox::{Completed, Limits, Outcome, Request, Running, Streams, WriteMode, clean};
-use journeyman_workspace::{StatKind, TreeSnapshot, Workspace};
+use journeyman_workspace::{Guarded, StatKind, Trespass, TreeSnapshot, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::background::{End, Job};
 use crate::excerpt::{middle, shown};
-use crate::guard::{Guard, Trespass};
+use crate::guard::refusal;
 use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
@@ -119,7 +119,7 @@ impl RunCommand {
         let ended = confined(context, request).await;
         let (changes, trespass) = books.close().await?;
         let completed = ended?;
-        let refusal = trespass.refusal(&changes);
+        let refusal = refusal(&trespass, &changes);
         let is_error = completed.outcome != Outcome::Exited(0) || refusal.is_some();
         let mut text = report(context, completed, seconds, &changes);
         text.extend(refusal);
@@ -134,7 +134,7 @@ struct Books {
     call: CallId,
     seen: Arc<Seen>,
     before: TreeSnapshot,
-    guard: Guard,
+    guard: Guarded,
     only_reads: bool,
 }
 
@@ -171,14 +171,14 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
         } else {
             workspace.call_begin(&session, &call)?
         };
-        let guard = Guard::before(&workspace, &before);
+        let guard = Guarded::before(&workspace, &before, is_guarded);
         Ok(Books { workspace, session, call, seen, before, guard, only_reads })
     })
     .await?;
     let mut request = request(context, wish, wall);
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
     request.witness = books.before.witness();
-    request.protected.extend(books.guard.protected.iter().cloned());
+    request.protected.extend(books.guard.protected().iter().cloned());
     Ok((request, books))
 }
 
@@ -219,7 +219,7 @@ async fn watch(job: Arc<Job>, mut running: Running, books: Books) {
     let journaled = books.close().await;
     let (changes, problem) = match journaled {
         Ok((changes, trespass)) => {
-            let refusal = trespass.refusal(&changes);
+            let refusal = refusal(&trespass, &changes);
             (changes, refusal)
         }
         Err(error) => (Vec::new(), Some(format!("error: what it changed could not be recorded: {error}\n"))),

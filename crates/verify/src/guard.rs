@@ -1,53 +1,28 @@
-//! What a check may not leave behind: repositories, and files that programs outside the sandbox obey.
+//! What a check may not leave behind, in words for whoever reads what checks found.
 
 use journeyman_policy::is_guarded;
 use journeyman_protocol::{Diagnostic, FileChange, RelPath, Severity};
-use journeyman_sandbox::{Repositories, at_top};
-use journeyman_workspace::{TreeSnapshot, Workspace, WorkspaceError};
+use journeyman_workspace::Trespass;
 
 /// Warnings of one check; who meets more has seen enough.
 const MOST_WARNINGS: usize = 20;
 
-/// The project before a check, as far as it is guarded.
-pub(crate) struct Guard {
-    repositories: Repositories,
-    /// What must stay as it is while the check runs.
-    pub(crate) protected: Vec<RelPath>,
-}
-
-impl Guard {
-    pub(crate) fn before(workspace: &Workspace, tree: &TreeSnapshot) -> Self {
-        let repositories = Repositories::of(&workspace.reach(), workspace.root(), tree.repositories());
-        let mut protected = repositories.protected();
-        protected.extend(at_top(&workspace.reach(), is_guarded));
-        protected.extend(workspace.own_directories());
-        protected.sort();
-        protected.dedup();
-        Self { repositories, protected }
-    }
-
-    /// Moves away what was planted, and says so.
-    pub(crate) fn after(&self, workspace: &Workspace) -> Result<Vec<Diagnostic>, WorkspaceError> {
-        let mut warnings = Vec::new();
-        for path in self.repositories.planted(workspace.repositories()?) {
-            let message = match workspace.remove_repository(&path) {
-                Ok(place) => {
-                    format!(
-                        "a check may not create a repository here: {path} was moved to {}",
-                        place.display()
-                    )
-                }
-                Err(WorkspaceError::NotFound { .. }) => continue,
-                Err(error) => format!(
-                    "a check may not create a repository here, and {path} could not be moved away: {error}; don't \
-                     use git there"
-                ),
-            };
-            warnings.push(warning(path, message));
-        }
-        warnings.truncate(MOST_WARNINGS);
-        Ok(warnings)
-    }
+/// Warnings of repositories that a check made.
+pub(crate) fn planted(trespass: Trespass) -> Vec<Diagnostic> {
+    let planted = trespass.planted.into_iter().take(MOST_WARNINGS);
+    let warnings = planted.map(|(path, place)| {
+        let message = match place {
+            Ok(place) => {
+                format!("a check may not create a repository here: {path} was moved to {}", place.display())
+            }
+            Err(error) => format!(
+                "a check may not create a repository here, and {path} could not be moved away: {error}; don't use \
+                 git there"
+            ),
+        };
+        warning(path, message)
+    });
+    warnings.collect()
 }
 
 /// Warnings of changes that are a person's to make.

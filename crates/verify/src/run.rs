@@ -6,16 +6,17 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
+use journeyman_policy::is_guarded;
 use journeyman_protocol::{
     CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, FileChange, Needs, RelPath, SessionId,
 };
 use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
-use journeyman_workspace::{ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError};
+use journeyman_workspace::{Guarded, ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
 use crate::diagnostics::{beneath, parse};
-use crate::guard::{Guard, guarded};
+use crate::guard::{guarded, planted};
 use crate::outcome::judge;
 use crate::{Check, VerifyError};
 
@@ -173,7 +174,7 @@ async fn one(
     let (before, guard) = begin(check, context).await?;
     let mut request = request(check, context);
     request.witness = before.witness();
-    request.protected.extend(guard.protected.iter().cloned());
+    request.protected.extend(guard.protected().iter().cloned());
     let ended = confined(index, request, context, cancel, observer).await;
     let (changes, mut warnings) = end(check, context, before, guard).await?;
     warnings.extend(guarded(&changes));
@@ -200,11 +201,11 @@ async fn one(
     Ok(evidence)
 }
 
-async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Guard), VerifyError> {
+async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Guarded), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
         let before = workspace.check_begin(&session)?;
-        let guard = Guard::before(&workspace, &before);
+        let guard = Guarded::before(&workspace, &before, is_guarded);
         Ok((before, guard))
     });
     begun.await?.map_err(|source| untracked(check, source))
@@ -214,14 +215,14 @@ async fn end(
     check: &Check,
     context: &RunContext,
     before: TreeSnapshot,
-    guard: Guard,
+    guard: Guarded,
 ) -> Result<(Vec<FileChange>, Vec<Diagnostic>), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let ended = in_background(move || {
         // First what changed: that opens directories again which the check closed. What was planted goes away
         // even if that fails.
         let changes = workspace.check_end(before, &session);
-        let warnings = guard.after(&workspace)?;
+        let warnings = planted(guard.after(&workspace)?);
         Ok((changes?, warnings))
     });
     ended.await?.map_err(|source| untracked(check, source))

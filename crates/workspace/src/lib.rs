@@ -63,6 +63,7 @@ mod diff;
 mod door;
 mod error;
 mod fingerprints;
+mod guarded;
 mod history;
 mod isolate;
 mod journal;
@@ -91,6 +92,7 @@ pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, U
 pub use checkpoints::CheckpointInfo;
 pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
+pub use guarded::{Guarded, Trespass};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
 pub use isolate::{CopyInfo, Isolated, Means, Refreshed, Tier};
 pub use land::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict};

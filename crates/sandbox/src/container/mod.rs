@@ -37,6 +37,7 @@ use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
 use crate::request::{Request, Streams};
 use crate::run::Running;
+use crate::spill::{Spilling, check_hidden};
 use crate::{SandboxError, SandboxSettings};
 use client::Daemon;
 use image::Image;
@@ -162,14 +163,14 @@ impl Container {
             Some(crate::Base::Directory { path, .. }) => path.clone(),
             _ => request.root.clone(),
         };
-        if request.spill.is_some() {
-            return Err(SandboxError::Refused("a container's output isn't spilled to a file yet".to_owned()));
-        }
+        let hidden = |spill| check_hidden(spill, |directory| plan.shows(directory));
+        request.spill.as_ref().map(hidden).transpose()?;
         let warm = match self.pool.take(&plan).await {
             Some(warm) => warm,
             None => Warm::make(&ready.daemon, &ready.image, plan, cpus).await?,
         };
-        let (collector, live) = Collector::new(&request.limits, request.streams);
+        let (mut collector, live) = Collector::new(&request.limits, request.streams);
+        collector.spill(request.spill.as_ref().map(Spilling::begin).transpose()?);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
         let job = watch::Job {

@@ -220,14 +220,27 @@ impl Places<'_> {
         Ok(())
     }
 
-    /// Whether the host's files are at a path.
     fn shows(&self, path: &Path) -> bool {
-        let covers = path.ancestors().find_map(|above| self.places.get(above.to_str()?));
-        matches!(covers, Some(Place::Bind { .. }))
+        shows(&self.places, path)
     }
 }
 
+/// Whether the host's files are at a path.
+fn shows(places: &BTreeMap<String, Place>, path: &Path) -> bool {
+    let covers = path.ancestors().find_map(|above| places.get(above.to_str()?));
+    matches!(covers, Some(Place::Bind { .. }))
+}
+
 impl Plan {
+    /// Whether a directory of the host's is there for a command, by its own name or another.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        let by_source = |place: &Place| match place {
+            Place::Bind { source, .. } => path.starts_with(source),
+            Place::Scratch { .. } | Place::Hidden => false,
+        };
+        shows(&self.places, path) || self.places.values().any(by_source)
+    }
+
     /// The private directories, each with the names that are in it from the beginning: what is mounted beneath.
     pub(super) fn scratch(&self) -> Vec<&str> {
         let is_scratch = |place: &Place| matches!(place, Place::Scratch { .. });

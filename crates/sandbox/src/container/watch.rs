@@ -103,6 +103,7 @@ pub(super) async fn run(
         }
     };
     drop(witness);
+    let (spilled, denial) = collector.spilled();
     let ([stdout, stderr, combined], exact) = collector.finish();
     Ok(Completed {
         outcome: unrun(ended.outcome, &combined.text),
@@ -110,8 +111,8 @@ pub(super) async fn run(
         stderr,
         combined,
         exact,
-        spilled: None,
-        denials: Vec::new(),
+        spilled,
+        denials: denial.into_iter().collect(),
         connections: Vec::new(),
         duration: job.begun.elapsed(),
         usage: between(before, used),

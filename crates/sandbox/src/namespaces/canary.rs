@@ -24,13 +24,17 @@ pub(super) const ESCAPES: [(i32, &str); 9] = [
 ];
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
 pub(super) const NESTED: i32 = 512;
+/// The memory of the tree can't be counted.
+pub(super) const UNCOUNTED: i32 = 2048;
+/// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
+pub(super) const UNRESTRICTED: i32 = 1024;
 
 fn opens(path: &CStr, flags: OFlags) -> bool {
     rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).is_ok()
 }
 
 /// Tries everything; the bits of what got out.
-pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool) -> i32 {
+pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, counted: bool) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -51,7 +55,21 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool) -> i32 {
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
-    if sys::can_unshare_user() { escaped | NESTED } else { escaped }
+    let told = [
+        (NESTED, sys::can_unshare_user()),
+        (UNRESTRICTED, makes_a_device(canary.inside)),
+        (UNCOUNTED, !counted),
+    ];
+    told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
+}
+
+/// The device 0:0 stands for a removed file in overlays, and may be made by everybody since Linux 5.8.
+fn makes_a_device(beside: &CStr) -> bool {
+    rustix::fs::unlink(beside)
+        .and_then(|()| {
+            rustix::fs::mknodat(CWD, beside, rustix::fs::FileType::CharacterDevice, Mode::empty(), 0)
+        })
+        .is_ok()
 }
 
 fn connects(port: u16) -> bool {

@@ -9,40 +9,30 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags,
-};
+use rustix::mount::MountPropagationFlags;
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into_link_name_space,
 };
 
-use super::overlay::{Life, cover, overlay};
+use super::bounds::Bounds;
+use super::restrict::{self, Grant, Tcp};
+use super::root::{Builder, copy, enter, new_root};
 use super::sys::{self, Strings};
-use super::wire::{self, Access, HEADER, Note, Policy, Stage, Step, body_length};
-use super::{canary, mounter, pass};
+use super::wire::{self, HEADER, Note, Policy, Stage, Step, body_length};
+use super::{bounds, canary, cgroups, mounter, pass};
 
 /// Which limits a policy carries, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
     [Resource::Core, Resource::Nproc, Resource::Fsize, Resource::Nofile, Resource::Cpu, Resource::As];
 
-/// Holds what the private directories and layers are made of; nobody inside may enter it.
-const STORE: &CStr = c".sandbox";
-/// How many files the scratch space may hold; an inode is about 1 KiB of kernel memory.
-const SCRATCH_FILES: u32 = 400_000;
+/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's own kernel.
+const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
-
-const RDONLY: u64 = MountAttrFlags::MOUNT_ATTR_RDONLY.bits() as u64;
-const NOSUID: u64 = MountAttrFlags::MOUNT_ATTR_NOSUID.bits() as u64;
-const NODEV: u64 = MountAttrFlags::MOUNT_ATTR_NODEV.bits() as u64;
-const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
-
-pub(super) const RDONLY_NOSUID_NODEV: u64 = RDONLY | NOSUID | NODEV;
 
 /// What failed: the stage, the step's number, the error.
 pub(super) struct Failure(pub(super) Stage, pub(super) u32, pub(super) Errno);
@@ -103,7 +93,12 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
         | network;
     // Modes are as given while the root is built; the command gets its own mask back.
     let mask = rustix::process::umask(Mode::empty());
-    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask };
+    let gate = if policy.groups.is_empty() {
+        None
+    } else {
+        Some(eventfd(0, EventfdFlags::CLOEXEC).at(Stage::Groups)?)
+    };
+    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: gate.as_ref() };
     let body = || match init.run() {
         Ok(()) => 0,
         Err(Failure(stage, index, errno)) => {
@@ -121,6 +116,12 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
                 }
             },
         );
+        if let (Ok(pid), Some(gate)) = (started, &gate) {
+            let joined = cgroups::follow(&policy.groups, pid.as_raw_nonzero().get().cast_unsigned());
+            let errno = joined.err().map_or(0, |errno| errno.raw_os_error().unsigned_abs());
+            // Pid 1 waits for it.
+            rustix::io::write(gate, &(u64::from(errno) + 1).to_ne_bytes()).ok();
+        }
     })
 }
 
@@ -178,6 +179,8 @@ struct Init<'a> {
     control: &'a OwnedFd,
     stdin: Option<&'a OwnedFd>,
     mask: Mode,
+    /// Where the helper says that pid 1 is in its control groups.
+    gate: Option<&'a OwnedFd>,
 }
 
 impl Init<'_> {
@@ -187,7 +190,7 @@ impl Init<'_> {
         rustix::mount::mount_change(c"/", private).at(Stage::Root)?;
         let base = self.policy.joins.then(|| copy(CWD, c".", true, 0)).transpose().at(Stage::Join)?;
         let root = new_root(self.policy.scratch_bytes).at(Stage::Root)?;
-        let mut builder = Builder { root: &root, base, pid_max: self.policy.pid_max, stores: 0 };
+        let mut builder = Builder::new(&root, base, self.policy.pid_max);
         for (index, step) in (0..).zip(&self.policy.steps) {
             builder.step(step).map_err(|errno| Failure(Stage::Step, index, errno))?;
         }
@@ -198,12 +201,34 @@ impl Init<'_> {
         if self.policy.own_network {
             loopback().at(Stage::Loopback)?;
         }
+        if self.policy.listen > 0 {
+            self.listen().at(Stage::Listen)?;
+        }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
+        if self.policy.landlock > 0 {
+            self.restrict().at(Stage::Landlock)?;
+        }
         if !self.policy.filter.is_empty() {
             sys::install_filter(&self.policy.filter).at(Stage::Filter)?;
         }
         self.command()
+    }
+
+    /// Everything in the new root may be read; what is mounted for writing may be written. A way out to a tree that
+    /// isn't part of this root would lead to nothing.
+    fn restrict(&self) -> Result<(), Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(c"/", flags, Mode::empty())?;
+        let written = self.policy.steps.iter().filter_map(Step::written);
+        let grants = written.map(|path| (path, Grant::Write)).chain([(c".", Grant::Read)]);
+        restrict::restrict(self.policy.landlock, &root, grants, Tcp::Free)
+    }
+
+    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
+    fn listen(&self) -> Result<(), Errno> {
+        let listener = listener(self.policy.listen)?;
+        pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
     }
 
     fn limits(&self) -> Result<(), Errno> {
@@ -216,14 +241,42 @@ impl Init<'_> {
         Ok(())
     }
 
+    /// Waits until the helper has put this process into its control groups, so that the command begins in them.
+    fn grouped(&self) -> Result<(), Errno> {
+        let Some(gate) = self.gate else { return Ok(()) };
+        loop {
+            let mut ready = [PollFd::new(gate, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
+            match poll(&mut ready, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            let [joined, agent] = &ready;
+            if !joined.revents().is_empty() {
+                let mut said = [0; 8];
+                rustix::io::read(gate, &mut said)?;
+                return match i32::try_from(u64::from_ne_bytes(said)) {
+                    Ok(1) => Ok(()),
+                    Ok(more) => Err(Errno::from_raw_os_error(more - 1)),
+                    Err(_) => Err(Errno::IO),
+                };
+            }
+            if !agent.revents().is_empty() {
+                return Err(Errno::PIPE);
+            }
+        }
+    }
+
     fn command(&self) -> Result<(), Failure> {
+        self.grouped().at(Stage::Groups)?;
+        let mut bounds = Bounds::new(self.policy);
         let children = sys::watch_children().at(Stage::Supervise)?;
         let (argv, env) = (Strings::new(&self.policy.argv), Strings::new(&self.policy.env));
         let trouble = Cell::new(None);
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
-                escaped.set(canary::escapes(canary, self.policy.own_network));
+                let counted = bounds.resident(&bounds::processes()) > 0;
+                escaped.set(canary::escapes(canary, self.policy.own_network, counted));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env) {
@@ -241,7 +294,7 @@ impl Init<'_> {
         }
         // The output ends when its last writer does, and that isn't this process.
         sys::close_standard();
-        self.supervise(pid, &children).at(Stage::Supervise)
+        self.supervise(pid, &children, &mut bounds).at(Stage::Supervise)
     }
 
     /// In the new process. Returns only on failure.
@@ -268,9 +321,14 @@ impl Init<'_> {
         Err(failure)
     }
 
-    /// Reaps until the command ends, or the agent does.
-    fn supervise(&self, command: Pid, children: &OwnedFd) -> Result<(), Errno> {
+    /// Reaps until the command ends, or the agent does, or too much is used.
+    fn supervise(&self, command: Pid, children: &OwnedFd, bounds: &mut Bounds) -> Result<(), Errno> {
         loop {
+            if let Some(what) = bounds.look() {
+                kill_all()?;
+                say(self.control, Note::Exceeded { what, usage: sys::usage_so_far() });
+                return Ok(());
+            }
             while let Some((pid, status)) = reap()? {
                 if pid != command {
                     continue;
@@ -279,7 +337,8 @@ impl Init<'_> {
             }
             let mut ready =
                 [PollFd::new(children, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
-            match poll(&mut ready, None) {
+            let wait = Timespec::try_from(bounds.wait()).map_err(|_| Errno::INVAL)?;
+            match poll(&mut ready, Some(&wait)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
             }
@@ -340,38 +399,24 @@ pub(super) fn map_one(uid: u32, gid: u32) -> Result<(), Errno> {
     write_file(c"/proc/self/gid_map", format!("{gid} {gid} 1").as_bytes())
 }
 
-fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
+pub(super) fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(file, text).map(drop)
-}
-
-/// An empty file system in memory, mounted over the old root, which all absolute paths still lead to.
-fn new_root(bytes: u64) -> Result<OwnedFd, Errno> {
-    let fs = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    rustix::mount::fsconfig_set_string(fs.as_fd(), c"size", bytes.to_string())?;
-    rustix::mount::fsconfig_set_string(fs.as_fd(), c"nr_inodes", SCRATCH_FILES.to_string())?;
-    rustix::mount::fsconfig_set_string(fs.as_fd(), c"mode", c"0755")?;
-    rustix::mount::fsconfig_create(fs.as_fd())?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    let root = rustix::mount::fsmount(fs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    rustix::mount::move_mount(root.as_fd(), c"", CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-    rustix::process::fchdir(&root)?;
-    rustix::fs::mkdirat(&root, STORE, Mode::empty())?;
-    Ok(root)
-}
-
-/// Makes the new root the only one, and read-only.
-fn enter(root: &OwnedFd) -> Result<(), Errno> {
-    sys::mount_attributes(root, c"", false, RDONLY)?;
-    rustix::process::pivot_root(c".", c".")?;
-    // The old one now lies over the new one.
-    rustix::mount::unmount(c".", UnmountFlags::DETACH)?;
-    rustix::process::chdir(c"/")
 }
 
 fn loopback() -> Result<(), Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM);
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listener on the sandbox's own loopback; connections wait until the agent takes them.
+fn listener(port: u16) -> Result<OwnedFd, Errno> {
+    let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+    let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
+    let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+    rustix::net::bind(&listener, &address)?;
+    rustix::net::listen(&listener, WAITING)?;
+    Ok(listener)
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.
@@ -398,141 +443,4 @@ fn drop_privileges() -> Result<(), Errno> {
     )?;
     rustix::thread::set_no_new_privs(true)?;
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
-}
-
-struct Builder<'a> {
-    root: &'a OwnedFd,
-    base: Option<OwnedFd>,
-    pid_max: u32,
-    stores: u32,
-}
-
-impl Builder<'_> {
-    fn step(&mut self, step: &Step<&CStr>) -> Result<(), Errno> {
-        match *step {
-            Step::Directory { path } => rustix::fs::mkdirat(self.root, path, Mode::from_raw_mode(0o755)),
-            Step::File { path } => self.file(path),
-            Step::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
-            Step::Bind { path, source, access } => {
-                let tree = copy(CWD, source, access != Access::Device, attributes(access))?;
-                self.attach(&tree, path)
-            }
-            Step::Base { path, access } => {
-                let tree = self.base.take().ok_or(Errno::PROTO)?;
-                sys::mount_attributes(&tree, c"", true, attributes(access))?;
-                self.attach(&tree, path)
-            }
-            Step::Scratch { path, mode } => {
-                let store = self.store(b's', mode)?;
-                let tree = copy(self.root, &store, false, 0)?;
-                self.attach(&tree, path)
-            }
-            Step::Layer { path, source } => self.layer(path, source),
-            Step::Proc { path } => self.proc(path),
-            Step::Terminals { path } => {
-                let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-                rustix::mount::mount(c"devpts", path, c"devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
-            }
-            Step::Guard { path } => self.guard(path),
-            Step::Mask { path, directory } => self.mask(path, directory),
-        }
-    }
-
-    fn file(&self, path: &CStr) -> Result<(), Errno> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        rustix::fs::openat(self.root, path, flags, Mode::from_raw_mode(0o444)).map(drop)
-    }
-
-    /// A new directory in the store: `.sandbox/s0`, `.sandbox/u1`, …
-    fn store(&mut self, letter: u8, mode: u32) -> Result<std::ffi::CString, Errno> {
-        let name = format!("{}/{}{}", STORE.to_str().unwrap_or_default(), char::from(letter), self.stores);
-        self.stores += 1;
-        let name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
-        rustix::fs::mkdirat(self.root, &name, Mode::from_raw_mode(mode))?;
-        Ok(name)
-    }
-
-    fn attach(&self, tree: &OwnedFd, path: &CStr) -> Result<(), Errno> {
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        rustix::mount::move_mount(tree.as_fd(), c"", self.root.as_fd(), path, flags)
-    }
-
-    fn layer(&mut self, path: &CStr, source: &CStr) -> Result<(), Errno> {
-        let (upper, work) = (self.store(b'u', 0o755)?, self.store(b'w', 0o755)?);
-        let mount = || {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let lower = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
-            let upper = rustix::fs::openat(self.root, &upper, flags, Mode::empty())?;
-            let work = rustix::fs::openat(self.root, &work, flags, Mode::empty())?;
-            self.attach(&overlay(lower, upper, work, Life::Command)?, path)
-        };
-        if mount().is_ok() {
-            return Ok(());
-        }
-        // Kernels before 5.11, or file systems that can't be a lower layer.
-        let tree = copy(CWD, source, true, RDONLY_NOSUID_NODEV)?;
-        self.attach(&tree, path)
-    }
-
-    fn proc(&self, path: &CStr) -> Result<(), Errno> {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        rustix::mount::mount(c"proc", path, c"proc", flags, None)?;
-        if self.pid_max > 0 {
-            // Root's processes don't count against RLIMIT_NPROC. The knob is per namespace since Linux 6.14;
-            // before that the kernel refuses the write, and the gap is told.
-            write_file(c"proc/sys/kernel/pid_max", self.pid_max.to_string().as_bytes()).ok();
-        }
-        // All of it, not `sys` alone: `sysrq-trigger` and others obey whoever is root.
-        sys::mount_attributes(self.root, path, false, RDONLY)
-    }
-
-    /// Opens what is at the path inside, without following any link: the tree may belong to an attacker.
-    fn find(&self, path: &CStr) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
-        rustix::io::retry_on_intr(|| rustix::fs::openat2(self.root, path, flags, Mode::empty(), resolve))
-    }
-
-    fn guard(&self, path: &CStr) -> Result<(), Errno> {
-        let place = self.find(path)?;
-        let tree = copy(&place, c"", true, RDONLY_NOSUID_NODEV)?;
-        cover(&tree, &place)
-    }
-
-    fn mask(&mut self, path: &CStr, directory: bool) -> Result<(), Errno> {
-        let place = self.find(path)?;
-        let store = if directory {
-            self.store(b'm', 0o555)?
-        } else {
-            let name =
-                std::ffi::CString::new(format!(".sandbox/m{}", self.stores)).map_err(|_| Errno::INVAL)?;
-            self.stores += 1;
-            self.file(&name)?;
-            name
-        };
-        let tree = copy(self.root, &store, false, RDONLY | NOSUID | NODEV | NOEXEC)?;
-        cover(&tree, &place)
-    }
-}
-
-fn attributes(access: Access) -> u64 {
-    match access {
-        Access::ReadOnly => RDONLY_NOSUID_NODEV,
-        Access::Writable => NOSUID | NODEV,
-        Access::Device => NOSUID | NOEXEC,
-    }
-}
-
-/// A mount of its own of what is at the path.
-pub(super) fn copy(at: impl AsFd, path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
-    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_EMPTY_PATH
-        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-    flags.set(OpenTreeFlags::AT_RECURSIVE, recursive);
-    let tree = rustix::mount::open_tree(at.as_fd(), path, flags)?;
-    if attributes != 0 {
-        sys::mount_attributes(&tree, c"", recursive, attributes)?;
-    }
-    Ok(tree)
 }

@@ -8,8 +8,10 @@
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
 //! any, before it makes its own.
 
+mod bounds;
 mod caches;
 mod canary;
+mod cgroups;
 mod filter;
 mod hidden;
 mod init;
@@ -20,6 +22,8 @@ mod overlay;
 mod pass;
 pub(crate) mod plan;
 mod probe;
+mod restrict;
+mod root;
 mod sys;
 mod watch;
 mod wire;
@@ -41,10 +45,13 @@ pub(crate) use mount::{mount, mount_caches};
 
 use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
+use crate::network::{PROXY_PORT, Proxy};
 use crate::request::{Limits, Request, Stdin, Streams};
 use crate::run::Running;
+use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
+use cgroups::{Cgroups, Lease};
 use hidden::Memory;
 use plan::{Plan, c_string};
 use wire::{Canary, Policy};
@@ -66,6 +73,13 @@ fn is_helper() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == HELPER_ARGUMENT)
 }
 
+/// What is known of the host, and needn't be looked up for every command.
+#[derive(Debug, Default)]
+struct Known {
+    hidden: Memory,
+    groups: Cgroups,
+}
+
 /// What is started, all but the processes.
 struct Job {
     plan: Plan,
@@ -73,21 +87,25 @@ struct Job {
     candidates: Vec<CString>,
     streams: Streams,
     limits: Limits,
+    /// Serves the listener that is passed out.
+    proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
+    /// Its control groups, for as long as anything of it lives.
+    groups: Lease,
 }
 
 /// The back-end, with what it keeps between commands.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     settings: SandboxSettings,
-    hidden: Memory,
+    known: Known,
     caches: Caches,
 }
 
 impl Namespaces {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, hidden: Memory::default(), caches: Caches::default() }
+        Self { settings, known: Known::default(), caches: Caches::default() }
     }
 
     async fn start(
@@ -98,11 +116,20 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
-        let job = prepare(request, joined, None, &self.hidden)?;
-        let (collector, live) = Collector::new(&job.limits, job.streams);
+        let spill = request.spill.clone();
+        let job = prepare(&self.settings, request, joined, None, &self.known)?;
+        let (mut collector, live) = Collector::new(&job.limits, job.streams);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
-        let started = start(&self.settings, &job)?;
+        let spilling = spill.as_ref().map(Spilling::begin).transpose()?;
+        let started = match start(&self.settings, &job) {
+            Ok(started) => started,
+            Err(error) => {
+                spilling.into_iter().for_each(Spilling::abandon);
+                return Err(error);
+            }
+        };
+        collector.spill(spilling);
         let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
         let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
         Ok(Running::watch(live, stop, completed))
@@ -115,7 +142,7 @@ impl Backend for Namespaces {
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
-        Box::pin(probe::probe(&self.settings))
+        Box::pin(probe::probe(&self.settings, &self.known))
     }
 
     fn spawn(
@@ -140,13 +167,14 @@ pub fn replace_descriptor(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Resul
 }
 
 fn prepare(
+    settings: &SandboxSettings,
     request: Request,
     joined: Option<Arc<Mounted>>,
     canary: Option<Canary<CString>>,
-    memory: &Memory,
+    known: &Known,
 ) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), memory)?;
+    let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = candidates(&request)?;
     let stdin = match request.stdin {
         Stdin::Null => Vec::new(),
@@ -160,9 +188,12 @@ fn prepare(
         env.push(c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))?);
     }
     let limits = &request.limits;
+    let memory = limits.memory.unwrap_or_else(default_memory);
+    let (lease, groups) = known.groups.lease(limits, memory)?;
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
         own_network: request.network != Network::Host,
+        listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
         joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
@@ -176,6 +207,11 @@ fn prepare(
             limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
             limits.address_space,
         ],
+        memory: Some(memory),
+        cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
+        disk: limits.disk_bytes,
+        groups,
+        landlock: restrict::supported(),
         filter: filter::build().unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),
@@ -191,7 +227,26 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits, joined })
+    let proxy = match request.network {
+        Network::Filtered(rules) => Some(Proxy::new(rules, settings.outside.clone())),
+        Network::Off | Network::Host => None,
+    };
+    Ok(Job {
+        plan,
+        policy,
+        candidates,
+        streams: request.streams,
+        limits: request.limits,
+        proxy,
+        joined,
+        groups: lease,
+    })
+}
+
+/// Three quarters of what the machine has, so that it stays usable beside a command that takes all it gets.
+fn default_memory() -> u64 {
+    let found = rustix::system::sysinfo();
+    found.totalram.saturating_mul(u64::from(found.mem_unit)) / 4 * 3
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.

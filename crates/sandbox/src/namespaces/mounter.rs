@@ -9,9 +9,10 @@ use rustix::fs::{Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::MountPropagationFlags;
 
-use super::init::{At, Failure, RDONLY_NOSUID_NODEV, copy, map_one, read_exact, say};
+use super::init::{At, Failure, map_one, read_exact, say};
 use super::order::{Cache, Layers, MAGIC, Order};
 use super::overlay::{Life, cover, overlay};
+use super::root::{RDONLY_NOSUID_NODEV, copy};
 use super::wire::{HEADER, Note, Stage, body_length};
 use super::{pass, sys};
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::hidden::Memory;
 use super::wire::{Access, Step};
 use crate::request::{Request, WriteMode};
+use crate::spill::check_hidden;
 use crate::toolchain::{SYSTEM, is_above};
 use crate::view::View;
 use crate::{Base, Mounted, Network, SandboxError};
@@ -106,6 +107,9 @@ pub(super) fn plan(
             &request.cwd,
             "the working directory lies neither in the project nor in a listed path",
         ));
+    }
+    if let Some(spill) = &request.spill {
+        check_hidden(spill, |directory| builder.reaches(directory))?;
     }
     let protected = protected(request, &root, &builder.view)?;
     let mut masked = masked(&request.masked, &builder.view)?;

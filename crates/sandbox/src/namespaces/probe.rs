@@ -12,12 +12,11 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED};
-use super::hidden::Memory;
+use super::canary::{ESCAPES, NESTED, UNCOUNTED, UNRESTRICTED};
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
-use super::{filter, hidden, prepare, start};
+use super::{Known, filter, hidden, prepare, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
@@ -32,19 +31,19 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 2;
+const CACHE_VERSION: u32 = 4;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
 /// What the back-end enforces, from memory on disk or by running it.
-pub(crate) async fn probe(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
+pub(crate) async fn probe(settings: &SandboxSettings, known: &Known) -> Result<Enforcement, SandboxError> {
     let key = settings.cache.as_ref().and_then(|_| Key::of(settings));
     if let (Some(file), Some(key)) = (&settings.cache, &key)
         && let Some(enforcement) = recall(file, key)
     {
         return Ok(enforcement);
     }
-    let enforcement = run(settings).await?;
+    let enforcement = run(settings, known).await?;
     if let (Some(file), Some(key)) = (&settings.cache, key) {
         // Only time is lost where it can't be written.
         remember(file, &Remembered { key, enforcement: enforcement.clone() }).ok();
@@ -131,7 +130,7 @@ impl Drop for Cage {
     }
 }
 
-async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
+async fn run(settings: &SandboxSettings, known: &Known) -> Result<Enforcement, SandboxError> {
     let unable =
         |source| SandboxError::Path { what: "preparing the sandbox's test in", path: "/tmp".into(), source };
     let cage = Cage::make().map_err(unable)?;
@@ -151,21 +150,26 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(request, None, Some(canary), &Memory::default())?;
+    let job = prepare(settings, request, None, Some(canary), known)?;
     let (collector, _live) = Collector::new(&job.limits, job.streams);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
-    judge(&seen, written)
+    judge(&seen, written, known.groups.bounds())
 }
 
-fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError> {
+/// `groups` are the control groups that the run was in: of memory, and of processes.
+fn judge(seen: &Seen, outside_changed: bool, groups: (bool, bool)) -> Result<Enforcement, SandboxError> {
     let escaped = match (&seen.outcome, seen.escaped) {
         (Outcome::Exited(0), Some(escaped)) => escaped,
         (outcome, _) => return Err(unavailable(outcome, seen.failure)),
     };
     let mut leaks: Vec<&str> =
         ESCAPES.iter().filter(|(bit, _)| escaped & bit != 0).map(|(_, what)| *what).collect();
+    let landlock = restrict::supported();
+    if landlock > 0 && escaped & UNRESTRICTED != 0 {
+        leaks.push("Landlock was asked for and isn't in force");
+    }
     if outside_changed {
         leaks.push("a file outside the project was changed");
     }
@@ -179,11 +183,23 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
     }
-    if rustix::process::geteuid().is_root() {
+    let is_root = rustix::process::geteuid().is_root();
+    let own_pid_max = kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
+    if is_root {
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
-        if kernel_version(&release()).is_none_or(|version| version < OWN_PID_MAX) {
-            gaps.push("run as root: the number of processes isn't bounded before Linux 6.14".to_owned());
-        }
+    }
+    let processes_bounded = groups.1 || !is_root || own_pid_max;
+    if !processes_bounded {
+        gaps.push("run as root: the number of processes isn't bounded before Linux 6.14".to_owned());
+    }
+    let memory_bounded = groups.0 || escaped & UNCOUNTED == 0;
+    match (groups.0, memory_bounded) {
+        (true, _) => {}
+        (false, true) => gaps.push(
+            "memory is bounded by looking twenty times a second; what no process has mapped isn't counted"
+                .to_owned(),
+        ),
+        (false, false) => gaps.push("the memory of a command's whole tree isn't bounded".to_owned()),
     }
     // Where it can't be read, nothing is known to be reachable.
     let sockets = fs::File::open("/proc/net/unix").and_then(|list| {
@@ -199,10 +215,21 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         gaps.push(format!("commands can connect to services at {named}{more}"));
     }
-    gaps.push("Landlock isn't layered on top yet".to_owned());
-    gaps.push("memory is bounded per process only, and only on request".to_owned());
+    let mut layers = vec!["namespaces".to_owned()];
+    match landlock {
+        0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
+        version => layers.push(format!("Landlock {version}")),
+    }
+    match groups {
+        (true, true) => layers.push("cgroup (memory, pids)".to_owned()),
+        (true, false) => layers.push("cgroup (memory)".to_owned()),
+        (false, true) => layers.push("cgroup (pids)".to_owned()),
+        (false, false) => {}
+    }
+    layers.extend(filter::build().map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
-        layers: vec!["namespaces".to_owned(), "seccomp".to_owned()],
+        resources_bounded: memory_bounded && processes_bounded,
+        layers,
         gaps,
         ..Enforcement::meeting(Tier::Namespaces, Needs::ALL)
     })

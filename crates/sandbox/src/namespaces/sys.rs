@@ -169,6 +169,17 @@ pub(super) fn mount_attributes(
     check(result).map(drop)
 }
 
+/// The version of Landlock that the kernel has on; 0 or less where it hasn't.
+pub(super) fn landlock_version() -> c_int {
+    /// `LANDLOCK_CREATE_RULESET_VERSION`, of <linux/landlock.h>.
+    const VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag no attribute is read, as none is given.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<c_void>(), 0usize, VERSION)
+    };
+    c_int::try_from(version).unwrap_or(0)
+}
+
 /// Installs a seccomp filter given as its instructions' bytes, 8 each, in the machine's byte order.
 pub(super) fn install_filter(instructions: &[u8]) -> Result<(), Errno> {
     let count =
@@ -259,6 +270,18 @@ pub(super) fn usage_so_far() -> Usage {
         total.peak_memory = total.peak_memory.max(part.peak_memory);
     }
     total
+}
+
+/// The processor time of all that this process reaped, and they did.
+pub(super) fn children_so_far() -> Duration {
+    // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let usage = usage_of(&usage);
+    Duration::from_micros(usage.user + usage.system)
 }
 
 fn usage_of(usage: &libc::rusage) -> Usage {

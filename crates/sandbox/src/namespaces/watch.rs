@@ -14,16 +14,21 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::wire::{NOTE, Note, Stage, Step, Usage};
-use super::{Job, Started, shown, sys};
+use super::cgroups::Lease;
+use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
+use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
+use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::{Mounted, SandboxError};
+use crate::{Denial, Mounted, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// How long killed processes may take to be gone. One that waits for a dead disk or server can take for ever.
 const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// Between two looks at whether the kernel killed a process of the command for want of memory.
+const GROUP_LOOKS: Duration = Duration::from_millis(50);
 
 /// The two ways a caller ends a command.
 pub(super) struct Ends {
@@ -38,6 +43,10 @@ pub(super) struct Seen {
     /// Where and with which error the set-up failed, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
     output: ([Captured; 3], Vec<u8>),
+    /// What was asked of the proxy.
+    connections: Vec<Connection>,
+    spilled: Option<u64>,
+    denials: Vec<Denial>,
     duration: Duration,
     usage: ResourceUsage,
 }
@@ -52,9 +61,9 @@ impl Seen {
             stderr,
             combined,
             exact,
-            spilled: None,
-            denials: Vec::new(),
-            connections: Vec::new(),
+            spilled: self.spilled,
+            denials: self.denials,
+            connections: self.connections,
             duration,
             usage,
             enforcement,
@@ -152,6 +161,9 @@ pub(super) struct Watcher {
     connected: bool,
     unsent: Vec<u8>,
     received: Vec<u8>,
+    /// Descriptors that came with notes which weren't read yet.
+    passed: Vec<OwnedFd>,
+    proxy: Option<Serving>,
     stdout: Pipe,
     stderr: Pipe,
     collector: Collector,
@@ -175,6 +187,7 @@ enum Turn {
     Control,
     Ended(ResourceUsage),
     Stop(Outcome),
+    Look,
     NoHello,
     GiveUp,
 }
@@ -199,6 +212,8 @@ impl Watcher {
             connected: true,
             unsent,
             received: Vec::new(),
+            passed: Vec::new(),
+            proxy: None,
             stdout: Pipe::new(stdout).map_err(&error)?,
             stderr: Pipe::new(stderr).map_err(&error)?,
             collector,
@@ -217,6 +232,8 @@ impl Watcher {
         let mut buffer = vec![0; READ_BYTES];
         let deadline = tokio::time::sleep_until((self.begun + self.job.limits.wall).into());
         tokio::pin!(deadline);
+        let mut looks = tokio::time::interval_at((self.begun + GROUP_LOOKS).into(), GROUP_LOOKS);
+        let grouped = !self.job.groups.is_empty();
         while !self.is_over() {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
@@ -229,6 +246,7 @@ impl Watcher {
                 }
                 usage = self.processes.ended() => Turn::Ended(usage.map_err(supervise("waiting for the command"))?),
                 () = &mut deadline, if running => Turn::Stop(Outcome::TimedOut),
+                _ = looks.tick(), if running && grouped => Turn::Look,
                 () = self.ends.cancel.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
                 () = self.ends.dropped.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
                 () = tokio::time::sleep_until(hello), if !self.greeted => Turn::NoHello,
@@ -240,6 +258,9 @@ impl Watcher {
                 Turn::Control => self.exchange()?,
                 Turn::Ended(usage) => self.processes.usage = Some(usage),
                 Turn::Stop(outcome) => self.stop(outcome),
+                // One that goes on without what was killed is stopped as one is whose use is looked at.
+                Turn::Look if self.job.groups.ran_out_of_memory() => self.stop(Outcome::MemoryLimit),
+                Turn::Look => {}
                 Turn::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
                 Turn::GiveUp => {
                     // Killed, and still there: it waits for something that the kernel can't interrupt.
@@ -248,7 +269,7 @@ impl Watcher {
                 }
             }
         }
-        self.finish()
+        self.finish().await
     }
 
     /// Nothing more can come: the pipes are closed, and pid 1 has said its last word or is gone, or there
@@ -296,7 +317,9 @@ impl Watcher {
             }
         }
         let mut buffer = [0; NOTE * 8];
-        match self.control.try_read(&mut buffer) {
+        let (control, passed) = (&self.control, &mut self.passed);
+        let read = control.try_io(Interest::READABLE, || Ok(pass::receive(control, &mut buffer, passed)?));
+        match read {
             Ok(0) => self.connected = false,
             Ok(count) => self.received.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -334,11 +357,32 @@ impl Watcher {
             }
             Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
+            Note::Exceeded { what, usage } => {
+                let outcome = match what {
+                    Excess::Memory => Outcome::MemoryLimit,
+                    Excess::Cpu => Outcome::CpuLimit,
+                    Excess::Disk => Outcome::DiskLimit,
+                };
+                self.ended(outcome, usage);
+            }
             Note::Canaries { escaped } => self.escaped = Some(escaped),
+            Note::Listening => self.serve()?,
             // The other helper's.
             Note::Unshared | Note::Mounted => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
             }
+        }
+        Ok(())
+    }
+
+    /// The sandbox's listener came along: from here on somebody answers there.
+    fn serve(&mut self) -> Result<(), SandboxError> {
+        if self.passed.is_empty() {
+            return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+        }
+        let listener = self.passed.remove(0);
+        if let Some(proxy) = self.job.proxy.take() {
+            self.proxy = Some(proxy.serve(listener).map_err(supervise("serving the command's network"))?);
         }
         Ok(())
     }
@@ -350,42 +394,65 @@ impl Watcher {
         self.processes.ending = true;
     }
 
-    fn finish(mut self) -> Result<Seen, SandboxError> {
+    async fn finish(mut self) -> Result<Seen, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
         } else {
             Outcome::SetupFailed("the sandbox helper was killed".to_owned())
         });
+        let (connections, mut denials) = match self.proxy.take() {
+            Some(proxy) => proxy.finish().await,
+            None => Default::default(),
+        };
+        let (spilled, trouble) = self.collector.spilled();
+        denials.extend(trouble);
         let seen = Seen {
-            outcome,
+            outcome: self.job.explained(outcome),
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
+            connections,
+            spilled,
+            denials,
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };
         // Until pid 1 is gone its own mounts of a copy are there, and the layers are in use.
-        let joined = self.job.joined.take();
+        let held = (self.job.joined.take(), std::mem::replace(&mut self.job.groups, Lease::none()));
         if self.processes.ending && self.processes.usage.is_none() {
             // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
             let mut processes = self.processes;
             tokio::spawn(async move {
                 processes.usage = processes.ended().await.ok();
                 drop(processes);
-                leave(joined);
+                leave(held);
             });
         } else {
-            leave(joined);
+            leave(held);
         }
         Ok(seen)
     }
 }
 
-/// Lets go of a copy's mount. If nobody else has it, the kernel writes out what was changed, which takes its time.
-fn leave(joined: Option<Arc<Mounted>>) {
-    if let Some(mounted) = joined {
-        tokio::task::spawn_blocking(move || drop(mounted));
+/// Lets go of a copy's mount and of the control groups. If nobody else has the mount, the kernel writes out what was
+/// changed, which takes its time.
+fn leave(held: (Option<Arc<Mounted>>, Lease)) {
+    if held.0.is_some() || !held.1.is_empty() {
+        tokio::task::spawn_blocking(move || drop(held));
+    }
+}
+
+impl Job {
+    /// How it ended, where that was for a limit that the kernel keeps.
+    fn explained(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Signaled(libc::SIGXCPU) if self.limits.cpu.is_some() => Outcome::CpuLimit,
+            Outcome::Exited(_) | Outcome::Signaled(_) if self.groups.ran_out_of_memory() => {
+                Outcome::MemoryLimit
+            }
+            other => other,
+        }
     }
 }
 

@@ -5,8 +5,10 @@
 
 use std::ffi::{CStr, CString};
 
+use super::cgroups::Group;
+
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS2";
+pub(super) const MAGIC: [u8; 4] = *b"JMS3";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -37,6 +39,19 @@ pub(super) enum Step<T> {
     Guard { path: T },
     /// Hide a file (or a directory) behind an empty one.
     Mask { path: T, directory: bool },
+}
+
+impl<T: Copy> Step<T> {
+    /// The path of what may be written, if it is that.
+    pub(super) fn written(&self) -> Option<T> {
+        match *self {
+            Self::Bind { path, access, .. } | Self::Base { path, access } if access != Access::ReadOnly => {
+                Some(path)
+            }
+            Self::Scratch { path, .. } | Self::Layer { path, .. } | Self::Terminals { path } => Some(path),
+            _ => None,
+        }
+    }
 }
 
 /// How a bound path may be used.
@@ -75,6 +90,8 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
+    /// Where on the sandbox's own loopback a listener is made, which is passed out; 0 is none.
+    pub(super) listen: u16,
     /// Descriptors of a base come along, whose namespaces are joined first.
     pub(super) joins: bool,
     pub(super) uid: u32,
@@ -84,6 +101,16 @@ pub(super) struct Policy<T> {
     pub(super) pid_max: u32,
     /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
     pub(super) limits: Vec<Option<u64>>,
+    /// Bytes of memory of the whole tree.
+    pub(super) memory: Option<u64>,
+    /// Processor time of the whole tree, in microseconds.
+    pub(super) cpu: Option<u64>,
+    /// Bytes that each writable file system may lose; a quarter of what is free by default.
+    pub(super) disk: Option<u64>,
+    /// Control groups of the command's own.
+    pub(super) groups: Vec<Group<T>>,
+    /// The version of Landlock that must be enforced whole; 0 where there is none.
+    pub(super) landlock: u32,
     pub(super) filter: Vec<u8>,
     pub(super) steps: Vec<Step<T>>,
     pub(super) cwd: T,
@@ -102,6 +129,7 @@ impl Policy<CString> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new(MAGIC);
         out.u32(u32::from(self.own_network));
+        out.u32(u32::from(self.listen));
         out.u32(u32::from(self.joins));
         out.u32(self.uid);
         out.u32(self.gid);
@@ -109,6 +137,10 @@ impl Policy<CString> {
         out.u32(self.pid_max);
         out.count(self.limits.len());
         self.limits.iter().for_each(|limit| out.option(*limit));
+        [self.memory, self.cpu, self.disk].into_iter().for_each(|limit| out.option(limit));
+        out.count(self.groups.len());
+        self.groups.iter().for_each(|group| group.write(&mut out));
+        out.u32(self.landlock);
         out.count(self.filter.len());
         out.0.extend_from_slice(&self.filter);
         out.count(self.steps.len());
@@ -154,12 +186,18 @@ impl<'a> Policy<&'a CStr> {
         let mut from = Reader(body);
         let policy = Self {
             own_network: from.u32()? != 0,
+            listen: u16::try_from(from.u32()?).ok()?,
             joins: from.u32()? != 0,
             uid: from.u32()?,
             gid: from.u32()?,
             scratch_bytes: from.u64()?,
             pid_max: from.u32()?,
             limits: from.list(Reader::option)?,
+            memory: from.option()?,
+            cpu: from.option()?,
+            disk: from.option()?,
+            groups: from.list(Group::read)?,
+            landlock: from.u32()?,
             filter: {
                 let length = from.u32()? as usize;
                 from.bytes(length)?.to_vec()
@@ -338,10 +376,13 @@ pub(super) enum Stage {
     Overlay = 19,
     Attach = 20,
     Pass = 21,
+    Landlock = 22,
+    Listen = 30,
+    Groups = 23,
 }
 
 impl Stage {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 24] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -363,6 +404,9 @@ impl Stage {
         Self::Overlay,
         Self::Attach,
         Self::Pass,
+        Self::Landlock,
+        Self::Listen,
+        Self::Groups,
     ];
 
     /// In words, for the error.
@@ -389,6 +433,9 @@ impl Stage {
             Self::Overlay => "mounting the overlay",
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
+            Self::Landlock => "restricting by Landlock",
+            Self::Listen => "making the proxy's listener",
+            Self::Groups => "joining control groups of its own",
         }
     }
 }
@@ -406,12 +453,31 @@ pub(super) enum Note {
     Exited { code: i32, usage: Usage },
     /// The command ended by a signal, and every process of the sandbox but pid 1 is gone.
     Signaled { signal: i32, usage: Usage },
+    /// The command was killed for what its tree used, and every process of the sandbox but pid 1 is gone.
+    Exceeded { what: Excess, usage: Usage },
     /// The canaries that got out, one bit each.
     Canaries { escaped: i32 },
     /// The helper is in namespaces of its own, and waits for the agent to map the users.
     Unshared,
     /// Descriptors of the root and of the two namespaces come with this.
     Mounted,
+    /// The listener that [`Policy::listen`] asks for comes with this.
+    Listening,
+}
+
+/// What a tree used too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Excess {
+    Memory = 1,
+    Cpu = 2,
+    Disk = 3,
+}
+
+impl Excess {
+    fn from_number(number: u32) -> Option<Self> {
+        [Self::Memory, Self::Cpu, Self::Disk].into_iter().find(|excess| *excess as u32 == number)
+    }
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -437,6 +503,8 @@ impl Note {
             Self::Canaries { escaped } => (6, 0, 0, escaped, none),
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
+            Self::Listening => (12, 0, 0, 0, none),
+            Self::Exceeded { what, usage } => (9, 0, what as u32, 0, usage),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -464,6 +532,8 @@ impl Note {
             6 => Self::Canaries { escaped: value },
             7 => Self::Unshared,
             8 => Self::Mounted,
+            12 => Self::Listening,
+            9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
             _ => return None,
         })
     }
@@ -494,12 +564,23 @@ mod tests {
         ];
         Policy {
             own_network: true,
+            listen: 3128,
             joins: true,
             uid: 1,
             gid: 2,
             scratch_bytes: 3,
             pid_max: 4,
             limits: vec![None, Some(5)],
+            memory: Some(9),
+            cpu: None,
+            disk: Some(10),
+            groups: vec![
+                Group::Make { directory: c("/g") },
+                Group::Set { file: c("/g/max"), value: c("1"), must: true },
+                Group::Set { file: c("/g/swap"), value: c("2"), must: false },
+                Group::Join { file: c("/g/procs") },
+            ],
+            landlock: 7,
             filter: vec![6; 8],
             steps,
             cwd: c("/w"),
@@ -543,6 +624,8 @@ mod tests {
             Note::Canaries { escaped: 5 },
             Note::Unshared,
             Note::Mounted,
+            Note::Listening,
+            Note::Exceeded { what: Excess::Disk, usage },
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));

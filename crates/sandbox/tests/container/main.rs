@@ -9,5 +9,6 @@ mod support;
 
 mod ends;
 mod hardening;
+mod image;
 mod project;
 mod running;

@@ -154,3 +154,18 @@ fn scratch_space_is_bounded() {
     let written: u64 = text.lines().last().unwrap().trim().parse().unwrap();
     assert!((1..=3 * 1024 * 1024).contains(&written), "{text}");
 }
+
+#[test]
+fn all_of_the_output_goes_to_a_file_where_that_is_asked_for() {
+    let Some(place) = place() else { return };
+    let mut request = place.request("for n in 1 2 3; do echo out $n; done");
+    let path = place.directory.path().join("all");
+    request.spill = Some(journeyman_sandbox::Spill { path: path.clone(), bytes: 1_000 });
+    assert_eq!(place.run_request(request).spilled, Some(18));
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "out 1\nout 2\nout 3\n");
+
+    let mut request = place.request("true");
+    request.spill = Some(journeyman_sandbox::Spill { path: place.root().join("all"), bytes: 1_000 });
+    let refused = block_on(place.sandbox().spawn(request, tokio_util::sync::CancellationToken::new()));
+    assert!(refused.unwrap_err().to_string().contains("lies where the command sees it"));
+}

@@ -1,0 +1,234 @@
+//! What pid 1 of a sandbox sees of its whole tree's use: memory, processor time, growth of the disk.
+//!
+//! Looked at some times a second, so a command can be above its bound for that long. Where control groups can be had
+//! the kernel keeps the memory's bound besides.
+
+use std::ffi::CStr;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+use super::sys;
+use super::wire::{Access, Excess, Policy, Step};
+
+/// Between two looks. A process can't touch much more than 100 MB in that time.
+const EVERY: Duration = Duration::from_millis(50);
+/// What is dear to find out may take one part of so many of the time.
+const DEAR: u32 = 8;
+/// Entries of the writable paths that are looked at for what grew; what comes after isn't counted.
+const MOST_ENTRIES: usize = 400_000;
+/// A command is blamed without proof if it holds more than one of so many parts of what was free.
+const UNPROVEN: u64 = 2;
+
+/// What is bounded, and when it is looked at next.
+pub(super) struct Bounds {
+    memory: Option<u64>,
+    cpu: Option<Duration>,
+    disks: Vec<Disk>,
+    page: u64,
+    ticks: u64,
+    next: Instant,
+    /// Before then nothing dear is looked at again.
+    rested: Instant,
+}
+
+/// A file system that the command may write to.
+struct Disk {
+    place: OwnedFd,
+    roots: Vec<PathBuf>,
+    device: u64,
+    free: u64,
+    limit: u64,
+    /// Files changed before then aren't the command's, in seconds.
+    since: i64,
+}
+
+impl Bounds {
+    /// From inside the new root, before the command begins.
+    pub(super) fn new(policy: &Policy<&CStr>) -> Self {
+        let now = Instant::now();
+        let disks = disks(policy);
+        Self {
+            memory: policy.memory,
+            cpu: policy.cpu.map(Duration::from_micros),
+            disks,
+            page: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
+            ticks: rustix::param::clock_ticks_per_second().max(1),
+            next: now + EVERY,
+            rested: now,
+        }
+    }
+
+    /// How long until it is to be looked at again.
+    pub(super) fn wait(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// What is exceeded, if it is time to look.
+    pub(super) fn look(&mut self) -> Option<Excess> {
+        let now = Instant::now();
+        if now < self.next {
+            return None;
+        }
+        self.next = now + EVERY;
+        let processes = processes();
+        if self.memory.is_some_and(|limit| self.holds_more(&processes, limit)) {
+            return Some(Excess::Memory);
+        }
+        if self.cpu.is_some_and(|limit| self.used(&processes) > limit) {
+            return Some(Excess::Cpu);
+        }
+        self.fills(&processes).then_some(Excess::Disk)
+    }
+
+    /// Whether the processes together hold more than this. What several share counts once; that is dear to find out,
+    /// so it is only looked at where counting it for each exceeds the bound.
+    fn holds_more(&mut self, processes: &[PathBuf], limit: u64) -> bool {
+        if self.resident(processes) <= limit || Instant::now() < self.rested {
+            return false;
+        }
+        let held = self.dear(|this| processes.iter().map(|process| this.proportional(process)).sum::<u64>());
+        held > limit
+    }
+
+    /// Does something dear, and rests after it.
+    fn dear<T>(&mut self, work: impl FnOnce(&Self) -> T) -> T {
+        let begun = Instant::now();
+        let done = work(self);
+        self.rested = Instant::now() + begun.elapsed() * DEAR;
+        done
+    }
+
+    /// The memory of all processes, what they share counted for each.
+    pub(super) fn resident(&self, processes: &[PathBuf]) -> u64 {
+        processes.iter().map(|process| self.resident_of(process)).sum()
+    }
+
+    fn resident_of(&self, process: &Path) -> u64 {
+        let text = fs::read_to_string(process.join("statm")).unwrap_or_default();
+        let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        pages.unwrap_or(0).saturating_mul(self.page)
+    }
+
+    /// A process's own part of what it shares; all of it where that isn't told.
+    fn proportional(&self, process: &Path) -> u64 {
+        let told = fs::read_to_string(process.join("smaps_rollup")).ok().and_then(|text| {
+            let sizes = text.lines().filter_map(|line| line.strip_prefix("Pss:"));
+            sizes.filter_map(|size| size.trim().strip_suffix(" kB")?.parse::<u64>().ok()).next()
+        });
+        told.map_or_else(|| self.resident_of(process), |size| size.saturating_mul(1024))
+    }
+
+    /// The time of those that live and of all that was waited for, by them or here.
+    fn used(&self, processes: &[PathBuf]) -> Duration {
+        let of = |process: &PathBuf| {
+            let text = fs::read(process.join("stat")).unwrap_or_default();
+            // The name, in parentheses, may hold anything.
+            let after = text.iter().rposition(|&byte| byte == b')').unwrap_or(0);
+            let rest = String::from_utf8_lossy(text.get(after..).unwrap_or_default()).into_owned();
+            // Of proc(5): utime, stime, cutime, cstime are the fields 14 to 17; the first one here is the second.
+            rest.split(' ').skip(12).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
+        };
+        let ticks: u64 = processes.iter().map(of).sum();
+        Duration::from_millis(ticks.saturating_mul(1000) / self.ticks) + sys::children_so_far()
+    }
+
+    /// Whether the command filled a disk: it grew by more than the bound, and the command has it written, or its files
+    /// hold it. Others may write to the same disk. Where it is about to be full, there is no asking who it was.
+    fn fills(&mut self, processes: &[PathBuf]) -> bool {
+        let grown = |disk: &Disk| {
+            let free = free(&disk.place).unwrap_or(disk.free);
+            let grown = disk.free.saturating_sub(free);
+            (grown > disk.limit).then_some(grown)
+        };
+        let full = self.disks.iter().filter_map(|disk| Some((disk, grown(disk)?)));
+        let Some((disk, grown)) = full.max_by_key(|(_, grown)| *grown) else { return false };
+        if grown > disk.free / UNPROVEN || written(processes) > disk.limit {
+            return true;
+        }
+        let (roots, device) = (disk.roots.clone(), disk.device);
+        let (since, limit) = (disk.since, disk.limit);
+        Instant::now() >= self.rested && self.dear(|_| changed(roots, device, since, limit)) > limit
+    }
+}
+
+/// All processes but this one, as directories.
+pub(super) fn processes() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let number = |name: &[u8]| name.first().is_some_and(u8::is_ascii_digit) && name != b"1";
+    entries
+        .flatten()
+        .filter(|entry| number(std::os::unix::ffi::OsStrExt::as_bytes(entry.file_name().as_os_str())))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// The file systems beneath what is mounted for writing.
+fn disks(policy: &Policy<&CStr>) -> Vec<Disk> {
+    let mut disks: Vec<Disk> = Vec::new();
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+    for step in &policy.steps {
+        let (Step::Bind { path, access: Access::Writable, .. }
+        | Step::Base { path, access: Access::Writable }) = *step
+        else {
+            continue;
+        };
+        let root = PathBuf::from("/").join(path.to_string_lossy().as_ref());
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let Ok(place) = rustix::fs::openat(CWD, &root, flags, Mode::empty()) else { continue };
+        let (Ok(found), Some(free)) = (rustix::fs::fstat(&place), free(&place)) else { continue };
+        match disks.iter_mut().find(|disk| disk.device == found.st_dev) {
+            Some(disk) => disk.roots.push(root),
+            None => disks.push(Disk {
+                place,
+                roots: vec![root],
+                device: found.st_dev,
+                free,
+                limit: policy.disk.unwrap_or(free / 4),
+                since: now,
+            }),
+        }
+    }
+    disks
+}
+
+fn free(place: &OwnedFd) -> Option<u64> {
+    let found = rustix::fs::fstatvfs(place).ok()?;
+    Some(found.f_bfree.saturating_mul(found.f_frsize))
+}
+
+/// Bytes that the processes, and those that were waited for, had written to disks. Allocated ones don't count.
+fn written(processes: &[PathBuf]) -> u64 {
+    let of = |process: &PathBuf| {
+        let text = fs::read_to_string(process.join("io")).unwrap_or_default();
+        let count = |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        let cancelled = count("cancelled_write_bytes:").unwrap_or(0);
+        count("write_bytes:").unwrap_or(0).saturating_sub(cancelled)
+    };
+    processes.iter().chain([&PathBuf::from("/proc/self")]).map(of).sum()
+}
+
+/// Bytes on disk of the files changed since then, until there are more than enough.
+fn changed(mut pending: Vec<PathBuf>, device: u64, since: i64, enough: u64) -> u64 {
+    let (mut bytes, mut seen) = (0_u64, 0);
+    while let Some(directory) = pending.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            let Ok(found) = fs::symlink_metadata(entry.path()) else { continue };
+            if found.is_dir() && found.dev() == device {
+                pending.push(entry.path());
+            } else if found.ctime() >= since {
+                bytes = bytes.saturating_add(found.blocks().saturating_mul(512));
+            }
+            if bytes > enough || seen > MOST_ENTRIES {
+                return bytes;
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,333 @@
+//! Control groups, where this program may make some: the kernel itself then bounds a command's memory and processes.
+//!
+//! Each command gets groups of its own, made and joined by the helper while pid 1 builds the root, and removed by the
+//! agent when the command is gone. What a killed agent leaves is empty, and is removed by the next one.
+
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::wire::{Reader, Writer};
+use crate::SandboxError;
+use crate::request::Limits;
+
+/// What every group's name begins with; the owner's process id, its start and a number come after.
+const PREFIX: &str = "journeyman-";
+/// Groups of dead owners that are removed at once; the rest waits for the next start.
+const MOST_SWEPT: usize = 10_000;
+/// The kernel takes some milliseconds to count the last process out of a group.
+const REMOVALS: u32 = 40;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
+
+/// One thing that the helper does for a group, by absolute paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Group<T> {
+    /// Make it.
+    Make { directory: T },
+    /// Write a bound; whether there is no command without it.
+    Set { file: T, value: T, must: bool },
+    /// Put pid 1 into it.
+    Join { file: T },
+}
+
+impl Group<CString> {
+    pub(super) fn write(&self, out: &mut Writer) {
+        let none = CString::default();
+        let (kind, path, value) = match self {
+            Self::Make { directory } => (0, directory, &none),
+            Self::Set { file, value, must } => (1 + u32::from(*must), file, value),
+            Self::Join { file } => (3, file, &none),
+        };
+        out.u32(kind);
+        out.text(path);
+        out.text(value);
+    }
+}
+
+impl<'a> Group<&'a CStr> {
+    pub(super) fn read(from: &mut Reader<'a>) -> Option<Self> {
+        let (kind, path, value) = (from.u32()?, from.text()?, from.text()?);
+        Some(match kind {
+            0 => Self::Make { directory: path },
+            1 | 2 => Self::Set { file: path, value, must: kind == 2 },
+            3 => Self::Join { file: path },
+            _ => return None,
+        })
+    }
+}
+
+/// What a group bounds, and by which files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Version 1, memory.
+    Memory,
+    /// Version 1, processes.
+    Pids,
+    /// Version 2: both.
+    Unified,
+}
+
+/// Where groups can be made.
+#[derive(Debug, Default)]
+pub(super) struct Cgroups(OnceLock<Vec<(PathBuf, Kind)>>);
+
+impl Cgroups {
+    fn places(&self) -> &[(PathBuf, Kind)] {
+        self.0.get_or_init(|| {
+            let read = |file| fs::read_to_string(file).unwrap_or_default();
+            let known = places(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
+            known.into_iter().filter(|(place, kind)| works(place, *kind)).collect()
+        })
+    }
+
+    /// Whether memory, and whether processes are bounded by groups.
+    pub(super) fn bounds(&self) -> (bool, bool) {
+        let has = |kind| self.places().iter().any(|(_, found)| *found == kind || *found == Kind::Unified);
+        (has(Kind::Memory), has(Kind::Pids))
+    }
+
+    /// Groups for one command, and what the helper has to do. None of it is made yet.
+    pub(super) fn lease(
+        &self,
+        limits: &Limits,
+        memory: u64,
+    ) -> Result<(Lease, Vec<Group<CString>>), SandboxError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("{PREFIX}{}-{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut lease = Lease(Vec::new());
+        let mut groups = Vec::new();
+        for (place, kind) in self.places() {
+            let directory = place.join(&name);
+            let set = |file: &str, value: String, must: bool| -> Result<Group<CString>, SandboxError> {
+                Ok(Group::Set { file: text(&directory.join(file))?, value: text(Path::new(&value))?, must })
+            };
+            groups.push(Group::Make { directory: text(&directory)? });
+            // Threads of the helper and of pid 1 are in it, too.
+            let processes = limits.processes.saturating_add(2).to_string();
+            match kind {
+                Kind::Memory => {
+                    groups.push(set("memory.limit_in_bytes", memory.to_string(), true)?);
+                    if rustix::system::sysinfo().totalswap > 0 {
+                        // Not on every kernel: without, what is swapped out isn't counted.
+                        groups.push(set("memory.memsw.limit_in_bytes", memory.to_string(), false)?);
+                    }
+                }
+                Kind::Pids => groups.push(set("pids.max", processes, true)?),
+                Kind::Unified => {
+                    groups.push(set("memory.max", memory.to_string(), true)?);
+                    groups.push(set("memory.swap.max", "0".to_owned(), false)?);
+                    groups.push(set("pids.max", processes, true)?);
+                }
+            }
+            groups.push(Group::Join { file: text(&directory.join("cgroup.procs"))? });
+            lease.0.push((directory, *kind));
+        }
+        Ok((lease, groups))
+    }
+}
+
+fn text(path: &Path) -> Result<CString, SandboxError> {
+    super::plan::c_string(path.as_os_str())
+}
+
+/// The groups of one command. Removed when dropped, by which time nothing may be left in them; blocks for some
+/// milliseconds at most.
+#[derive(Debug)]
+pub(super) struct Lease(Vec<(PathBuf, Kind)>);
+
+impl Lease {
+    /// No group.
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether the kernel killed one of the processes for want of memory.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.0.iter().any(|(directory, kind)| {
+            let file = match kind {
+                Kind::Memory => "memory.oom_control",
+                Kind::Unified => "memory.events",
+                Kind::Pids => return false,
+            };
+            let text = fs::read_to_string(directory.join(file)).unwrap_or_default();
+            text.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        for (directory, _) in &self.0 {
+            for _ in 0..REMOVALS {
+                match rustix::fs::unlinkat(CWD, directory, rustix::fs::AtFlags::REMOVEDIR) {
+                    Err(Errno::BUSY | Errno::INTR) => std::thread::sleep(REMOVAL_PAUSE),
+                    // Removed, never made, or not to be removed: the next start tries it again.
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+/// This process: its number and when it began, which together no other has.
+fn owner() -> String {
+    let id = std::process::id();
+    format!("{id}-{}", began(id).unwrap_or(0))
+}
+
+/// When a process began, in ticks since boot: the field 22 of its `stat`, as proc(5) counts.
+fn began(process: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let after = stat.iter().rposition(|&byte| byte == b')')?;
+    String::from_utf8_lossy(stat.get(after..)?).split(' ').nth(20)?.parse().ok()
+}
+
+/// Whether a group can be made there, with what it should bound. Removes what dead owners left on the way.
+fn works(place: &Path, kind: Kind) -> bool {
+    sweep(place);
+    let trial = place.join(format!("{PREFIX}{}-trial", owner()));
+    if fs::create_dir(&trial).is_err() {
+        return false;
+    }
+    let has = |file| fs::exists(trial.join(file)).unwrap_or(false);
+    let bounds = match kind {
+        Kind::Memory => has("memory.limit_in_bytes"),
+        Kind::Pids => has("pids.max"),
+        Kind::Unified => has("memory.max") && has("pids.max"),
+    };
+    fs::remove_dir(&trial).is_ok() && bounds
+}
+
+/// Removes groups of owners that are gone. One with a process in it can't be removed, so nothing is lost.
+fn sweep(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten().take(MOST_SWEPT) {
+        let name = entry.file_name();
+        if name.to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|rest| !lives(rest)) {
+            fs::remove_dir(entry.path()).ok();
+        }
+    }
+}
+
+/// Whether the owner that a name tells of is alive; a name that tells of none is nobody's to remove.
+fn lives(name: &str) -> bool {
+    let mut parts = name.split('-');
+    let (Some(Ok(process)), Some(Ok(start))) =
+        (parts.next().map(str::parse::<u32>), parts.next().map(str::parse::<u64>))
+    else {
+        return true;
+    };
+    began(process) == Some(start)
+}
+
+/// This process's own groups, as the mounts and the list of groups tell.
+fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, Kind)> {
+    // ID:CONTROLLERS:PATH, where version 2 has neither number nor controllers.
+    let own = |controller: &str| {
+        groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':');
+            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+            controllers.split(',').any(|found| found == controller).then(|| PathBuf::from(path))
+        })
+    };
+    let mut found = Vec::new();
+    for line in mounts.lines() {
+        // ID PARENT DEVICE ROOT POINT OPTIONS … - TYPE SOURCE OPTIONS
+        let Some((before, after)) = line.split_once(" - ") else { continue };
+        let mut columns = before.split(' ').skip(3);
+        let (Some(root), Some(point)) = (columns.next(), columns.next()) else { continue };
+        let mut after = after.split(' ');
+        let (kind, options) = (after.next().unwrap_or_default(), after.nth(1).unwrap_or_default());
+        let has = |option| options.split(',').any(|found| found == option);
+        let (path, kind) = match kind {
+            "cgroup" if has("memory") => (own("memory"), Kind::Memory),
+            "cgroup" if has("pids") => (own("pids"), Kind::Pids),
+            "cgroup2" => (own(""), Kind::Unified),
+            _ => continue,
+        };
+        // What is mounted may be a part that this process isn't in.
+        let beneath = path.as_deref().and_then(|path| path.strip_prefix(root).ok());
+        if let Some(beneath) = beneath
+            && !beneath.components().any(|part| part == std::path::Component::ParentDir)
+            && !found.iter().any(|(_, known)| *known == kind)
+        {
+            found.push((Path::new(point).join(beneath), kind));
+        }
+    }
+    found
+}
+
+/// Makes and joins groups for another process: the helper's part. Shares its memory with that process, so it neither
+/// allocates nor uses `errno`.
+pub(super) fn follow(groups: &[Group<&CStr>], process: u32) -> Result<(), Errno> {
+    for group in groups {
+        match group {
+            Group::Make { directory } => rustix::fs::mkdirat(CWD, *directory, Mode::from_raw_mode(0o755))?,
+            Group::Set { file, value, must } => match write(file, value.to_bytes()) {
+                Err(errno) if *must => return Err(errno),
+                _ => {}
+            },
+            Group::Join { file } => {
+                // Ten digits are the most that 32 bits have.
+                let mut digits = [b'0'; 10];
+                let mut rest = process;
+                for digit in digits.iter_mut().rev() {
+                    *digit = b'0' + (rest % 10) as u8;
+                    rest /= 10;
+                }
+                // With a nought before it, it would be an octal number.
+                let first = digits.iter().position(|digit| *digit != b'0').unwrap_or(0);
+                write(file, digits.get(first..).unwrap_or_default())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write(file: &CStr, text: &[u8]) -> Result<(), Errno> {
+    let file = rustix::fs::openat(CWD, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(file, text).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_groups_are_found_among_the_mounts() {
+        let first = "30 20 0:25 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+                     31 20 0:26 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
+                     32 20 0:27 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n";
+        let groups = "8:pids:/\n4:memory:/a/b\n0::/\n";
+        let expected = [
+            (PathBuf::from("/sys/fs/cgroup/memory/a/b"), Kind::Memory),
+            (PathBuf::from("/sys/fs/cgroup/pids"), Kind::Pids),
+        ];
+        assert_eq!(places(first, groups), expected);
+        let second = "29 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+        let unified = |path: &str| places(second, &format!("0::{path}\n"));
+        assert_eq!(unified("/user.slice/x"), [("/sys/fs/cgroup/user.slice/x".into(), Kind::Unified)]);
+        // A process outside of what this namespace shows.
+        assert_eq!(unified("/../other"), []);
+        let part = "29 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        assert_eq!(places(part, "0::/docker/abc/x\n"), [("/sys/fs/cgroup/x".into(), Kind::Unified)]);
+        assert_eq!(places(part, "0::/elsewhere\n"), []);
+        assert_eq!(places("nonsense - \n", "::\n"), []);
+    }
+
+    #[test]
+    fn owners_are_told_apart_by_their_beginning() {
+        assert!(lives(&format!("{}-7", owner())) && lives("text") && lives("1") && lives("1-x"));
+        assert!(!lives(&format!("{}-1-7", std::process::id())));
+        assert!(!lives("4294967295-5-0"));
+    }
+}

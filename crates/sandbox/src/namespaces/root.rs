@@ -1,0 +1,192 @@
+//! The root of a sandbox, built step by step inside its own mount namespace.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+};
+
+use super::init::write_file;
+use super::overlay::{Life, cover, overlay};
+use super::sys;
+use super::wire::{Access, Step};
+
+/// Holds what the private directories and layers are made of; nobody inside may enter it.
+const STORE: &CStr = c".sandbox";
+/// How many files the scratch space may hold; an inode is about 1 KiB of kernel memory.
+const SCRATCH_FILES: u32 = 400_000;
+
+const RDONLY: u64 = MountAttrFlags::MOUNT_ATTR_RDONLY.bits() as u64;
+const NOSUID: u64 = MountAttrFlags::MOUNT_ATTR_NOSUID.bits() as u64;
+const NODEV: u64 = MountAttrFlags::MOUNT_ATTR_NODEV.bits() as u64;
+const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
+
+pub(super) const RDONLY_NOSUID_NODEV: u64 = RDONLY | NOSUID | NODEV;
+
+/// An empty file system in memory, mounted over the old root, which all absolute paths still lead to.
+pub(super) fn new_root(bytes: u64) -> Result<OwnedFd, Errno> {
+    let fs = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(fs.as_fd(), c"size", bytes.to_string())?;
+    rustix::mount::fsconfig_set_string(fs.as_fd(), c"nr_inodes", SCRATCH_FILES.to_string())?;
+    rustix::mount::fsconfig_set_string(fs.as_fd(), c"mode", c"0755")?;
+    rustix::mount::fsconfig_create(fs.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let root = rustix::mount::fsmount(fs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    rustix::mount::move_mount(root.as_fd(), c"", CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    rustix::process::fchdir(&root)?;
+    rustix::fs::mkdirat(&root, STORE, Mode::empty())?;
+    Ok(root)
+}
+
+/// Makes the new root the only one, and read-only.
+pub(super) fn enter(root: &OwnedFd) -> Result<(), Errno> {
+    sys::mount_attributes(root, c"", false, RDONLY)?;
+    rustix::process::pivot_root(c".", c".")?;
+    // The old one now lies over the new one.
+    rustix::mount::unmount(c".", UnmountFlags::DETACH)?;
+    rustix::process::chdir(c"/")
+}
+
+/// Carries out the steps.
+pub(super) struct Builder<'a> {
+    root: &'a OwnedFd,
+    base: Option<OwnedFd>,
+    pid_max: u32,
+    stores: u32,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(root: &'a OwnedFd, base: Option<OwnedFd>, pid_max: u32) -> Self {
+        Self { root, base, pid_max, stores: 0 }
+    }
+
+    pub(super) fn step(&mut self, step: &Step<&CStr>) -> Result<(), Errno> {
+        match *step {
+            Step::Directory { path } => rustix::fs::mkdirat(self.root, path, Mode::from_raw_mode(0o755)),
+            Step::File { path } => self.file(path),
+            Step::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
+            Step::Bind { path, source, access } => {
+                let tree = copy(CWD, source, access != Access::Device, attributes(access))?;
+                self.attach(&tree, path)
+            }
+            Step::Base { path, access } => {
+                let tree = self.base.take().ok_or(Errno::PROTO)?;
+                sys::mount_attributes(&tree, c"", true, attributes(access))?;
+                self.attach(&tree, path)
+            }
+            Step::Scratch { path, mode } => {
+                let store = self.store(b's', mode)?;
+                let tree = copy(self.root, &store, false, 0)?;
+                self.attach(&tree, path)
+            }
+            Step::Layer { path, source } => self.layer(path, source),
+            Step::Proc { path } => self.proc(path),
+            Step::Terminals { path } => {
+                let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+                rustix::mount::mount(c"devpts", path, c"devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
+            }
+            Step::Guard { path } => self.guard(path),
+            Step::Mask { path, directory } => self.mask(path, directory),
+        }
+    }
+
+    fn file(&self, path: &CStr) -> Result<(), Errno> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(self.root, path, flags, Mode::from_raw_mode(0o444)).map(drop)
+    }
+
+    /// A new directory in the store: `.sandbox/s0`, `.sandbox/u1`, …
+    fn store(&mut self, letter: u8, mode: u32) -> Result<CString, Errno> {
+        let name = format!("{}/{}{}", STORE.to_str().unwrap_or_default(), char::from(letter), self.stores);
+        self.stores += 1;
+        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
+        rustix::fs::mkdirat(self.root, &name, Mode::from_raw_mode(mode))?;
+        Ok(name)
+    }
+
+    fn attach(&self, tree: &OwnedFd, path: &CStr) -> Result<(), Errno> {
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        rustix::mount::move_mount(tree.as_fd(), c"", self.root.as_fd(), path, flags)
+    }
+
+    fn layer(&mut self, path: &CStr, source: &CStr) -> Result<(), Errno> {
+        let (upper, work) = (self.store(b'u', 0o755)?, self.store(b'w', 0o755)?);
+        let mount = || {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let lower = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
+            let upper = rustix::fs::openat(self.root, &upper, flags, Mode::empty())?;
+            let work = rustix::fs::openat(self.root, &work, flags, Mode::empty())?;
+            self.attach(&overlay(lower, upper, work, Life::Command)?, path)
+        };
+        if mount().is_ok() {
+            return Ok(());
+        }
+        // Kernels before 5.11, or file systems that can't be a lower layer.
+        let tree = copy(CWD, source, true, RDONLY_NOSUID_NODEV)?;
+        self.attach(&tree, path)
+    }
+
+    fn proc(&self, path: &CStr) -> Result<(), Errno> {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        rustix::mount::mount(c"proc", path, c"proc", flags, None)?;
+        if self.pid_max > 0 {
+            // Root's processes don't count against RLIMIT_NPROC. The knob is per namespace since Linux 6.14;
+            // before that the kernel refuses the write, and the gap is told.
+            write_file(c"proc/sys/kernel/pid_max", self.pid_max.to_string().as_bytes()).ok();
+        }
+        // All of it, not `sys` alone: `sysrq-trigger` and others obey whoever is root.
+        sys::mount_attributes(self.root, path, false, RDONLY)
+    }
+
+    /// Opens what is at the path inside, without following any link: the tree may belong to an attacker.
+    fn find(&self, path: &CStr) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
+        rustix::io::retry_on_intr(|| rustix::fs::openat2(self.root, path, flags, Mode::empty(), resolve))
+    }
+
+    fn guard(&self, path: &CStr) -> Result<(), Errno> {
+        let place = self.find(path)?;
+        let tree = copy(&place, c"", true, RDONLY_NOSUID_NODEV)?;
+        cover(&tree, &place)
+    }
+
+    fn mask(&mut self, path: &CStr, directory: bool) -> Result<(), Errno> {
+        let place = self.find(path)?;
+        let store = if directory {
+            self.store(b'm', 0o555)?
+        } else {
+            let name = CString::new(format!(".sandbox/m{}", self.stores)).map_err(|_| Errno::INVAL)?;
+            self.stores += 1;
+            self.file(&name)?;
+            name
+        };
+        let tree = copy(self.root, &store, false, RDONLY | NOSUID | NODEV | NOEXEC)?;
+        cover(&tree, &place)
+    }
+}
+
+fn attributes(access: Access) -> u64 {
+    match access {
+        Access::ReadOnly => RDONLY_NOSUID_NODEV,
+        Access::Writable => NOSUID | NODEV,
+        Access::Device => NOSUID | NOEXEC,
+    }
+}
+
+/// A mount of its own of what is at the path.
+pub(super) fn copy(at: impl AsFd, path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
+    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    flags.set(OpenTreeFlags::AT_RECURSIVE, recursive);
+    let tree = rustix::mount::open_tree(at.as_fd(), path, flags)?;
+    if attributes != 0 {
+        sys::mount_attributes(&tree, c"", recursive, attributes)?;
+    }
+    Ok(tree)
+}

@@ -1,0 +1,135 @@
+//! The file that takes a command's whole output.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::request::Spill;
+use crate::{Denial, DenialKind, SandboxError};
+
+/// A file under way. What can't be written ends it, and never the command.
+#[derive(Debug)]
+pub(crate) struct Spilling {
+    /// Gone once it is full or couldn't be written.
+    file: Option<File>,
+    path: PathBuf,
+    left: u64,
+    written: u64,
+    trouble: Option<io::Error>,
+}
+
+impl Spilling {
+    /// Makes the file, for this user alone.
+    pub(crate) fn begin(spill: &Spill) -> Result<Self, SandboxError> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&spill.path).map_err(|source| SandboxError::Path {
+            what: "the file for all of the output",
+            path: spill.path.clone(),
+            source,
+        })?;
+        let path = spill.path.clone();
+        Ok(Self { file: Some(file), path, left: spill.bytes, written: 0, trouble: None })
+    }
+
+    /// Takes the next piece, as much of it as goes in.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        let Some(file) = &mut self.file else { return };
+        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
+        let mut rest = bytes.get(..room).unwrap_or_default();
+        while !rest.is_empty() {
+            match file.write(rest) {
+                Ok(count) if count > 0 => {
+                    rest = rest.get(count..).unwrap_or_default();
+                    self.written += count as u64;
+                    self.left -= count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(_) => return self.end(io::ErrorKind::WriteZero.into()),
+                Err(error) => return self.end(error),
+            }
+        }
+        if self.left == 0 {
+            self.file = None;
+        }
+    }
+
+    fn end(&mut self, trouble: io::Error) {
+        self.trouble = Some(trouble);
+        self.file = None;
+    }
+
+    /// Bytes that are in the file, and why it ends there if that wasn't wanted.
+    pub(crate) fn finish(self) -> (u64, Option<Denial>) {
+        let denial = self.trouble.map(|trouble| Denial {
+            kind: DenialKind::Resource,
+            what: format!("keeping all of the output in a file: {trouble}"),
+            certain: true,
+            hint: format!(
+                "the command went on; the file has the first {} bytes of its output, free some space for the rest",
+                self.written
+            ),
+        });
+        (self.written, denial)
+    }
+
+    /// Nothing ran: nothing is left.
+    pub(crate) fn abandon(self) {
+        // It is empty, and whoever asked for it hears why there is no command.
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Refuses a file that the command would find: `shows` says whether it is shown what lies in a directory.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(crate) fn check_hidden(spill: &Spill, shows: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
+    let error = |source| SandboxError::Path {
+        what: "the file for all of the output",
+        path: spill.path.clone(),
+        source,
+    };
+    let parent = spill.path.parent().filter(|_| spill.path.is_absolute());
+    let real =
+        parent.ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))?.canonicalize().map_err(error)?;
+    if shows(&real) {
+        return Err(SandboxError::Refused(format!(
+            "the file for all of the output lies where the command sees it («{}»); name one elsewhere",
+            spill.path.display()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_new_bounded_and_in_order() {
+        let place = tempfile::tempdir().unwrap();
+        let spill = Spill { path: place.path().join("all"), bytes: 10 };
+        let mut spilling = Spilling::begin(&spill).unwrap();
+        for piece in [&b"0123"[..], b"", b"4567", b"89ab", b"cd"] {
+            spilling.take(piece);
+        }
+        assert_eq!(spilling.finish(), (10, None));
+        assert_eq!(std::fs::read(&spill.path).unwrap(), b"0123456789");
+        assert!(Spilling::begin(&spill).unwrap_err().to_string().contains("all of the output"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_ends_the_file_and_says_so() {
+        let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut spilling =
+            Spilling { file: Some(file), path: "/dev/full".into(), left: 9, written: 0, trouble: None };
+        spilling.take(b"0123");
+        spilling.take(b"4567");
+        let (bytes, denial) = spilling.finish();
+        let denial = denial.unwrap();
+        assert_eq!((bytes, denial.certain, denial.kind), (0, true, DenialKind::Resource));
+        assert!(denial.what.contains("No space left"), "{denial}");
+    }
+}

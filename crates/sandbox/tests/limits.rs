@@ -1,0 +1,171 @@
+//! Bounds of a command's whole tree: memory, processor time, disk, processes; and that nothing of them stays.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{alive, block_on, eventually, has, project, run, sandbox};
+use journeyman_protocol::Needs;
+use journeyman_sandbox::{Completed, Limits, Outcome, Request};
+
+const PYTHON: &str = "/usr/bin/python3";
+const MIB: u64 = 1024 * 1024;
+
+fn limited(command: &str, set: impl Fn(&mut Limits)) -> Completed {
+    let project = project();
+    let mut request = Request::shell(project.path(), command);
+    set(&mut request.limits);
+    run(request)
+}
+
+/// The groups that agents with this number, or any, have at present.
+fn groups(owner: Option<u32>) -> Vec<PathBuf> {
+    let prefix = owner.map_or("journeyman-".to_owned(), |owner| format!("journeyman-{owner}-"));
+    let mut pending = vec![PathBuf::from("/sys/fs/cgroup")];
+    let mut found = Vec::new();
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                found.push(entry.path());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                pending.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_memory_of_a_tree_is_bounded() {
+    // One process, and eight of which none has too much.
+    let hold = |bytes: u64| format!("head -c {bytes} /dev/zero | tail -c {bytes} > /dev/null");
+    let eight = format!("for i in 1 2 3 4 5 6 7 8; do {} & done; wait", hold(60 * MIB));
+    for command in [hold(400 * MIB), eight] {
+        let completed = limited(&format!("{command}; sleep 60"), |limits| limits.memory = Some(150 * MIB));
+        assert_eq!(completed.outcome, Outcome::MemoryLimit, "{command}: {completed:?}");
+    }
+    let fine = limited(&hold(40 * MIB), |limits| limits.memory = Some(150 * MIB));
+    assert_eq!(fine.outcome, Outcome::Exited(0), "{fine:?}");
+}
+
+#[test]
+fn shared_memory_counts_once() {
+    if !has(PYTHON) {
+        return;
+    }
+    let code = "import os, time
+block = bytearray(os.urandom(1 << 20) * 60)
+children = [os.fork() for _ in range(1)]
+for _ in range(7):
+    if all(children): children.append(os.fork())
+if not all(children): time.sleep(0.5); os._exit(0)
+for child in children: os.waitpid(child, 0)
+print('done')";
+    let completed = limited(&format!("{PYTHON} -c '{}'", code.replace('\'', "\"")), |limits| {
+        limits.memory = Some(200 * MIB);
+    });
+    assert_eq!(completed.stdout.text, "done\n", "{completed:?}");
+}
+
+#[test]
+fn the_processor_time_of_a_tree_is_bounded() {
+    let spin = "while :; do :; done";
+    // Children that end in time are counted, too.
+    let hopping = "while :; do (i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done); done";
+    for command in [spin.to_owned(), format!("{spin} & {spin} & wait"), hopping.to_owned()] {
+        let completed = limited(&command, |limits| limits.cpu = Some(Duration::from_millis(500)));
+        assert_eq!(completed.outcome, Outcome::CpuLimit, "{command}");
+        assert!(completed.usage.user + completed.usage.system >= Duration::from_millis(400), "{completed:?}");
+    }
+    let idle = limited("sleep 0.3", |limits| limits.cpu = Some(Duration::from_millis(200)));
+    assert_eq!(idle.outcome, Outcome::Exited(0));
+}
+
+#[test]
+fn the_growth_of_the_disk_is_bounded() {
+    let more = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); head -c 4000000 /dev/zero > f$i; done; sleep 60";
+    let completed = limited(more, |limits| limits.disk_bytes = Some(50 * MIB));
+    assert_eq!(completed.outcome, Outcome::DiskLimit, "{completed:?}");
+    if has("fallocate") {
+        let reserved =
+            limited("fallocate -l 150M big && sleep 60", |limits| limits.disk_bytes = Some(50 * MIB));
+        assert_eq!(reserved.outcome, Outcome::DiskLimit, "{reserved:?}");
+    }
+    let fine =
+        limited("head -c 20000000 /dev/zero > f; sleep 0.2", |limits| limits.disk_bytes = Some(50 * MIB));
+    assert_eq!(fine.outcome, Outcome::Exited(0), "{fine:?}");
+}
+
+#[test]
+fn what_is_bounded_is_told() {
+    let enforcement = block_on(sandbox().enforcement(&Needs::ALL)).unwrap();
+    assert!(enforcement.resources_bounded, "{enforcement:?}");
+    let grouped =
+        enforcement.layers.iter().any(|layer| layer.starts_with("cgroup") && layer.contains("memory"));
+    let looked = enforcement.gaps.iter().any(|gap| gap.contains("twenty times a second"));
+    assert!(grouped != looked, "{enforcement:?}");
+}
+
+/// Not a test by itself: an agent that ends as usual.
+#[test]
+#[ignore = "run by another test"]
+fn agent_that_ends() {
+    assert_eq!(limited("true", |_| {}).outcome, Outcome::Exited(0));
+    assert_eq!(
+        limited("sleep 60", |limits| limits.wall = Duration::from_millis(100)).outcome,
+        Outcome::TimedOut
+    );
+}
+
+#[test]
+fn no_group_is_left() {
+    let mut agent = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "agent_that_ends", "--ignored", "--nocapture"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(agent.wait().unwrap().success());
+    assert_eq!(groups(Some(agent.id())), Vec::<PathBuf>::new());
+}
+
+/// Not a test by itself: the agent that [`groups_of_a_killed_agent_are_swept`] kills.
+#[test]
+#[ignore = "run by another test"]
+fn agent_to_be_killed() {
+    let marker = std::env::var("JM_TEST_MARKER").unwrap();
+    limited(&format!("sleep 1000 # {marker}\n:"), |_| {});
+}
+
+#[test]
+fn groups_of_a_killed_agent_are_swept() {
+    let enforcement = block_on(sandbox().enforcement(&Needs::ALL)).unwrap();
+    if !enforcement.layers.iter().any(|layer| layer.starts_with("cgroup")) {
+        println!("no control groups can be made here, by this user");
+        return;
+    }
+    let marker = format!("jm-swept-{}", std::process::id());
+    let mut agent = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "agent_to_be_killed", "--ignored", "--nocapture"])
+        .env("JM_TEST_MARKER", &marker)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the start of the agent's command", || alive(&marker) >= 1);
+    assert!(!groups(Some(agent.id())).is_empty());
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    eventually("the end of the agent's command", || alive(&marker) == 0);
+    eventually("the sweep", || {
+        run(Request::shell(project().path(), "true"));
+        groups(Some(agent.id())).is_empty()
+    });
+}
+
+#[test]
+fn the_unprivileged_are_bounded_alike() {
+    common::again_unprivileged();
+}
