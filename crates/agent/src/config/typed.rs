@@ -71,6 +71,8 @@ pub struct Config {
     pub secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
     pub sandbox_allow: Vec<String>,
+    /// Which image commands in containers run in, and how.
+    pub container: super::ContainerConfig,
     /// Commands that run when something happens.
     pub hooks: Vec<HookCommand>,
     /// Providers by name; over and besides the built-in ones.
@@ -159,6 +161,10 @@ impl Config {
             effort: text("effort"),
             secrets: get("secrets").map(list).unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
+            container: super::ContainerConfig::from_settings(get).map_err(|(key, problem)| {
+                let source = settings.get(&parts(key)).map(|setting| setting.source.to_string());
+                ConfigError::Value { origin: source.unwrap_or_default(), key: key.to_owned(), problem }
+            })?,
             hooks: super::hooks::commands(settings).0,
             providers: BTreeMap::new(),
         };

@@ -74,6 +74,8 @@ pub(super) enum Make {
 
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Build {
+    /// The Dockerfile.
+    text: String,
     /// The Dockerfile's name in the archive.
     pub(super) dockerfile: String,
     pub(super) arguments: BTreeMap<String, String>,
@@ -174,6 +176,24 @@ impl Recipe {
     #[must_use]
     pub fn is_built(&self) -> bool {
         matches!(self.make, Make::Built(_))
+    }
+
+    /// All of what it says, for whoever is asked to trust it: names and values. What the build is given besides is
+    /// named by its size.
+    #[must_use]
+    pub fn described(&self) -> Vec<(String, String)> {
+        let build = match &self.make {
+            Make::Named(name) => return vec![("image".to_owned(), name.clone())],
+            Make::Built(build) => build,
+        };
+        let mut all = vec![("Dockerfile".to_owned(), build.text.clone())];
+        if !build.target.is_empty() {
+            all.push(("target".to_owned(), build.target.clone()));
+        }
+        all.extend(build.arguments.iter().map(|(name, value)| (format!("argument {name}"), value.clone())));
+        let size = build.archive.len() / 1024;
+        all.push(("given to the build".to_owned(), format!("{size} KiB of the project's files, which it may run")));
+        all
     }
 }
 
@@ -341,7 +361,7 @@ fn build(
     // By a name of our own: the Dockerfile may lie outside of what the build is given.
     let name = ".journeyman.Dockerfile".to_owned();
     let archive = tree::archive(context.as_fd(), (&name, &text)).map_err(error)?;
-    let build = Build { dockerfile: name, arguments, target, bases, archive: Arc::new(archive) };
+    let build = Build { text, dockerfile: name, arguments, target, bases, archive: Arc::new(archive) };
     Ok(Recipe { file: file.to_owned(), make: Make::Built(build) })
 }
 
