@@ -169,6 +169,9 @@ pub(crate) enum Command {
     /// Go on with a session: finish a task that was cut off, or give it a further message
     #[command(after_help = format!("{RESUME_HELP}{EXIT_CODES}"))]
     Resume(Box<ResumeArgs>),
+    /// Run a command in the sandbox
+    #[command(after_help = crate::exec::HELP)]
+    Exec(Box<crate::exec::ExecArgs>),
     /// Watch the whole way on a small built-in project, offline, with a scripted model
     Demo(DemoArgs),
     /// Say what is installed, what the sandbox enforces here, and which keys are set

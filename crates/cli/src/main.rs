@@ -10,6 +10,7 @@ mod deliver;
 mod demo;
 mod doctor;
 mod edge;
+mod exec;
 mod export;
 mod land;
 mod prompt;
@@ -44,16 +45,21 @@ fn main() -> ExitCode {
     match dispatch(cli) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            // It may name files and quote configuration, which are the project's to choose.
-            let text = failure.to_string();
-            // An error may quote what it was given, and that may hold a key.
-            let text = Redactor::default().redact(&text).into_owned();
-            let text = journeyman_sandbox::clean(text.as_bytes());
-            // The exit code says as much to a caller that doesn't read.
-            writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
+            complain(&failure);
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Says on standard error what went wrong.
+fn complain(failure: &Failure) {
+    // It may name files and quote configuration, which are the project's to choose.
+    let text = failure.to_string();
+    // An error may quote what it was given, and that may hold a key.
+    let text = Redactor::default().redact(&text).into_owned();
+    let text = journeyman_sandbox::clean(text.as_bytes());
+    // The exit code says as much to a caller that doesn't read.
+    writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
@@ -69,6 +75,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Export(args) => edge::block_on(export::export(&environment, &args)),
         Command::Import(args) => edge::block_on(carry::import(&environment, &args)),
         Command::Delete(args) => edge::block_on(carry::delete(&environment, &args)),
+        Command::Exec(args) => edge::block_on(exec::exec(&environment, args)),
         Command::Demo(args) => edge::block_on(demo::demo(&environment, args)),
         Command::Doctor(args) => edge::block_on(doctor::doctor(&environment, &args)),
         Command::Sessions(args) => edge::block_on(sessions::list(&environment, &args)),

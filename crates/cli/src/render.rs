@@ -348,7 +348,7 @@ impl Renderer {
     }
 }
 
-fn seconds(milliseconds: u64) -> f64 {
+pub(crate) fn seconds(milliseconds: u64) -> f64 {
     std::time::Duration::from_millis(milliseconds).as_secs_f64()
 }
 

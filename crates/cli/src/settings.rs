@@ -52,6 +52,11 @@ pub(crate) fn load(
     Ok(Settled { config, asked, warnings })
 }
 
+/// The configuration where nothing of it that a project may set counts, so that nothing has to be trusted.
+pub(crate) fn of_the_user(environment: &Environment, root: &Path) -> Result<Config, Failure> {
+    Ok(load_layers(environment, root, &[], Trusted::ThisRun, Some(Path::new(ADMIN)))?.config)
+}
+
 fn loaded(
     environment: &Environment,
     root: &Path,

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::Denial;
 use crate::clean::clean;
-use crate::request::{Limits, Streams};
+use crate::request::{Limits, Live, Streams};
 use crate::spill::Spilling;
 
 /// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a second.
@@ -129,17 +129,27 @@ pub(crate) struct Collector {
     flood: u64,
     live: mpsc::Sender<OutputChunk>,
     spilling: Option<Spilling>,
+    patient: bool,
 }
 
 impl Collector {
-    pub(crate) fn new(limits: &Limits, streams: Streams) -> (Self, mpsc::Receiver<OutputChunk>) {
+    pub(crate) fn new(limits: &Limits, streams: Streams, whole: Live) -> (Self, mpsc::Receiver<OutputChunk>) {
         let (live, receiver) = mpsc::channel(LIVE_CHUNKS);
         let ring = || Ring::new(limits.output_bytes);
         let usual = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
         let flood = limits.flood_bytes.unwrap_or(usual);
         let exact = (streams == Streams::Exact).then(|| (Vec::new(), limits.output_bytes));
         (
-            Self { stdout: ring(), stderr: ring(), combined: ring(), exact, flood, live, spilling: None },
+            Self {
+                stdout: ring(),
+                stderr: ring(),
+                combined: ring(),
+                exact,
+                flood,
+                live,
+                spilling: None,
+                patient: whole == Live::Whole,
+            },
             receiver,
         )
     }
@@ -154,6 +164,13 @@ impl Collector {
         match self.spilling.take().map(Spilling::finish) {
             Some((bytes, trouble)) => (Some(bytes), trouble),
             None => (None, None),
+        }
+    }
+
+    /// Waits until a reader who is to miss nothing can take a piece, or is gone.
+    pub(crate) async fn room(&self) {
+        if self.patient {
+            drop(self.live.reserve().await);
         }
     }
 

@@ -15,6 +15,8 @@ pub enum DenialKind {
     SystemCall,
     /// More memory, processes, disk or processor time than it was given.
     Resource,
+    /// Nothing: a protected path was changed all the same, by a back-end that can't keep a command from it.
+    Breach,
 }
 
 /// One thing that was denied.
@@ -33,6 +35,9 @@ pub struct Denial {
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, hint, certain, .. } = self;
+        if self.kind == DenialKind::Breach {
+            return write!(f, "not kept by the sandbox: {what}; {hint}");
+        }
         let denied = if *certain { "denied" } else { "perhaps denied" };
         write!(f, "{denied} by the sandbox: {what}; {hint}")
     }

@@ -76,7 +76,7 @@ pub use error::SandboxError;
 pub use namespaces::replace_descriptor;
 pub use network::{Connection, HostPattern, HostPatternError, Network, NetworkRules, Outside, Reaching};
 pub use repositories::{Repositories, at_top};
-pub use request::{Limits, Request, Spill, Stdin, Streams, WriteMode};
+pub use request::{Limits, Live, Request, Spill, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
 pub use sandbox::{Sandbox, SandboxSettings};
 pub use toolchain::{HostEnvironment, Toolchains, toolchains};

@@ -65,6 +65,16 @@ pub enum Streams {
     },
 }
 
+/// Whether a command waits for whoever reads its output live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Live {
+    /// It doesn't: a reader who lags misses pieces.
+    #[default]
+    Lossy,
+    /// It does, as it would with a pipe: [`Running::next`](crate::Running::next) gives every byte.
+    Whole,
+}
+
 /// A file that takes a command's whole output, in the order it came, raw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spill {
@@ -156,6 +166,8 @@ pub struct Request {
     pub stdin: Stdin,
     /// How output comes back.
     pub streams: Streams,
+    /// Whether it waits for whoever reads its output live.
+    pub live: Live,
     /// Where all of the output goes besides.
     pub spill: Option<Spill>,
     /// The network.
@@ -197,6 +209,7 @@ impl Request {
             masked: Vec::new(),
             stdin: Stdin::Null,
             streams: Streams::Separate,
+            live: Live::Lossy,
             spill: None,
             network: Network::Off,
             limits: Limits::default(),

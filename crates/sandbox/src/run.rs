@@ -106,7 +106,8 @@ impl Running {
     }
 
     /// The next piece of output, or `None` when there will be no more. A reader who lags misses pieces (at
-    /// most 16 wait); [`Completed`] has what counts.
+    /// most 16 wait), unless [`Request::live`](crate::Request::live) is [`Live::Whole`](crate::Live::Whole);
+    /// [`Completed`] has what counts.
     pub async fn next(&mut self) -> Option<OutputChunk> {
         self.live.recv().await
     }

@@ -32,9 +32,15 @@ pub struct SandboxSettings {
     /// How containers are made, for [`Tier::Container`].
     #[cfg(all(target_os = "linux", feature = "container"))]
     pub container: Option<crate::ContainerSettings>,
+    /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
+    /// change there isn't used.
+    pub programs: Vec<PathBuf>,
     /// How the proxy of a command with [`Network::Filtered`] reaches the world; by the system's means by default.
     pub outside: Option<Arc<dyn Outside>>,
 }
+
+/// Where distributions put `bwrap`.
+const PROGRAMS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
 
 impl Default for SandboxSettings {
     fn default() -> Self {
@@ -45,6 +51,7 @@ impl Default for SandboxSettings {
             allow_root: false,
             #[cfg(all(target_os = "linux", feature = "container"))]
             container: None,
+            programs: PROGRAMS.map(PathBuf::from).to_vec(),
             outside: None,
         }
     }
@@ -236,6 +243,10 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
         Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
         #[cfg(all(target_os = "linux", feature = "container"))]
         Tier::Container => Some(Box::new(crate::container::Container::new(settings.clone()))),
+        #[cfg(target_os = "linux")]
+        Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
+        #[cfg(target_os = "linux")]
+        Tier::Landlock => Some(Box::new(crate::namespaces::LandlockOnly::new(settings.clone()))),
         Tier::Unconfined => Some(Box::new(Unconfined)),
         _ => None,
     }

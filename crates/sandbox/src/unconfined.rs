@@ -97,7 +97,7 @@ fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, Sandbox
         child.stdout = Some(reader);
     }
     let group = Group(child.id());
-    let (mut collector, live) = Collector::new(&request.limits, request.streams);
+    let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
     collector.spill(spilling);
     let stop = CancellationToken::new();
     let ends = Ends { cancel, dropped: stop.clone() };
@@ -183,12 +183,12 @@ async fn watch(
     let mut linger = None;
     while out.is_some() || err.is_some() || linger.is_none() {
         tokio::select! {
-            read = read(&mut out, &mut out_buffer) => {
+            read = async { collector.room().await; read(&mut out, &mut out_buffer).await } => {
                 let bytes = read.map_err(supervise("reading the command's output"))?;
                 collector.take(Stream::Stdout, out_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { out = None; }
             }
-            read = read(&mut err, &mut err_buffer) => {
+            read = async { collector.room().await; read(&mut err, &mut err_buffer).await } => {
                 let bytes = read.map_err(supervise("reading the command's errors"))?;
                 collector.take(Stream::Stderr, err_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { err = None; }

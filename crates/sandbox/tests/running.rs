@@ -594,3 +594,25 @@ fn a_command_that_ends_is_reported_at_once() {
 fn the_unprivileged_can_run_all_of_it() {
     common::again_unprivileged();
 }
+
+#[test]
+fn a_reader_who_is_to_miss_nothing_misses_nothing() {
+    let project = project();
+    let mut request = Request::shell(project.path(), "head -c 20000000 /dev/zero; echo end >&2");
+    request.live = journeyman_sandbox::Live::Whole;
+    request.limits.flood_bytes = Some(u64::MAX);
+    let read = block_on(async {
+        let mut running = sandbox().spawn(request, CancellationToken::new()).await.unwrap();
+        let mut read = [0, 0];
+        while let Some(chunk) = running.next().await {
+            // Slower than the command writes.
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            read[usize::from(chunk.stream == journeyman_sandbox::Stream::Stderr)] += chunk.bytes.len();
+        }
+        assert_eq!(running.wait().await.unwrap().outcome, Outcome::Exited(0));
+        read
+    });
+    assert_eq!(read, [20_000_000, 4]);
+}

@@ -19,6 +19,12 @@ pub use environment::Environment;
 pub use keys::{KEYS, Key, Kind, ProjectMay};
 pub use layers::{Flag, Layer, Loaded, Setting, Source, load};
 pub use trust::{TrustStore, Trusted};
+/// Reads `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
+#[must_use]
+pub fn duration(text: &str) -> Option<std::time::Duration> {
+    layers::duration(&toml::Value::String(text.to_owned()))
+}
+
 pub use typed::{Config, PriceConfig, ProviderConfig};
 
 /// Largest configuration that is read, in bytes. Real ones have a few kilobytes.

@@ -11,30 +11,49 @@ use super::sys;
 use super::wire::Canary;
 
 /// One bit for each way out, with what it means. [`NESTED`] is told, not fatal.
-pub(super) const ESCAPES: [(i32, &str); 9] = [
+pub(super) const ESCAPES: [(i32, &str); 11] = [
     (1, "a file outside the project could be read"),
     (2, "a file outside the project could be written"),
     (4, "a masked file could be read"),
-    (8, "a protected directory could be written"),
+    (PROTECTED, "a protected directory could be written"),
     (16, "a server on the host's loopback could be reached"),
-    (32, "a process outside could be seen"),
+    (SEEN, "a process outside could be seen"),
     (64, "capabilities were left, or could be gained"),
     (128, "the kernel's settings could be opened for writing"),
     (256, "the project could not be written"),
+    (2048, "a process outside could be signalled"),
+    (BOUND, "capabilities weren't given up for good"),
 ];
+/// What Landlock alone doesn't hold: in a writable project everything can be written, …
+const PROTECTED: i32 = 8;
+/// … processes outside can be seen, …
+const SEEN: i32 = 32;
+/// … and a user who has no capability can't give up the right to have some. None can be gained all the same.
+const BOUND: i32 = 8192;
+/// All of these.
+pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND;
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
 pub(super) const NESTED: i32 = 512;
 /// The memory of the tree can't be counted.
-pub(super) const UNCOUNTED: i32 = 2048;
+pub(super) const UNCOUNTED: i32 = 16384;
+/// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not fatal: commands with a
+/// network of some hosts are refused then.
+pub(super) const UNFILTERED: i32 = 4096;
 /// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
 pub(super) const UNRESTRICTED: i32 = 1024;
+
+/// A name that is nobody's (RFC 6761), and the beginning of the only right answer.
+const ASKED: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
+const REFUSED: &[u8] = b"HTTP/1.1 403 ";
+/// An answer that hasn't come by then doesn't come.
+const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 fn opens(path: &CStr, flags: OFlags) -> bool {
     rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).is_ok()
 }
 
 /// Tries everything; the bits of what got out.
-pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, counted: bool) -> i32 {
+pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, counted: bool) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -52,12 +71,15 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, counted: bool) 
         has_privileges(),
         opens(c"/proc/sys/kernel/core_pattern", OFlags::WRONLY),
         !opens(canary.inside, create),
+        signals(canary.agent),
+        rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN) != Ok(false),
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
     let told = [
         (NESTED, sys::can_unshare_user()),
         (UNRESTRICTED, makes_a_device(canary.inside)),
+        (UNFILTERED, listen > 0 && !is_refused(listen).is_ok_and(|refused| refused)),
         (UNCOUNTED, !counted),
     ];
     told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
@@ -70,6 +92,28 @@ fn makes_a_device(beside: &CStr) -> bool {
             rustix::fs::mknodat(CWD, beside, rustix::fs::FileType::CharacterDevice, Mode::empty(), 0)
         })
         .is_ok()
+}
+
+/// Whether the proxy is there and refuses a host that nobody listed.
+fn is_refused(port: u16) -> Result<bool, Errno> {
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::sockopt::set_socket_timeout(
+        &socket,
+        rustix::net::sockopt::Timeout::Recv,
+        Some(ANSWER_WAIT),
+    )?;
+    rustix::net::connect(&socket, &std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port))?;
+    rustix::io::write(&socket, ASKED)?;
+    let mut answer = [0; REFUSED.len()];
+    let mut got = 0;
+    while let Some(rest) = answer.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::read(&socket, rest)? {
+            0 => return Ok(false),
+            count => got += count,
+        }
+    }
+    Ok(answer == *REFUSED)
 }
 
 fn connects(port: u16) -> bool {
@@ -85,10 +129,14 @@ fn sees(agent: u32) -> bool {
     outside.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
 }
 
+fn signals(agent: u32) -> bool {
+    let outside = i32::try_from(agent).ok().filter(|pid| *pid > 16).and_then(Pid::from_raw);
+    outside.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
 fn has_privileges() -> bool {
     let left = rustix::thread::capabilities(None)
         .is_ok_and(|sets| sets.effective.is_empty() && sets.permitted.is_empty());
-    let bound = rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN);
     let gains = rustix::thread::no_new_privs() != Ok(true);
-    !left || bound != Ok(false) || gains
+    !left || gains
 }

@@ -167,8 +167,51 @@ impl Program {
     }
 }
 
+/// Which sockets there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// Unix, IPv4 and IPv6, in a network namespace that confines them.
+    Confined,
+    /// IPv4 and IPv6, wherever they lead. No Unix sockets: without a mount namespace those of services can be reached.
+    Internet,
+    /// None but pairs.
+    None,
+}
+
+/// Nothing keeps these apart where there is no namespace: memory, semaphores and queues are everybody's.
+const SHARED: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Landlock doesn't look at these. Programs take a file system without attributes as it is.
+const ATTRIBUTES: &[libc::c_long] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+];
+
 /// The filter's bytes, or `None` on an architecture it isn't written for.
 pub(super) fn build() -> Option<Vec<u8>> {
+    build_for(Sockets::Confined)
+}
+
+/// The filter that lets these sockets through; without namespaces it closes what those would.
+pub(super) fn build_for(sockets: Sockets) -> Option<Vec<u8>> {
     let architecture = ARCHITECTURE?;
     let mut program = Program::default();
     program.load(ARCH);
@@ -176,12 +219,12 @@ pub(super) fn build() -> Option<Vec<u8>> {
     // Foreign ABIs (32-bit programs) would need a list of their own.
     program.finish(fail(libc::ENOSYS));
     program.load(NUMBER);
-    program.0.append(&mut decide(&ranges()).0);
+    program.0.append(&mut decide(&ranges(sockets)).0);
     Some(program.bytes())
 }
 
 /// From which call number on which block applies, until the next.
-fn ranges() -> Vec<(u32, Program)> {
+fn ranges(allowed: Sockets) -> Vec<(u32, Program)> {
     let block = |write: fn(&mut Program)| {
         let mut block = Program::default();
         write(&mut block);
@@ -198,7 +241,18 @@ fn ranges() -> Vec<(u32, Program)> {
     on(libc::SYS_unshare, block(|block| namespaces(block, NAMESPACE_FLAGS)));
     on(libc::SYS_ioctl, block(terminals));
     on(libc::SYS_socketpair, block(pairs));
-    on(libc::SYS_socket, block(sockets));
+    on(
+        libc::SYS_socket,
+        match allowed {
+            Sockets::Confined => block(sockets),
+            Sockets::Internet => block(internet),
+            Sockets::None => block(|block| block.finish(fail(libc::EAFNOSUPPORT))),
+        },
+    );
+    if allowed != Sockets::Confined {
+        SHARED.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
+        ATTRIBUTES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOTSUP)))));
+    }
     for (number, argument) in MODES {
         let mut block = Program::default();
         modes(&mut block, *argument);
@@ -281,6 +335,12 @@ fn pairs(block: &mut Program) {
 fn sockets(block: &mut Program) {
     block.load(ARGUMENT_0);
     block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW);
+    internet(block);
+}
+
+/// The same without Unix sockets.
+fn internet(block: &mut Program) {
+    block.load(ARGUMENT_0);
     block.put(EQUAL, libc::AF_NETLINK.cast_unsigned(), 0, 3);
     block.load(ARGUMENT_2);
     block.finish_if(EQUAL, libc::NETLINK_ROUTE.cast_unsigned(), ALLOW);
@@ -303,7 +363,11 @@ mod tests {
 
     /// Runs the filter as the kernel would, on one call.
     fn verdict<const N: usize>(arch: u32, number: i64, arguments: [u64; N]) -> u32 {
-        let bytes = build().unwrap();
+        verdict_of(Sockets::Confined, arch, number, arguments)
+    }
+
+    fn verdict_of<const N: usize>(sockets: Sockets, arch: u32, number: i64, arguments: [u64; N]) -> u32 {
+        let bytes = build_for(sockets).unwrap();
         let mut data = Vec::new();
         data.extend(u32::try_from(number).unwrap().to_le_bytes());
         data.extend(arch.to_le_bytes());
@@ -347,6 +411,30 @@ mod tests {
         }
         assert_eq!(verdict(arch, 0x4000_0000 + 39, [0; 3]), fail(libc::ENOSYS));
         assert_eq!(verdict(arch ^ 1, 1, [0; 3]), fail(libc::ENOSYS));
+    }
+
+    #[test]
+    fn without_namespaces_nothing_is_shared_and_no_socket_made() {
+        let arch = ARCHITECTURE.unwrap();
+        let family = fail(libc::EAFNOSUPPORT);
+        for domain in 0..48 {
+            let made = |sockets| verdict_of(sockets, arch, libc::SYS_socket, [domain, 1, 0]);
+            assert_eq!(made(Sockets::None), family, "{domain}");
+            let expected = if matches!(domain, 2 | 10 | 16) { ALLOW } else { family };
+            assert_eq!(made(Sockets::Internet), expected, "{domain}");
+        }
+        for sockets in [Sockets::None, Sockets::Internet] {
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_socketpair, [1, 1, 0]), ALLOW);
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_socketpair, [2, 1, 0]), family);
+            for number in SHARED {
+                assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOSYS), "{number}");
+            }
+            for number in ATTRIBUTES {
+                assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOTSUP), "{number}");
+            }
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_mount, [0; 3]), fail(libc::EPERM));
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_read, [0; 3]), ALLOW);
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::restrict::{self, Grant, Tcp};
 use super::root::{Builder, copy, enter, new_root};
 use super::sys::{self, Strings};
 use super::wire::{self, HEADER, Note, Policy, Stage, Step, body_length};
-use super::{bounds, canary, cgroups, mounter, pass};
+use super::{bounds, bubblewrap, canary, cgroups, landlock_only, mounter, pass};
 
 /// Which limits a policy carries, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
@@ -49,11 +49,17 @@ impl<T> At<T> for Result<T, Errno> {
 
 /// Does the helper's whole work; never returns.
 pub(super) fn run() -> ! {
+    if std::env::args_os().nth(2).is_some_and(|argument| argument == super::INSIDE_ARGUMENT) {
+        bubblewrap::run_inner();
+    }
     // What leaked into this process mustn't stay open in the sandbox.
     sys::close_from(3).ok();
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { sys::exit(125) };
-    if std::env::args_os().nth(2).is_some_and(|argument| argument == super::MOUNT_ARGUMENT) {
-        mounter::run(&control);
+    match std::env::args_os().nth(2) {
+        Some(argument) if argument == super::MOUNT_ARGUMENT => mounter::run(&control),
+        Some(argument) if argument == super::LANDLOCK_ARGUMENT => landlock_only::run_supervisor(&control),
+        Some(argument) if argument == super::BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
+        _ => {}
     }
     if let Err(Failure(stage, index, errno)) = prepare(&control) {
         say(&control, Note::Failed { stage, index, errno: errno.raw_os_error() });
@@ -137,7 +143,7 @@ fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
 
 /// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on there being no
 /// command.
-fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
+pub(super) fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)?;
@@ -154,8 +160,18 @@ pub(super) fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), E
     Ok(())
 }
 
+/// A whole frame with these first bytes, header included.
+pub(super) fn read_frame(control: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
+    let mut header = [0; HEADER];
+    read_exact(control, &mut header)?;
+    let mut bytes = header.to_vec();
+    bytes.resize(HEADER + body_length(magic, &header).ok_or(Errno::PROTO)?, 0);
+    read_exact(control, bytes.get_mut(HEADER..).ok_or(Errno::PROTO)?)?;
+    Ok(bytes)
+}
+
 /// Standard input as a file in memory, read-only from its beginning.
-fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errno> {
+pub(super) fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errno> {
     let Some(mut left) = length else { return Ok(None) };
     let file = rustix::fs::memfd_create(c"stdin", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut buffer = vec![0; INPUT_CHUNK];
@@ -174,13 +190,15 @@ fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errn
     Ok(Some(file))
 }
 
-struct Init<'a> {
-    policy: &'a Policy<&'a CStr>,
-    control: &'a OwnedFd,
-    stdin: Option<&'a OwnedFd>,
-    mask: Mode,
-    /// Where the helper says that pid 1 is in its control groups.
-    gate: Option<&'a OwnedFd>,
+/// Pid 1.
+pub(super) struct Init<'a> {
+    pub(super) policy: &'a Policy<&'a CStr>,
+    pub(super) control: &'a OwnedFd,
+    pub(super) stdin: Option<&'a OwnedFd>,
+    /// The command's mask for modes of new files.
+    pub(super) mask: Mode,
+    /// Where the helper says that pid 1 is in its control groups; one that is in them from its beginning has none.
+    pub(super) gate: Option<&'a OwnedFd>,
 }
 
 impl Init<'_> {
@@ -206,6 +224,11 @@ impl Init<'_> {
         }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
+        self.confine()
+    }
+
+    /// With the root built and nothing left to drop: what else confines, then the command, to its end.
+    pub(super) fn confine(&self) -> Result<(), Failure> {
         if self.policy.landlock > 0 {
             self.restrict().at(Stage::Landlock)?;
         }
@@ -226,12 +249,12 @@ impl Init<'_> {
     }
 
     /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
-    fn listen(&self) -> Result<(), Errno> {
+    pub(super) fn listen(&self) -> Result<(), Errno> {
         let listener = listener(self.policy.listen)?;
         pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
     }
 
-    fn limits(&self) -> Result<(), Errno> {
+    pub(super) fn limits(&self) -> Result<(), Errno> {
         for (resource, limit) in RESOURCES.into_iter().zip(&self.policy.limits) {
             let Some(limit) = *limit else { continue };
             // Above the hard limit nothing can be had; it is the tighter one then.
@@ -276,7 +299,7 @@ impl Init<'_> {
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
                 let counted = bounds.resident(&bounds::processes()) > 0;
-                escaped.set(canary::escapes(canary, self.policy.own_network, counted));
+                escaped.set(canary::escapes(canary, self.policy.own_network, self.policy.listen, counted));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env) {
@@ -298,7 +321,11 @@ impl Init<'_> {
     }
 
     /// In the new process. Returns only on failure.
-    fn become_command(&self, argv: &Strings, env: &Strings) -> Result<std::convert::Infallible, Failure> {
+    pub(super) fn become_command(
+        &self,
+        argv: &Strings,
+        env: &Strings,
+    ) -> Result<std::convert::Infallible, Failure> {
         sys::reset_signals();
         rustix::process::umask(self.mask);
         rustix::process::setsid().at(Stage::Execute)?;
@@ -420,7 +447,7 @@ fn listener(port: u16) -> Result<OwnedFd, Errno> {
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.
-fn drop_privileges() -> Result<(), Errno> {
+pub(super) fn drop_privileges() -> Result<(), Errno> {
     let locked = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
         | CapabilitiesSecureBits::NO_SETUID_FIXUP

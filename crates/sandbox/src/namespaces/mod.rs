@@ -9,12 +9,14 @@
 //! any, before it makes its own.
 
 mod bounds;
+mod bubblewrap;
 mod caches;
 mod canary;
 mod cgroups;
 mod filter;
 mod hidden;
 mod init;
+mod landlock_only;
 mod mount;
 mod mounter;
 mod order;
@@ -39,14 +41,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use journeyman_protocol::{Enforcement, Tier};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use bubblewrap::Bubblewrap;
+pub(crate) use landlock_only::LandlockOnly;
 pub(crate) use mount::{mount, mount_caches};
 
 use crate::backend::{Backend, Boxed};
-use crate::capture::Collector;
+use crate::capture::{Collector, OutputChunk};
 use crate::network::{PROXY_PORT, Proxy};
-use crate::request::{Limits, Request, Stdin, Streams};
+use crate::request::{Limits, Live, Request, Spill, Stdin, Streams};
 use crate::run::Running;
 use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
@@ -60,6 +65,12 @@ use wire::{Canary, Policy};
 const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
 /// The second argument of one that mounts.
 const MOUNT_ARGUMENT: &str = "mount";
+/// The second argument of one that starts `bwrap`.
+const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
+/// The second argument of one that confines by Landlock alone.
+const LANDLOCK_ARGUMENT: &str = "landlock";
+/// The second argument of one that `bwrap` starts.
+const INSIDE_ARGUMENT: &str = "inside";
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const LEAST_PID_MAX: u64 = 301;
 
@@ -86,6 +97,7 @@ struct Job {
     policy: Vec<u8>,
     candidates: Vec<CString>,
     streams: Streams,
+    live: Live,
     limits: Limits,
     /// Serves the listener that is passed out.
     proxy: Option<Proxy>,
@@ -93,6 +105,36 @@ struct Job {
     joined: Option<Arc<Mounted>>,
     /// Its control groups, for as long as anything of it lives.
     groups: Lease,
+    /// Where all of the output goes besides.
+    spill: Option<Spill>,
+    lead: Lead,
+}
+
+/// Which process the agent watches, kills and reaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    /// Pid 1 of the sandbox, with which the kernel kills all the others.
+    Init,
+    /// A helper of this kind, outside, which ends all the others and then itself when it is told to.
+    Outside(&'static str),
+}
+
+impl Lead {
+    /// The second argument of the helper.
+    fn argument(self) -> Option<&'static str> {
+        match self {
+            Self::Init => None,
+            Self::Outside(argument) => Some(argument),
+        }
+    }
+
+    /// What it is ended with.
+    fn signal(self) -> rustix::process::Signal {
+        match self {
+            Self::Init => rustix::process::Signal::KILL,
+            Self::Outside(_) => rustix::process::Signal::TERM,
+        }
+    }
 }
 
 /// The back-end, with what it keeps between commands.
@@ -116,24 +158,42 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
-        let spill = request.spill.clone();
         let job = prepare(&self.settings, request, joined, None, &self.known)?;
-        let (mut collector, live) = Collector::new(&job.limits, job.streams);
-        let stop = CancellationToken::new();
-        let ends = watch::Ends { cancel, dropped: stop.clone() };
-        let spilling = spill.as_ref().map(Spilling::begin).transpose()?;
-        let started = match start(&self.settings, &job) {
-            Ok(started) => started,
-            Err(error) => {
-                spilling.into_iter().for_each(Spilling::abandon);
-                return Err(error);
-            }
-        };
-        collector.spill(spilling);
-        let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
         let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
         Ok(Running::watch(live, stop, completed))
     }
+}
+
+/// A command that was started, and who watches it.
+struct Launched {
+    watcher: watch::Watcher,
+    live: mpsc::Receiver<OutputChunk>,
+    /// Cancelled where nobody waits for the command any more.
+    stop: CancellationToken,
+}
+
+/// Starts a job, its output collected.
+fn launch(
+    settings: &SandboxSettings,
+    job: Job,
+    cancel: CancellationToken,
+    begun: Instant,
+) -> Result<Launched, SandboxError> {
+    let (mut collector, live) = Collector::new(&job.limits, job.streams, job.live);
+    let stop = CancellationToken::new();
+    let ends = watch::Ends { cancel, dropped: stop.clone() };
+    let spilling = job.spill.as_ref().map(Spilling::begin).transpose()?;
+    let started = match start(settings, &job) {
+        Ok(started) => started,
+        Err(error) => {
+            spilling.into_iter().for_each(Spilling::abandon);
+            return Err(error);
+        }
+    };
+    collector.spill(spilling);
+    let watcher = watch::Watcher::new(started, job, collector, ends, begun)?;
+    Ok(Launched { watcher, live, stop })
 }
 
 impl Backend for Namespaces {
@@ -142,7 +202,17 @@ impl Backend for Namespaces {
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
-        Box::pin(probe::probe(&self.settings, &self.known))
+        let probed = probe::Probed {
+            tier: Tier::Namespaces,
+            program: None,
+            gaps: Vec::new(),
+            groups: self.known.groups.bounds(),
+        };
+        let start = |request, canary| {
+            let job = prepare(&self.settings, request, None, Some(canary), &self.known)?;
+            probe::watched(&self.settings, job)
+        };
+        Box::pin(async move { probe::probe(&self.settings, &probed, start).await })
     }
 
     fn spawn(
@@ -236,10 +306,13 @@ fn prepare(
         policy,
         candidates,
         streams: request.streams,
+        live: request.live,
         limits: request.limits,
         proxy,
         joined,
         groups: lease,
+        spill: request.spill,
+        lead: Lead::Init,
     })
 }
 
@@ -305,7 +378,7 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     };
     let mut command = Command::new(&program);
     // Nothing of ours: neither variables nor the terminal's signals.
-    command.arg(HELPER_ARGUMENT).env_clear();
+    command.arg(HELPER_ARGUMENT).args(job.lead.argument()).env_clear();
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
     let helper = command.spawn().map_err(error)?;

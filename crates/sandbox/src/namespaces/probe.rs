@@ -1,10 +1,12 @@
 //! Whether the back-end works and holds here: a canary run, remembered until the next boot.
 
+use std::ffi::CString;
 use std::fs;
 use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
@@ -12,15 +14,15 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED, UNCOUNTED, UNRESTRICTED};
+use super::canary::{BEYOND_LANDLOCK, ESCAPES, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
-use super::{Known, filter, hidden, prepare, restrict, start};
+use super::{Job, filter, hidden, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
-use crate::{SandboxError, SandboxSettings};
+use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -35,20 +37,49 @@ const CACHE_VERSION: u32 = 4;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
-/// What the back-end enforces, from memory on disk or by running it.
-pub(crate) async fn probe(settings: &SandboxSettings, known: &Known) -> Result<Enforcement, SandboxError> {
-    let key = settings.cache.as_ref().and_then(|_| Key::of(settings));
-    if let (Some(file), Some(key)) = (&settings.cache, &key)
+/// Which back-end is tested.
+pub(super) struct Probed {
+    pub(super) tier: Tier,
+    /// The program besides the helper that it depends on.
+    pub(super) program: Option<Identity>,
+    /// What it doesn't do by what it is.
+    pub(super) gaps: Vec<String>,
+    /// The control groups that its commands are in: of memory, and of processes.
+    pub(super) groups: (bool, bool),
+}
+
+/// What a file is known by: device, inode, size, time of change in seconds and nanoseconds.
+pub(super) type Identity = (u64, u64, u64, i64, i64);
+
+/// What the back-end enforces, from memory on disk or by running it: `start` starts the canaries in place of a command.
+pub(super) async fn probe(
+    settings: &SandboxSettings,
+    probed: &Probed,
+    start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
+) -> Result<Enforcement, SandboxError> {
+    let file = settings.cache.as_ref().map(|file| beside(file, probed.tier));
+    let key = file.as_ref().and_then(|_| Key::of(settings, probed));
+    if let (Some(file), Some(key)) = (&file, &key)
         && let Some(enforcement) = recall(file, key)
     {
         return Ok(enforcement);
     }
-    let enforcement = run(settings, known).await?;
-    if let (Some(file), Some(key)) = (&settings.cache, key) {
+    let enforcement = run(probed, start).await?;
+    if let (Some(file), Some(key)) = (&file, key) {
         // Only time is lost where it can't be written.
         remember(file, &Remembered { key, enforcement: enforcement.clone() }).ok();
     }
     Ok(enforcement)
+}
+
+/// Each back-end remembers for itself.
+fn beside(file: &Path, tier: Tier) -> PathBuf {
+    if tier == Tier::Namespaces {
+        return file.to_owned();
+    }
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!("-{tier}"));
+    name.into()
 }
 
 /// What a result depends on.
@@ -58,11 +89,13 @@ struct Key {
     boot: String,
     kernel: String,
     user: u32,
-    program: (u64, u64, u64, i64, i64),
+    program: Identity,
+    #[serde(default)]
+    other: Option<Identity>,
 }
 
 impl Key {
-    fn of(settings: &SandboxSettings) -> Option<Self> {
+    fn of(settings: &SandboxSettings, probed: &Probed) -> Option<Self> {
         let program = settings.helper.as_deref().unwrap_or(Path::new("/proc/self/exe"));
         let found = fs::metadata(program).ok()?;
         Some(Self {
@@ -71,6 +104,7 @@ impl Key {
             kernel: release(),
             user: rustix::process::geteuid().as_raw(),
             program: (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()),
+            other: probed.program,
         })
     }
 }
@@ -130,7 +164,10 @@ impl Drop for Cage {
     }
 }
 
-async fn run(settings: &SandboxSettings, known: &Known) -> Result<Enforcement, SandboxError> {
+async fn run(
+    probed: &Probed,
+    start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
+) -> Result<Enforcement, SandboxError> {
     let unable =
         |source| SandboxError::Path { what: "preparing the sandbox's test in", path: "/tmp".into(), source };
     let cage = Cage::make().map_err(unable)?;
@@ -150,22 +187,29 @@ async fn run(settings: &SandboxSettings, known: &Known) -> Result<Enforcement, S
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(settings, request, None, Some(canary), known)?;
-    let (collector, _live) = Collector::new(&job.limits, job.streams);
-    let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
-    let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
+    // No host is listed: the listener is there, and whoever is asked for is refused.
+    request.network = Network::Filtered(Arc::default());
+    let seen = start(request, canary)?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
-    judge(&seen, written, known.groups.bounds())
+    judge(probed, &seen, written)
 }
 
-/// `groups` are the control groups that the run was in: of memory, and of processes.
-fn judge(seen: &Seen, outside_changed: bool, groups: (bool, bool)) -> Result<Enforcement, SandboxError> {
+/// Starts a job that nobody but this program may end, and whose output nobody wants.
+pub(super) fn watched(settings: &SandboxSettings, job: Job) -> Result<Watcher, SandboxError> {
+    let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
+    let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
+    Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())
+}
+
+fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError> {
     let escaped = match (&seen.outcome, seen.escaped) {
         (Outcome::Exited(0), Some(escaped)) => escaped,
         (outcome, _) => return Err(unavailable(outcome, seen.failure)),
     };
+    let landlock_alone = probed.tier == Tier::Landlock;
+    let known = if landlock_alone { BEYOND_LANDLOCK } else { 0 };
     let mut leaks: Vec<&str> =
-        ESCAPES.iter().filter(|(bit, _)| escaped & bit != 0).map(|(_, what)| *what).collect();
+        ESCAPES.iter().filter(|(bit, _)| escaped & bit & !known != 0).map(|(_, what)| *what).collect();
     let landlock = restrict::supported();
     if landlock > 0 && escaped & UNRESTRICTED != 0 {
         leaks.push("Landlock was asked for and isn't in force");
@@ -176,24 +220,31 @@ fn judge(seen: &Seen, outside_changed: bool, groups: (bool, bool)) -> Result<Enf
     if !leaks.is_empty() {
         return Err(SandboxError::Leaks(leaks.join("; ")));
     }
-    let mut gaps = Vec::new();
+    let (tier, mut gaps) = (probed.tier, probed.gaps.clone());
     if filter::build().is_none() {
         gaps.push("no system call filter on this processor".to_owned());
     }
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
     }
+    let network_filtered = escaped & UNFILTERED == 0 && !landlock_alone;
+    if !network_filtered && !landlock_alone {
+        gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
+    }
     let is_root = rustix::process::geteuid().is_root();
-    let own_pid_max = kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
     if is_root {
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
     }
+    let groups = probed.groups;
+    let own_pid_max =
+        tier == Tier::Namespaces && kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
     let processes_bounded = groups.1 || !is_root || own_pid_max;
     if !processes_bounded {
-        gaps.push("run as root: the number of processes isn't bounded before Linux 6.14".to_owned());
+        gaps.push("run as root: the number of processes isn't bounded".to_owned());
     }
-    let memory_bounded = groups.0 || escaped & UNCOUNTED == 0;
-    match (groups.0, memory_bounded) {
+    // Without a process namespace nobody can tell a command's processes from the user's others.
+    let counted = !landlock_alone && escaped & UNCOUNTED == 0;
+    match (groups.0, counted) {
         (true, _) => {}
         (false, true) => gaps.push(
             "memory is bounded by looking twenty times a second; what no process has mapped isn't counted"
@@ -209,13 +260,13 @@ fn judge(seen: &Seen, outside_changed: bool, groups: (bool, bool)) -> Result<Enf
     });
     let sockets = sockets.unwrap_or_default();
     let sockets = hidden::reachable_sockets(&sockets);
-    if !sockets.is_empty() {
+    if !sockets.is_empty() && !landlock_alone {
         let named = sockets.iter().take(SOCKETS_NAMED).copied().collect::<Vec<_>>().join(", ");
         let more = sockets.len().saturating_sub(SOCKETS_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         gaps.push(format!("commands can connect to services at {named}{more}"));
     }
-    let mut layers = vec!["namespaces".to_owned()];
+    let mut layers: Vec<String> = (!landlock_alone).then(|| tier.to_string()).into_iter().collect();
     match landlock {
         0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
         version => layers.push(format!("Landlock {version}")),
@@ -228,10 +279,11 @@ fn judge(seen: &Seen, outside_changed: bool, groups: (bool, bool)) -> Result<Enf
     }
     layers.extend(filter::build().map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
-        resources_bounded: memory_bounded && processes_bounded,
+        resources_bounded: (groups.0 || counted) && processes_bounded,
+        network_filtered,
         layers,
         gaps,
-        ..Enforcement::meeting(Tier::Namespaces, Needs::ALL)
+        ..Enforcement::meeting(tier, tier.promises())
     })
 }
 

@@ -20,13 +20,14 @@ use super::sys;
 pub(crate) enum Grant {
     /// Looking at it, and executing.
     Read,
+    /// Listing directories alone.
+    List,
     /// Changing it besides, but for making devices; and what devices that are there do on request.
     Write,
 }
 
 /// Whether TCP is left alone. It says nothing of UDP, MPTCP and the like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code)]
 pub(crate) enum Tcp {
     /// Another layer closes the network.
     Free,
@@ -83,6 +84,7 @@ pub(crate) fn restrict<'a>(
 fn granted(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
     match grant {
         Grant::Read => AccessFs::from_read(abi),
+        Grant::List => AccessFs::ReadDir.into(),
         Grant::Write => AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
     }
 }

@@ -213,12 +213,39 @@ pub(super) fn start_loopback(socket: impl AsFd) -> Result<(), Errno> {
 
 /// Blocks SIGCHLD and returns a descriptor that becomes readable when a child ends.
 pub(super) fn watch_children() -> Result<OwnedFd, Errno> {
+    watch_signals(&[libc::SIGCHLD])
+}
+
+/// Takes the next signals from such a descriptor; none where none came.
+pub(super) fn read_signals(descriptor: &OwnedFd) -> Vec<c_int> {
+    const SIZE: usize = size_of::<libc::signalfd_siginfo>();
+    let mut buffer = [0; SIZE * 4];
+    let count = rustix::io::read(descriptor, &mut buffer).unwrap_or(0);
+    let all = buffer.get(..count).unwrap_or_default().chunks_exact(SIZE);
+    // The number comes first in the structure.
+    all.filter_map(|one| one.first_chunk().map(|number| c_int::from_ne_bytes(*number))).collect()
+}
+
+/// Takes over a descriptor that this program was started with; `None` where there is none of the number. It is closed
+/// on exec from then on. Called once for a number, right at the start of a helper.
+pub(super) fn inherited(number: u32) -> Option<OwnedFd> {
+    let number = c_int::try_from(number).ok()?;
+    // SAFETY: fcntl takes any number; where nothing is open under it, it fails.
+    check(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })).ok()?;
+    // SAFETY: it is open, and nobody in this program owns it: it came with the start, and is taken once.
+    Some(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Blocks these signals and returns a descriptor that becomes readable when one comes.
+pub(super) fn watch_signals(signals: &[c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: `sigset_t` is plain data that sigemptyset fills; both calls get valid pointers to it, and the
     // descriptor that signalfd returns is new and owned by nobody else.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
         check(libc::c_long::from(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())))?;
         let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         check(libc::c_long::from(descriptor))?;

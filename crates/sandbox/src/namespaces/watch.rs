@@ -75,6 +75,8 @@ impl Seen {
 struct Processes {
     helper: std::process::Child,
     init: Option<(Pid, AsyncFd<OwnedFd>)>,
+    /// What that is ended with.
+    signal: Signal,
     usage: Option<ResourceUsage>,
     /// Pid 1 said that nothing but itself is left, and ends.
     ending: bool,
@@ -85,7 +87,7 @@ impl Processes {
         // Either may have ended already, which is what is wanted.
         match &self.init {
             Some((pid, _)) if self.usage.is_none() && !self.ending => {
-                rustix::process::kill_process(*pid, Signal::KILL).ok()
+                rustix::process::kill_process(*pid, self.signal).ok()
             }
             Some(_) => None,
             None => self.helper.kill().ok(),
@@ -201,7 +203,8 @@ impl Watcher {
         begun: Instant,
     ) -> Result<Self, SandboxError> {
         let Started { helper, program, control, stdout, stderr, unsent } = started;
-        let processes = Processes { helper, init: None, usage: None, ending: false };
+        let processes =
+            Processes { helper, init: None, signal: job.lead.signal(), usage: None, ending: false };
         let error = supervise("connecting to the command");
         job.policy = Vec::new();
         Ok(Self {
@@ -238,8 +241,8 @@ impl Watcher {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
             let turn = tokio::select! {
-                ready = self.stdout.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
-                ready = self.stderr.ready() => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
+                ready = with_room(&self.collector, self.stdout.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
+                ready = with_room(&self.collector, self.stderr.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
                 ready = self.control.ready(self.interest()), if self.connected => {
                     ready.map_err(supervise("hearing from the command"))?;
                     Turn::Control
@@ -454,6 +457,12 @@ impl Job {
             other => other,
         }
     }
+}
+
+/// Output is taken as fast as it is read where the reader misses nothing: the command waits at its pipe's end.
+async fn with_room<T>(collector: &Collector, ready: impl Future<Output = T>) -> T {
+    collector.room().await;
+    ready.await
 }
 
 async fn until(when: Option<tokio::time::Instant>) {

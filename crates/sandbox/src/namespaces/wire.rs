@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString};
 use super::cgroups::Group;
 
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS3";
+pub(super) const MAGIC: [u8; 4] = *b"JMS4";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -240,7 +240,7 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn u64(&mut self, value: u64) {
+    pub(super) fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -256,6 +256,11 @@ impl Writer {
     pub(super) fn text(&mut self, text: &CString) {
         let bytes = text.as_bytes_with_nul();
         self.count(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Bytes as they are; whoever reads them knows how many they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
@@ -292,7 +297,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
@@ -304,7 +309,7 @@ impl<'a> Reader<'a> {
         Some(u32::from_le_bytes(*taken))
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*taken))
@@ -379,10 +384,12 @@ pub(super) enum Stage {
     Landlock = 22,
     Listen = 30,
     Groups = 23,
+    Bubblewrap = 40,
+    Private = 41,
 }
 
 impl Stage {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 26] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -407,6 +414,8 @@ impl Stage {
         Self::Landlock,
         Self::Listen,
         Self::Groups,
+        Self::Bubblewrap,
+        Self::Private,
     ];
 
     /// In words, for the error.
@@ -436,6 +445,8 @@ impl Stage {
             Self::Landlock => "restricting by Landlock",
             Self::Listen => "making the proxy's listener",
             Self::Groups => "joining control groups of its own",
+            Self::Bubblewrap => "having bubblewrap build the sandbox",
+            Self::Private => "making the command's private directory",
         }
     }
 }

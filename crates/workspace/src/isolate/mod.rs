@@ -21,6 +21,8 @@ mod refresh;
 mod remove;
 mod tiers;
 
+pub use remove::remove_tree;
+
 use place::Place;
 use record::{Found, Record};
 use tiers::Making;

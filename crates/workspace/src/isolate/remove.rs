@@ -21,8 +21,12 @@ const OWNER: u32 = 0o700;
 /// A directory that is being filled meanwhile is emptied so often.
 const ROUNDS: usize = 8;
 
-/// Removes what is at `path`, of any kind; nothing being there is fine.
-pub(super) fn remove_tree(path: &Path) -> Result<(), WorkspaceError> {
+/// Removes what is at `path`, of any kind, whatever its permissions; nothing being there is fine. For state of the
+/// program's own, never for what is in a project.
+///
+/// # Errors
+/// [`WorkspaceError::State`].
+pub fn remove_tree(path: &Path) -> Result<(), WorkspaceError> {
     let failed = |errno: Errno| state_error("remove", path, errno.into());
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(failed(Errno::INVAL));

@@ -1,0 +1,119 @@
+//! The project around one command: what is protected in it, or a copy that is thrown away.
+//!
+//! It has a state directory of its own: what a person runs by hand is no session's work, and leaves nothing behind.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use journeyman_policy::is_guarded;
+use journeyman_protocol::{FileChange, RelPath, SessionId};
+use journeyman_sandbox::{Base, Repositories, Sandbox, at_top};
+use journeyman_store::Blobs;
+use journeyman_workspace::{Clock, Isolated, Means, Options, Tier, Workspace, remove_tree};
+
+use crate::edge::{Failure, House, now};
+
+/// Bytes of a copy's contents that are kept while the command runs.
+const QUOTA: u64 = 1024 * 1024 * 1024;
+
+/// The project, or a copy of it. Nothing of it is left when it is dropped.
+pub(super) struct Ground {
+    workspace: Workspace,
+    repositories: Repositories,
+    protected: Vec<RelPath>,
+    copy: Option<(SessionId, Isolated)>,
+    _state: State,
+}
+
+/// A directory for the time of one command.
+struct State(PathBuf);
+
+impl State {
+    fn make(house: &House) -> Result<Self, Failure> {
+        let all = house.state_dir.join("exec");
+        sweep(&all);
+        let path = all.join(format!("{}-{:x}", std::process::id(), fastrand::u64(..)));
+        DirBuilder::new().recursive(true).mode(0o700).create(&path).context("a directory for the command")?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // The next one sweeps what can't be removed now.
+        remove_tree(&self.0).ok();
+    }
+}
+
+/// Removes what processes left that were killed. A number that another process has by now is taken up later.
+fn sweep(all: &Path) {
+    let Ok(entries) = std::fs::read_dir(all) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            remove_tree(&entry.path()).ok();
+        }
+    }
+}
+
+impl Ground {
+    pub(super) fn open(
+        house: &House,
+        root: &Path,
+        sandbox: &Arc<Sandbox>,
+        overlay: bool,
+        tiers: &[Tier],
+    ) -> Result<Self, Failure> {
+        let state = State::make(house)?;
+        let blobs = Arc::new(Blobs::open(&state.0.join("blobs"), QUOTA).context("a place for contents")?);
+        let options = Options {
+            own_dir: Some(house.state_dir.clone()),
+            clock: Some(Clock::new(now)),
+            ..Options::new(state.0.join("project"), blobs)
+        };
+        let workspace = Workspace::open(root, options).context("the project")?;
+        let found = workspace.repositories().context("looking for repositories")?;
+        let repositories = Repositories::of(&workspace.reach(), workspace.root(), found);
+        let mut protected = repositories.protected();
+        protected.extend(at_top(&workspace.reach(), is_guarded));
+        protected.extend(workspace.own_directories());
+        protected.sort();
+        protected.dedup();
+        let copy = overlay.then(|| {
+            let session = SessionId::new(now(), fastrand::u64(..));
+            let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
+            let means = Means { sandbox, git: None, tiers: &tiers };
+            let copy = workspace.isolate(&session, &means).context("a throw-away copy")?;
+            anyhow::Ok((session, copy))
+        });
+        let copy = copy.transpose()?;
+        Ok(Self { workspace, repositories, protected, copy, _state: state })
+    }
+
+    /// What the command sees at the root, where that isn't the project itself.
+    pub(super) fn base(&self) -> Option<Base> {
+        self.copy.as_ref().and_then(|(_, copy)| copy.workspace().base())
+    }
+
+    pub(super) fn protected(&self) -> &[RelPath] {
+        &self.protected
+    }
+
+    /// What the command changed in its copy, if it had one; the copy is gone then. And which repositories are there
+    /// now that weren't before: those aren't taken away, whoever typed the command may have wanted them.
+    pub(super) fn close(self) -> Result<(Option<Vec<FileChange>>, Vec<RelPath>), Failure> {
+        let Some((session, copy)) = self.copy else {
+            let now = self.workspace.repositories().context("looking for repositories")?;
+            return Ok((None, self.repositories.planted(now)));
+        };
+        let changes = self.workspace.copy_changes(&copy).context("what the command changed")?;
+        drop(copy);
+        self.workspace.discard_copy(&session).context("the throw-away copy")?;
+        Ok((Some(changes.files()), Vec::new()))
+    }
+}

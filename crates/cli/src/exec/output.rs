@@ -1,0 +1,83 @@
+//! What a command writes, as it comes.
+
+use std::io::{self, IsTerminal as _};
+
+use journeyman_sandbox::{OutputChunk, Stream, clean};
+
+use super::ExecArgs;
+
+/// A line that is longer is shown in pieces.
+const LONGEST_LINE: usize = 8 * 1024;
+
+/// Both outputs. A terminal gets whole lines, cleaned; everything else gets the bytes.
+pub(super) struct Output {
+    stdout: Sink,
+    stderr: Sink,
+}
+
+struct Sink {
+    stream: Stream,
+    shown: Shown,
+    /// The beginning of a line, where lines are cleaned.
+    line: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Bytes,
+    Cleaned,
+    /// It is in the report.
+    Nothing,
+}
+
+impl Output {
+    pub(super) fn new(args: &ExecArgs) -> Self {
+        let shown = |terminal: bool| match terminal {
+            _ if args.json => Shown::Nothing,
+            true if !args.raw => Shown::Cleaned,
+            _ => Shown::Bytes,
+        };
+        let sink = |stream, terminal| Sink { stream, shown: shown(terminal), line: Vec::new() };
+        Self {
+            stdout: sink(Stream::Stdout, io::stdout().is_terminal()),
+            stderr: sink(Stream::Stderr, io::stderr().is_terminal()),
+        }
+    }
+
+    pub(super) async fn take(&mut self, chunk: OutputChunk) -> io::Result<()> {
+        let sink = if chunk.stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
+        match sink.shown {
+            Shown::Nothing => Ok(()),
+            Shown::Bytes => write(chunk.stream, chunk.bytes).await,
+            Shown::Cleaned => {
+                sink.line.extend_from_slice(&chunk.bytes);
+                let whole = sink.line.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+                let ready = if sink.line.len() - whole > LONGEST_LINE { sink.line.len() } else { whole };
+                let lines: Vec<u8> = sink.line.drain(..ready).collect();
+                write(chunk.stream, clean(&lines).into_bytes()).await
+            }
+        }
+    }
+
+    /// Shows what has no line's end.
+    pub(super) async fn end(self) -> io::Result<()> {
+        for sink in [self.stdout, self.stderr] {
+            if !sink.line.is_empty() {
+                write(sink.stream, clean(&sink.line).into_bytes()).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes on another thread: where nobody reads, the command's time limit still holds.
+async fn write(stream: Stream, bytes: Vec<u8>) -> io::Result<()> {
+    let written = tokio::task::spawn_blocking(move || {
+        let all = |out: &mut dyn io::Write| out.write_all(&bytes).and_then(|()| out.flush());
+        match stream {
+            Stream::Stdout => all(&mut io::stdout().lock()),
+            Stream::Stderr => all(&mut io::stderr().lock()),
+        }
+    });
+    written.await.map_err(io::Error::other)?
+}

@@ -1,0 +1,361 @@
+//! From the steps that build a root to the arguments that have `bwrap` build it, and to what is looked at afterwards:
+//! that it did. Pure.
+
+use std::ffi::CString;
+use std::path::Path;
+
+use super::super::wire::{Access, Step};
+use crate::SandboxError;
+
+/// Where the helper lies inside. Nobody may list the directory.
+pub(super) const INSIDE: &str = "/.sandbox/helper";
+/// The first of the descriptors that masked files read from: nothing.
+pub(super) const FIRST_EMPTY: u32 = 200;
+/// Files that are masked at once: a descriptor each, and the usual hard limit of them is 4,096 or more.
+const MAX_EMPTY: u32 = 2_000;
+
+/// Bytes of the smallest file system: a page.
+const LEAST_SCRATCH: u64 = 4096;
+
+/// What `bwrap` is told, and what is checked when it has done it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Arguments {
+    pub(super) list: Vec<CString>,
+    /// How many descriptors from [`FIRST_EMPTY`] on read as empty files.
+    pub(super) empty: u32,
+    pub(super) checks: Vec<Check<CString>>,
+}
+
+/// A path inside, what of the host's it must be, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Check<T> {
+    /// Absolute, inside.
+    pub(super) path: T,
+    /// Absolute, on the host, without links.
+    pub(super) source: T,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The very file, and nobody may change it.
+    ReadOnly,
+    /// The very file.
+    Writable,
+    /// Another one, which nobody may change.
+    Hidden,
+}
+
+impl Kind {
+    pub(super) fn from_number(number: u32) -> Option<Self> {
+        [Self::ReadOnly, Self::Writable, Self::Hidden].into_iter().find(|kind| *kind as u32 == number)
+    }
+}
+
+/// The arguments for these steps. `scratch_bytes` bounds all private directories together.
+///
+/// `bwrap` has nothing that several private directories share, so `/tmp` gets half of the space and the others equal
+/// parts of the rest; and no layers for a layered directory, which is read-only.
+pub(super) fn arguments(
+    steps: &[Step<CString>],
+    helper: &CString,
+    own_network: bool,
+    scratch_bytes: u64,
+) -> Result<Arguments, SandboxError> {
+    let scratches = steps.iter().filter(|step| matches!(step, Step::Scratch { .. })).count();
+    let mut out = Writer {
+        out: Arguments::default(),
+        binds: Vec::new(),
+        share: scratch_bytes / 2 / (scratches.max(2) as u64 - 1),
+        temporary: scratch_bytes / 2,
+        devices: false,
+    };
+    for option in [
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup",
+        "--disable-userns",
+        "--die-with-parent",
+        "--new-session",
+        "--as-pid-1",
+    ] {
+        out.words(&[option])?;
+    }
+    if own_network {
+        out.words(&["--unshare-net"])?;
+    }
+    out.words(&["--cap-drop", "ALL", "--perms", "0111", "--dir", "/.sandbox", "--ro-bind"])?;
+    out.out.list.push(helper.clone());
+    out.words(&[INSIDE])?;
+    for step in steps {
+        out.step(step)?;
+    }
+    out.words(&["--remount-ro", "/"])?;
+    Ok(out.out)
+}
+
+struct Writer {
+    out: Arguments,
+    /// Places and what of the host is there, in order.
+    binds: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Bytes of a private directory; of `/tmp`.
+    share: u64,
+    temporary: u64,
+    devices: bool,
+}
+
+impl Writer {
+    fn words(&mut self, words: &[&str]) -> Result<(), SandboxError> {
+        for word in words {
+            self.out.list.push(c(word.as_bytes())?);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step<CString>) -> Result<(), SandboxError> {
+        match step {
+            // Made with the devices, in a file system of their own.
+            Step::Directory { path } | Step::File { path } | Step::Link { path, .. } if in_dev(path) => {
+                self.devices()
+            }
+            Step::Bind { access: Access::Device, .. } => self.devices(),
+            Step::Terminals { .. } => self.devices(),
+            Step::Directory { path } => {
+                self.words(&["--dir"])?;
+                self.place(path)
+            }
+            // What is mounted on it makes it.
+            Step::File { .. } => Ok(()),
+            Step::Link { path, target } => {
+                self.words(&["--symlink"])?;
+                self.out.list.push(target.clone());
+                self.place(path)
+            }
+            Step::Bind { path, source, access } => {
+                let (option, kind) = match access {
+                    Access::Writable => ("--bind", Kind::Writable),
+                    _ => ("--ro-bind", Kind::ReadOnly),
+                };
+                self.bind(option, path, source, kind)
+            }
+            // Layers that are thrown away are beyond it.
+            Step::Layer { path, source } => self.bind("--ro-bind", path, source, Kind::ReadOnly),
+            Step::Base { path, .. } => Err(SandboxError::Refused(format!(
+                "the copy at «{}» is mounted in namespaces of its own, which bubblewrap can't join",
+                super::super::shown(path)
+            ))),
+            Step::Scratch { path, mode } => {
+                let size = if path.as_bytes() == b"tmp" { self.temporary } else { self.share };
+                let (mode, size) = (format!("{mode:04o}"), size.max(LEAST_SCRATCH).to_string());
+                self.words(&["--perms", &mode, "--size", &size, "--tmpfs"])?;
+                self.place(path)
+            }
+            Step::Proc { path } => {
+                self.words(&["--proc"])?;
+                self.place(path)?;
+                // All of it: root would write to the kernel's settings.
+                self.words(&["--remount-ro"])?;
+                self.place(path)
+            }
+            Step::Guard { path } => {
+                let source = self.source(path)?;
+                self.bind("--ro-bind", path, &source, Kind::ReadOnly)
+            }
+            Step::Mask { path, directory } => self.mask(path, *directory),
+        }
+    }
+
+    /// Devices, terminals and shared memory, once; nobody writes beside them.
+    fn devices(&mut self) -> Result<(), SandboxError> {
+        if std::mem::replace(&mut self.devices, true) {
+            return Ok(());
+        }
+        self.words(&["--dev", "/dev", "--remount-ro", "/dev"])
+    }
+
+    fn place(&mut self, path: &CString) -> Result<(), SandboxError> {
+        self.out.list.push(absolute(path)?);
+        Ok(())
+    }
+
+    fn bind(
+        &mut self,
+        option: &str,
+        path: &CString,
+        source: &CString,
+        kind: Kind,
+    ) -> Result<(), SandboxError> {
+        self.words(&[option])?;
+        self.out.list.push(source.clone());
+        self.place(path)?;
+        self.binds.push((path.as_bytes().to_vec(), source.as_bytes().to_vec()));
+        self.check(path, source, kind)
+    }
+
+    /// The last thing at a place is what must be there.
+    fn check(&mut self, path: &CString, source: &CString, kind: Kind) -> Result<(), SandboxError> {
+        let path = absolute(path)?;
+        self.out.checks.retain(|check| check.path != path);
+        self.out.checks.push(Check { path, source: source.clone(), kind });
+        Ok(())
+    }
+
+    /// What of the host's is at a path inside, by what was mounted above it last.
+    fn source(&self, path: &CString) -> Result<CString, SandboxError> {
+        let bytes = path.as_bytes();
+        let above = self.binds.iter().rev().find_map(|(at, source)| {
+            let rest = bytes.strip_prefix(at.as_slice())?;
+            (rest.is_empty() || rest.first() == Some(&b'/')).then(|| [source.as_slice(), rest].concat())
+        });
+        match above {
+            Some(source) => c(&source),
+            None => absolute(path),
+        }
+    }
+
+    fn mask(&mut self, path: &CString, directory: bool) -> Result<(), SandboxError> {
+        let source = self.source(path)?;
+        if directory {
+            self.words(&["--perms", "0555", "--size", "4096", "--tmpfs"])?;
+            self.place(path)?;
+            self.words(&["--remount-ro"])?;
+            self.place(path)?;
+        } else {
+            if self.out.empty >= MAX_EMPTY {
+                return Err(SandboxError::Refused(format!("more than {MAX_EMPTY} files are masked")));
+            }
+            let descriptor = (FIRST_EMPTY + self.out.empty).to_string();
+            self.out.empty += 1;
+            self.words(&["--perms", "0444", "--ro-bind-data", &descriptor])?;
+            self.place(path)?;
+        }
+        self.check(path, &source, Kind::Hidden)
+    }
+}
+
+fn in_dev(path: &CString) -> bool {
+    Path::new(std::str::from_utf8(path.as_bytes()).unwrap_or_default()).starts_with("dev")
+}
+
+fn absolute(path: &CString) -> Result<CString, SandboxError> {
+    c(&[b"/", path.as_bytes()].concat())
+}
+
+fn c(bytes: &[u8]) -> Result<CString, SandboxError> {
+    CString::new(bytes).map_err(|_| SandboxError::Refused("a path has a NUL byte".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> CString {
+        CString::new(text).unwrap()
+    }
+
+    fn told(steps: &[Step<CString>]) -> (String, Arguments) {
+        let all = arguments(steps, &text("/opt/jm"), true, 64 * 1024).unwrap();
+        let words: Vec<&str> = all.list.iter().map(|word| word.to_str().unwrap()).collect();
+        let words = words.join(" ");
+        let begin = words.find("/.sandbox/helper").unwrap() + "/.sandbox/helper ".len();
+        let steps = words[begin..].strip_suffix("--remount-ro /").unwrap().trim().to_owned();
+        (steps, all)
+    }
+
+    fn bind(path: &str, source: &str, access: Access) -> Step<CString> {
+        Step::Bind { path: text(path), source: text(source), access }
+    }
+
+    #[test]
+    fn every_step_has_its_arguments() {
+        let cases = [
+            (Step::Directory { path: text("w") }, "--dir /w"),
+            (Step::File { path: text("etc/x") }, ""),
+            (Step::Link { path: text("bin"), target: text("usr/bin") }, "--symlink usr/bin /bin"),
+            (bind("usr", "/usr", Access::ReadOnly), "--ro-bind /usr /usr"),
+            (bind("w", "/w", Access::Writable), "--bind /w /w"),
+            (bind("dev/null", "/dev/null", Access::Device), "--dev /dev --remount-ro /dev"),
+            (Step::Directory { path: text("dev/pts") }, "--dev /dev --remount-ro /dev"),
+            (Step::Directory { path: text("devices") }, "--dir /devices"),
+            (Step::Terminals { path: text("dev/pts") }, "--dev /dev --remount-ro /dev"),
+            (Step::Scratch { path: text("tmp"), mode: 0o1777 }, "--perms 1777 --size 32768 --tmpfs /tmp"),
+            (Step::Layer { path: text("l"), source: text("/l") }, "--ro-bind /l /l"),
+            (Step::Proc { path: text("proc") }, "--proc /proc --remount-ro /proc"),
+            (Step::Guard { path: text("w/.git") }, "--ro-bind /w/.git /w/.git"),
+            (
+                Step::Mask { path: text("w/keys"), directory: true },
+                "--perms 0555 --size 4096 --tmpfs /w/keys --remount-ro /w/keys",
+            ),
+            (Step::Mask { path: text("w/key"), directory: false }, "--perms 0444 --ro-bind-data 200 /w/key"),
+        ];
+        for (step, expected) in cases {
+            assert_eq!(told(std::slice::from_ref(&step)).0, expected, "{step:?}");
+        }
+        let refused =
+            arguments(&[Step::Base { path: text("w"), access: Access::Writable }], &text("/opt/jm"), true, 1);
+        assert!(refused.unwrap_err().to_string().contains("can't join"));
+    }
+
+    #[test]
+    fn what_is_guarded_and_masked_in_a_copy_is_the_copys() {
+        let steps = [
+            bind("w", "/copies/1", Access::Writable),
+            Step::Guard { path: text("w/.git") },
+            Step::Mask { path: text("w/key"), directory: false },
+            Step::Mask { path: text("w2/key"), directory: false },
+        ];
+        let (words, all) = told(&steps);
+        assert_eq!(
+            words,
+            "--bind /copies/1 /w --ro-bind /copies/1/.git /w/.git --perms 0444 --ro-bind-data 200 /w/key \
+             --perms 0444 --ro-bind-data 201 /w2/key"
+        );
+        let check = |path, source, kind| Check { path: text(path), source: text(source), kind };
+        assert_eq!(
+            all.checks,
+            [
+                check("/w", "/copies/1", Kind::Writable),
+                check("/w/.git", "/copies/1/.git", Kind::ReadOnly),
+                check("/w/key", "/copies/1/key", Kind::Hidden),
+                check("/w2/key", "/w2/key", Kind::Hidden),
+            ]
+        );
+        assert_eq!(all.empty, 2);
+    }
+
+    #[test]
+    fn everything_is_unshared_and_dropped() {
+        let words = |own_network| -> Vec<String> {
+            let all = arguments(&[], &text("/opt/jm"), own_network, 1).unwrap();
+            all.list.iter().map(|word| word.to_str().unwrap().to_owned()).collect()
+        };
+        for option in [
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup",
+            "--disable-userns",
+            "--die-with-parent",
+            "--new-session",
+            "--cap-drop",
+        ] {
+            assert!(words(false).iter().any(|word| word == option), "{option}");
+        }
+        assert!(words(true).contains(&"--unshare-net".to_owned()));
+        assert!(!words(false).contains(&"--unshare-net".to_owned()));
+    }
+
+    #[test]
+    fn what_is_mounted_twice_is_checked_once_as_it_ends() {
+        let steps = [
+            bind("w", "/w", Access::Writable),
+            bind("w/env", "/w/env", Access::ReadOnly),
+            Step::Mask { path: text("w/env"), directory: false },
+        ];
+        let kinds: Vec<Kind> = told(&steps).1.checks.iter().map(|check| check.kind).collect();
+        assert_eq!(kinds, [Kind::Writable, Kind::Hidden]);
+    }
+}

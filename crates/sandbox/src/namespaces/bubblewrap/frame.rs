@@ -1,0 +1,121 @@
+//! What the agent tells the outer helper before the policy, and what that tells the inner one.
+
+use std::ffi::{CStr, CString};
+
+use super::super::wire::{Reader, Writer, framed};
+use super::arguments::{Arguments, Check, Kind};
+
+/// First bytes of an order to `bwrap`; the last digit is the format's version.
+pub(super) const MAGIC: [u8; 4] = *b"JMB1";
+
+/// What the outer helper starts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Order<'a> {
+    pub(super) program: &'a CStr,
+    pub(super) arguments: Vec<&'a CStr>,
+    pub(super) empty: u32,
+    pub(super) checks: Vec<Check<&'a CStr>>,
+}
+
+/// The order as bytes, header included.
+pub(super) fn encode(program: &CString, arguments: &Arguments) -> Vec<u8> {
+    let mut out = Writer::new(MAGIC);
+    out.text(program);
+    out.count(arguments.list.len());
+    arguments.list.iter().for_each(|argument| out.text(argument));
+    out.u32(arguments.empty);
+    out.count(arguments.checks.len());
+    for check in &arguments.checks {
+        out.u32(check.kind as u32);
+        out.text(&check.path);
+        out.text(&check.source);
+    }
+    framed(out)
+}
+
+impl<'a> Order<'a> {
+    /// Reads a body; `None` if it is cut or malformed.
+    pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
+        let mut from = Reader::new(body);
+        let order = Self {
+            program: from.text()?,
+            arguments: from.list(Reader::text)?,
+            empty: from.u32()?,
+            checks: from.list(|from| {
+                let kind = Kind::from_number(from.u32()?)?;
+                Some(Check { kind, path: from.text()?, source: from.text()? })
+            })?,
+        };
+        from.is_empty().then_some(order)
+    }
+}
+
+/// What must be at a path inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Expected<T> {
+    pub(super) path: T,
+    pub(super) kind: Kind,
+    /// Device and inode of the host's.
+    pub(super) identity: (u64, u64),
+}
+
+/// What the inner helper must find, header included.
+pub(super) fn encode_expected(all: &[Expected<CString>]) -> Vec<u8> {
+    let mut out = Writer::new(MAGIC);
+    out.count(all.len());
+    for Expected { path, kind, identity } in all {
+        out.u32(*kind as u32);
+        out.u64(identity.0);
+        out.u64(identity.1);
+        out.text(path);
+    }
+    framed(out)
+}
+
+pub(super) fn decode_expected(body: &[u8]) -> Option<Vec<Expected<&CStr>>> {
+    let mut from = Reader::new(body);
+    let all = from.list(|from| {
+        let kind = Kind::from_number(from.u32()?)?;
+        let identity = (from.u64()?, from.u64()?);
+        Some(Expected { path: from.text()?, kind, identity })
+    })?;
+    from.is_empty().then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::wire::{HEADER, body_length};
+    use super::*;
+
+    fn c(text: &str) -> CString {
+        CString::new(text).unwrap()
+    }
+
+    #[test]
+    fn an_order_survives_the_wire_and_no_cut_of_it_does() {
+        let arguments = Arguments {
+            list: vec![c("--dir"), c("/w")],
+            empty: 3,
+            checks: vec![Check { path: c("/w"), source: c("/copies/w"), kind: Kind::Writable }],
+        };
+        let bytes = encode(&c("/usr/bin/bwrap"), &arguments);
+        let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
+        assert_eq!(body_length(MAGIC, header), Some(body.len()));
+        let order = Order::decode(body).unwrap();
+        assert_eq!(order.program, c"/usr/bin/bwrap");
+        assert_eq!(order.arguments, [c"--dir", c"/w"]);
+        assert_eq!(order.checks, [Check { path: c"/w", source: c"/copies/w", kind: Kind::Writable }]);
+        assert_eq!(order.empty, 3);
+        assert!((0..body.len()).all(|cut| Order::decode(&body[..cut]).is_none()));
+    }
+
+    #[test]
+    fn expectations_survive_the_wire_and_no_cut_of_them_does() {
+        let (kind, identity) = (Kind::Hidden, (1, u64::MAX));
+        let bytes = encode_expected(&[Expected { path: c("/w"), kind, identity }]);
+        let body = &bytes[HEADER..];
+        let expected = Expected { path: c"/w", kind, identity };
+        assert_eq!(decode_expected(body).unwrap(), [expected]);
+        assert!((0..body.len()).all(|cut| decode_expected(&body[..cut]).is_none()));
+    }
+}

@@ -1,0 +1,96 @@
+//! The helper inside of `bwrap`'s sandbox: pid 1 there. It looks whether the sandbox is what was asked for, takes from
+//! itself what a command mustn't have, and goes on as back-end 1 does: starts the command, reaps, ends with it.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, StatVfsMountFlags};
+use rustix::io::Errno;
+
+use super::super::init::{At as _, Failure, Init, read_exact, say};
+use super::super::sys;
+use super::super::wire::{self, HEADER, Note, Policy, Stage, body_length};
+use super::arguments::Kind;
+use super::frame::{self, Expected};
+use super::outer::{CONTROL, INPUT, POLICY, READY, STDERR, STDOUT, open_plainly};
+
+/// Does the inner helper's whole work; never returns.
+pub(crate) fn run() -> ! {
+    let Some(control) = sys::inherited(CONTROL) else { sys::exit(125) };
+    if let Err(Failure(stage, index, errno)) = work(&control) {
+        say(&control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+    }
+    sys::exit(0)
+}
+
+fn work(control: &OwnedFd) -> Result<(), Failure> {
+    let mask = rustix::process::umask(Mode::empty());
+    let missing = |stage| move || Failure(stage, 0, Errno::BADF);
+    let ready = sys::inherited(READY).ok_or_else(missing(Stage::Supervise))?;
+    let told = sys::inherited(POLICY).ok_or_else(missing(Stage::Policy))?;
+    let (out, err) = (sys::inherited(STDOUT), sys::inherited(STDERR));
+    let stdin = sys::inherited(INPUT);
+    rustix::io::write(&ready, b"!").at(Stage::Supervise)?;
+    drop(ready);
+    rustix::stdio::dup2_stdout(out.ok_or_else(missing(Stage::Supervise))?).at(Stage::Supervise)?;
+    rustix::stdio::dup2_stderr(err.ok_or_else(missing(Stage::Supervise))?).at(Stage::Supervise)?;
+    let expected = section(&told, frame::MAGIC).at(Stage::Policy)?;
+    let policy = section(&told, wire::MAGIC).at(Stage::Policy)?;
+    drop(told);
+    let malformed = || Failure(Stage::Policy, 1, Errno::PROTO);
+    for expected in frame::decode_expected(&expected).ok_or_else(malformed)? {
+        check(&expected).at(Stage::Root)?;
+    }
+    let policy = Policy::decode(&policy).ok_or_else(malformed)?;
+    rustix::process::chdir(policy.cwd).at(Stage::Directory)?;
+    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
+    if policy.listen > 0 {
+        init.listen().at(Stage::Listen)?;
+    }
+    init.limits().at(Stage::Limits)?;
+    privileges().at(Stage::Privileges)?;
+    init.confine()
+}
+
+fn section(from: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
+    let mut header = [0; HEADER];
+    read_exact(from, &mut header)?;
+    let mut body = vec![0; body_length(magic, &header).ok_or(Errno::PROTO)?];
+    read_exact(from, &mut body)?;
+    Ok(body)
+}
+
+/// Whether what is at a path is what was to be mounted there.
+fn check(expected: &Expected<&CStr>) -> Result<(), Errno> {
+    let place = match open_plainly(expected.path) {
+        Ok(place) => place,
+        Err(Errno::NOENT) if expected.kind == Kind::Hidden => return Ok(()),
+        Err(errno) => return Err(errno),
+    };
+    let found = rustix::fs::fstat(&place)?;
+    let same = (found.st_dev, found.st_ino) == expected.identity;
+    let holds = match expected.kind {
+        Kind::Writable => same,
+        Kind::ReadOnly => same && is_read_only(&place)?,
+        Kind::Hidden => !same && is_read_only(&place)?,
+    };
+    if holds { Ok(()) } else { Err(Errno::STALE) }
+}
+
+fn is_read_only(place: impl AsFd) -> Result<bool, Errno> {
+    Ok(rustix::fs::fstatvfs(place)?.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// That `bwrap` took every capability away and every way to one; and nobody looks into this process.
+fn privileges() -> Result<(), Errno> {
+    let sets = rustix::thread::capabilities(None)?;
+    let none = sets.effective.is_empty() && sets.permitted.is_empty() && sets.inheritable.is_empty();
+    let bound = (0..u64::BITS).any(|bit| {
+        let set = rustix::thread::CapabilitySet::from_bits_retain(1 << bit);
+        rustix::thread::capability_is_in_bounding_set(set) == Ok(true)
+    });
+    if !none || bound || !rustix::thread::no_new_privs()? {
+        return Err(Errno::PERM);
+    }
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+}

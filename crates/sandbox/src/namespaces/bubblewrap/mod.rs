@@ -1,0 +1,159 @@
+//! Back-end 2: the distribution's `bwrap` makes the namespaces and mounts.
+//!
+//! For systems that let that program make user namespaces and no other, as Ubuntu's AppArmor profile does. The root is
+//! the one that back-end 1 would build, from the same plan ([`arguments`] translates it). `bwrap` is started by the
+//! helper ([`outer`]) and starts the helper again as pid 1 ([`inner`]), which checks what it finds itself in, adds
+//! limits, Landlock and the system-call filter, and runs the command as back-end 1's does. All is told over
+//! descriptors, nothing on a command line.
+//!
+//! What `bwrap` can't: layers that take writes. Layered directories are read-only, caches of copies are left out, and
+//! a copy that is mounted is refused. [`program`] says which `bwrap` is used.
+
+mod arguments;
+mod frame;
+mod inner;
+mod outer;
+mod program;
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use journeyman_protocol::{Enforcement, Tier};
+use tokio_util::sync::CancellationToken;
+
+pub(super) use inner::run as run_inner;
+pub(super) use outer::{open_plainly, run as run_outer};
+
+use super::plan::c_string;
+use super::probe::{self, Probed};
+use super::wire::{Canary, Stage};
+use super::{BUBBLEWRAP_ARGUMENT, Job, Known, Launched, Lead, launch, prepare};
+use crate::backend::{Backend, Boxed};
+use crate::request::{Request, WriteMode};
+use crate::run::{Completed, Outcome, Running};
+use crate::{Base, Network, SandboxError, SandboxSettings};
+use program::Program;
+
+/// The longest part of what `bwrap` said that an error repeats.
+const MAX_SAID: usize = 300;
+
+/// The back-end, with what it keeps between commands.
+#[derive(Debug)]
+pub(crate) struct Bubblewrap {
+    settings: SandboxSettings,
+    known: Known,
+}
+
+impl Bubblewrap {
+    pub(crate) fn new(settings: SandboxSettings) -> Self {
+        Self { settings, known: Known::default() }
+    }
+
+    fn program(&self) -> Result<Program, SandboxError> {
+        program::find(&self.settings.programs, rustix::process::geteuid().as_raw())
+    }
+
+    fn job(&self, request: Request, canary: Option<Canary<CString>>) -> Result<Job, SandboxError> {
+        if let Some(Base::Mounted(mounted)) = &request.base {
+            return Err(SandboxError::Refused(format!(
+                "the copy of «{}» is mounted in namespaces of its own, which bubblewrap can't join; use another kind of \
+                 copy",
+                mounted.path.display()
+            )));
+        }
+        let bwrap = self.program()?;
+        let mut writable: Vec<&Path> = request.writable.iter().map(PathBuf::as_path).collect();
+        if request.write == WriteMode::Direct {
+            writable.push(&request.root);
+        }
+        let within = bwrap.lies_in(&writable);
+        let helper = self.helper()?;
+        let (own_network, scratch) = (request.network != Network::Host, request.limits.scratch_bytes);
+        let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
+        if within {
+            return Err(SandboxError::Refused(format!(
+                "«{}» lies where the command may write, so it can't be what confines it",
+                bwrap.path.display()
+            )));
+        }
+        let told = arguments::arguments(&job.plan.steps, &helper, own_network, scratch)?;
+        let mut bytes = frame::encode(&c_string(bwrap.path.as_os_str())?, &told);
+        bytes.append(&mut job.policy);
+        job.policy = bytes;
+        job.lead = Lead::Outside(BUBBLEWRAP_ARGUMENT);
+        Ok(job)
+    }
+
+    /// The helper's path, for it is mounted inside.
+    fn helper(&self) -> Result<CString, SandboxError> {
+        let named = self.settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+        let real = named.canonicalize().map_err(|source| SandboxError::Path {
+            what: "the sandbox helper, which must still be where it was started from,",
+            path: std::fs::read_link(&named).unwrap_or(named),
+            source,
+        })?;
+        c_string(real.as_os_str())
+    }
+
+    async fn start(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Result<Running, SandboxError> {
+        let begun = Instant::now();
+        let job = self.job(request, None)?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
+        let completed = async move {
+            let seen = watcher.run().await?;
+            let failed = seen.failure;
+            Ok(with_reason(seen.completed(enforcement), failed.map(|(stage, _)| stage)))
+        };
+        Ok(Running::watch(live, stop, completed))
+    }
+}
+
+fn gaps() -> Vec<String> {
+    let mut gaps = vec!["layered directories, such as build caches, are read-only".to_owned()];
+    if rustix::process::geteuid().is_root() {
+        gaps.push("run as root: the number of processes isn't bounded".to_owned());
+    }
+    gaps
+}
+
+/// What `bwrap` said, in place of the command's output, is why the command didn't run.
+fn with_reason(mut completed: Completed, failed: Option<Stage>) -> Completed {
+    if let (Outcome::SetupFailed(what), Some(Stage::Bubblewrap)) = (&mut completed.outcome, failed) {
+        let said = completed.combined.text.lines().rfind(|line| line.starts_with("bwrap: "));
+        if let Some(said) = said {
+            *what = format!("{what}: {}", said.chars().take(MAX_SAID).collect::<String>());
+        }
+    }
+    completed
+}
+
+impl Backend for Bubblewrap {
+    fn tier(&self) -> Tier {
+        Tier::Bubblewrap
+    }
+
+    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+        Box::pin(async {
+            let program = Some(self.program()?.identity);
+            let probed =
+                Probed { tier: Tier::Bubblewrap, program, gaps: gaps(), groups: self.known.groups.bounds() };
+            let start = |request, canary| probe::watched(&self.settings, self.job(request, Some(canary))?);
+            probe::probe(&self.settings, &probed, start).await
+        })
+    }
+
+    fn spawn(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Boxed<'_, Result<Running, SandboxError>> {
+        Box::pin(self.start(request, enforcement, cancel))
+    }
+}

@@ -1,0 +1,307 @@
+//! The helper around `bwrap`: it reads the order and the policy, has `bwrap` build the root and start the inner
+//! helper in it as pid 1, and stays until both are gone.
+//!
+//! The agent knows this process alone: told to end (SIGTERM, or the agent's end of the socket closed), it kills pid
+//! 1, upon which the kernel kills everything inside, and waits. When it has ended, nothing is left.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
+
+use super::super::cgroups;
+use super::super::init::{At as _, Failure, input, read_frame, say, witness};
+use super::super::sys::{self, Strings};
+use super::super::wire::{self, HEADER, Note, Policy, Stage};
+use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
+use super::arguments::{FIRST_EMPTY, INSIDE, Kind};
+use super::frame::{self, Expected, Order};
+
+/// Descriptors of the inner helper. What of the agent's this process inherited is closed, so that they are free.
+pub(super) const CONTROL: u32 = 100;
+pub(super) const POLICY: u32 = 101;
+pub(super) const INPUT: u32 = 102;
+pub(super) const STDOUT: u32 = 103;
+pub(super) const STDERR: u32 = 104;
+/// A byte comes out of it once the inner helper has begun.
+pub(super) const READY: u32 = 105;
+/// Open for as long as the inner helper lives.
+const WITNESS: u32 = 106;
+const ARGUMENTS: u32 = 107;
+const INFORMATION: u32 = 108;
+
+/// What `bwrap` says of its own failure is a line.
+const MAX_COMPLAINT: usize = 1024;
+/// `{ "child-pid": 4194304, … }`
+const MAX_INFORMATION: usize = 1024;
+
+/// Does the outer helper's whole work; never returns.
+pub(crate) fn run(control: &OwnedFd) -> ! {
+    if let Err(Failure(stage, index, errno)) = work(control) {
+        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+    }
+    sys::exit(125)
+}
+
+fn work(control: &OwnedFd) -> Result<(), Failure> {
+    say(control, Note::Hello);
+    let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at(Stage::Supervise)?;
+    let order = read_frame(control, frame::MAGIC).at(Stage::Policy)?;
+    let policy_bytes = read_frame(control, wire::MAGIC).at(Stage::Policy)?;
+    let malformed = || Failure(Stage::Policy, 1, Errno::PROTO);
+    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(malformed)?;
+    let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(malformed)?;
+    say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
+    // What it starts begins in them.
+    cgroups::follow(&policy.groups, std::process::id()).at(Stage::Groups)?;
+    let witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
+    let stdin = input(control, policy.stdin).at(Stage::Input)?;
+    if rustix::process::geteuid().is_root() {
+        rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
+    }
+    rustix::process::chdir(c"/").at(Stage::Root)?;
+    let expected = frame::encode_expected(&look(&order)?);
+    let told = memory(&[&expected, &policy_bytes]).at(Stage::Policy)?;
+    let arguments = joined(&order.arguments);
+    let arguments = memory(&[&arguments]).at(Stage::Policy)?;
+    let null = || rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    let null = null().at(Stage::Input)?;
+    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
+    let (ready, theirs) = pipe().at(Stage::Supervise)?;
+    let (information, informer) = pipe().at(Stage::Supervise)?;
+    let (complaint, complainer) = pipe().at(Stage::Supervise)?;
+    let descriptors = Numbered::new(order.empty).at(Stage::Limits)?;
+    let passed = descriptors
+        .fill(
+            &[
+                (CONTROL, Some(control)),
+                (POLICY, Some(&told)),
+                (INPUT, stdin.as_ref()),
+                (READY, Some(&theirs)),
+                (WITNESS, witness.as_ref()),
+                (ARGUMENTS, Some(&arguments)),
+                (INFORMATION, Some(&informer)),
+            ],
+            &null,
+        )
+        .at(Stage::Limits)?;
+    let bwrap = start(&order, &null, &complainer, &passed)?;
+    drop((passed, theirs, informer, complainer, null));
+    let init = informed(&information);
+    wait(control, &signals, bwrap, init.as_ref()).at(Stage::Supervise)?;
+    let mut byte = [0];
+    let began = rustix::io::read(&ready, &mut byte).is_ok_and(|count| count == 1);
+    if began {
+        sys::exit(0);
+    }
+    complain(&complaint);
+    Err(Failure(Stage::Bubblewrap, 0, Errno::CANCELED))
+}
+
+/// What the host has where something will be mounted from. Links are not followed: since the plan was made somebody
+/// may have put one there.
+fn look(order: &Order<'_>) -> Result<Vec<Expected<CString>>, Failure> {
+    let mut expected = Vec::with_capacity(order.checks.len());
+    for check in &order.checks {
+        let found = open_plainly(check.source).and_then(|file| rustix::fs::fstat(&file));
+        let identity = match found {
+            Ok(stat) => (stat.st_dev, stat.st_ino),
+            // Nothing to hide any more; whatever takes its place is another file.
+            Err(Errno::NOENT) if check.kind == Kind::Hidden => (0, 0),
+            Err(errno) => return Err(Failure(Stage::Root, 0, errno)),
+        };
+        expected.push(Expected { path: check.path.to_owned(), kind: check.kind, identity });
+    }
+    Ok(expected)
+}
+
+/// A place to look at, with no link on the way.
+pub(in super::super) fn open_plainly(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::io::retry_on_intr(|| rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve))
+}
+
+/// As `--args` wants them: each ends in NUL; and after them the program.
+fn joined(arguments: &[&CStr]) -> Vec<u8> {
+    arguments.iter().flat_map(|argument| argument.to_bytes_with_nul()).copied().collect()
+}
+
+/// A file in memory that can be read from its beginning.
+fn memory(parts: &[&[u8]]) -> Result<OwnedFd, Errno> {
+    let file = rustix::fs::memfd_create(c"order", rustix::fs::MemfdFlags::CLOEXEC)?;
+    for part in parts {
+        let mut rest = *part;
+        while !rest.is_empty() {
+            let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
+            rest = rest.get(written..).ok_or(Errno::IO)?;
+        }
+    }
+    rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
+    Ok(file)
+}
+
+/// Descriptors with the numbers that are told to `bwrap` and the inner helper.
+struct Numbered {
+    empty: u32,
+}
+
+impl Numbered {
+    /// Makes room for them.
+    fn new(empty: u32) -> Result<Self, Errno> {
+        let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
+        rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
+        let needed = u64::from(FIRST_EMPTY) + u64::from(empty);
+        if hard.is_some_and(|hard| hard <= needed) { Err(Errno::MFILE) } else { Ok(Self { empty }) }
+    }
+
+    fn fill(&self, named: &[(u32, Option<&OwnedFd>)], null: &OwnedFd) -> Result<Vec<OwnedFd>, Errno> {
+        let mut all = Vec::with_capacity(named.len() + 2 + self.empty as usize);
+        for (number, descriptor) in named {
+            if let Some(descriptor) = descriptor {
+                all.push(at(rustix::io::fcntl_dupfd_cloexec(descriptor, number.cast_signed())?, *number)?);
+            }
+        }
+        let out = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), STDOUT.cast_signed())?;
+        all.push(at(out, STDOUT)?);
+        let err = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), STDERR.cast_signed())?;
+        all.push(at(err, STDERR)?);
+        for index in 0..self.empty {
+            let number = FIRST_EMPTY + index;
+            all.push(at(rustix::io::fcntl_dupfd_cloexec(null, number.cast_signed())?, number)?);
+        }
+        Ok(all)
+    }
+}
+
+fn at(descriptor: OwnedFd, number: u32) -> Result<OwnedFd, Errno> {
+    use std::os::fd::AsRawFd as _;
+    if descriptor.as_raw_fd() == number.cast_signed() { Ok(descriptor) } else { Err(Errno::MFILE) }
+}
+
+fn start(
+    order: &Order<'_>,
+    null: &OwnedFd,
+    complainer: &OwnedFd,
+    passed: &[OwnedFd],
+) -> Result<Pid, Failure> {
+    let numbers = ARGUMENTS.to_string();
+    let information = INFORMATION.to_string();
+    let owned: Vec<CString> = [
+        "bwrap",
+        "--args",
+        &numbers,
+        "--info-fd",
+        &information,
+        "--",
+        INSIDE,
+        HELPER_ARGUMENT,
+        INSIDE_ARGUMENT,
+    ]
+    .into_iter()
+    .map(CString::new)
+    .collect::<Result<_, _>>()
+    .map_err(|_| Failure(Stage::Bubblewrap, 0, Errno::INVAL))?;
+    let argv: Vec<&CStr> = owned.iter().map(CString::as_c_str).collect();
+    let (argv, env) = (Strings::new(&argv), Strings::new(&[]));
+    let mut trouble = Errno::IO;
+    let mut failed = false;
+    let pid = sys::run_suspended(|| {
+        sys::reset_signals();
+        let prepared = rustix::stdio::dup2_stdin(null)
+            .and_then(|()| rustix::stdio::dup2_stdout(complainer))
+            .and_then(|()| rustix::stdio::dup2_stderr(complainer))
+            .and_then(|()| passed.iter().try_for_each(|one| rustix::io::fcntl_setfd(one, FdFlags::empty())));
+        trouble = match prepared {
+            Ok(()) => sys::execute(order.program, &argv, &env),
+            Err(errno) => errno,
+        };
+        failed = true;
+        125
+    })
+    .at(Stage::Bubblewrap)?;
+    if failed { Err(Failure(Stage::Bubblewrap, 1, trouble)) } else { Ok(pid) }
+}
+
+/// Pid 1 of the sandbox, as this process numbers it. `None` if `bwrap` ended before there was one.
+fn informed(information: &OwnedFd) -> Option<OwnedFd> {
+    let mut text = Vec::with_capacity(MAX_INFORMATION);
+    let mut part = [0; 128];
+    while text.len() < MAX_INFORMATION {
+        match rustix::io::retry_on_intr(|| rustix::io::read(information, &mut part)) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => text.extend_from_slice(part.get(..count)?),
+        }
+    }
+    // It is a child of `bwrap`'s, which reaps it and ends: the number is nobody else's for as long as that lives.
+    rustix::process::pidfd_open(child(&text)?, PidfdFlags::empty()).ok()
+}
+
+/// The number after `"child-pid":`.
+fn child(text: &[u8]) -> Option<Pid> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (_, rest) = text.split_once("\"child-pid\"")?;
+    let digits: String =
+        rest.chars().skip_while(|c| matches!(c, ':' | ' ')).take_while(char::is_ascii_digit).collect();
+    Pid::from_raw(digits.parse().ok()?)
+}
+
+/// Waits for `bwrap`, which waits for pid 1; kills pid 1 when it is asked to end.
+fn wait(control: &OwnedFd, signals: &OwnedFd, bwrap: Pid, init: Option<&OwnedFd>) -> Result<(), Errno> {
+    let mut told = false;
+    loop {
+        match rustix::process::waitpid(Some(bwrap), WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::CHILD) => return Ok(()),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        // Once it was told to, the socket's end is no news.
+        let control_events = if told { None } else { Some(PollFd::new(control, PollFlags::empty())) };
+        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
+        watched.extend(control_events);
+        match poll(&mut watched, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let gone = watched.get(1).is_some_and(|control| !control.revents().is_empty());
+        if !told && (sys::read_signals(signals).contains(&libc::SIGTERM) || gone) {
+            told = true;
+            end(bwrap, init);
+        }
+    }
+}
+
+/// Kills pid 1, or where that isn't known `bwrap`, which takes it along.
+fn end(bwrap: Pid, init: Option<&OwnedFd>) {
+    let killed = init.map(|init| rustix::process::pidfd_send_signal(init, Signal::KILL));
+    if !matches!(killed, Some(Ok(()) | Err(Errno::SRCH))) {
+        rustix::process::kill_process(bwrap, Signal::KILL).ok();
+    }
+}
+
+/// Passes on what `bwrap` said, where the agent looks for it.
+fn complain(complaint: &OwnedFd) {
+    let mut text = [0; MAX_COMPLAINT];
+    let count = rustix::io::read(complaint, &mut text).unwrap_or(0);
+    if let Some(text) = text.get(..count) {
+        rustix::io::write(rustix::stdio::stderr(), text).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_child_is_found_in_what_bwrap_says() {
+        let child = |text: &str| child(text.as_bytes()).map(|pid| pid.as_raw_nonzero().get());
+        assert_eq!(child("{\n    \"child-pid\": 4711,\n    \"net-namespace\": 12\n}\n"), Some(4711));
+        assert_eq!(child("{\"child-pid\":1}"), Some(1));
+        assert_eq!(child("{}"), None);
+        assert_eq!(child("{\"child-pid\": \"x\"}"), None);
+        assert_eq!(child("{\"child-pid\": 99999999999}"), None);
+    }
+}

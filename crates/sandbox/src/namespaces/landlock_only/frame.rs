@@ -1,0 +1,82 @@
+//! What the agent tells the supervisor before the policy.
+
+use std::ffi::{CStr, CString};
+
+use super::super::restrict::Grant;
+use super::super::wire::{Reader, Writer, framed};
+
+/// First bytes of an order to the supervisor; the last digit is the format's version.
+pub(super) const MAGIC: [u8; 4] = *b"JML1";
+
+/// What the supervisor does before the command starts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Order<T> {
+    /// A directory to make, and to remove with all in it when the command is gone.
+    pub(super) private: T,
+    /// The variable that takes the place of `HOME`, where there is one: `HOME=…`.
+    pub(super) home: T,
+    /// Where the command starts, on the host.
+    pub(super) cwd: T,
+    pub(super) grants: Vec<(T, Grant)>,
+    /// In place of the policy's.
+    pub(super) filter: Vec<u8>,
+}
+
+const GRANTS: [Grant; 3] = [Grant::Read, Grant::Write, Grant::List];
+
+impl Order<CString> {
+    /// The order as bytes, header included.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new(MAGIC);
+        [&self.private, &self.home, &self.cwd].into_iter().for_each(|text| out.text(text));
+        out.count(self.grants.len());
+        for (path, grant) in &self.grants {
+            let number = GRANTS.iter().position(|known| known == grant).unwrap_or(GRANTS.len());
+            out.count(number);
+            out.text(path);
+        }
+        out.count(self.filter.len());
+        out.raw(&self.filter);
+        framed(out)
+    }
+}
+
+impl<'a> Order<&'a CStr> {
+    /// Reads a body; `None` if it is cut or malformed.
+    pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
+        let mut from = Reader::new(body);
+        let order = Self {
+            private: from.text()?,
+            home: from.text()?,
+            cwd: from.text()?,
+            grants: from.list(|from| {
+                let grant = *GRANTS.get(from.u32()? as usize)?;
+                Some((from.text()?, grant))
+            })?,
+            filter: {
+                let length = from.u32()? as usize;
+                from.bytes(length)?.to_vec()
+            },
+        };
+        from.is_empty().then_some(order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::wire::{HEADER, body_length};
+    use super::*;
+
+    #[test]
+    fn an_order_survives_the_wire_and_no_cut_of_it_does() {
+        let c = |text: &str| CString::new(text).unwrap();
+        let grants = vec![(c("/usr"), Grant::Read), (c("/w"), Grant::Write), (c("/etc"), Grant::List)];
+        let (private, home, cwd) = (c("/tmp/x"), c("HOME=/tmp/x/home"), c("/w"));
+        let order = Order { private, home, cwd, grants, filter: vec![7; 16] };
+        let bytes = order.encode();
+        let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
+        assert_eq!(body_length(MAGIC, header), Some(body.len()));
+        assert_eq!(format!("{:?}", Order::decode(body).unwrap()), format!("{order:?}"));
+        assert!((0..body.len()).all(|cut| Order::decode(&body[..cut]).is_none()));
+    }
+}

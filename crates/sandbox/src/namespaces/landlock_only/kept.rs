@@ -1,0 +1,146 @@
+//! What became of paths that should have stayed as they were, where nothing kept a command from changing them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::clean;
+use crate::denial::{Denial, DenialKind};
+
+/// Files that are compared. A repository with more loose ones is told to be beyond comparing.
+const MAX_FILES: usize = 200_000;
+/// Changes that are named one by one.
+const MAX_NAMED: usize = 20;
+/// Characters of a path that are shown.
+const MAX_SHOWN: usize = 200;
+
+/// What a file is recognized by. The kernel sets the time of change itself, whatever is done to a file; only whoever
+/// may set the clock forges it, and commands may not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Signature {
+    inode: (u64, u64),
+    mode: u32,
+    owner: (u32, u32),
+    /// Length and time of change; of a directory neither, for its entries speak for themselves.
+    content: Option<(u64, i64, i64)>,
+}
+
+/// What was there at one moment. `None` where it was too much.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Look(Option<BTreeMap<PathBuf, Signature>>);
+
+impl Look {
+    /// Looks at these paths and all beneath them, following no link. Blocks.
+    pub(super) fn at(paths: &[PathBuf]) -> Self {
+        let mut found = BTreeMap::new();
+        let mut pending = paths.to_vec();
+        while let Some(path) = pending.pop() {
+            let Ok(seen) = fs::symlink_metadata(&path) else { continue };
+            if found.len() >= MAX_FILES {
+                return Self(None);
+            }
+            if seen.is_dir() {
+                // What can't be listed isn't known; that it is another now is seen by its mode.
+                pending.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+            let content = (!seen.is_dir()).then(|| (seen.len(), seen.ctime(), seen.ctime_nsec()));
+            let signature = Signature {
+                inode: (seen.dev(), seen.ino()),
+                mode: seen.mode(),
+                owner: (seen.uid(), seen.gid()),
+                content,
+            };
+            found.insert(path, signature);
+        }
+        Self(Some(found))
+    }
+
+    /// What has become other, come or gone since, beneath the root by its name there.
+    pub(super) fn changes(&self, later: &Self, root: &Path) -> Vec<Denial> {
+        let (Some(before), Some(after)) = (&self.0, &later.0) else {
+            return vec![breach("protected paths have too many files to be compared".to_owned())];
+        };
+        let changed = before.iter().filter_map(|(path, was)| match after.get(path) {
+            None => Some((path, "was removed")),
+            Some(is) if is != was => Some((path, "was changed")),
+            Some(_) => None,
+        });
+        let made = after.keys().filter(|path| !before.contains_key(*path)).map(|path| (path, "was made"));
+        let all: Vec<(&PathBuf, &str)> = changed.chain(made).collect();
+        let mut denials: Vec<Denial> = all
+            .iter()
+            .take(MAX_NAMED)
+            .map(|(path, what)| {
+                let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
+                let name: String = clean(name.as_bytes()).chars().take(MAX_SHOWN).collect();
+                breach(format!("«{name}» {what}"))
+            })
+            .collect();
+        if all.len() > MAX_NAMED {
+            denials.push(breach(format!("{} more protected files changed", all.len() - MAX_NAMED)));
+        }
+        denials
+    }
+}
+
+fn breach(what: String) -> Denial {
+    Denial {
+        kind: DenialKind::Breach,
+        what,
+        certain: true,
+        hint: "Landlock alone can't protect it: look at it, and put it back, before anything runs that trusts it"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_is_named_and_reading_is_none() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir_all(at(".git/hooks")).unwrap();
+        for name in [".git/config", ".git/HEAD", ".git/index", ".git/hooks/sample"] {
+            fs::write(at(name), "old").unwrap();
+        }
+        let paths = [at(".git"), at(".journeyman")];
+        let before = Look::at(&paths);
+        fs::read(at(".git/config")).unwrap();
+        assert_eq!(before.changes(&Look::at(&paths), place.path()), []);
+        // The same length, and the time of the last write put back.
+        let time = fs::metadata(at(".git/config")).unwrap().modified().unwrap();
+        fs::write(at(".git/config"), "new").unwrap();
+        fs::File::options().write(true).open(at(".git/config")).unwrap().set_modified(time).unwrap();
+        fs::remove_file(at(".git/HEAD")).unwrap();
+        fs::write(at(".git/hooks/pre-commit"), "x").unwrap();
+        fs::create_dir(at(".journeyman")).unwrap();
+        let changes = before.changes(&Look::at(&paths), place.path());
+        let said: Vec<&str> = changes.iter().map(|denial| denial.what.as_str()).collect();
+        assert_eq!(
+            said,
+            [
+                "«.git/HEAD» was removed",
+                "«.git/config» was changed",
+                "«.git/hooks/pre-commit» was made",
+                "«.journeyman» was made",
+            ]
+        );
+        assert!(changes.iter().all(|denial| denial.certain && denial.kind == DenialKind::Breach));
+    }
+
+    #[test]
+    fn many_changes_are_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let paths = [place.path().to_owned()];
+        let before = Look::at(&paths);
+        for number in 0..30 {
+            fs::write(place.path().join(number.to_string()), "").unwrap();
+        }
+        let changes = before.changes(&Look::at(&paths), place.path());
+        assert_eq!(changes.len(), MAX_NAMED + 1);
+        assert!(changes.last().unwrap().what.starts_with("10 more"));
+    }
+}

@@ -1,0 +1,254 @@
+//! Back-end 3: Landlock and a system-call filter, without namespaces.
+//!
+//! For containers and hardened hosts where no namespace can be made, and only where the user named it, because it gives
+//! less ([`Tier::promises`](journeyman_protocol::Tier::promises)): what is in a writable project can all be changed,
+//! processes outside can be seen though not touched, and nothing bounds the whole tree. What it does give it gives for
+//! good: reading and writing what is granted alone ([`grants`]), no socket of any kind, no signal to or abstract socket
+//! of anybody outside, no capability.
+//!
+//! A helper outside ([`supervisor`]) starts the command and kills what is left of its tree. What should have stayed as
+//! it was is compared before and after ([`kept`]), and what changed is told as [`DenialKind::Breach`].
+//!
+//! [`DenialKind::Breach`]: crate::DenialKind::Breach
+
+mod frame;
+mod grants;
+mod kept;
+mod supervisor;
+
+use std::ffi::{CString, OsStr};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use journeyman_protocol::{Enforcement, Tier};
+use tokio_util::sync::CancellationToken;
+
+pub(super) use supervisor::run as run_supervisor;
+
+use super::filter::{self, Sockets};
+use super::plan::c_string;
+use super::probe::{self, Probed};
+use super::restrict;
+use super::watch::Watcher;
+use super::wire::Canary;
+use super::{Job, Known, LANDLOCK_ARGUMENT, Launched, Lead, launch, prepare};
+use crate::backend::{Backend, Boxed};
+use crate::request::{Request, WriteMode};
+use crate::run::Running;
+use crate::{Base, Network, SandboxError, SandboxSettings};
+use frame::Order;
+use kept::Look;
+
+/// The version that has scopes (Linux 6.12): before it a command could kill whatever the user runs, what watches it
+/// included.
+const LEAST_VERSION: u32 = 6;
+/// Where private directories are made: every system has it, and empties it some time.
+const TEMPORARY: &str = "/tmp";
+/// The home in a private directory.
+const HOME: &str = "home";
+/// Variables that name the directory for what is temporary.
+const TEMPORARY_VARIABLES: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+
+/// The back-end, with what it keeps between commands.
+#[derive(Debug)]
+pub(crate) struct LandlockOnly {
+    settings: SandboxSettings,
+    known: Known,
+}
+
+/// A command to start, and what is compared when it is over.
+struct Prepared {
+    job: Job,
+    kept: Vec<PathBuf>,
+    root: PathBuf,
+}
+
+impl LandlockOnly {
+    pub(crate) fn new(settings: SandboxSettings) -> Self {
+        Self { settings, known: Known::default() }
+    }
+
+    fn job(&self, mut request: Request, canary: Option<Canary<CString>>) -> Result<Prepared, SandboxError> {
+        if let Some(Base::Mounted(mounted)) = &request.base {
+            return Err(SandboxError::Refused(format!(
+                "the copy of «{}» is mounted in namespaces of its own, which a command without any can't see; use \
+                 another kind of copy",
+                mounted.path.display()
+            )));
+        }
+        let private = private();
+        for name in TEMPORARY_VARIABLES {
+            request.env.insert(name.into(), private.clone().into());
+        }
+        // Reading the state of a repository needn't write to it.
+        request.env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
+        let sockets = if request.network == Network::Host { Sockets::Internet } else { Sockets::None };
+        let filter = filter::build_for(sockets).ok_or_else(|| SandboxError::Unavailable {
+            reason: "there is no system call filter for this processor, and Landlock alone closes no network"
+                .to_owned(),
+            fix: "Use a container, or another machine".to_owned(),
+        })?;
+        let uid = rustix::process::geteuid();
+        if !uid.is_root() {
+            // The kernel counts all that the user runs.
+            request.limits.processes = request.limits.processes.saturating_add(tasks(uid.as_raw()));
+        }
+        let (writes, protected) = (request.write == WriteMode::Direct, request.protected.clone());
+        let root = request.root.clone();
+        let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
+        let granted = grants::grants(&job.plan.steps)?;
+        let root = granted.on_host(&root.canonicalize().unwrap_or(root));
+        let mut kept = granted.kept.clone();
+        if writes {
+            // Those that aren't there yet as well: they mustn't come.
+            kept.extend(protected.iter().map(|path| root.join(path.as_path())));
+        }
+        kept.sort();
+        kept.dedup();
+        let cwd = granted.on_host(Path::new(OsStr::from_bytes(job.plan.cwd.as_bytes())));
+        let mut home = std::ffi::OsString::from("HOME=");
+        home.push(private.join(HOME));
+        let order = Order {
+            private: c_string(private.as_os_str())?,
+            home: c_string(&home)?,
+            cwd: c_string(cwd.as_os_str())?,
+            grants: grants::texts(&granted.list)?,
+            filter,
+        };
+        let mut bytes = order.encode();
+        bytes.append(&mut job.policy);
+        job.policy = bytes;
+        job.lead = Lead::Outside(LANDLOCK_ARGUMENT);
+        Ok(Prepared { job, kept, root })
+    }
+
+    async fn start(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Result<Running, SandboxError> {
+        let begun = Instant::now();
+        let Prepared { job, kept, root } = self.job(request, None)?;
+        let before = look(&kept).await?;
+        let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
+        let completed = async move {
+            let mut completed = watcher.run().await?.completed(enforcement);
+            completed.denials.extend(before.changes(&look(&kept).await?, &root));
+            Ok(completed)
+        };
+        Ok(Running::watch(live, stop, completed))
+    }
+
+    /// Starts the canaries. What is hidden is beside the project, for in it nothing can be.
+    fn canaries(&self, mut request: Request, mut canary: Canary<CString>) -> Result<Watcher, SandboxError> {
+        let listed = request.root.with_file_name("listed");
+        let error = |source| SandboxError::Path {
+            what: "preparing the sandbox's test in",
+            path: listed.clone(),
+            source,
+        };
+        fs::create_dir(&listed).map_err(error)?;
+        fs::write(listed.join("masked"), "secret").map_err(error)?;
+        fs::write(listed.join("shown"), "shown").map_err(error)?;
+        canary.masked = c_string(listed.join("masked").as_os_str())?;
+        request.masked = vec![listed.join("masked")];
+        request.read_only.push(listed);
+        request.network = Network::Off;
+        probe::watched(&self.settings, self.job(request, Some(canary))?.job)
+    }
+}
+
+async fn look(kept: &[PathBuf]) -> Result<Look, SandboxError> {
+    let kept = kept.to_vec();
+    tokio::task::spawn_blocking(move || Look::at(&kept)).await.map_err(|_| SandboxError::Abandoned)
+}
+
+/// A name of nobody's, for one command.
+fn private() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let nanoseconds = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_nsec;
+    Path::new(TEMPORARY).join(format!("jm-private-{}-{count}-{nanoseconds:x}", std::process::id()))
+}
+
+/// Processes and threads of this user; an estimate, for they come and go.
+fn tasks(uid: u32) -> u64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter(|entry| {
+        entry.file_name().as_bytes().first().is_some_and(u8::is_ascii_digit)
+            && entry.metadata().is_ok_and(|found| found.uid() == uid)
+    });
+    processes
+        .map(|process| {
+            let threads = fs::metadata(process.path().join("task")).map_or(1, |found| found.nlink());
+            // Two links are the directory's own.
+            threads.saturating_sub(2).max(1)
+        })
+        .sum()
+}
+
+fn gaps() -> Vec<String> {
+    let mut gaps = [
+        "not protected: .git and all else in a writable project; what changed there is told afterwards",
+        "other processes are visible; they can't be touched",
+        "what a command's whole tree writes to disk isn't bounded",
+        "modes and times of your files outside the project can be changed, and their existence be seen",
+        "no socket can be made, so servers and clients on the loopback don't run",
+        "layered directories, such as build caches, are read-only; /tmp is closed, TMPDIR is a private directory",
+        "if the process that watches a command is killed from outside, daemons of the command live on",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if rustix::process::geteuid().is_root() {
+        gaps.push(
+            "run as root: a command has root's files for its own wherever it may read or write".to_owned(),
+        );
+    }
+    gaps
+}
+
+impl Backend for LandlockOnly {
+    fn tier(&self) -> Tier {
+        Tier::Landlock
+    }
+
+    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+        Box::pin(async {
+            let version = restrict::supported();
+            if version < LEAST_VERSION {
+                return Err(SandboxError::Unavailable {
+                    reason: match version {
+                        0 => "Landlock isn't on in this kernel".to_owned(),
+                        version => {
+                            format!("this kernel has Landlock {version}, and {LEAST_VERSION} is needed")
+                        }
+                    },
+                    fix: "Use Linux 6.12 or newer, with «landlock» among its security modules (lsm=…)"
+                        .to_owned(),
+                });
+            }
+            let probed = Probed {
+                tier: Tier::Landlock,
+                program: None,
+                gaps: gaps(),
+                groups: self.known.groups.bounds(),
+            };
+            let start = |request, canary| self.canaries(request, canary);
+            probe::probe(&self.settings, &probed, start).await
+        })
+    }
+
+    fn spawn(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Boxed<'_, Result<Running, SandboxError>> {
+        Box::pin(self.start(request, enforcement, cancel))
+    }
+}

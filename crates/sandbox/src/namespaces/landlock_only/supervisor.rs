@@ -1,0 +1,238 @@
+//! The helper outside: it starts the command, restricted for good, and stays until every process of it is gone.
+//!
+//! Without a process namespace nothing kills a tree at once. This process is the one that orphans of the tree fall
+//! to, so as long as anything of it lives, a child of this process does: it kills its children, and theirs that fall
+//! to it, until there are none. The command can't signal it: Landlock's scope forbids that.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
+
+use super::super::bubblewrap::open_plainly;
+use super::super::init::{At as _, Failure, Init, drop_privileges, input, read_frame, say, witness};
+use super::super::restrict::{self, Grant, Tcp};
+use super::super::sys::{self, Strings};
+use super::super::wire::{self, HEADER, Note, Policy, Stage};
+use super::super::{canary, cgroups};
+use super::frame::{self, Order};
+
+/// Rounds of killing without a pause. A process that forks and ends without a pause is caught by being as fast; one
+/// that waits for a dead disk isn't worth a processor.
+const FAST_ROUNDS: u32 = 20_000;
+/// And then a pause.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// Does the supervisor's whole work; never returns.
+pub(in super::super) fn run(control: &OwnedFd) -> ! {
+    if let Err(Failure(stage, index, errno)) = work(control) {
+        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+    }
+    sys::exit(125)
+}
+
+fn work(control: &OwnedFd) -> Result<(), Failure> {
+    say(control, Note::Hello);
+    let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at(Stage::Supervise)?;
+    let order = read_frame(control, frame::MAGIC).at(Stage::Policy)?;
+    let policy = read_frame(control, wire::MAGIC).at(Stage::Policy)?;
+    let malformed = || Failure(Stage::Policy, 1, Errno::PROTO);
+    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(malformed)?;
+    let policy = policy.get(HEADER..).and_then(Policy::decode).ok_or_else(malformed)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at(Stage::Supervise)?;
+    say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
+    // What it starts begins in them.
+    cgroups::follow(&policy.groups, std::process::id()).at(Stage::Groups)?;
+    // Nothing leaves this process but by it.
+    let _witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
+    let stdin = input(control, policy.stdin).at(Stage::Input)?;
+    if rustix::process::geteuid().is_root() {
+        rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
+    }
+    let mask = rustix::process::umask(Mode::empty());
+    let private = Private::make(order.private).at(Stage::Private)?;
+    let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
+    let outcome = oversee(&init, &order, &signals);
+    sweep();
+    drop(private);
+    match outcome? {
+        Ended::Command(status) => {
+            let usage = sys::usage_so_far();
+            if let Some(code) = status.exit_status() {
+                say(control, Note::Exited { code, usage });
+            } else if let Some(signal) = status.terminating_signal() {
+                say(control, Note::Signaled { signal, usage });
+            }
+        }
+        Ended::Told => {}
+    }
+    sys::exit(0)
+}
+
+/// The command's own directory for what is temporary, and for a home.
+struct Private<'a>(&'a Path);
+
+impl<'a> Private<'a> {
+    fn make(path: &'a CStr) -> Result<Self, Errno> {
+        rustix::fs::mkdir(path, Mode::RWXU)?;
+        let private = Self(Path::new(OsStr::from_bytes(path.to_bytes())));
+        rustix::fs::mkdir(private.0.join(super::HOME), Mode::RWXU)?;
+        Ok(private)
+    }
+}
+
+impl Drop for Private<'_> {
+    fn drop(&mut self) {
+        // Nobody writes to it any more. What can't be removed is the user's own, and lies where such things do.
+        std::fs::remove_dir_all(self.0).ok();
+    }
+}
+
+enum Ended {
+    Command(WaitStatus),
+    /// The agent said so, or is gone.
+    Told,
+}
+
+fn oversee(init: &Init<'_>, order: &Order<&CStr>, signals: &OwnedFd) -> Result<Ended, Failure> {
+    let policy = init.policy;
+    let open = open(order).at(Stage::Landlock)?;
+    let is_home = |variable: &CStr| variable.to_bytes().starts_with(b"HOME=");
+    let env = policy.env.iter().map(|one| if is_home(one) { order.home } else { *one });
+    let env: Vec<&CStr> = env.collect();
+    let (argv, env) = (Strings::new(&policy.argv), Strings::new(&env));
+    let (trouble, escaped) = (Cell::new(None), Cell::new(0));
+    let pid = sys::run_suspended(|| {
+        if let Err(failure) = restrict(init, order, &open) {
+            trouble.set(Some(failure));
+            return 125;
+        }
+        if let Some(canary) = &policy.canary {
+            escaped.set(canary::escapes(canary, policy.own_network, policy.listen, false));
+            return 0;
+        }
+        trouble.set(Some(match init.become_command(&argv, &env) {
+            Ok(never) => match never {},
+            Err(failure) => failure,
+        }));
+        125
+    })
+    .at(Stage::Execute)?;
+    if let Some(failure) = trouble.into_inner() {
+        return Err(failure);
+    }
+    if policy.canary.is_some() {
+        say(init.control, Note::Canaries { escaped: escaped.get() });
+    }
+    drop(open);
+    // The output ends when its last writer does, and that isn't this process.
+    sys::close_standard();
+    wait(init.control, signals, pid).at(Stage::Supervise)
+}
+
+/// What is granted, opened with no link on the way: since the plan was made somebody may have put one there.
+fn open(order: &Order<&CStr>) -> Result<Vec<(OwnedFd, CString, Grant)>, Errno> {
+    let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
+    let private = (order.private, Grant::Write);
+    let mut all = Vec::with_capacity(order.grants.len() + 1);
+    for (path, grant) in order.grants.iter().copied().chain([private]) {
+        let place = match open_plainly(path) {
+            Ok(place) => place,
+            // It is gone, or nobody's to look at: it grants nothing.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => continue,
+            Err(errno) => return Err(errno),
+        };
+        let name = CString::new(format!("/proc/self/fd/{}", place.as_raw_fd())).map_err(|_| Errno::INVAL)?;
+        all.push((place, name, grant));
+    }
+    Ok(all)
+}
+
+/// In the new process: takes away what a command mustn't have, for good.
+fn restrict(
+    init: &Init<'_>,
+    order: &Order<&CStr>,
+    open: &[(OwnedFd, CString, Grant)],
+) -> Result<(), Failure> {
+    // If this process's parent is killed by somebody else, the command at least goes with it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::Supervise)?;
+    rustix::process::chdir(order.cwd).at(Stage::Directory)?;
+    init.limits().at(Stage::Limits)?;
+    if rustix::process::geteuid().is_root() {
+        drop_privileges().at(Stage::Privileges)?;
+    } else {
+        unprivileged().at(Stage::Privileges)?;
+    }
+    let grants = open.iter().map(|(_, name, grant)| (name.as_c_str(), *grant));
+    let tcp = if init.policy.own_network { Tcp::Denied } else { Tcp::Free };
+    restrict::restrict(init.policy.landlock, CWD, grants, tcp).at(Stage::Landlock)?;
+    sys::install_filter(&order.filter).at(Stage::Filter)
+}
+
+/// A user without capabilities can't give up the right to have some; that none can be gained is enough.
+fn unprivileged() -> Result<(), Errno> {
+    let none = rustix::thread::CapabilitySet::empty();
+    let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets)?;
+    rustix::thread::set_no_new_privs(true)?;
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+}
+
+/// Reaps until the command ends, or is to end.
+fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<Ended, Errno> {
+    loop {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == command => return Ok(Ended::Command(status)),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) | Err(Errno::CHILD) => break,
+                Err(errno) => return Err(errno),
+            }
+        }
+        let mut ready = [PollFd::new(signals, PollFlags::IN), PollFd::new(control, PollFlags::empty())];
+        match poll(&mut ready, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let [_, agent] = &ready;
+        if !agent.revents().is_empty() || sys::read_signals(signals).contains(&libc::SIGTERM) {
+            return Ok(Ended::Told);
+        }
+    }
+}
+
+/// Kills children until there are none. Orphans of theirs become children.
+fn sweep() {
+    let mut round: u32 = 0;
+    loop {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => break,
+                // No child, so nothing at all; or something so wrong that nothing helps.
+                Err(_) => return,
+            }
+        }
+        for child in children() {
+            // Not reaped, so the number is still its own.
+            rustix::process::kill_process(child, Signal::KILL).ok();
+        }
+        round = round.saturating_add(1);
+        if round > FAST_ROUNDS {
+            poll(&mut [], Some(&PAUSE)).ok();
+        }
+    }
+}
+
+/// This process's children, as the kernel lists them.
+fn children() -> Vec<Pid> {
+    let text = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    text.split_ascii_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
+}

@@ -1,0 +1,369 @@
+//! Back-end 3: what Landlock and a system-call filter hold without namespaces, and what they don't and say so.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{alive, block_on, eventually, has, host_toolchains, project, skip};
+use journeyman_protocol::{RelPath, Tier};
+use journeyman_sandbox::{
+    Base, Completed, DenialKind, Network, Outcome, Request, Sandbox, SandboxError, SandboxSettings, Stdin,
+    WriteMode,
+};
+use tokio_util::sync::CancellationToken;
+
+const PYTHON: &str = "/usr/bin/python3";
+
+fn settings() -> SandboxSettings {
+    SandboxSettings { allow: vec![Tier::Landlock], allow_root: true, ..common::settings() }
+}
+
+/// Whether this kernel has it; a kernel from Linux 6.12 on does.
+fn works() -> bool {
+    match block_on(Sandbox::new(settings()).enforcement(&Tier::Landlock.promises())) {
+        Ok(_) => true,
+        Err(error @ SandboxError::Unavailable { .. }) => skip(&error.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn run(mut request: Request) -> Completed {
+    request.needs = request.needs.and(Tier::Landlock.promises());
+    let sandbox = Sandbox::new(settings());
+    block_on(async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() })
+}
+
+fn text(request: Request) -> String {
+    let completed = run(request);
+    assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
+    completed.stdout.text
+}
+
+fn breaches(completed: &Completed) -> Vec<&str> {
+    let breaches =
+        completed.denials.iter().filter(|denial| denial.kind == DenialKind::Breach && denial.certain);
+    breaches.map(|denial| denial.what.as_str()).collect()
+}
+
+#[test]
+fn it_is_seen_to_give_what_it_promises_and_says_what_it_does_not() {
+    if !works() {
+        return;
+    }
+    let enforcement = block_on(Sandbox::new(settings()).enforcement(&Tier::Landlock.promises())).unwrap();
+    assert_eq!(enforcement.tier, Tier::Landlock);
+    assert_eq!(enforcement.unmet(&Tier::Landlock.promises()), None);
+    assert!(!enforcement.protected_kept && !enforcement.processes_confined);
+    // Only control groups can bound what has no namespace of its own.
+    let grouped = enforcement.layers.iter().any(|layer| layer.starts_with("cgroup (memory, pids"));
+    assert!(!enforcement.resources_bounded || grouped);
+    assert!(!enforcement.network_filtered);
+    assert!(enforcement.layers.first().is_some_and(|layer| layer.starts_with("Landlock ")));
+    for gap in [".git", "processes are visible", "writes to disk", "modes and times"] {
+        assert!(enforcement.gaps.iter().any(|told| told.contains(gap)), "{gap}: {:?}", enforcement.gaps);
+    }
+    // What asks for more isn't run.
+    let project = project();
+    let error = block_on(
+        Sandbox::new(settings()).spawn(Request::shell(project.path(), "true"), CancellationToken::new()),
+    );
+    assert!(matches!(error, Err(SandboxError::Unmet { need: "protected paths", .. })));
+    let mut filtered = Request::shell(project.path(), "true");
+    (filtered.needs, filtered.network) =
+        (Tier::Landlock.promises(), Network::Filtered(std::sync::Arc::default()));
+    let error = block_on(Sandbox::new(settings()).spawn(filtered, CancellationToken::new()));
+    assert!(matches!(error, Err(SandboxError::Unmet { need: "a network of some hosts alone", .. })));
+}
+
+#[test]
+fn commands_end_as_they_end_and_have_what_is_theirs() {
+    if !works() {
+        return;
+    }
+    let project = project();
+    let cases = [
+        ("exit 7", Outcome::Exited(7)),
+        ("kill -TERM $$", Outcome::Signaled(15)),
+        ("kill -KILL $$", Outcome::Signaled(9)),
+    ];
+    for (command, outcome) in cases {
+        assert_eq!(run(Request::shell(project.path(), command)).outcome, outcome, "{command}");
+    }
+    let missing = run(Request::program(project.path(), vec!["no-such-program".into()]));
+    assert!(
+        matches!(&missing.outcome, Outcome::SetupFailed(why) if why.contains("no-such-program")),
+        "{missing:?}"
+    );
+    std::fs::create_dir(project.path().join("sub")).unwrap();
+    let mut request = Request::shell(
+        project.path(),
+        "cat; pwd; echo x > $TMPDIR/x && cat $TMPDIR/x; echo y > $HOME/y && cat $HOME/y; echo in > ../made; echo err >&2",
+    );
+    request.cwd = project.path().join("sub");
+    request.stdin = Stdin::Bytes(b"typed\n".to_vec());
+    request.env.insert("HOME".into(), "/home/someone".into());
+    let completed = run(request);
+    assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
+    let pwd = project.path().join("sub").canonicalize().unwrap();
+    assert_eq!(completed.stdout.text, format!("typed\n{}\nx\ny\n", pwd.display()));
+    assert_eq!(completed.stderr.text, "err\n");
+    assert_eq!(std::fs::read_to_string(project.path().join("made")).unwrap(), "in\n");
+    assert_eq!(breaches(&completed), Vec::<&str>::new());
+}
+
+#[test]
+fn the_private_directory_is_gone_afterwards() {
+    if !works() {
+        return;
+    }
+    let project = project();
+    let said =
+        text(Request::shell(project.path(), "echo $TMPDIR; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c"));
+    let private = Path::new(said.trim());
+    assert!(private.starts_with("/tmp") && !private.exists(), "{said}");
+}
+
+#[test]
+fn nothing_outside_can_be_read_written_reached_or_signalled() {
+    if !works() || !has(PYTHON) {
+        return;
+    }
+    let project = project();
+    let outside = tempfile::Builder::new().prefix("jm-outside-").tempdir().unwrap();
+    let path = |name: &str| outside.path().join(name);
+    std::fs::write(path("canary"), "canary").unwrap();
+    let (tcp, udp) = (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let _socket = UnixListener::bind(path("socket")).unwrap();
+    let abstracted = format!("jm-landlock-{}", std::process::id());
+    let address =
+        <SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&abstracted).unwrap();
+    let _abstract = UnixListener::bind_addr(&address).unwrap();
+    let (tcp_port, udp_port) = (tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port());
+    let attempts = [
+        "open(OUT + '/canary').read()",
+        "open(OUT + '/canary', 'w')",
+        "open(OUT + '/new', 'w')",
+        "os.truncate(OUT + '/canary', 0)",
+        "os.listdir(OUT)",
+        "os.unlink(OUT + '/canary')",
+        "os.rename('file', OUT + '/file')",
+        "os.link(OUT + '/canary', 'linked')",
+        "os.symlink(OUT, 'way'); open('way/canary').read()",
+        "open('/proc/%d/environ' % AGENT).read()",
+        "open('/proc/%d/root%s/canary' % (AGENT, OUT)).read()",
+        "open('/proc/%d/mem' % AGENT, 'rb')",
+        "open('/proc/sys/kernel/core_pattern', 'w')",
+        "open('/dev/shm/jm-x', 'w')",
+        "open('/tmp/jm-x', 'w')",
+        "open('/etc/jm-x', 'w')",
+        "os.listdir('/root' if os.getuid() else '/home')",
+        "os.kill(AGENT, 0)",
+        "os.kill(os.getppid(), 9)",
+        "os.kill(os.getppid(), 19)",
+        "import signal; signal.pidfd_send_signal(os.pidfd_open(AGENT), 0)",
+        "import socket; socket.create_connection(('127.0.0.1', TCP))",
+        "import socket; socket.socket(socket.AF_INET, socket.SOCK_STREAM).sendto(b'x', 0x20000000, ('127.0.0.1', TCP))",
+        "import socket; socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)",
+        "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', UDP))",
+        "import socket; socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)",
+        "import socket; socket.socket(socket.AF_UNIX).connect(OUT + '/socket')",
+        "import socket; socket.socket(socket.AF_UNIX).connect('\\0' + ABSTRACT)",
+        "import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)",
+        "import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
+        "import ctypes; assert ctypes.CDLL(None).unshare(0x10000000) == 0",
+        "import ctypes; assert ctypes.CDLL(None).shmget(4711, 4096, 0o1600) >= 0",
+        "import ctypes; assert ctypes.CDLL(None).ptrace(16, AGENT, 0, 0) == 0",
+        "os.mknod('device', 0o020600, os.makedev(1, 3))",
+        "os.chmod('file', 0o4755)",
+        "os.setxattr('file', 'user.x', b'y')",
+        "os.truncate('file', 1 << 44)",
+        "os.setuid(1)",
+        "os.chroot('.')",
+    ];
+    let constants = format!(
+        "import os\nOUT={:?}\nTCP={tcp_port}\nUDP={udp_port}\nABSTRACT={abstracted:?}\nAGENT={}\n",
+        outside.path(),
+        std::process::id()
+    );
+    let mut got_out = Vec::new();
+    for attempt in attempts {
+        let program = format!(
+            "{constants}try:\n    {attempt}\nexcept Exception as e:\n    print('held:', e)\nelse:\n    print('ESCAPED')\n"
+        );
+        let completed =
+            run(Request::program(project.path(), vec![PYTHON.into(), "-c".into(), program.into()]));
+        if !completed.combined.text.starts_with("held:") && completed.outcome != Outcome::Signaled(25) {
+            got_out.push(format!("{attempt}: {:?} {}", completed.outcome, completed.combined.text));
+        }
+    }
+    assert!(got_out.is_empty(), "{}", got_out.join("\n"));
+    assert_eq!(std::fs::read_to_string(path("canary")).unwrap(), "canary");
+    tcp.set_nonblocking(true).unwrap();
+    assert!(tcp.accept().is_err(), "something connected");
+    udp.set_nonblocking(true).unwrap();
+    assert!(udp.recv(&mut [0; 8]).is_err(), "something was sent");
+}
+
+#[test]
+fn what_should_have_stayed_and_did_not_is_told() {
+    if !works() {
+        return;
+    }
+    let project = project();
+    let harmless = run(Request::shell(project.path(), "cat .git/config; ls -R .git; echo x > made"));
+    assert_eq!(breaches(&harmless), Vec::<&str>::new());
+    let planted = run(Request::shell(
+        project.path(),
+        "echo evil > .git/hooks/pre-commit; echo x >> .git/config; mkdir .journeyman; touch .journeyman/x",
+    ));
+    assert_eq!(planted.outcome, Outcome::Exited(0));
+    assert_eq!(
+        breaches(&planted),
+        [
+            "«.git/config» was changed",
+            "«.git/hooks/pre-commit» was made",
+            "«.journeyman» was made",
+            "«.journeyman/x» was made"
+        ]
+    );
+    assert!(planted.denials[0].to_string().starts_with("not kept by the sandbox: "));
+    // Also by a daemon, at the last moment: it is looked after the tree is gone.
+    let late = run(Request::shell(
+        project.path(),
+        "(setsid sh -c 'trap \"\" TERM HUP; while :; do echo x >> .git/config; done' &) ; sleep 0.1",
+    ));
+    assert_eq!(breaches(&late), ["«.git/config» was changed"]);
+    let mut read_only = Request::shell(project.path(), "echo x >> .git/config; echo x > file; cat file");
+    read_only.write = WriteMode::ReadOnly;
+    let kept = run(read_only);
+    assert_eq!((kept.stdout.text.as_str(), breaches(&kept)), ("content\n", Vec::new()));
+}
+
+#[test]
+fn what_is_listed_is_readable_but_for_what_is_masked() {
+    if !works() {
+        return;
+    }
+    let project = project();
+    let listed = tempfile::Builder::new().prefix("jm-listed-").tempdir().unwrap();
+    std::fs::create_dir(listed.path().join("deep")).unwrap();
+    for name in ["shown", "hidden", "deep/shown", "deep/hidden"] {
+        std::fs::write(listed.path().join(name), format!("{name}\n")).unwrap();
+    }
+    let command = format!(
+        "cd {}; cat shown deep/shown; cat hidden; cat deep/hidden; ls; touch x",
+        listed.path().display()
+    );
+    let mut request = Request::shell(project.path(), &command);
+    request.read_only = vec![listed.path().into()];
+    request.masked = vec![listed.path().join("hidden"), listed.path().join("deep/hidden")];
+    let completed = run(request.clone());
+    assert_eq!(
+        completed.stdout.text, "shown\ndeep/shown\ndeep\nhidden\nshown\n",
+        "{}",
+        completed.combined.text
+    );
+    std::fs::write(project.path().join("key"), "secret").unwrap();
+    request.masked = vec![project.path().join("key")];
+    request.needs = Tier::Landlock.promises();
+    let error =
+        block_on(Sandbox::new(settings()).spawn(request, CancellationToken::new())).map(drop).unwrap_err();
+    assert!(error.to_string().contains("can't hide"), "{error}");
+}
+
+#[test]
+fn a_copy_is_worked_in_and_the_project_left_alone() {
+    if !works() {
+        return;
+    }
+    let (project, copies) = (project(), tempfile::Builder::new().prefix("jm-copies-").tempdir().unwrap());
+    let copy = copies.path().join("copy");
+    assert!(Command::new("cp").arg("-a").arg(project.path()).arg(&copy).status().unwrap().success());
+    let command = format!("pwd; echo x > made; echo y > {}/made", project.path().display());
+    let mut request = Request::shell(project.path(), &command);
+    let (caches, layers) = (RelPath::parse("target").into_iter().collect(), copies.path().join("layers"));
+    request.base = Some(Base::Directory { path: copy.clone(), caches, layers });
+    let completed = run(request);
+    assert_eq!(completed.stdout.text, format!("{}\n", copy.canonicalize().unwrap().display()));
+    assert!(copy.join("made").exists() && !project.path().join("made").exists());
+}
+
+#[test]
+fn the_whole_tree_ends_with_the_command_hoppers_included() {
+    if !works() || !has(PYTHON) {
+        return;
+    }
+    let project = project();
+    let marker = format!("jm-landlock-daemon-{}", std::process::id());
+    let daemon = "trap \"\" TERM HUP INT; while :; do sleep 1; done";
+    // It forks and ends without a pause: whoever looks finds the one that is gone.
+    let hopper = "import os\nos.setsid()\nwhile True:\n    if os.fork(): os._exit(0)\n";
+    let command = format!(
+        "(setsid sh -c '{daemon} # {marker}' &); {PYTHON} -c '{hopper}' # {marker}\nsetsid {PYTHON} -c '{hopper}#{marker}' & \
+         sleep 0.1; echo done"
+    );
+    let completed = run(Request::shell(project.path(), &command));
+    assert_eq!((completed.outcome, completed.stdout.text.as_str()), (Outcome::Exited(0), "done\n"));
+    assert_eq!(alive(&marker), 0);
+    let mut request =
+        Request::shell(project.path(), &format!("setsid sh -c '{daemon} # {marker}' & {daemon} # {marker}"));
+    request.limits.wall = Duration::from_millis(300);
+    assert_eq!(run(request).outcome, Outcome::TimedOut);
+    assert_eq!(alive(&marker), 0);
+}
+
+/// Not a test by itself: the agent that [`an_agent_killed_hard_leaves_nothing`] kills.
+#[test]
+#[ignore = "run by another test"]
+fn agent_to_be_killed() {
+    let marker = std::env::var("JM_TEST_MARKER").unwrap();
+    let project = project();
+    let daemon = "trap \"\" TERM HUP INT; while :; do sleep 1; done";
+    let command =
+        format!("setsid sh -c '{daemon} # {marker}' & setsid sh -c '{daemon} # {marker}' & wait # {marker}");
+    run(Request::shell(project.path(), &command));
+}
+
+#[test]
+fn an_agent_killed_hard_leaves_nothing() {
+    if !works() {
+        return;
+    }
+    let marker = format!("jm-landlock-orphan-{}", std::process::id());
+    let mut agent = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "agent_to_be_killed", "--ignored", "--nocapture"])
+        .env("JM_TEST_MARKER", &marker)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the start of the agent's command", || alive(&marker) >= 3);
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    eventually("the end of the agent's command", || alive(&marker) == 0);
+}
+
+#[test]
+fn builds_run_inside() {
+    if !works() || !has("gcc") || !has("git") {
+        return;
+    }
+    let project = project();
+    std::fs::write(project.path().join("a.c"), "int main(void) { return 3; }\n").unwrap();
+    let command = "gcc a.c -o a && ./a; test $? -eq 3 && printf 'all:\\n\\techo made\\n' > Makefile && make -s && \
+        python3 -c 'import subprocess, tempfile; print(subprocess.run([\"echo\", \"sub\"], capture_output=True).stdout); \
+        tempfile.TemporaryFile()'";
+    let request = Request::shell(project.path(), command).with_toolchains(&host_toolchains(project.path()));
+    assert_eq!(text(request), "made\nb'sub\\n'\n");
+}
+
+#[test]
+fn the_unprivileged_are_confined_alike() {
+    common::again_unprivileged();
+}
