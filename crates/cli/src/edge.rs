@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, anyhow};
-use journeyman_agent::config::Environment;
+use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::{AgentError, ConfigError};
-use journeyman_protocol::{ContentHash, UnixMillis};
+use journeyman_protocol::{ContentHash, Tier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};
 use journeyman_workspace::{Clock, Options, Workspace};
+
+use crate::confinement;
 
 /// Bytes of pre-images kept in all (decision 7: 4 GiB over every project).
 const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
@@ -155,23 +157,18 @@ impl House {
         Ok(Workspace::open(root, options).context("the project")?)
     }
 
-    pub(crate) fn sandbox(&self, allow: &[String]) -> Result<Sandbox, Failure> {
-        let mut settings = SandboxSettings {
+    /// The sandbox that the user's configuration allows.
+    pub(crate) fn sandbox(&self, config: &Config) -> Result<Sandbox, Failure> {
+        Ok(Sandbox::new(self.sandbox_settings(confinement::tiers(config)?, config.sandbox_allow_root)))
+    }
+
+    /// What a sandbox with these tiers is made with.
+    pub(crate) fn sandbox_settings(&self, allow: Vec<Tier>, allow_root: bool) -> SandboxSettings {
+        SandboxSettings {
+            allow,
             cache: Some(self.state_dir.join("sandbox-probe")),
+            allow_root,
             ..SandboxSettings::default()
-        };
-        for name in allow {
-            let tier = serde_json::from_value(serde_json::Value::String(match name.as_str() {
-                "none" => "unconfined".to_owned(),
-                other => other.to_owned(),
-            }))
-            .map_err(|_| {
-                Failure::usage(format_args!(
-                    "sandbox.allow: «{name}» is not a sandbox; there are namespaces and none"
-                ))
-            })?;
-            settings.allow.push(tier);
         }
-        Ok(Sandbox::new(settings))
     }
 }

@@ -6,6 +6,7 @@ mod candidates;
 mod carry;
 mod checkpoints;
 mod color;
+mod confinement;
 mod deliver;
 mod demo;
 mod doctor;

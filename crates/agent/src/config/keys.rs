@@ -70,6 +70,7 @@ pub struct Key {
 }
 
 const WIRES: &[&str] = &["anthropic", "responses", "chat", "gemini"];
+const SANDBOXES: &[&str] = &["namespaces", "bubblewrap", "container", "landlock", "seatbelt", "none"];
 const EFFORTS: &[&str] = &["low", "medium", "high"];
 
 const fn key(
@@ -235,7 +236,21 @@ pub const KEYS: &[Key] = &[
         Kind::List,
         ProjectMay::Nothing,
         None,
-        "weaker sandboxes that may run commands; \"none\" runs them with your rights",
+        "weaker sandboxes that may run commands (container, landlock, seatbelt, none); \"none\" runs them with your rights",
+    ),
+    key(
+        "sandbox.prefer",
+        Kind::OneOf(SANDBOXES),
+        ProjectMay::Nothing,
+        None,
+        "the sandbox that is tried first, where it is allowed",
+    ),
+    key(
+        "sandbox.allow_root",
+        Kind::Switch,
+        ProjectMay::Nothing,
+        None,
+        "whether sandboxes other than \"namespaces\" may run root's commands",
     ),
     key(
         "sandbox.container.image",
