@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Config, ContainerConfig, Environment, ProjectImage, TrustStore};
+use journeyman_agent::config::{Config, Environment, ProjectImage, TrustStore};
 use journeyman_sandbox::{ContainerImage, ContainerSettings, Progress, RecipeSource, container_recipe};
 
 use crate::edge::Failure;
@@ -19,7 +19,7 @@ pub(crate) fn read_recipe(
     trusted_this_run: bool,
     interactive: bool,
 ) -> Result<(), Failure> {
-    let wanted = config.sandbox_allow.iter().any(|name| name == "container");
+    let wanted = is_wanted(config);
     let Some(project) = config.container.project.as_ref().filter(|_| wanted) else { return Ok(()) };
     let source = match project {
         ProjectImage::Devcontainer => RecipeSource::Devcontainer,
@@ -49,11 +49,19 @@ pub(crate) fn read_recipe(
     Ok(())
 }
 
-/// How containers are made.
+fn is_wanted(config: &Config) -> bool {
+    config.sandbox_allow.iter().any(|name| name == "container")
+}
+
+/// How containers are made, where the user allows them.
 pub(crate) fn settings(
-    config: &ContainerConfig,
+    config: &Config,
     docker_host: Option<&OsStr>,
-) -> Result<ContainerSettings, Failure> {
+) -> Result<Option<ContainerSettings>, Failure> {
+    if !is_wanted(config) {
+        return Ok(None);
+    }
+    let config = &config.container;
     let image = match (&config.recipe, &config.image) {
         (Some(recipe), _) => ContainerImage::Built(recipe.clone()),
         (None, Some(name)) => ContainerImage::Named(name.clone()),
@@ -64,13 +72,13 @@ pub(crate) fn settings(
         (None, Some(host)) => Some(socket_of(host)?),
         (None, None) => None,
     };
-    Ok(ContainerSettings {
+    Ok(Some(ContainerSettings {
         socket,
         image,
         image_environment: config.image_environment,
         cpus: config.cpus,
         progress: Some(Progress::new(|line| eprintln!("  {line}"))),
-    })
+    }))
 }
 
 /// The socket that `DOCKER_HOST` names. One on another machine has other files.
@@ -97,8 +105,13 @@ mod tests {
         {
             assert_eq!(socket(host), None, "{host}");
         }
-        let config = ContainerConfig { socket: Some("/own".into()), ..ContainerConfig::default() };
-        let made = settings(&config, Some("tcp://elsewhere".as_ref())).unwrap();
+        let mut config = Config::default();
+        config.container.socket = Some("/own".into());
+        assert!(settings(&config, Some("tcp://elsewhere".as_ref())).unwrap().is_none());
+        config.sandbox_allow = vec!["container".to_owned()];
+        let made = settings(&config, Some("tcp://elsewhere".as_ref())).unwrap().unwrap();
         assert_eq!(made.socket, Some("/own".into()));
+        config.container.socket = None;
+        assert!(settings(&config, Some("tcp://elsewhere".as_ref())).is_err());
     }
 }

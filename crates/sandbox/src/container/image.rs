@@ -25,17 +25,23 @@ pub(super) struct Image {
     keep_env: bool,
 }
 
+fn unnamed() -> SandboxError {
+    SandboxError::Unavailable {
+        reason: "no image is named for containers".to_owned(),
+        fix: "Name one that is on this machine in sandbox.container.image, such as «debian:12»".to_owned(),
+    }
+}
+
 impl Image {
+    /// Sees that the settings name any.
+    pub(super) fn check(settings: &ContainerSettings) -> Result<(), SandboxError> {
+        if matches!(settings.image, ContainerImage::None) { Err(unnamed()) } else { Ok(()) }
+    }
+
     /// Finds the image that the settings name, or builds it. Nothing is fetched.
     pub(super) async fn find(daemon: &Daemon, settings: &ContainerSettings) -> Result<Self, SandboxError> {
         let name = match &settings.image {
-            ContainerImage::None => {
-                return Err(SandboxError::Unavailable {
-                    reason: "no image is named for containers".to_owned(),
-                    fix: "Name one in sandbox.container.image, such as «debian:12», that is on this machine"
-                        .to_owned(),
-                });
-            }
+            ContainerImage::None => return Err(unnamed()),
             ContainerImage::Named(name) => name.clone(),
             ContainerImage::Built(recipe) => build::ensure(daemon, recipe, settings.progress.as_ref()).await?,
         };

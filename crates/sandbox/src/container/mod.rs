@@ -126,13 +126,9 @@ impl Container {
     }
 
     async fn prepare(&self) -> Result<Ready, SandboxError> {
-        if rustix::process::geteuid().is_root() && !self.settings.allow_root {
-            return Err(SandboxError::Unavailable {
-                reason: "this program is root, which containers are not used for unless it is said so".to_owned(),
-                fix: "Run it as another user, or say --allow-root".to_owned(),
-            });
-        }
         let settings = self.settings.container.clone().unwrap_or_default();
+        // Before the socket is touched: nobody who didn't ask for containers should have it used.
+        Image::check(&settings)?;
         let daemon = Daemon::connect(&settings).await?;
         // What can't be removed is another's, or goes with the next sweep.
         owner::sweep(&daemon.docker).await.ok();

@@ -222,9 +222,12 @@ impl Warm {
         };
         let cpu = stats.cpu_stats.and_then(|cpu| cpu.cpu_usage).unwrap_or_default();
         let processes = stats.pids_stats.and_then(|processes| processes.current);
+        // The parts are counted in hundredths of a second by older kernels, the whole is not.
+        let system = cpu.usage_in_kernelmode.unwrap_or_default();
+        let user = cpu.total_usage.unwrap_or_default().saturating_sub(system);
         Ok(Used {
-            user: Duration::from_nanos(cpu.usage_in_usermode.unwrap_or_default()),
-            system: Duration::from_nanos(cpu.usage_in_kernelmode.unwrap_or_default()),
+            user: Duration::from_nanos(user),
+            system: Duration::from_nanos(system),
             peak: stats.memory_stats.and_then(|memory| memory.max_usage).unwrap_or_default(),
             // Unknown is not none.
             processes: processes.unwrap_or(u64::MAX),
