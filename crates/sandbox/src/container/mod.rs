@@ -9,6 +9,7 @@
 
 mod build;
 mod client;
+mod counters;
 mod dockerfile;
 mod image;
 mod owner;
@@ -165,7 +166,7 @@ impl Container {
             Some(warm) => warm,
             None => Warm::make(&ready.daemon, &ready.image, plan, cpus).await?,
         };
-        let (mut collector, live) = Collector::new(&request.limits, request.streams);
+        let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
         collector.spill(request.spill.as_ref().map(Spilling::begin).transpose()?);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
