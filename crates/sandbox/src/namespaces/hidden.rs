@@ -98,15 +98,20 @@ fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
     hidden
 }
 
-/// The named sockets among the kernel's list (`/proc/net/unix`) that lie in the system's directories: a file
-/// system that is read-only doesn't keep anybody from connecting.
-pub(super) fn reachable_sockets(list: &str) -> Vec<&str> {
+/// The paths of the named sockets in the kernel's list (`/proc/net/unix`), as they were bound. Those bound by a relative
+/// name aren't told from others.
+pub(super) fn named_sockets(list: &str) -> impl Iterator<Item = &str> {
     // The path is the eighth column, and may have blanks.
-    let paths = list.lines().filter_map(|line| {
+    list.lines().filter_map(|line| {
         let column = line.split_ascii_whitespace().nth(7).filter(|path| path.starts_with('/'))?;
         line.find(&format!(" {column}")).and_then(|at| line.get(at + 1..))
-    });
-    let mut found: Vec<&str> = paths
+    })
+}
+
+/// Those of them that lie in the system's directories: a file system that is read-only doesn't keep anybody from
+/// connecting.
+pub(super) fn reachable_sockets(list: &str) -> Vec<&str> {
+    let mut found: Vec<&str> = named_sockets(list)
         .filter(|path| SYSTEM.iter().any(|system| Path::new(path).starts_with(system)))
         .filter(|path| {
             !SERVICES.iter().any(|service| Path::new(path).starts_with(Path::new("/").join(service)))

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::hidden::Memory;
+use super::hidden::{self, Memory};
 use super::wire::{Access, Step};
 use crate::request::{Request, WriteMode};
 use crate::spill::check_hidden;
@@ -115,6 +115,10 @@ pub(super) fn plan(
     let mut masked = masked(&request.masked, &builder.view)?;
     masked.extend(memory.hidden(uid));
     masked.extend(layers(request));
+    // What lies in one that is hidden isn't there to be hidden.
+    let mut sockets = builder.sockets(&list_of_sockets());
+    sockets.retain(|socket| !masked.iter().any(|hidden| socket.starts_with(hidden)));
+    masked.extend(sockets);
     let cwd = c_string(cwd.as_os_str())?;
     Ok(Plan { steps: builder.steps(&protected, &masked)?, cwd })
 }
@@ -307,6 +311,25 @@ impl Builder {
         self.cover(path).is_some_and(|(_, mount)| mount.shows_host())
     }
 
+    /// Sockets that programs of the host have in what is shown: whoever may look a socket up may connect to it, however
+    /// it is mounted. Those of other commands aren't in the list, so that one in the background can still be talked to.
+    fn sockets(&self, list: &str) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = hidden::named_sockets(list)
+            .filter_map(|bound| {
+                let bound = Path::new(bound);
+                let by_link =
+                    self.links.iter().filter(|(_, target)| target.is_absolute()).find_map(
+                        |(link, target)| bound.strip_prefix(link).ok().map(|rest| target.join(rest)),
+                    );
+                [Some(bound.to_owned()), by_link].into_iter().flatten().find(|path| self.reaches(path))
+            })
+            .collect();
+        found.sort();
+        found.dedup();
+        found.truncate(MAX_MOUNTS);
+        found
+    }
+
     fn steps(self, protected: &[PathBuf], masked: &[PathBuf]) -> Result<Vec<Step<CString>>, SandboxError> {
         let mut out = Steps {
             view: &self.view,
@@ -421,6 +444,13 @@ pub(crate) fn copy_of(path: &Path, root: &Path) -> Result<PathBuf, SandboxError>
         return Err(refused(path, "the copy may be neither in the project nor above it"));
     }
     Ok(real)
+}
+
+/// Every socket of the host's network namespace. Where the list can't be read, none is known.
+fn list_of_sockets() -> String {
+    std::fs::read("/proc/net/unix")
+        .map(|list| String::from_utf8_lossy(&list).into_owned())
+        .unwrap_or_default()
 }
 
 /// What a base is made of: nobody inside may come to it by its own name, should a listed path show it.

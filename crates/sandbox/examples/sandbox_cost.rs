@@ -1,0 +1,234 @@
+//! What the sandbox costs, beside bare measures of the same run: `cargo xtask bench sandbox` runs every case.
+//!
+//! `sandbox_cost start|overlay|tiers|flood`. Fails where a bound is missed. Times are of whole commands, from the
+//! request to the known end; plain and confined ones take turns, so that a noisy machine disturbs both alike.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a program that prints figures"
+)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    journeyman_sandbox::run_helper_if_asked();
+    #[cfg(target_os = "linux")]
+    return linux::main();
+    #[cfg(not(target_os = "linux"))]
+    ExitCode::SUCCESS
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::path::Path;
+    use std::process::ExitCode;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use journeyman_protocol::Tier;
+    use journeyman_sandbox::{Base, Outcome, OverlayPlan, Request, Sandbox, SandboxSettings};
+    use tokio_util::sync::CancellationToken;
+
+    /// Commands of each kind.
+    const RUNS: usize = 300;
+    /// A container takes a hundred times as long.
+    const FEW_RUNS: usize = 20;
+    /// A session with a large repository's index and a long transcript stays far below.
+    const LARGE: usize = 500 << 20;
+    const PAGE: usize = 4096;
+    /// A confined command may take this much of a plain one's time,
+    const FACTOR: f64 = 2.6;
+    /// and this many milliseconds besides,
+    const BESIDE: f64 = 2.0;
+    /// and these in a copy by overlay, which is mounted for it.
+    const OVERLAY: f64 = 6.0;
+    /// The agent's own processor time and memory while a command floods its output, until it is killed.
+    const FLOOD_MS: f64 = 100.0;
+    const FLOOD_KIB: u64 = 1024;
+    const FLOODS: usize = 5;
+
+    pub(super) fn main() -> ExitCode {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("project");
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        let held = match std::env::args().nth(1).as_deref() {
+            Some("start") => start(&root),
+            Some("overlay") => overlay(place.path(), &root),
+            Some("tiers") => tiers(&root),
+            Some("flood") => flood(&root),
+            _ => {
+                eprintln!("usage: sandbox_cost start|overlay|tiers|flood");
+                return ExitCode::from(2);
+            }
+        };
+        if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    fn block_on<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    fn sandbox(tier: Tier) -> Sandbox {
+        Sandbox::new(SandboxSettings { allow: vec![tier], allow_root: true, ..SandboxSettings::default() })
+    }
+
+    fn plain() -> f64 {
+        let begun = Instant::now();
+        assert!(std::process::Command::new("/bin/true").status().unwrap().success());
+        milliseconds(begun.elapsed())
+    }
+
+    async fn confined(sandbox: &Sandbox, request: Request) -> f64 {
+        let begun = Instant::now();
+        let completed = sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap();
+        assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
+        milliseconds(begun.elapsed())
+    }
+
+    fn milliseconds(time: Duration) -> f64 {
+        time.as_secs_f64() * 1e3
+    }
+
+    fn request(root: &Path, tier: Tier) -> Request {
+        let mut request = Request::program(root, vec!["/bin/true".into()]);
+        request.needs = tier.promises();
+        request
+    }
+
+    /// Prints least and median; gives the median.
+    fn told(what: &str, mut times: Vec<f64>) -> f64 {
+        times.sort_by(f64::total_cmp);
+        let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default();
+        println!("  {what:<34} min {:>7.2}, median {:>7.2}, 90 % {:>7.2} ms", at(0), at(50), at(90));
+        at(50)
+    }
+
+    fn bound(plain: f64, confined: f64, more: f64) -> bool {
+        let most = plain * FACTOR + BESIDE + more;
+        let held = confined <= most;
+        let word = if held { "held" } else { "MISSED" };
+        println!(
+            "  median {confined:.2} ms; asked: at most {FACTOR} × {plain:.2} + {:.0} = {most:.2} ms: {word}",
+            BESIDE + more
+        );
+        held
+    }
+
+    fn start(root: &Path) -> bool {
+        let small = start_of("small agent", root);
+        let mut memory = vec![0u8; LARGE];
+        // A page that nobody wrote to isn't there.
+        memory.chunks_mut(PAGE).for_each(|page| page.fill(1));
+        let large = start_of("agent with 500 MB resident", root);
+        assert!(memory.iter().step_by(PAGE).all(|byte| *byte == 1));
+        small && large
+    }
+
+    fn start_of(what: &str, root: &Path) -> bool {
+        println!("start: /bin/true, {what}, {RUNS} runs of each in turns");
+        let sandbox = sandbox(Tier::Namespaces);
+        let (mut bare, mut inside) = (Vec::new(), Vec::new());
+        block_on(async {
+            confined(&sandbox, request(root, Tier::Namespaces)).await;
+            for _ in 0..RUNS {
+                bare.push(plain());
+                inside.push(confined(&sandbox, request(root, Tier::Namespaces)).await);
+            }
+        });
+        bound(told("plain", bare), told("confined", inside), 0.0)
+    }
+
+    fn overlay(place: &Path, root: &Path) -> bool {
+        println!("overlay: /bin/true in a copy that is mounted for it, {RUNS} runs of each in turns");
+        let sandbox = sandbox(Tier::Namespaces);
+        let (mut bare, mut direct, mut copied) = (Vec::new(), Vec::new(), Vec::new());
+        block_on(async {
+            confined(&sandbox, request(root, Tier::Namespaces)).await;
+            for run in 0..RUNS {
+                let [upper, work] = ["upper", "work"].map(|part| place.join(format!("{run}/{part}")));
+                std::fs::create_dir_all(&upper).unwrap();
+                std::fs::create_dir_all(&work).unwrap();
+                bare.push(plain());
+                direct.push(confined(&sandbox, request(root, Tier::Namespaces)).await);
+                let begun = Instant::now();
+                let mounted = sandbox.mount(&OverlayPlan { lower: root.to_owned(), upper, work }).unwrap();
+                let mut request = request(root, Tier::Namespaces);
+                request.base = Some(Base::Mounted(Arc::new(mounted)));
+                confined(&sandbox, request).await;
+                copied.push(milliseconds(begun.elapsed()));
+                // The kernel's own directory in it may be entered by nobody.
+                std::fs::remove_dir(place.join(format!("{run}/work/work"))).ok();
+            }
+        });
+        let bare = told("plain", bare);
+        told("confined, in the project", direct);
+        bound(bare, told("confined, in a copy", copied), OVERLAY)
+    }
+
+    /// The other back-ends, for comparison; nothing is asked of them.
+    fn tiers(root: &Path) -> bool {
+        for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock, Tier::Container] {
+            let sandbox = sandbox(tier);
+            let runs = if tier == Tier::Container { FEW_RUNS } else { RUNS };
+            block_on(async {
+                if let Err(error) = sandbox.enforcement(&tier.promises()).await {
+                    println!("tiers: {tier} isn't to be had here: {error}");
+                    return;
+                }
+                println!("tiers: /bin/true by {tier}, {runs} runs of each in turns");
+                let (mut bare, mut inside) = (Vec::new(), Vec::new());
+                confined(&sandbox, request(root, tier)).await;
+                for _ in 0..runs {
+                    bare.push(plain());
+                    inside.push(confined(&sandbox, request(root, tier)).await);
+                }
+                told("plain", bare);
+                told("confined", inside);
+            });
+        }
+        true
+    }
+
+    fn processor_time() -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+    }
+
+    /// A line of this process's status, in KiB.
+    fn memory(line: &str) -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let found = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
+        found.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    fn flood(root: &Path) -> bool {
+        println!("flood: `yes` until it is killed for it, {FLOODS} times; what it costs the agent");
+        let sandbox = sandbox(Tier::Namespaces);
+        let mut held = true;
+        block_on(async {
+            confined(&sandbox, request(root, Tier::Namespaces)).await;
+            for _ in 0..FLOODS {
+                // The peak begins anew.
+                std::fs::write("/proc/self/clear_refs", "5").unwrap();
+                let (resident, before, begun) = (memory("VmRSS"), processor_time(), Instant::now());
+                let running =
+                    sandbox.spawn(Request::shell(root, "yes"), CancellationToken::new()).await.unwrap();
+                let completed = running.wait().await.unwrap();
+                assert_eq!(completed.outcome, Outcome::OutputLimit);
+                let (used, wall) = (milliseconds(processor_time() - before), milliseconds(begun.elapsed()));
+                let grown = memory("VmHWM").saturating_sub(resident);
+                let bytes = completed.stdout.total_bytes;
+                let rate = bytes as f64 / 1e6 / wall;
+                println!(
+                    "  {:.1} MB in {wall:.1} ms ({rate:.2} GB/s): {used:.1} ms of processor time, {grown} KiB more at most",
+                    bytes as f64 / 1e6
+                );
+                held &= used <= FLOOD_MS && grown <= FLOOD_KIB;
+            }
+        });
+        println!("  asked: {FLOOD_MS} ms and {FLOOD_KIB} KiB: {}", if held { "held" } else { "MISSED" });
+        held
+    }
+}

@@ -1,0 +1,111 @@
+//! The agent: a process of its own with a secret, a key, a terminal and descriptors that somebody forgot to close.
+//! It runs the attacker as one command in the sandbox and says what came of it.
+
+use std::path::PathBuf;
+
+use journeyman_protocol::{RelPath, Tier};
+use journeyman_sandbox::{Base, Outcome, OverlayPlan, Request, Sandbox, SandboxError, SandboxSettings};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::processes::{add_key, find_key};
+use crate::scene::{ATTEMPT, SCENE, Said, Scene};
+use crate::sys;
+
+/// The variable with the [`Order`].
+pub(crate) const ORDER: &str = "JM_ORDER";
+
+/// What stands at the project's root for the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Stand {
+    /// The project.
+    Project,
+    /// An overlay of it.
+    Mount,
+    /// A copied directory, with a cache of the project's.
+    Directory,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) scene: Scene,
+    pub(crate) tier: Tier,
+    pub(crate) stand: Stand,
+    pub(crate) layers: PathBuf,
+    pub(crate) cache: PathBuf,
+}
+
+pub(crate) fn run() {
+    let mut order: Order = serde_json::from_str(&std::env::var(ORDER).unwrap()).unwrap();
+    // A session keyring of its own (`KEYCTL_JOIN_SESSION_KEYRING`), so that nobody else's is touched.
+    let has_keys = sys::call(libc::SYS_keyctl, [1, 0, 0, 0, 0]).and_then(|_| add_key(c"jm-canary")).is_ok();
+    let secret = String::from("in memory");
+    order.scene.agent = std::process::id().cast_signed();
+    order.scene.address = secret.as_ptr().addr();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let said = runtime.block_on(command(&order, has_keys));
+    drop(secret);
+    println!("{}", serde_json::to_string(&said).unwrap());
+}
+
+fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
+    let scene = &order.scene;
+    let argv = vec![scene.program.clone().into(), ATTEMPT.into()];
+    let mut request = Request::program(&scene.root, argv);
+    request.env.insert(SCENE.into(), serde_json::to_string(scene).unwrap().into());
+    request.env.insert("HOME".into(), scene.home.clone().into());
+    request.read_only = vec![scene.shown.clone(), scene.program.parent().unwrap().to_owned()];
+    request.needs = order.tier.promises();
+    request.base = match order.stand {
+        Stand::Project => None,
+        Stand::Mount => {
+            let [upper, work] = ["upper", "work"].map(|name| order.layers.join(name));
+            let plan = OverlayPlan { lower: scene.root.clone(), upper, work };
+            Some(Base::Mounted(sandbox.mount(&plan)?.into()))
+        }
+        Stand::Directory => {
+            let caches = RelPath::parse("cache").into_iter().collect();
+            let [path, layers] = ["copy", "caches"].map(|name| order.layers.join(name));
+            Some(Base::Directory { path, caches, layers })
+        }
+    };
+    Ok(request)
+}
+
+async fn command(order: &Order, has_keys: bool) -> Said {
+    let settings = SandboxSettings {
+        allow: vec![order.tier],
+        cache: Some(order.cache.clone()),
+        allow_root: true,
+        ..SandboxSettings::default()
+    };
+    let sandbox = Sandbox::new(settings);
+    let request = match request(order, &sandbox) {
+        Ok(request) => request,
+        Err(error) => return of_error(error),
+    };
+    let completed = match sandbox.spawn(request, CancellationToken::new()).await {
+        Ok(running) => running.wait().await,
+        Err(error) => return of_error(error),
+    };
+    let completed = match completed {
+        Ok(completed) => completed,
+        Err(error) => return of_error(error),
+    };
+    assert_eq!(completed.enforcement.tier, order.tier);
+    let text = completed.combined.text;
+    Said::Ran {
+        outcome: format!("{:?}", completed.outcome),
+        signal: if let Outcome::Signaled(signal) = completed.outcome { Some(signal) } else { None },
+        verdict: text.lines().last().and_then(|line| serde_json::from_str(line).ok()),
+        text,
+        planted_key: has_keys && find_key(c"jm-planted").is_ok(),
+    }
+}
+
+fn of_error(error: SandboxError) -> Said {
+    match error {
+        SandboxError::Unavailable { .. } => Said::Unavailable(error.to_string()),
+        error => Said::Refused(error.to_string()),
+    }
+}
