@@ -7,6 +7,8 @@ mod carry;
 mod checkpoints;
 mod color;
 mod confinement;
+#[cfg(target_os = "linux")]
+mod containers;
 mod deliver;
 mod demo;
 mod doctor;

@@ -8,6 +8,7 @@
 //!
 //! Rules of what is allowed, asked about and forbidden are in files beside them: [`load_policy`].
 
+mod container;
 mod environment;
 mod hooks;
 mod keys;
@@ -16,6 +17,7 @@ mod policy;
 mod trust;
 mod typed;
 
+pub use container::{ContainerConfig, ProjectImage};
 pub use environment::Environment;
 pub use keys::{KEYS, Key, Kind, ProjectMay};
 pub use layers::{Flag, Layer, Loaded, Setting, Source, load};
