@@ -322,6 +322,9 @@ pub(crate) struct RunOptions {
     /// Let the project's own configuration run code and send data, this once
     #[arg(long)]
     pub(crate) trust_project: bool,
+    /// As root, let commands also run in sandboxes other than the strongest
+    #[arg(long)]
+    pub(crate) allow_root: bool,
     #[command(flatten)]
     pub(crate) delivery: DeliveryArgs,
 }
@@ -428,6 +431,9 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// As root, look as `jm run --allow-root` would
+    #[arg(long)]
+    pub(crate) allow_root: bool,
 }
 
 #[derive(Debug, Args)]

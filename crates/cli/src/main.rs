@@ -6,6 +6,9 @@ mod candidates;
 mod carry;
 mod checkpoints;
 mod color;
+mod confinement;
+#[cfg(target_os = "linux")]
+mod containers;
 mod deliver;
 mod demo;
 mod doctor;

@@ -129,7 +129,8 @@ async fn go_on(
         None if args.close && !waits => return close(&session, events, options.quiet).await,
         None => {}
     }
-    let report = stand_by(&session, events, shown.output, options.quiet).await?;
+    let notes = wired.ground.notes().await;
+    let report = stand_by(&session, events, &notes, shown).await?;
     drop(session);
     let report = delivery.settle(&wired, &report, shown).await?;
     shown.print(&report)

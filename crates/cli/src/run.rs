@@ -217,8 +217,9 @@ pub(crate) async fn drive(
     let parts = delivery.parts(wired, &id).await?;
     let session = start(parts, wired.settings.clone(), id);
     let events = session.subscribe(Filter::all(), Since::Now);
+    let notes = wired.ground.notes().await;
     session.send(task).await?;
-    let report = stand_by(&session, events, shown.output, shown.is_quiet()).await?;
+    let report = stand_by(&session, events, &notes, shown).await?;
     drop(session);
     delivery.settle(wired, &report, shown).await
 }
@@ -227,15 +228,13 @@ pub(crate) async fn drive(
 pub(crate) async fn stand_by(
     session: &SessionHandle,
     mut events: Subscription,
-    output: Output,
-    quiet: bool,
+    notes: &[String],
+    shown: Shown,
 ) -> Result<Arc<RunReport>, Failure> {
-    let mut renderer = Renderer::new(color::stderr(), quiet);
-    if rustix::process::geteuid().is_root() {
-        renderer.note("running as root: commands are confined, but files that only root may read in the project are open to them");
-    }
+    let mut renderer = Renderer::new(color::stderr(), shown.is_quiet());
+    notes.iter().for_each(|note| renderer.note(note));
     let mut signals = Signals::listen()?;
-    let watched = watch(session, &mut events, &mut renderer, output, &mut signals).await;
+    let watched = watch(session, &mut events, &mut renderer, shown.output, &mut signals).await;
     renderer.end();
     tokio::select! {
         biased;

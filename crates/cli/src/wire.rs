@@ -19,6 +19,7 @@ use journeyman_store::Store;
 use journeyman_tools::Registry;
 use journeyman_workspace::{Tier, Workspace};
 
+use crate::confinement;
 use crate::edge::{Failure, House, now};
 use crate::sessions::holder;
 use crate::summary;
@@ -50,9 +51,8 @@ impl Ground {
         secrets: Vec<String>,
         command: &str,
     ) -> Result<Self, Failure> {
-        let sandbox = Arc::new(house.sandbox(&config.sandbox_allow)?);
+        let sandbox = Arc::new(house.sandbox(config)?);
         let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
-        let unconfined = config.sandbox_allow.iter().any(|name| name == "none");
         // Keys of providers that this run doesn't ask are nobody's business either.
         let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
         let mut secrets = secrets;
@@ -80,9 +80,14 @@ impl Ground {
             redactor: Arc::new(Redactor::new(secrets)),
             programs: Arc::new(move |name: &str| programs.has_program(name)),
             tiers: if config.isolation.is_empty() { Tier::ALL.to_vec() } else { config.isolation.clone() },
-            needs: if unconfined { Needs::NONE } else { Needs::ALL },
+            needs: confinement::needs(config)?,
             holder: holder(command),
         })
+    }
+
+    /// What people should know of how commands are confined here.
+    pub(crate) async fn notes(&self) -> Vec<String> {
+        confinement::notes(&self.sandbox, &self.needs).await
     }
 
     /// What copies of the project are made of and with.
@@ -181,7 +186,6 @@ fn run_settings(
             name = connected.name
         )));
     }
-    let unconfined = config.sandbox_allow.iter().any(|name| name == "none");
     let standard = RunSettings::default();
     Ok(RunSettings {
         mode: config.mode_or(default_mode),
@@ -203,7 +207,7 @@ fn run_settings(
         purse: None,
         price: connected.price,
         checks,
-        needs: if unconfined { Needs::NONE } else { Needs::ALL },
+        needs: confinement::needs(config)?,
         instructions: config.instructions.clone(),
         project_instructions: config.project_instructions.clone(),
         tool_calling: connected.tool_calling,

@@ -464,9 +464,8 @@ fn the_result_of_the_test_is_remembered() {
 #[test]
 fn unconfined_only_by_name() {
     let project = project();
-    let allowed = |allow| Sandbox::new(SandboxSettings { allow, ..settings() });
-    let none =
-        block_on(allowed(vec![Tier::Bubblewrap]).enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
+    let allowed = |allow| Sandbox::new(SandboxSettings { allow, allow_root: true, ..settings() });
+    let none = block_on(allowed(vec![]).enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
     assert!(matches!(none, SandboxError::Unavailable { .. }), "{none}");
     let box_ = allowed(vec![Tier::Unconfined]);
     assert_eq!(block_on(box_.enforcement(&journeyman_protocol::Needs::ALL)).unwrap(), Enforcement::none());

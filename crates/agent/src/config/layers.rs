@@ -496,7 +496,7 @@ fn number(value: &Value) -> Option<f64> {
 fn join_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
         let narrows = keys::find(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
-        let forbids = parts == ["sandbox", "allow"];
+        let forbids = parts.first().is_some_and(|first| first == "sandbox");
         let hooks = keys::find(&parts).is_some_and(|key| key.kind == Kind::Hooks);
         if let Some(stands) = settings.get(&parts).filter(|_| hooks) {
             // Hooks deny: those of the administrator come first, and nobody takes them off.

@@ -10,9 +10,11 @@ mod environment;
 mod hooks;
 mod keys;
 mod layers;
+mod container;
 mod trust;
 mod typed;
 
+pub use container::{ContainerConfig, ProjectImage};
 pub use environment::Environment;
 pub use keys::{KEYS, Key, Kind, ProjectMay};
 pub use layers::{Flag, Layer, Loaded, Setting, Source, load};

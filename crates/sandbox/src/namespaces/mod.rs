@@ -22,7 +22,7 @@ mod mounter;
 mod order;
 mod overlay;
 mod pass;
-mod plan;
+pub(crate) mod plan;
 mod probe;
 mod restrict;
 mod root;

@@ -91,7 +91,8 @@ impl Bench {
 
     /// Commands run unconfined.
     pub(crate) fn unconfined(mut self) -> Self {
-        let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..SandboxSettings::default() };
+        let settings =
+            SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..SandboxSettings::default() };
         self.sandbox = Arc::new(Sandbox::new(settings));
         self
     }
