@@ -5,10 +5,9 @@ mod tiers;
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Config, Environment, Trusted, load};
+use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::providers;
 use journeyman_store::SqliteStore;
 use serde_json::{Value, json};
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use crate::args::DoctorArgs;
 use crate::color;
 use crate::edge::{Failure, House};
-use crate::settings::ADMIN;
+use crate::settings::of_the_user;
 use crate::stdout::say;
 
 /// Programs that make a difference, and what each is for.
@@ -115,12 +114,15 @@ fn state(environment: &Environment) -> Value {
 
 /// The user's own settings; no project's.
 fn settings(environment: &Environment, house: &House) -> Config {
-    let admin = Some(Path::new(ADMIN));
-    let loaded = load(environment, &house.state_dir, &[], Trusted::Nothing, admin);
-    match loaded {
-        Ok(loaded) => loaded.config,
+    // There is no project in the directory of state.
+    match of_the_user(environment, &house.state_dir) {
+        Ok(config) => config,
         Err(error) => {
-            eprintln!("{} {error}", color::stderr().yellow("warning: your configuration isn't used:"));
+            eprintln!(
+                "{} {}",
+                color::stderr().yellow("warning: your configuration isn't used:"),
+                error
+            );
             Config::default()
         }
     }

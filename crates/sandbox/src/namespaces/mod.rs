@@ -8,6 +8,7 @@
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
 //! any, before it makes its own.
 
+mod advice;
 mod bounds;
 mod bubblewrap;
 mod caches;

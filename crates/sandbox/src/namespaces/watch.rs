@@ -51,7 +51,17 @@ pub(super) struct Seen {
     usage: ResourceUsage,
 }
 
+/// The longest part of what a program said of its own failure that an error repeats.
+const MAX_SAID: usize = 300;
+
 impl Seen {
+    /// The last line of the output that begins so, cut: what a program between says of itself.
+    pub(super) fn said(&self, beginning: &str) -> Option<String> {
+        let ([_, _, combined], _) = &self.output;
+        let said = combined.text.lines().rfind(|line| line.starts_with(beginning))?;
+        Some(said.chars().take(MAX_SAID).collect())
+    }
+
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
         let ([stdout, stderr, combined], exact) = self.output;
         let (duration, usage) = (self.duration, self.usage);
