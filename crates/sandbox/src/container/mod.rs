@@ -165,7 +165,7 @@ impl Container {
             Some(warm) => warm,
             None => Warm::make(&ready.daemon, &ready.image, plan, cpus).await?,
         };
-        let (mut collector, live) = Collector::new(&request.limits, request.streams);
+        let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
         collector.spill(request.spill.as_ref().map(Spilling::begin).transpose()?);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
