@@ -1,5 +1,6 @@
 //! Where the outside comes in: environment, clock, directories, the runtime.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -127,6 +128,8 @@ pub(crate) fn root(environment: &Environment, given: Option<&Path>) -> Result<Pa
 /// The directories and doors that every command shares.
 pub(crate) struct House {
     pub(crate) state_dir: PathBuf,
+    /// What `DOCKER_HOST` says.
+    docker_host: Option<OsString>,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) blobs: Arc<Blobs>,
 }
@@ -138,7 +141,8 @@ impl House {
             .ok_or_else(|| Failure::usage("there is no place for sessions: set HOME or XDG_STATE_HOME"))?;
         let store = SqliteStore::open(&state_dir.join("sessions.db")).context("the session log")?;
         let blobs = Blobs::open(&state_dir.join("blobs"), BLOB_QUOTA).context("the stored contents")?;
-        Ok(Self { state_dir, store: Arc::new(store), blobs: Arc::new(blobs) })
+        let docker_host = environment.vars.get(OsStr::new("DOCKER_HOST")).cloned();
+        Ok(Self { state_dir, docker_host, store: Arc::new(store), blobs: Arc::new(blobs) })
     }
 
     /// The directory of state of the project at `root`.
@@ -159,16 +163,24 @@ impl House {
 
     /// The sandbox that the user's configuration allows.
     pub(crate) fn sandbox(&self, config: &Config) -> Result<Sandbox, Failure> {
-        Ok(Sandbox::new(self.sandbox_settings(confinement::tiers(config)?, config.sandbox_allow_root)))
+        let tiers = confinement::tiers(config)?;
+        Ok(Sandbox::new(self.sandbox_settings(config, tiers, config.sandbox_allow_root)?))
     }
 
     /// What a sandbox with these tiers is made with.
-    pub(crate) fn sandbox_settings(&self, allow: Vec<Tier>, allow_root: bool) -> SandboxSettings {
-        SandboxSettings {
+    pub(crate) fn sandbox_settings(
+        &self,
+        config: &Config,
+        allow: Vec<Tier>,
+        allow_root: bool,
+    ) -> Result<SandboxSettings, Failure> {
+        Ok(SandboxSettings {
             allow,
             cache: Some(self.state_dir.join("sandbox-probe")),
             allow_root,
+            #[cfg(target_os = "linux")]
+            container: crate::containers::settings(config, self.docker_host.as_deref())?,
             ..SandboxSettings::default()
-        }
+        })
     }
 }

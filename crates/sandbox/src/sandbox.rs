@@ -29,6 +29,9 @@ pub struct SandboxSettings {
     pub cache: Option<PathBuf>,
     /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
+    /// How containers are made, for [`Tier::Container`].
+    #[cfg(all(target_os = "linux", feature = "container"))]
+    pub container: Option<crate::ContainerSettings>,
     /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
     /// change there isn't used.
     pub programs: Vec<PathBuf>,
@@ -46,6 +49,8 @@ impl Default for SandboxSettings {
             helper: None,
             cache: None,
             allow_root: false,
+            #[cfg(all(target_os = "linux", feature = "container"))]
+            container: None,
             programs: PROGRAMS.map(PathBuf::from).to_vec(),
             outside: None,
         }
@@ -274,6 +279,8 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
     match tier {
         #[cfg(target_os = "linux")]
         Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
+        #[cfg(all(target_os = "linux", feature = "container"))]
+        Tier::Container => Some(Box::new(crate::container::Container::new(settings.clone()))),
         #[cfg(target_os = "linux")]
         Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
         #[cfg(target_os = "linux")]

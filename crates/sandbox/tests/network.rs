@@ -105,16 +105,25 @@ fn run(world: &Arc<World>, request: Request) -> Completed {
 
 /// A web server for as long as the tests run.
 fn web() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || listener.incoming().flatten().for_each(|client| page(client).unwrap_or(())));
-    address
+    logging_web().0
 }
 
-fn page(mut client: TcpStream) -> std::io::Result<()> {
+/// The same, which tells what it was asked for.
+fn logging_web() -> (SocketAddr, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, asked) = mpsc::channel();
+    std::thread::spawn(move || {
+        listener.incoming().flatten().for_each(|client| page(client, &tell).unwrap_or(()));
+    });
+    (address, asked)
+}
+
+fn page(mut client: TcpStream, tell: &mpsc::Sender<String>) -> std::io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
     let mut line = String::new();
     reader.read_line(&mut line)?;
+    tell.send(line.clone()).ok();
     let mut field = String::new();
     while reader.read_line(&mut field)? > 2 {
         field.clear();
@@ -267,6 +276,52 @@ fn git_fetches_from_the_allowed_host_alone() {
     let text = &completed.combined.text;
     assert!(completed.stdout.text.contains("1111111111111111111111111111111111111111"), "{text}");
     assert!(completed.outcome != Outcome::Exited(0) && text.contains("403"), "{text}");
+}
+
+#[test]
+fn package_managers_find_the_proxy_by_themselves() {
+    let project = project();
+    let config = "[source.crates-io]\nreplace-with = 'here'\n[source.here]\nregistry = 'sparse+http://allowed.test/cargo/'\n";
+    std::fs::create_dir_all(project.path().join("rust/.cargo")).unwrap();
+    std::fs::create_dir_all(project.path().join("rust/src")).unwrap();
+    std::fs::write(project.path().join("rust/.cargo/config.toml"), config).unwrap();
+    let manifest = "[package]\nname = 'a'\nversion = '0.1.0'\n[dependencies]\nsome-crate = '1'\n";
+    std::fs::write(project.path().join("rust/Cargo.toml"), manifest).unwrap();
+    std::fs::write(project.path().join("rust/src/lib.rs"), "").unwrap();
+    let java = "import java.net.*; public class Ask { public static void main(String[] a) throws Exception {
+        new URL(\"http://allowed.test/java/x\").openStream().readAllBytes(); } }";
+    std::fs::write(project.path().join("Ask.java"), java).unwrap();
+    let tools = [
+        ("npm", "npm view --registry http://allowed.test/npm/ some-package", "GET /npm/some-package"),
+        (
+            "pip3",
+            "/usr/bin/python3 -m pip download --retries 0 --trusted-host allowed.test -i http://allowed.test/pip/simple some-package",
+            "GET /pip/simple/some-package/",
+        ),
+        ("cargo", "cd rust && cargo fetch", "GET /cargo/"),
+        // As the scripts of Maven, Gradle and sbt start it.
+        ("java", "java $MAVEN_OPTS Ask.java", "GET /java/x"),
+        ("wget", "wget -q -O - http://allowed.test/wget/x", "GET /wget/x"),
+    ];
+    for (tool, line, expected) in tools {
+        // On some systems python comes without pip; the others say that they are missing.
+        if !has(tool) {
+            continue;
+        }
+        let (server, asked) = logging_web();
+        let world = Arc::new(World::new().serving(80, server));
+        let mut request =
+            request(project.path(), line).with_toolchains(&common::host_toolchains(project.path()));
+        request.limits.processes = 4096;
+        let completed = run(&world, request);
+        let requests: Vec<String> = asked.try_iter().collect();
+        assert!(
+            requests.iter().any(|line| line.starts_with(expected)),
+            "{tool}: {requests:?}\n{}",
+            completed.combined.text
+        );
+        assert_eq!(of(&completed, "allowed.test")[0].denied, None, "{tool}");
+    }
 }
 
 /// Asks the proxy in the words given, and prints the first line of the answer.

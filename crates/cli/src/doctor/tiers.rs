@@ -14,7 +14,7 @@ use crate::stdout::say;
 pub(super) async fn report(house: &House, config: &Config) -> Result<Value, Failure> {
     let allowed = confinement::tiers(config)?;
     let used = house.sandbox(config)?.enforcement(&confinement::needs(config)?).await;
-    let settings = house.sandbox_settings(TIERS.to_vec(), true);
+    let settings = house.sandbox_settings(config, TIERS.to_vec(), true)?;
     let root = rustix::process::geteuid().is_root();
     let mut rows = Vec::new();
     for (tier, seen) in Sandbox::new(settings).survey().await {
