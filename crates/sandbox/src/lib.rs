@@ -51,6 +51,9 @@ mod repositories;
 mod request;
 mod run;
 mod sandbox;
+#[cfg(unix)]
+#[cfg_attr(not(target_os = "macos"), allow(dead_code))]
+mod seatbelt;
 mod spill;
 mod toolchain;
 mod trial;

@@ -38,5 +38,6 @@ mod support;
 mod task_input;
 mod terminal;
 mod text_protocol;
+mod tiers;
 mod undo;
 mod wires;
