@@ -1,6 +1,7 @@
 //! `jm doctor`: what is installed, what the sandbox enforces here, which keys are set.
 
 mod copies;
+mod tiers;
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 use crate::args::DoctorArgs;
 use crate::color;
 use crate::edge::{Failure, House};
+use crate::settings::of_the_user;
 use crate::stdout::say;
 
 /// Programs that make a difference, and what each is for.
@@ -37,7 +39,10 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
     if args.repair {
         return repair(environment).await;
     }
-    let sandbox = sandbox(environment).await?;
+    let house = House::open(environment)?;
+    let mut config = settings(environment, &house);
+    config.sandbox_allow_root |= args.allow_root;
+    let sandbox = tiers::report(&house, &config).await?;
     let enforces = sandbox.get("error").is_none();
     let programs: Vec<Value> = PROGRAMS
         .iter()
@@ -53,8 +58,7 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
         })
         .collect();
     let state = state(environment);
-    let house = House::open(environment)?;
-    let copies = match copies::tiers(environment, &house) {
+    let copies = match copies::tiers(environment, &house, &config) {
         Ok(tiers) => json!({ "tiers": tiers, "kept": copies::kept(&house.state_dir) }),
         Err(error) => json!({ "tiers": [], "kept": [], "problem": error.to_string() }),
     };
@@ -108,12 +112,16 @@ fn state(environment: &Environment) -> Value {
     }
 }
 
-async fn sandbox(environment: &Environment) -> Result<Value, Failure> {
-    let house = House::open(environment)?;
-    Ok(match house.sandbox(&[])?.enforcement(&journeyman_protocol::Needs::ALL).await {
-        Ok(enforcement) => serde_json::to_value(&enforcement).unwrap_or_default(),
-        Err(error) => json!({ "error": error.to_string() }),
-    })
+/// The user's own settings; no project's.
+fn settings(environment: &Environment, house: &House) -> Config {
+    // There is no project in the directory of state.
+    match of_the_user(environment, &house.state_dir) {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("{} {}", color::stderr().yellow("warning: your configuration isn't used:"), error);
+            Config::default()
+        }
+    }
 }
 
 fn print(report: &Value) {
@@ -132,28 +140,7 @@ fn print(report: &Value) {
     }
 
     say!("\n{}", paint.bold("sandbox"));
-    let sandbox = report.get("sandbox").cloned().unwrap_or_default();
-    match sandbox.get("error").and_then(Value::as_str) {
-        Some(error) => say!("{} {error}", paint.red("✗ commands are refused:")),
-        None => {
-            say!("  tier: {}", text(&sandbox, "tier"));
-            for (key, meaning) in [
-                ("writes_confined", "nothing outside the project can be changed"),
-                ("reads_confined", "the home directory and other projects can't be read"),
-                ("network_off", "no network"),
-                (
-                    "processes_confined",
-                    "no other process can be seen or signalled; nothing outlives the command",
-                ),
-                ("privileges_dropped", "no capability, and no way to gain one"),
-            ] {
-                say!("  {} {meaning}", mark(yes(&sandbox, key)));
-            }
-            for gap in sandbox.get("gaps").and_then(Value::as_array).into_iter().flatten() {
-                say!("  {} {}", paint.yellow("note:"), gap.as_str().unwrap_or_default());
-            }
-        }
-    }
+    tiers::print(report.get("sandbox").unwrap_or(&Value::Null));
 
     say!("\n{}", paint.bold("copies (jm run --isolate)"));
     copies::print(report.get("copies").unwrap_or(&Value::Null));

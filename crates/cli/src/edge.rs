@@ -1,5 +1,6 @@
 //! Where the outside comes in: environment, clock, directories, the runtime.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -7,12 +8,14 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, anyhow};
-use journeyman_agent::config::Environment;
+use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::{AgentError, ConfigError};
-use journeyman_protocol::{ContentHash, UnixMillis};
+use journeyman_protocol::{ContentHash, Tier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};
 use journeyman_workspace::{Clock, Options, Workspace};
+
+use crate::confinement;
 
 /// Bytes of pre-images kept in all (decision 7: 4 GiB over every project).
 const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
@@ -125,6 +128,8 @@ pub(crate) fn root(environment: &Environment, given: Option<&Path>) -> Result<Pa
 /// The directories and doors that every command shares.
 pub(crate) struct House {
     pub(crate) state_dir: PathBuf,
+    /// What `DOCKER_HOST` says.
+    docker_host: Option<OsString>,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) blobs: Arc<Blobs>,
 }
@@ -136,7 +141,8 @@ impl House {
             .ok_or_else(|| Failure::usage("there is no place for sessions: set HOME or XDG_STATE_HOME"))?;
         let store = SqliteStore::open(&state_dir.join("sessions.db")).context("the session log")?;
         let blobs = Blobs::open(&state_dir.join("blobs"), BLOB_QUOTA).context("the stored contents")?;
-        Ok(Self { state_dir, store: Arc::new(store), blobs: Arc::new(blobs) })
+        let docker_host = environment.vars.get(OsStr::new("DOCKER_HOST")).cloned();
+        Ok(Self { state_dir, docker_host, store: Arc::new(store), blobs: Arc::new(blobs) })
     }
 
     /// The directory of state of the project at `root`.
@@ -155,23 +161,26 @@ impl House {
         Ok(Workspace::open(root, options).context("the project")?)
     }
 
-    pub(crate) fn sandbox(&self, allow: &[String]) -> Result<Sandbox, Failure> {
-        let mut settings = SandboxSettings {
+    /// The sandbox that the user's configuration allows.
+    pub(crate) fn sandbox(&self, config: &Config) -> Result<Sandbox, Failure> {
+        let tiers = confinement::tiers(config)?;
+        Ok(Sandbox::new(self.sandbox_settings(config, tiers, config.sandbox_allow_root)?))
+    }
+
+    /// What a sandbox with these tiers is made with.
+    pub(crate) fn sandbox_settings(
+        &self,
+        config: &Config,
+        allow: Vec<Tier>,
+        allow_root: bool,
+    ) -> Result<SandboxSettings, Failure> {
+        Ok(SandboxSettings {
+            allow,
             cache: Some(self.state_dir.join("sandbox-probe")),
+            allow_root,
+            #[cfg(target_os = "linux")]
+            container: crate::containers::settings(config, self.docker_host.as_deref())?,
             ..SandboxSettings::default()
-        };
-        for name in allow {
-            let tier = serde_json::from_value(serde_json::Value::String(match name.as_str() {
-                "none" => "unconfined".to_owned(),
-                other => other.to_owned(),
-            }))
-            .map_err(|_| {
-                Failure::usage(format_args!(
-                    "sandbox.allow: «{name}» is not a sandbox; there are namespaces and none"
-                ))
-            })?;
-            settings.allow.push(tier);
-        }
-        Ok(Sandbox::new(settings))
+        })
     }
 }

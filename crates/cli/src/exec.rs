@@ -16,7 +16,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use journeyman_agent::config::{Environment, duration};
 use journeyman_policy::registry;
-use journeyman_protocol::Needs;
 use journeyman_sandbox::{
     Completed, HostEnvironment, HostPattern, Limits, Live, Network, NetworkRules, Outcome, Request, Running,
     Sandbox, Stdin, Streams, WriteMode, toolchains,
@@ -27,7 +26,7 @@ pub(crate) use args::{ExecArgs, HELP};
 
 use crate::edge::{Failure, House, root};
 use crate::run::Signals;
-use crate::settings;
+use crate::{color, confinement, settings};
 use ground::Ground;
 use output::Output;
 use report::Report;
@@ -65,14 +64,11 @@ pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Resu
 
 async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> {
     let root = root(environment, args.root.as_deref())?;
-    let config = settings::of_the_user(environment, &root)?;
+    let mut config = settings::of_the_user(environment, &root)?;
+    config.sandbox_allow_root |= args.allow_root;
     let network = network(args)?;
-    let unconfined = config.sandbox_allow.iter().any(|name| name == "none");
-    let needs = match &network {
-        _ if unconfined => Needs::NONE,
-        Network::Host => Needs { network_off: false, ..Needs::ALL },
-        Network::Off | Network::Filtered(_) => Needs::ALL,
-    };
+    let mut needs = confinement::needs(&config)?;
+    needs.network_off &= network != Network::Host;
     let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
     let mut request = Request::program(&root, args.command.clone());
     request.network = network;
@@ -94,11 +90,16 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> 
         request.streams = Streams::Terminal { columns, rows };
     }
     let house = House::open(environment)?;
-    let sandbox = Arc::new(house.sandbox(&config.sandbox_allow)?);
+    let sandbox = Arc::new(house.sandbox(&config)?);
     let ground = Ground::open(&house, &root, &sandbox, args.overlay, &config.isolation)?;
     request.base = ground.base();
     request.protected.extend(ground.protected().iter().cloned());
     let network = request.network.clone();
+    if !args.quiet {
+        for note in confinement::notes(&sandbox, &request.needs).await {
+            eprintln!("{} {note}", color::stderr().yellow("jm exec:"));
+        }
+    }
     let (completed, read) = see_through(&sandbox, request, args).await?;
     let (changes, planted) = ground.close()?;
     let code = if read { exit_code(&completed.outcome) } else { UNREAD };

@@ -16,7 +16,7 @@ use crate::stdout::say;
 use crate::{color, prompt};
 
 /// What the administrator forbids.
-const ADMIN: &str = "/etc/journeyman/config.toml";
+pub(crate) const ADMIN: &str = "/etc/journeyman/config.toml";
 
 /// What a session was started with, for opening it again.
 pub(crate) struct Before {
@@ -48,7 +48,11 @@ pub(crate) fn load(
 ) -> Result<Settled, Failure> {
     let asked = asked(options, before)?;
     let flags = flags(options, before, &asked);
-    let Loaded { config, warnings, .. } = loaded(environment, root, options, &flags, interactive)?;
+    let loaded = loaded(environment, root, options, &flags, interactive)?;
+    #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
+    let Loaded { mut config, warnings, .. } = loaded;
+    #[cfg(target_os = "linux")]
+    crate::containers::read_recipe(&mut config, environment, root, options.trust_project, interactive)?;
     Ok(Settled { config, asked, warnings })
 }
 
@@ -139,6 +143,9 @@ fn flags(options: &RunOptions, before: Option<&Before>, asked: &Asked) -> Vec<Fl
         if let Some(value) = value {
             flags.push(Flag { flag, key, value: Value::Integer(i64::from(value)) });
         }
+    }
+    if options.allow_root {
+        flags.push(Flag { flag: "--allow-root", key: "sandbox.allow_root", value: Value::Boolean(true) });
     }
     if let Some(budget) = options.budget {
         flags.push(Flag { flag: "--budget", key: "budget_usd", value: Value::Float(budget) });

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::config::{Config, Environment};
+use journeyman_agent::config::{Config, Environment, load_policy};
 use journeyman_agent::copies::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::model::Model;
@@ -19,7 +19,9 @@ use journeyman_store::Store;
 use journeyman_tools::Registry;
 use journeyman_workspace::{Tier, Workspace};
 
+use crate::confinement;
 use crate::edge::{Failure, House, now};
+use crate::policy::ADMIN_POLICY;
 use crate::sessions::holder;
 use crate::summary;
 
@@ -50,9 +52,8 @@ impl Ground {
         secrets: Vec<String>,
         command: &str,
     ) -> Result<Self, Failure> {
-        let sandbox = Arc::new(house.sandbox(&config.sandbox_allow)?);
+        let sandbox = Arc::new(house.sandbox(config)?);
         let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
-        let unconfined = config.sandbox_allow.iter().any(|name| name == "none");
         // Keys of providers that this run doesn't ask are nobody's business either.
         let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
         let mut secrets = secrets;
@@ -80,9 +81,14 @@ impl Ground {
             redactor: Arc::new(Redactor::new(secrets)),
             programs: Arc::new(move |name: &str| programs.has_program(name)),
             tiers: if config.isolation.is_empty() { Tier::ALL.to_vec() } else { config.isolation.clone() },
-            needs: if unconfined { Needs::NONE } else { Needs::ALL },
+            needs: confinement::needs(config)?,
             holder: holder(command),
         })
+    }
+
+    /// What people should know of how commands are confined here.
+    pub(crate) async fn notes(&self) -> Vec<String> {
+        confinement::notes(&self.sandbox, &self.needs).await
     }
 
     /// What copies of the project are made of and with.
@@ -121,6 +127,9 @@ pub(crate) struct Wired {
     pub(crate) settings: RunSettings,
     model: Arc<dyn Model>,
     hooks: Hooks,
+    policy: Policy,
+    /// The directory of the user's configuration: what they allow for good is written there.
+    pub(crate) config_dir: Option<PathBuf>,
 }
 
 impl Wired {
@@ -135,7 +144,7 @@ impl Wired {
             sandbox: Arc::clone(&ground.sandbox),
             toolchains: Arc::clone(&ground.toolchains),
             registry: Registry::rooted(&ground.root),
-            policy: Policy::default(),
+            policy: self.policy.clone(),
             redactor: Arc::clone(&ground.redactor),
             hooks: self.hooks.clone(),
             clock: Arc::new(now),
@@ -164,7 +173,9 @@ pub(crate) fn wire(
     let settings = run_settings(config, &connected, approver, checks, default_mode)?;
     let ground = Ground::new(environment, house, root, config, connected.secrets, "run")?;
     let hooks = HooksBuilder::new().configured(config, environment, root).build();
-    Ok(Wired { ground, settings, model: connected.model, hooks })
+    let policy = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)))?.policy;
+    let config_dir = environment.config_dir();
+    Ok(Wired { ground, settings, model: connected.model, hooks, policy, config_dir })
 }
 
 fn run_settings(
@@ -181,7 +192,6 @@ fn run_settings(
             name = connected.name
         )));
     }
-    let unconfined = config.sandbox_allow.iter().any(|name| name == "none");
     let standard = RunSettings::default();
     Ok(RunSettings {
         mode: config.mode_or(default_mode),
@@ -203,7 +213,7 @@ fn run_settings(
         purse: None,
         price: connected.price,
         checks,
-        needs: if unconfined { Needs::NONE } else { Needs::ALL },
+        needs: confinement::needs(config)?,
         instructions: config.instructions.clone(),
         project_instructions: config.project_instructions.clone(),
         tool_calling: connected.tool_calling,

@@ -57,12 +57,19 @@ mod trial;
 mod unconfined;
 mod view;
 
+#[cfg(all(target_os = "linux", feature = "container"))]
+mod container;
 #[cfg(target_os = "linux")]
 mod namespaces;
 
 pub use base::{Base, Mounted, OverlayPlan};
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
+#[cfg(all(target_os = "linux", feature = "container"))]
+pub use container::{
+    ContainerImage, ContainerSettings, Progress, Recipe, RecipeError, RecipeSource, TreeError,
+    recipe as container_recipe,
+};
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
 #[cfg(target_os = "linux")]

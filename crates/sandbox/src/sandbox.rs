@@ -29,6 +29,9 @@ pub struct SandboxSettings {
     pub cache: Option<PathBuf>,
     /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
+    /// How containers are made, for [`Tier::Container`].
+    #[cfg(all(target_os = "linux", feature = "container"))]
+    pub container: Option<crate::ContainerSettings>,
     /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
     /// change there isn't used.
     pub programs: Vec<PathBuf>,
@@ -46,6 +49,8 @@ impl Default for SandboxSettings {
             helper: None,
             cache: None,
             allow_root: false,
+            #[cfg(all(target_os = "linux", feature = "container"))]
+            container: None,
             programs: PROGRAMS.map(PathBuf::from).to_vec(),
             outside: None,
         }
@@ -68,9 +73,30 @@ struct Slot {
 }
 
 impl Slot {
-    async fn enforcement(&self) -> Result<&Enforcement, SandboxError> {
+    async fn enforcement(&self, settings: &SandboxSettings) -> Result<&Enforcement, SandboxError> {
+        let tier = self.backend.tier();
+        if tier != Tier::Namespaces && !settings.allow_root && is_root() {
+            return Err(SandboxError::Unavailable {
+                reason: format!("the back-end «{tier}» is not used by root, whom it confines less well"),
+                fix: format!(
+                    "Run as another user, or allow it with --allow-root (in your own configuration: sandbox.allow_root = \
+                     true); what «{tier}» then doesn't hold, `jm doctor` tells"
+                ),
+            });
+        }
         self.seen.get_or_try_init(|| self.backend.probe()).await
     }
+}
+
+/// Whether this program runs as root.
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
 }
 
 impl Sandbox {
@@ -101,7 +127,7 @@ impl Sandbox {
     pub async fn survey(&self) -> Vec<(Tier, Result<Enforcement, SandboxError>)> {
         let mut found = Vec::with_capacity(self.slots.len());
         for slot in &self.slots {
-            found.push((slot.backend.tier(), slot.enforcement().await.cloned()));
+            found.push((slot.backend.tier(), slot.enforcement(&self.settings).await.cloned()));
         }
         found
     }
@@ -110,7 +136,7 @@ impl Sandbox {
     async fn choose(&self, needs: &Needs, network: &Network) -> Result<(&dyn Backend, Enforcement), Trouble> {
         let mut trouble: Option<Trouble> = None;
         for slot in &self.slots {
-            let failed = match slot.enforcement().await {
+            let failed = match slot.enforcement(&self.settings).await {
                 Ok(enforcement) => {
                     let enforcement = on_network(enforcement.clone(), network);
                     match unmet(&enforcement, needs, network) {
@@ -121,7 +147,7 @@ impl Sandbox {
                         }
                     }
                 }
-                Err(error) => Trouble { error, works: None },
+                Err(error) => Trouble { error: named(slot.backend.tier(), error), works: None },
             };
             trouble = Some(match trouble {
                 None => failed,
@@ -206,12 +232,29 @@ struct Trouble {
 
 impl Trouble {
     fn and(self, later: Self) -> Self {
-        // One that works and gives too little says more than one that doesn't work.
-        let error = match (&self.works, &later.works) {
-            (None, Some(_)) => later.error,
-            _ => self.error,
+        let error = match (self.error, later.error) {
+            // One that works and gives too little says more than one that doesn't work.
+            (_, error) if self.works.is_none() && later.works.is_some() => error,
+            (
+                SandboxError::Unavailable { reason, fix },
+                SandboxError::Unavailable { reason: another, fix: further },
+            ) if self.works.is_none() => SandboxError::Unavailable {
+                reason: format!("{reason}; {another}"),
+                fix: if fix == further { fix } else { format!("{fix}; or: {further}") },
+            },
+            (error, _) => error,
         };
         Self { error, works: self.works.or(later.works) }
+    }
+}
+
+/// The same, with the back-end's name where several are told of.
+fn named(tier: Tier, error: SandboxError) -> SandboxError {
+    match error {
+        SandboxError::Unavailable { reason, fix } if !reason.contains(&format!("«{tier}»")) => {
+            SandboxError::Unavailable { reason: format!("«{tier}»: {reason}"), fix }
+        }
+        error => error,
     }
 }
 
@@ -236,6 +279,8 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
     match tier {
         #[cfg(target_os = "linux")]
         Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
+        #[cfg(all(target_os = "linux", feature = "container"))]
+        Tier::Container => Some(Box::new(crate::container::Container::new(settings.clone()))),
         #[cfg(target_os = "linux")]
         Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
         #[cfg(target_os = "linux")]

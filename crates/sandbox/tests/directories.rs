@@ -220,7 +220,7 @@ fn a_copy_in_the_wrong_place_is_refused() {
 fn nothing_is_mounted_where_namespaces_are_not_allowed_and_unconfined_commands_run_in_a_directory() {
     let place = Place::new();
     let copy = copy(&place);
-    let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..settings() };
+    let settings = SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..settings() };
     let box_ = Sandbox::new(settings);
     let error = box_.mount(&place.plan("copy")).map(drop).unwrap_err();
     assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");

@@ -121,6 +121,46 @@ fn all_of_the_output_goes_to_a_file_that_the_command_never_sees() {
 }
 
 #[test]
+fn a_terminal_of_its_own() {
+    let project = project();
+    let terminal = |command: &str, input: Option<&str>| {
+        let mut request = Request::shell(project.path(), command);
+        request.streams = Streams::Terminal { columns: 101, rows: 33 };
+        if let Some(input) = input {
+            request.stdin = Stdin::Bytes(input.as_bytes().to_vec());
+        }
+        run(request)
+    };
+    let seen = terminal(
+        "tty; test -t 0 && test -t 1 && test -t 2 && stty size; echo err >&2; echo own > /dev/tty; exit 7",
+        None,
+    );
+    assert_eq!(seen.stdout.text, "/dev/pts/0\n33 101\nerr\nown\n", "{seen:?}");
+    assert_eq!((seen.outcome, seen.stderr.total_bytes), (Outcome::Exited(7), 0));
+    let typed = terminal(
+        "stty -echo; read a; read b; echo \"<$a|$b>\"; cat; echo end",
+        Some("one\ntwo\nthree\nfour"),
+    );
+    assert!(typed.stdout.text.contains("<one|two>") && typed.stdout.text.ends_with("end\n"), "{typed:?}");
+    // What is left of a large output comes, though nobody has the terminal any more.
+    let large = terminal("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done", None);
+    assert!(large.stdout.text.ends_with("line 3000\n"), "{:?}", large.outcome);
+    // A command that goes on reading is not left waiting.
+    assert_eq!(terminal("cat > got; wc -c < got", Some(&"x".repeat(3000))).outcome, Outcome::Exited(0));
+    assert_eq!(std::fs::read(project.path().join("got")).unwrap().len(), 3000);
+    let killed = terminal("setsid sleep 100 & kill -KILL $$", None);
+    assert_eq!(killed.outcome, Outcome::Signaled(9));
+    if has("/usr/bin/python3") {
+        let code = "import fcntl, termios
+for name, call, data in [('type', termios.TIOCSTI, b'x'), ('console', 0x541c, b'\\x03')]:
+    try: fcntl.ioctl(0, call, data)
+    except PermissionError: print(name, 'held')";
+        let held = terminal(&format!("/usr/bin/python3 -c \"{code}\""), None);
+        assert_eq!(held.stdout.text, "type held\nconsole held\n");
+    }
+}
+
+#[test]
 fn output_is_live() {
     let project = project();
     let box_ = sandbox();
@@ -464,9 +504,8 @@ fn the_result_of_the_test_is_remembered() {
 #[test]
 fn unconfined_only_by_name() {
     let project = project();
-    let allowed = |allow| Sandbox::new(SandboxSettings { allow, ..settings() });
-    let none =
-        block_on(allowed(vec![Tier::Bubblewrap]).enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
+    let allowed = |allow| Sandbox::new(SandboxSettings { allow, allow_root: true, ..settings() });
+    let none = block_on(allowed(vec![]).enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
     assert!(matches!(none, SandboxError::Unavailable { .. }), "{none}");
     let box_ = allowed(vec![Tier::Unconfined]);
     assert_eq!(block_on(box_.enforcement(&journeyman_protocol::Needs::ALL)).unwrap(), Enforcement::none());
@@ -515,22 +554,6 @@ fn with_toolchains(root: &Path, command: &str) -> Request {
 }
 
 #[test]
-fn cargo_builds_and_tests_offline() {
-    if !has("cargo") {
-        return;
-    }
-    let project = project();
-    std::fs::create_dir(project.path().join("src")).unwrap();
-    let manifest = "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
-    std::fs::write(project.path().join("Cargo.toml"), manifest).unwrap();
-    std::fs::write(project.path().join("src/lib.rs"), "#[test]\nfn adds() { assert_eq!(1 + 1, 2); }\n")
-        .unwrap();
-    let completed = run(with_toolchains(project.path(), "cargo build && cargo test"));
-    assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
-    assert!(completed.stdout.text.contains("1 passed"));
-}
-
-#[test]
 fn other_toolchains_work() {
     let project = project();
     std::fs::write(project.path().join("Makefile"), "all:\n\tcc -o hello hello.c && ./hello\n").unwrap();
@@ -562,23 +585,6 @@ fn other_toolchains_work() {
             assert_eq!(completed.stdout.text, *expected, "{command}: {}", completed.combined.text);
         }
     }
-}
-
-#[test]
-fn a_loopback_of_its_own() {
-    if !has("/usr/bin/python3") {
-        return;
-    }
-    let project = project();
-    let code = "
-import socket, threading
-for family, host in [(socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')]:
-    server = socket.create_server((host, 0), family=family)
-    threading.Thread(target=lambda: server.accept()[0].sendall(b'hello'), daemon=True).start()
-    print(socket.create_connection(server.getsockname()[:2]).recv(5).decode())
-";
-    let completed = run(program(project.path(), &["/usr/bin/python3", "-c", code]));
-    assert_eq!(completed.stdout.text, "hello\nhello\n", "{}", completed.combined.text);
 }
 
 #[test]

@@ -36,7 +36,8 @@ impl Bench {
         }
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
         let options = Options::new(base.join("state"), blobs);
-        let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..SandboxSettings::default() };
+        let settings =
+            SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..SandboxSettings::default() };
         let context = RunContext {
             workspace: Arc::new(Workspace::open(&root, options).unwrap()),
             sandbox: Arc::new(Sandbox::new(settings)),

@@ -70,6 +70,7 @@ pub struct Key {
 }
 
 const WIRES: &[&str] = &["anthropic", "responses", "chat", "gemini"];
+const SANDBOXES: &[&str] = &["namespaces", "bubblewrap", "container", "landlock", "seatbelt", "none"];
 const EFFORTS: &[&str] = &["low", "medium", "high"];
 
 const fn key(
@@ -235,7 +236,63 @@ pub const KEYS: &[Key] = &[
         Kind::List,
         ProjectMay::Nothing,
         None,
-        "weaker sandboxes that may run commands; \"none\" runs them with your rights",
+        "weaker sandboxes that may run commands (container, landlock, seatbelt, none); \"none\" runs them with your rights",
+    ),
+    key(
+        "sandbox.prefer",
+        Kind::OneOf(SANDBOXES),
+        ProjectMay::Nothing,
+        None,
+        "the sandbox that is tried first, where it is allowed",
+    ),
+    key(
+        "sandbox.allow_root",
+        Kind::Switch,
+        ProjectMay::Nothing,
+        None,
+        "whether sandboxes other than \"namespaces\" may run root's commands",
+    ),
+    key(
+        "sandbox.container.image",
+        Kind::Text,
+        ProjectMay::Nothing,
+        None,
+        "the image on this machine that commands in containers run in",
+    ),
+    key(
+        "sandbox.container.project",
+        Kind::OneOf(super::container::PROJECT),
+        ProjectMay::Nothing,
+        None,
+        "run commands in an image that the project describes, once you trust it",
+    ),
+    key(
+        "sandbox.container.dockerfile",
+        Kind::Text,
+        ProjectMay::Nothing,
+        None,
+        "the project's Dockerfile that describes it, from the root",
+    ),
+    key(
+        "sandbox.container.socket",
+        Kind::Text,
+        ProjectMay::Nothing,
+        None,
+        "the socket of Docker or Podman; else DOCKER_HOST, else the usual ones",
+    ),
+    key(
+        "sandbox.container.image_environment",
+        Kind::Switch,
+        ProjectMay::Nothing,
+        None,
+        "whether the image's own variables, and directories of PATH, hold besides",
+    ),
+    key(
+        "sandbox.container.cpus",
+        Kind::Number,
+        ProjectMay::Nothing,
+        None,
+        "processors that commands in one container use together; all by default",
     ),
     key(
         "providers.*.wire",

@@ -43,7 +43,9 @@ impl TrustStore {
         file.sync_all()
     }
 
-    fn has(&self, path: &Path, hash: &ContentHash) -> bool {
+    /// Whether the user trusts this version of a file.
+    #[must_use]
+    pub fn has(&self, path: &Path, hash: &ContentHash) -> bool {
         let Ok(file) = std::fs::File::open(&self.file) else { return false };
         let line = format!("{hash} {}", path.display());
         std::io::BufReader::new(file).lines().map_while(Result::ok).any(|known| known == line)

@@ -71,6 +71,12 @@ pub struct Config {
     pub secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
     pub sandbox_allow: Vec<String>,
+    /// Which image commands in containers run in, and how.
+    pub container: super::ContainerConfig,
+    /// The sandbox that is tried first, by name.
+    pub sandbox_prefer: Option<String>,
+    /// Whether root's commands may run in a sandbox other than the strongest.
+    pub sandbox_allow_root: bool,
     /// Commands that run when something happens.
     pub hooks: Vec<HookCommand>,
     /// Providers by name; over and besides the built-in ones.
@@ -159,6 +165,12 @@ impl Config {
             effort: text("effort"),
             secrets: get("secrets").map(list).unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
+            container: super::ContainerConfig::from_settings(get).map_err(|(key, problem)| {
+                let source = settings.get(&parts(key)).map(|setting| setting.source.to_string());
+                ConfigError::Value { origin: source.unwrap_or_default(), key: key.to_owned(), problem }
+            })?,
+            sandbox_prefer: text("sandbox.prefer"),
+            sandbox_allow_root: get("sandbox.allow_root").and_then(Value::as_bool).unwrap_or_default(),
             hooks: super::hooks::commands(settings).0,
             providers: BTreeMap::new(),
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
+use journeyman_agent::config::{Config, Environment};
 use journeyman_git::Git;
 use journeyman_protocol::SessionId;
 use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError};
@@ -20,21 +20,30 @@ use crate::stdout::say;
 const MAX_SIZED: usize = 200_000;
 
 /// Tries each way on a project of one file beside the state directory's own files, where copies lie.
-pub(super) fn tiers(environment: &Environment, house: &House) -> Result<Vec<Value>, Failure> {
+pub(super) fn tiers(
+    environment: &Environment,
+    house: &House,
+    config: &Config,
+) -> Result<Vec<Value>, Failure> {
     let place = house.state_dir.join(format!("copy-probe-{}", std::process::id()));
-    let probed = probe(environment, house, &place);
+    let probed = probe(environment, house, config, &place);
     // What is left of it says so by its name.
     std::fs::remove_dir_all(&place).ok();
     probed
 }
 
-fn probe(environment: &Environment, house: &House, place: &Path) -> Result<Vec<Value>, Failure> {
+fn probe(
+    environment: &Environment,
+    house: &House,
+    config: &Config,
+    place: &Path,
+) -> Result<Vec<Value>, Failure> {
     let root = place.join("project");
     DirBuilder::new().recursive(true).mode(0o700).create(&root).context("trying copies")?;
     std::fs::write(root.join("file"), b"probe\n").context("trying copies")?;
     let options = Options::new(place.join("state"), Arc::clone(&house.blobs));
     let workspace = Workspace::open(&root, options).context("trying copies")?;
-    let sandbox = Arc::new(house.sandbox(&[])?);
+    let sandbox = Arc::new(house.sandbox(config)?);
     let git = environment.has_program("git").then(|| Git::new(&root, Arc::clone(&sandbox)));
     let mut tiers = Vec::new();
     for tier in Tier::ALL {

@@ -78,6 +78,9 @@ pub(crate) struct ExecArgs {
     /// Print one JSON object at the end, with what the command wrote in it
     #[arg(long)]
     pub(crate) json: bool,
+    /// As root, let it also run in sandboxes other than the strongest
+    #[arg(long)]
+    pub(crate) allow_root: bool,
     /// Nothing on standard error but what the command writes there
     #[arg(long, short)]
     pub(crate) quiet: bool,

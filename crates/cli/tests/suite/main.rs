@@ -31,6 +31,7 @@ mod model_errors;
 mod output;
 mod own_repository;
 mod permission;
+mod policy;
 mod record;
 mod resume;
 mod support;

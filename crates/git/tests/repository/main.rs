@@ -34,7 +34,11 @@ fn main() -> ExitCode {
     let cases = [check_out::CASES, reads::CASES, hostile::CASES, commits::CASES, branches::CASES].concat();
     let mut failed = 0;
     for tier in [Tier::Namespaces, Tier::Unconfined] {
-        let sandbox = Sandbox::new(SandboxSettings { allow: vec![tier], ..SandboxSettings::default() });
+        let sandbox = Sandbox::new(SandboxSettings {
+            allow: vec![tier],
+            allow_root: true,
+            ..SandboxSettings::default()
+        });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
             assert!(!required, "{error}");

@@ -8,6 +8,7 @@
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
 //! any, before it makes its own.
 
+mod advice;
 mod bounds;
 mod bubblewrap;
 mod caches;
@@ -22,11 +23,12 @@ mod mounter;
 mod order;
 mod overlay;
 mod pass;
-mod plan;
+pub(crate) mod plan;
 mod probe;
 mod restrict;
 mod root;
 mod sys;
+mod terminal;
 mod watch;
 mod wire;
 
@@ -97,12 +99,15 @@ struct Job {
     policy: Vec<u8>,
     candidates: Vec<CString>,
     streams: Streams,
+    network: Network,
     live: Live,
     limits: Limits,
     /// Serves the listener that is passed out.
     proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
+    /// What is typed into its terminal, where it has one.
+    typed: Vec<u8>,
     /// Its control groups, for as long as anything of it lives.
     groups: Lease,
     /// Where all of the output goes besides.
@@ -246,9 +251,15 @@ fn prepare(
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = candidates(&request)?;
-    let stdin = match request.stdin {
+    let stdin = match &request.stdin {
         Stdin::Null => Vec::new(),
-        Stdin::Bytes(ref bytes) => bytes.clone(),
+        Stdin::Bytes(bytes) => bytes.clone(),
+    };
+    let (terminal, stdin, typed) = match request.streams {
+        Streams::Terminal { columns, rows } => {
+            (Some(terminal::Size { columns, rows }), Vec::new(), terminal::typed(stdin))
+        }
+        Streams::Separate | Streams::Merged | Streams::Exact => (None, stdin, Vec::new()),
     };
     let mut env = Vec::with_capacity(request.env.len());
     for (name, value) in &request.env {
@@ -288,7 +299,8 @@ fn prepare(
         candidates: candidates.clone(),
         argv: request.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?,
         env,
-        stdin: matches!(request.stdin, Stdin::Bytes(_)).then_some(stdin.len() as u64),
+        stdin: (terminal.is_none() && request.stdin != Stdin::Null).then_some(stdin.len() as u64),
+        terminal,
         witness: request.witness.as_ref().map(|path| c_string(path.as_os_str())).transpose()?,
         canary,
     };
@@ -297,8 +309,8 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    let proxy = match request.network {
-        Network::Filtered(rules) => Some(Proxy::new(rules, settings.outside.clone())),
+    let proxy = match &request.network {
+        Network::Filtered(rules) => Some(Proxy::new(Arc::clone(rules), settings.outside.clone())),
         Network::Off | Network::Host => None,
     };
     Ok(Job {
@@ -306,10 +318,12 @@ fn prepare(
         policy,
         candidates,
         streams: request.streams,
+        network: request.network,
         live: request.live,
         limits: request.limits,
         proxy,
         joined,
+        typed,
         groups: lease,
         spill: request.spill,
         lead: Lead::Init,

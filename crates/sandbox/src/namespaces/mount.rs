@@ -14,10 +14,10 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::advice::advice;
 use super::mounter::{LAYERS, MAPPED};
 use super::order::{Cache, Layers, Order};
 use super::plan::{c_string, copy_of};
-use super::probe::advice;
 use super::wire::{NOTE, Note, Stage};
 use super::{HELPER_ARGUMENT, MOUNT_ARGUMENT, is_helper, pass};
 use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
@@ -307,7 +307,7 @@ impl Trouble {
     fn general(&self) -> SandboxError {
         let Self { stage, errno, .. } = self;
         let reason = format!("an overlay couldn't be mounted: {}: {errno}", stage.name());
-        SandboxError::Unavailable { reason, fix: advice(Some((*stage, *errno))).to_owned() }
+        SandboxError::Unavailable { reason, fix: advice(Some((*stage, *errno)), "").to_owned() }
     }
 
     fn explain(&self, plan: &OverlayPlan) -> SandboxError {

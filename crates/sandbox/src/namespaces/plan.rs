@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::hidden::{self, Memory};
 use super::wire::{Access, Step};
-use crate::request::{Request, WriteMode};
+use crate::request::{Request, Streams, WriteMode};
 use crate::spill::check_hidden;
 use crate::toolchain::{SYSTEM, is_above};
 use crate::view::View;
@@ -19,7 +19,7 @@ use crate::{Base, Mounted, Network, SandboxError};
 const MAX_MOUNTS: usize = 512;
 
 /// Never a project's root nor writable, whether or not they exist. Beneath the first five nothing is, either.
-const RESERVED: [&str; 22] = [
+pub(crate) const RESERVED: [&str; 22] = [
     "/proc",
     "/sys",
     "/dev",
@@ -43,7 +43,8 @@ const RESERVED: [&str; 22] = [
     "/srv",
     "/mnt",
 ];
-const RESERVED_WHOLE: usize = 5;
+/// How many of them, from the first, are so with all that is beneath.
+pub(crate) const RESERVED_WHOLE: usize = 5;
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 const DEVICE_LINKS: [(&str, &str); 5] = [
@@ -91,6 +92,10 @@ pub(super) fn plan(
 ) -> Result<Plan, SandboxError> {
     let mut builder = Builder::default();
     builder.system(&request.network)?;
+    if matches!(request.streams, Streams::Terminal { .. }) {
+        // The terminal that whoever opens it is controlled by: the command's own, as its session has no other.
+        builder.mounts.insert("/dev/tty".into(), Mount::Device);
+    }
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
     builder.home(home)?;
     let root = builder.project(request, joined, home)?;
@@ -433,7 +438,7 @@ impl Steps<'_> {
 }
 
 /// The directory that stands for the root, without links.
-pub(super) fn copy_of(path: &Path, root: &Path) -> Result<PathBuf, SandboxError> {
+pub(crate) fn copy_of(path: &Path, root: &Path) -> Result<PathBuf, SandboxError> {
     let error = |source| SandboxError::Path { what: "the copy", path: path.to_owned(), source };
     let real = path.canonicalize().map_err(error)?;
     if !path.is_absolute() || !real.is_dir() {
@@ -466,7 +471,7 @@ fn layers(request: &Request) -> Vec<PathBuf> {
 }
 
 /// Protected paths that exist, refusing links: what a link leads to could be changed, and the link replaced.
-fn protected(request: &Request, root: &Path, view: &View) -> Result<Vec<PathBuf>, SandboxError> {
+pub(crate) fn protected(request: &Request, root: &Path, view: &View) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     if request.write == WriteMode::ReadOnly {
         return Ok(found);
@@ -500,7 +505,8 @@ fn protected(request: &Request, root: &Path, view: &View) -> Result<Vec<PathBuf>
     Ok(found)
 }
 
-fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, SandboxError> {
+/// What is to look empty, without links; what isn't there is left out.
+pub(crate) fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     for path in paths {
         match view.resolve(path, |_, _| ()) {

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::advice::advice;
 use super::canary::{BEYOND_LANDLOCK, ESCAPES, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
-use super::wire::{Canary, Stage};
+use super::wire::Canary;
 use super::{Job, filter, hidden, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
@@ -33,7 +33,7 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 4;
+const CACHE_VERSION: u32 = 5;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -204,7 +204,7 @@ pub(super) fn watched(settings: &SandboxSettings, job: Job) -> Result<Watcher, S
 fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError> {
     let escaped = match (&seen.outcome, seen.escaped) {
         (Outcome::Exited(0), Some(escaped)) => escaped,
-        (outcome, _) => return Err(unavailable(outcome, seen.failure)),
+        _ => return Err(unavailable(seen)),
     };
     let landlock_alone = probed.tier == Tier::Landlock;
     let known = if landlock_alone { BEYOND_LANDLOCK } else { 0 };
@@ -294,51 +294,17 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Why it doesn't work here, and what helps, from where it failed and what the system looks like.
-fn unavailable(outcome: &Outcome, failure: Option<(Stage, Errno)>) -> SandboxError {
-    let reason = match outcome {
+fn unavailable(seen: &Seen) -> SandboxError {
+    let said = seen.said("bwrap: ").unwrap_or_default();
+    let reason = match &seen.outcome {
+        Outcome::SetupFailed(what) if !said.is_empty() => {
+            format!("the sandbox couldn't be set up: {what}: {said}")
+        }
         Outcome::SetupFailed(what) => format!("the sandbox couldn't be set up: {what}"),
         Outcome::TimedOut => "the sandbox's test didn't end".to_owned(),
         other => format!("the sandbox's test ended unexpectedly: {other:?}"),
     };
-    SandboxError::Unavailable { reason, fix: advice(failure).to_owned() }
-}
-
-/// What helps where namespaces can't be set up.
-pub(super) fn advice(failure: Option<(Stage, Errno)>) -> &'static str {
-    let is_set = |path: &str, wanted: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == wanted);
-    let in_container = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
-    match failure {
-        Some((Stage::Namespaces | Stage::Identity | Stage::Root, _))
-            if is_set("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") =>
-        {
-            "AppArmor forbids user namespaces to programs without a profile: put «abi <abi/4.0>, include \
-             <tunables/global> profile jm /path/to/jm flags=(unconfined) { userns, }» into /etc/apparmor.d/jm and \
-             load it with «sudo apparmor_parser -r /etc/apparmor.d/jm»"
-        }
-        Some((Stage::Namespaces, Errno::NOSPC)) => {
-            "The system allows no more user namespaces: raise user.max_user_namespaces with sysctl"
-        }
-        Some((Stage::Namespaces, _)) if is_set("/proc/sys/kernel/unprivileged_userns_clone", "0") => {
-            "User namespaces are turned off: set kernel.unprivileged_userns_clone to 1 with sysctl"
-        }
-        Some((Stage::Namespaces, Errno::INVAL | Errno::NOSYS)) if !in_container => {
-            "This kernel is built without the namespaces the sandbox is made of"
-        }
-        Some((Stage::Namespaces | Stage::Identity | Stage::Root | Stage::Step | Stage::Enter, _))
-            if in_container =>
-        {
-            "This is a container: start it with --security-opt seccomp=unconfined --security-opt \
-             systempaths=unconfined (and apparmor=unconfined where AppArmor is on)"
-        }
-        Some((Stage::Step, Errno::PERM)) => {
-            "The system hides parts of /proc, so none can be mounted: run outside a container, or with \
-             systempaths=unconfined"
-        }
-        Some((_, Errno::NOSYS)) => "A kernel from Linux 5.12 on is needed",
-        _ => {
-            "Report this with the kernel's version; commands run only if a weaker back-end is allowed by name"
-        }
-    }
+    SandboxError::Unavailable { reason, fix: advice(seen.failure, &said).to_owned() }
 }
 
 #[cfg(test)]

@@ -43,7 +43,8 @@ impl Bench {
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
         let options = Options::new(state, blobs);
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
-        let settings = SandboxSettings { allow: vec![Tier::Unconfined], ..SandboxSettings::default() };
+        let settings =
+            SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..SandboxSettings::default() };
         let live = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&live);
         let context = ToolContext {

@@ -31,12 +31,12 @@ use super::wire::{Canary, Stage};
 use super::{BUBBLEWRAP_ARGUMENT, Job, Known, Launched, Lead, launch, prepare};
 use crate::backend::{Backend, Boxed};
 use crate::request::{Request, WriteMode};
-use crate::run::{Completed, Outcome, Running};
+use crate::run::{Outcome, Running};
 use crate::{Base, Network, SandboxError, SandboxSettings};
 use program::Program;
 
-/// The longest part of what `bwrap` said that an error repeats.
-const MAX_SAID: usize = 300;
+/// What it doesn't do.
+const GAP: &str = "layered directories, such as build caches, are read-only";
 
 /// The back-end, with what it keeps between commands.
 #[derive(Debug)]
@@ -107,30 +107,16 @@ impl Bubblewrap {
         let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
         let completed = async move {
             let seen = watcher.run().await?;
-            let failed = seen.failure;
-            Ok(with_reason(seen.completed(enforcement), failed.map(|(stage, _)| stage)))
+            let failed = seen.failure.is_some_and(|(stage, _)| stage == Stage::Bubblewrap);
+            let said = seen.said("bwrap: ").filter(|_| failed);
+            let mut completed = seen.completed(enforcement);
+            if let (Outcome::SetupFailed(what), Some(said)) = (&mut completed.outcome, said) {
+                *what = format!("{what}: {said}");
+            }
+            Ok(completed)
         };
         Ok(Running::watch(live, stop, completed))
     }
-}
-
-fn gaps() -> Vec<String> {
-    let mut gaps = vec!["layered directories, such as build caches, are read-only".to_owned()];
-    if rustix::process::geteuid().is_root() {
-        gaps.push("run as root: the number of processes isn't bounded".to_owned());
-    }
-    gaps
-}
-
-/// What `bwrap` said, in place of the command's output, is why the command didn't run.
-fn with_reason(mut completed: Completed, failed: Option<Stage>) -> Completed {
-    if let (Outcome::SetupFailed(what), Some(Stage::Bubblewrap)) = (&mut completed.outcome, failed) {
-        let said = completed.combined.text.lines().rfind(|line| line.starts_with("bwrap: "));
-        if let Some(said) = said {
-            *what = format!("{what}: {}", said.chars().take(MAX_SAID).collect::<String>());
-        }
-    }
-    completed
 }
 
 impl Backend for Bubblewrap {
@@ -141,8 +127,12 @@ impl Backend for Bubblewrap {
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
             let program = Some(self.program()?.identity);
-            let probed =
-                Probed { tier: Tier::Bubblewrap, program, gaps: gaps(), groups: self.known.groups.bounds() };
+            let probed = Probed {
+                tier: Tier::Bubblewrap,
+                program,
+                gaps: vec![GAP.to_owned()],
+                groups: self.known.groups.bounds(),
+            };
             let start = |request, canary| probe::watched(&self.settings, self.job(request, Some(canary))?);
             probe::probe(&self.settings, &probed, start).await
         })

@@ -37,7 +37,7 @@ use super::watch::Watcher;
 use super::wire::Canary;
 use super::{Job, Known, LANDLOCK_ARGUMENT, Launched, Lead, launch, prepare};
 use crate::backend::{Backend, Boxed};
-use crate::request::{Request, WriteMode};
+use crate::request::{Request, Streams, WriteMode};
 use crate::run::Running;
 use crate::{Base, Network, SandboxError, SandboxSettings};
 use frame::Order;
@@ -79,6 +79,11 @@ impl LandlockOnly {
                  another kind of copy",
                 mounted.path.display()
             )));
+        }
+        if matches!(request.streams, Streams::Terminal { .. }) {
+            let reason =
+                "without namespaces a command can't be given a terminal of its own; use another back-end";
+            return Err(SandboxError::Refused(reason.to_owned()));
         }
         let private = private();
         for name in TEMPORARY_VARIABLES {
@@ -192,25 +197,16 @@ fn tasks(uid: u32) -> u64 {
         .sum()
 }
 
-fn gaps() -> Vec<String> {
-    let mut gaps = [
-        "not protected: .git and all else in a writable project; what changed there is told afterwards",
-        "other processes are visible; they can't be touched",
-        "what a command's whole tree writes to disk isn't bounded",
-        "modes and times of your files outside the project can be changed, and their existence be seen",
-        "no socket can be made, so servers and clients on the loopback don't run",
-        "layered directories, such as build caches, are read-only; /tmp is closed, TMPDIR is a private directory",
-        "if the process that watches a command is killed from outside, daemons of the command live on",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    if rustix::process::geteuid().is_root() {
-        gaps.push(
-            "run as root: a command has root's files for its own wherever it may read or write".to_owned(),
-        );
-    }
-    gaps
-}
+/// What it doesn't give, in words.
+const GAPS: [&str; 7] = [
+    "not protected: .git and all else in a writable project; what changed there is told afterwards",
+    "other processes are visible; they can't be touched",
+    "what a command's whole tree writes to disk isn't bounded",
+    "modes and times of your files outside the project can be changed, and their existence be seen",
+    "no socket can be made, so servers and clients on the loopback don't run",
+    "layered directories, such as build caches, are read-only; /tmp is closed, TMPDIR is a private directory",
+    "if the process that watches a command is killed from outside, daemons of the command live on",
+];
 
 impl Backend for LandlockOnly {
     fn tier(&self) -> Tier {
@@ -235,7 +231,7 @@ impl Backend for LandlockOnly {
             let probed = Probed {
                 tier: Tier::Landlock,
                 program: None,
-                gaps: gaps(),
+                gaps: GAPS.map(str::to_owned).to_vec(),
                 groups: self.known.groups.bounds(),
             };
             let start = |request, canary| self.canaries(request, canary);

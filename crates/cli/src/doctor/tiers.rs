@@ -1,0 +1,123 @@
+//! Which sandboxes work here, which one is used, and what helps where one doesn't.
+
+use journeyman_agent::config::Config;
+use journeyman_protocol::{Enforcement, Tier};
+use journeyman_sandbox::{Sandbox, SandboxError};
+use serde_json::{Value, json};
+
+use crate::color;
+use crate::confinement::{self, TIERS, aspects};
+use crate::edge::{Failure, House};
+use crate::stdout::say;
+
+/// What is enforced for commands (`tier`, …, or `error`), and every sandbox with what it would enforce (`tiers`).
+pub(super) async fn report(house: &House, config: &Config) -> Result<Value, Failure> {
+    let allowed = confinement::tiers(config)?;
+    let used = house.sandbox(config)?.enforcement(&confinement::needs(config)?).await;
+    let settings = house.sandbox_settings(config, TIERS.to_vec(), true)?;
+    let root = rustix::process::geteuid().is_root();
+    let mut rows = Vec::new();
+    for (tier, seen) in Sandbox::new(settings).survey().await {
+        let is_used = used.as_ref().is_ok_and(|used| used.tier == tier);
+        let needs_leave = root && tier != Tier::Namespaces && !config.sandbox_allow_root;
+        rows.push(row(tier, seen, is_used, allowed.contains(&tier), needs_leave));
+    }
+    let mut report = match &used {
+        Ok(enforcement) => serde_json::to_value(enforcement).unwrap_or_default(),
+        Err(error) => json!({ "error": error.to_string() }),
+    };
+    if let Value::Object(report) = &mut report {
+        report.insert("root".to_owned(), json!(root));
+        report.insert("tiers".to_owned(), json!(rows));
+    }
+    Ok(report)
+}
+
+fn row(
+    tier: Tier,
+    seen: Result<Enforcement, SandboxError>,
+    used: bool,
+    allowed: bool,
+    needs_leave: bool,
+) -> Value {
+    let mut row =
+        json!({ "tier": tier.to_string(), "used": used, "allowed": allowed, "works": seen.is_ok() });
+    let mut add = |key: &str, value: Value| {
+        if let Value::Object(row) = &mut row {
+            row.insert(key.to_owned(), value);
+        }
+    };
+    if needs_leave {
+        add("needs", json!("--allow-root, or sandbox.allow_root = true in your configuration"));
+    } else if !allowed {
+        add("needs", json!(format!("sandbox.allow = [\"{tier}\"] in your configuration")));
+    }
+    match seen {
+        Ok(enforcement) => {
+            let of = |wanted: bool| -> Vec<&str> {
+                let all = aspects(&enforcement).into_iter();
+                all.filter(|(_, _, holds)| *holds == wanted).map(|(_, what, _)| what).collect()
+            };
+            add("enforced", json!(of(true)));
+            add("not_enforced", json!(of(false)));
+            add("layers", json!(enforcement.layers));
+            add("gaps", json!(enforcement.gaps));
+        }
+        Err(SandboxError::Unavailable { reason, fix }) => {
+            add("reason", json!(reason));
+            add("fix", json!(fix));
+        }
+        Err(error) => add("reason", json!(error.to_string())),
+    }
+    row
+}
+
+/// The same for people.
+pub(super) fn print(report: &Value) {
+    let paint = color::stdout();
+    let mark = |good: bool| if good { paint.green("✓") } else { paint.yellow("–") };
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let yes = |value: &Value, key: &str| value.get(key).and_then(Value::as_bool).unwrap_or_default();
+    let list = |value: &Value, key: &str| -> Vec<String> {
+        let all = value.get(key).and_then(Value::as_array).into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    match report.get("error").and_then(Value::as_str) {
+        Some(error) => say!("{} {error}", paint.red("✗ commands are refused:")),
+        None => {
+            let layers = list(report, "layers");
+            let layers = if layers.is_empty() { String::new() } else { format!(" ({})", layers.join(", ")) };
+            let tier = report.get("tiers").and_then(Value::as_array).into_iter().flatten();
+            let tier = tier.clone().find(|tier| yes(tier, "used")).map(|tier| text(tier, "tier"));
+            say!("  tier: {}{layers}", tier.unwrap_or_else(|| text(report, "tier")));
+            if let Ok(enforcement) = serde_json::from_value::<Enforcement>(report.clone()) {
+                for (_, meaning, holds) in aspects(&enforcement) {
+                    say!("  {} {meaning}", mark(holds));
+                }
+            }
+            for gap in list(report, "gaps") {
+                say!("  {} {gap}", paint.yellow("note:"));
+            }
+        }
+    }
+    say!("  {}", paint.dim("every back-end, strongest first:"));
+    for tier in report.get("tiers").and_then(Value::as_array).into_iter().flatten() {
+        let state = match (yes(tier, "works"), yes(tier, "used"), tier.get("needs")) {
+            (false, ..) => format!("doesn't work: {}", text(tier, "reason")),
+            (true, true, _) => "is used".to_owned(),
+            (true, false, Some(_)) => format!("works; needs {}", text(tier, "needs")),
+            (true, false, None) => "works; a stronger one, or one you prefer, is used".to_owned(),
+        };
+        say!("  {} {:<11} {state}", mark(yes(tier, "works")), text(tier, "tier"));
+        let fix = text(tier, "fix");
+        if !fix.is_empty() {
+            say!("      {} {fix}", paint.dim("fix:"));
+        }
+        if yes(tier, "works") && !yes(tier, "used") {
+            for what in list(tier, "not_enforced") {
+                say!("      {} {what}", paint.dim("not enforced:"));
+            }
+        }
+    }
+}

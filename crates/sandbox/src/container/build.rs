@@ -1,0 +1,95 @@
+//! An image of the project's own, built once for each version of what it is made of.
+
+use bollard::query_parameters::BuildImageOptionsBuilder;
+use futures_util::StreamExt as _;
+
+use super::client::{Daemon, setup, shown, status};
+use super::recipe::{Build, Make, Recipe};
+use super::{Progress, image};
+use crate::SandboxError;
+
+/// The images' name; the tag is a digest.
+const REPOSITORY: &str = "journeyman-project";
+/// Lines of a build that failed which go into the error.
+const LAST_LINES: usize = 5;
+
+/// The name of the recipe's image, which is built if it isn't there.
+pub(super) async fn ensure(
+    daemon: &Daemon,
+    recipe: &Recipe,
+    progress: Option<&Progress>,
+) -> Result<String, SandboxError> {
+    let build = match &recipe.make {
+        Make::Named(name) => return Ok(name.clone()),
+        Make::Built(build) => build,
+    };
+    let digest = recipe.digest().to_string();
+    let digest: String = digest.chars().filter(char::is_ascii_hexdigit).take(32).collect();
+    let name = format!("{REPOSITORY}:{digest}");
+    if is_there(daemon, &name).await? {
+        return Ok(name);
+    }
+    for base in &build.bases {
+        if !is_there(daemon, base).await? {
+            return Err(image::missing(daemon, base));
+        }
+    }
+    let tell = |line: &str| {
+        if let Some(progress) = progress {
+            progress.tell(line);
+        }
+    };
+    tell(&format!("building the image that {} describes", recipe.file()));
+    run(daemon, build, &name, tell).await?;
+    Ok(name)
+}
+
+async fn is_there(daemon: &Daemon, name: &str) -> Result<bool, SandboxError> {
+    match daemon.docker.inspect_image(name).await {
+        Ok(_) => Ok(true),
+        Err(error) if status(&error) == Some(404) => Ok(false),
+        Err(error) => Err(setup("looking for an image", &error)),
+    }
+}
+
+/// Builds it. The build is given the archive, the arguments, and nothing of this program's or the user's.
+async fn run(daemon: &Daemon, build: &Build, name: &str, tell: impl Fn(&str)) -> Result<(), SandboxError> {
+    let options = BuildImageOptionsBuilder::default()
+        .dockerfile(&build.dockerfile)
+        .t(name)
+        .rm(true)
+        .forcerm(true)
+        .buildargs(&build.arguments.clone().into_iter().collect())
+        .target(&build.target)
+        .build();
+    let archive = bollard::body_full(build.archive.as_ref().clone().into());
+    let mut steps = std::pin::pin!(daemon.docker.build_image(options, None, Some(archive)));
+    let mut last: Vec<String> = Vec::new();
+    while let Some(step) = steps.next().await {
+        let step = match step {
+            Ok(step) => step,
+            Err(error) => return Err(failed(&last, &super::client::message(&error))),
+        };
+        if let Some(detail) = step.error_detail {
+            return Err(failed(&last, &shown(&detail.message.unwrap_or_default())));
+        }
+        for line in step.stream.iter().flat_map(|text| text.lines()) {
+            let line = shown(line);
+            if !line.is_empty() {
+                tell(&line);
+                last.push(line);
+                if last.len() > LAST_LINES {
+                    last.remove(0);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn failed(last: &[String], message: &str) -> SandboxError {
+    SandboxError::Unavailable {
+        reason: format!("the project's image can't be built: {message} (after: {})", last.join(" | ")),
+        fix: "Mend its Dockerfile, or name an image in sandbox.container.image".to_owned(),
+    }
+}

@@ -1,0 +1,142 @@
+//! The connection to a daemon: which socket, what kind of daemon, and its errors in our words.
+
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bollard::errors::Error as ApiError;
+use bollard::{API_DEFAULT_VERSION, Docker};
+
+use super::ContainerSettings;
+use crate::SandboxError;
+
+/// How long the daemon may take to begin an answer. Starting a container on a busy machine takes seconds.
+const ANSWER_SECONDS: u64 = 60;
+/// Bytes of a daemon's message that are shown.
+const MESSAGE_BYTES: usize = 600;
+/// Creating and removing a container on a machine under strain.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A daemon that answers, and what matters about it.
+#[derive(Debug, Clone)]
+pub(super) struct Daemon {
+    pub(super) docker: Docker,
+    pub(super) socket: PathBuf,
+    /// Podman, which speaks Docker's words with an accent.
+    pub(super) podman: bool,
+    /// It runs without root's rights: its root is the user who started it.
+    pub(super) rootless: bool,
+    /// What it calls itself.
+    pub(super) name: String,
+    /// Its cgroups have limits for memory and for processes.
+    pub(super) bounds: bool,
+}
+
+impl Daemon {
+    /// Connects, agrees on a version of the protocol, and asks what it is.
+    pub(super) async fn connect(settings: &ContainerSettings) -> Result<Self, SandboxError> {
+        let socket = socket(settings)?;
+        let Some(path) = socket.to_str() else {
+            return Err(SandboxError::Refused(format!(
+                "the socket's path «{}» isn't text",
+                socket.display()
+            )));
+        };
+        let unavailable = |error: ApiError| unreachable(&socket, &error);
+        let docker =
+            Docker::connect_with_unix(path, ANSWER_SECONDS, API_DEFAULT_VERSION).map_err(unavailable)?;
+        let docker = docker.negotiate_version().await.map_err(unavailable)?;
+        let version = docker.version().await.map_err(unavailable)?;
+        let info = docker.info().await.map_err(unavailable)?;
+        let components = version.components.unwrap_or_default();
+        let podman = components.iter().any(|component| component.name.starts_with("Podman"));
+        let options = info.security_options.unwrap_or_default();
+        let rootless = options.iter().any(|option| option.contains("rootless"));
+        let name = if podman { "Podman" } else { "Docker" };
+        let name = format!("{name} {}", version.version.unwrap_or_default());
+        let bounds = info.memory_limit == Some(true) && info.pids_limit == Some(true);
+        Ok(Self { docker, socket, podman, rootless, name: name.trim().to_owned(), bounds })
+    }
+}
+
+/// The socket that is configured, or the first of the usual ones that is there.
+fn socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
+    if let Some(socket) = &settings.socket {
+        return Ok(socket.clone());
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let mut usual = vec![PathBuf::from("/var/run/docker.sock")];
+    // Where systemd keeps the directories of users who are logged in.
+    usual.push(format!("/run/user/{user}/docker.sock").into());
+    usual.push(format!("/run/user/{user}/podman/podman.sock").into());
+    if user == 0 {
+        usual.push("/run/podman/podman.sock".into());
+    }
+    let is_socket = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if let Some(found) = usual.iter().find(|path| is_socket(path)) {
+        return Ok(found.clone());
+    }
+    let tried: Vec<String> = usual.iter().map(|path| path.display().to_string()).collect();
+    Err(SandboxError::Unavailable {
+        reason: format!("no Docker or Podman listens at {}", tried.join(" or ")),
+        fix: "Start it (for Podman: «systemctl --user start podman.socket»), or name its socket in \
+              sandbox.container.socket"
+            .to_owned(),
+    })
+}
+
+fn unreachable(socket: &Path, error: &ApiError) -> SandboxError {
+    SandboxError::Unavailable {
+        reason: format!("the daemon at «{}» doesn't answer: {}", socket.display(), message(error)),
+        fix: "Start it, or join the group that may use it: that is as good as root's rights on this machine"
+            .to_owned(),
+    }
+}
+
+/// What went wrong, short and harmless to show: a daemon quotes what the image and the project say.
+pub(super) fn message(error: &ApiError) -> String {
+    let text = match error {
+        ApiError::DockerResponseServerError { message, .. } => message.clone(),
+        other => {
+            let mut text = other.to_string();
+            let mut cause = std::error::Error::source(other);
+            while let Some(error) = cause {
+                text = format!("{text}: {error}");
+                cause = error.source();
+            }
+            text
+        }
+    };
+    shown(&text)
+}
+
+/// One line of somebody else's text.
+pub(super) fn shown(text: &str) -> String {
+    let text = crate::clean(text.as_bytes()).split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MESSAGE_BYTES) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// The HTTP status of an error, where it is one of the daemon's.
+pub(super) fn status(error: &ApiError) -> Option<u16> {
+    match error {
+        ApiError::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+/// A failure while a command was run.
+pub(super) fn supervise(what: &'static str) -> impl Fn(ApiError) -> SandboxError {
+    move |error| SandboxError::Supervise { what, source: io::Error::other(message(&error)) }
+}
+
+/// A failure before a command ran.
+pub(super) fn setup(what: &str, error: &ApiError) -> SandboxError {
+    SandboxError::Unavailable {
+        reason: format!("{what}: {}", message(error)),
+        fix: "Look at the daemon's log, or use another back-end".to_owned(),
+    }
+}

@@ -1,0 +1,115 @@
+//! The image that commands run in, as the daemon knows it.
+
+use std::ffi::OsString;
+
+use super::client::{Daemon, setup, status};
+use super::plan::text_of;
+use super::{ContainerImage, ContainerSettings, build};
+use crate::SandboxError;
+use crate::request::Request;
+
+/// Variables that a runtime sets where nobody else does.
+const SET_BY_RUNTIME: [&str; 3] = ["PATH", "HOSTNAME", "TERM"];
+
+/// What matters about an image.
+#[derive(Debug, Clone)]
+pub(super) struct Image {
+    /// By content: a name may come to stand for another image.
+    pub(super) id: String,
+    /// Directories that would become volumes.
+    pub(super) volumes: Vec<String>,
+    /// Its own environment: name and value.
+    env: Vec<(String, String)>,
+    /// Whether that counts where the request says nothing.
+    keep_env: bool,
+}
+
+fn unnamed() -> SandboxError {
+    SandboxError::Unavailable {
+        reason: "no image is named for containers".to_owned(),
+        fix: "Name one that is on this machine in sandbox.container.image, such as «debian:12»".to_owned(),
+    }
+}
+
+impl Image {
+    /// Sees that the settings name any.
+    pub(super) fn check(settings: &ContainerSettings) -> Result<(), SandboxError> {
+        if matches!(settings.image, ContainerImage::None) { Err(unnamed()) } else { Ok(()) }
+    }
+
+    /// Finds the image that the settings name, or builds it. Nothing is fetched.
+    pub(super) async fn find(daemon: &Daemon, settings: &ContainerSettings) -> Result<Self, SandboxError> {
+        let name = match &settings.image {
+            ContainerImage::None => return Err(unnamed()),
+            ContainerImage::Named(name) => name.clone(),
+            ContainerImage::Built(recipe) => {
+                build::ensure(daemon, recipe, settings.progress.as_ref()).await?
+            }
+        };
+        let found = daemon.docker.inspect_image(&name).await;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) if status(&error) == Some(404) => return Err(missing(daemon, &name)),
+            Err(error) => return Err(setup("looking for the image", &error)),
+        };
+        let config = found.config.unwrap_or_default();
+        let pair =
+            |line: String| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(Self {
+            id: found.id.unwrap_or(name),
+            volumes: config.volumes.unwrap_or_default(),
+            env: config.env.unwrap_or_default().into_iter().filter_map(pair).collect(),
+            keep_env: settings.image_environment,
+        })
+    }
+
+    /// The environment of a command, for the daemon: the request's, and nothing of the image's unless that is wanted.
+    pub(super) fn environment(&self, request: &Request) -> Result<Vec<String>, SandboxError> {
+        let mut all = Vec::with_capacity(request.env.len() + self.env.len());
+        for (name, value) in &request.env {
+            let (name, mut value) = (text_of("variable", name)?, text_of("variable's value", value)?);
+            if name.is_empty() || name.contains('=') {
+                return Err(SandboxError::Refused(format!("«{name}» can't name a variable")));
+            }
+            if self.keep_env && name == "PATH" {
+                value = self.search_path(&value);
+            }
+            all.push(format!("{name}={value}"));
+        }
+        let names = self.env.iter().map(|(name, _)| name.as_str()).filter(|_| !self.keep_env);
+        let mut unset: Vec<&str> = names.chain(SET_BY_RUNTIME).collect();
+        unset.sort_unstable();
+        unset.dedup();
+        let said = |name: &&str| !request.env.contains_key(&OsString::from(*name));
+        // A name alone takes the variable away.
+        all.extend(unset.into_iter().filter(said).filter(|name| !self.has(name)).map(str::to_owned));
+        Ok(all)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.keep_env && self.env.iter().any(|(own, _)| own == name)
+    }
+
+    /// The request's directories, then those of the image that aren't among them.
+    fn search_path(&self, given: &str) -> String {
+        let own = self.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
+        let mut all: Vec<&str> = given.split(':').collect();
+        for directory in own.unwrap_or_default().split(':').filter(|directory| !directory.is_empty()) {
+            if !all.contains(&directory) {
+                all.push(directory);
+            }
+        }
+        all.join(":")
+    }
+}
+
+/// An image that isn't there, and how to get it.
+pub(super) fn missing(daemon: &Daemon, name: &str) -> SandboxError {
+    let program = if daemon.podman { "podman" } else { "docker" };
+    SandboxError::Unavailable {
+        reason: format!(
+            "the image «{name}» isn't on this machine, and none is fetched without being asked for"
+        ),
+        fix: format!("Fetch it with «{program} pull {name}», or name another in sandbox.container.image"),
+    }
+}

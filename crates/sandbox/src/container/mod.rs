@@ -1,0 +1,235 @@
+//! Back-end 4: a container of Docker or Podman, through the daemon's socket.
+//!
+//! Used only where the user names it: whoever reaches the socket is as good as root. A command runs in a container
+//! that has no privilege, no socket and no network ([`warm`] makes it, from what [`plan`] read out of the request), and
+//! runs there alone. When it ended and no process is left, the container waits for the next command of the same kind
+//! ([`pool`]); after anything else it is removed with all that is in it ([`watch`]). A container ends with its owner:
+//! its first process reads from a connection that the owner holds. [`probe`] runs one with a script that tries to get
+//! out. The image is named, or built by a [`Recipe`] of the project's.
+
+mod build;
+mod client;
+mod counters;
+mod dockerfile;
+mod image;
+mod owner;
+mod plan;
+mod pool;
+mod probe;
+mod recipe;
+mod seccomp;
+mod tree;
+mod warm;
+mod watch;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use journeyman_protocol::{Enforcement, Tier};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+pub use recipe::{Recipe, RecipeError, RecipeSource, recipe};
+pub use tree::TreeError;
+
+use crate::backend::{Backend, Boxed};
+use crate::capture::Collector;
+use crate::request::{Request, Streams};
+use crate::run::Running;
+use crate::spill::{Spilling, check_hidden};
+use crate::{SandboxError, SandboxSettings};
+use client::Daemon;
+use image::Image;
+use plan::{Agent, text_of};
+use pool::Pool;
+use warm::{Warm, remove};
+
+/// One read of a command's output.
+const READ: usize = crate::capture::READ_BYTES;
+
+/// How containers are made.
+#[derive(Debug, Clone, Default)]
+pub struct ContainerSettings {
+    /// The daemon's socket; by default `/var/run/docker.sock`, else the user's own of Docker or Podman.
+    pub socket: Option<PathBuf>,
+    /// What commands run in.
+    pub image: ContainerImage,
+    /// Whether variables that the image sets hold where a request sets none, and the directories of its `PATH` after the
+    /// request's. Otherwise the environment is the request's and nothing else.
+    pub image_environment: bool,
+    /// Processors that the commands of one container may use together; by default all.
+    pub cpus: Option<f64>,
+    /// Told what is going on while an image is built, a line at a time.
+    pub progress: Option<Progress>,
+}
+
+/// Which image commands run in. It needs `/bin/sh`, `ls` and `cat`.
+#[derive(Debug, Clone, Default)]
+pub enum ContainerImage {
+    /// Nobody said.
+    #[default]
+    None,
+    /// One that is on this machine, by its name.
+    Named(String),
+    /// One that is built as the project says. Building runs the project's code, with the network and the rights of a
+    /// build: only where the user trusts this version of it ([`Recipe::digest`]).
+    Built(Box<Recipe>),
+}
+
+/// Whom lines of progress are told to.
+#[derive(Clone)]
+pub struct Progress(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Progress {
+    /// Calls `tell` with each line, cleaned and short.
+    #[must_use]
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    fn tell(&self, line: &str) {
+        (self.0)(line);
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Progress")
+    }
+}
+
+/// The back-end, with what it keeps between commands. Dropped, its containers end.
+#[derive(Debug)]
+pub(crate) struct Container {
+    settings: SandboxSettings,
+    ready: OnceCell<Ready>,
+    pool: Arc<Pool>,
+}
+
+/// A daemon that answers, with an image that is there.
+#[derive(Debug)]
+struct Ready {
+    daemon: Daemon,
+    image: Image,
+    /// Bytes for a command that names no bound: three quarters of the machine's.
+    memory: u64,
+}
+
+impl Container {
+    pub(crate) fn new(settings: SandboxSettings) -> Self {
+        Self { settings, ready: OnceCell::new(), pool: Arc::default() }
+    }
+
+    async fn ready(&self) -> Result<&Ready, SandboxError> {
+        self.ready.get_or_try_init(|| self.prepare()).await
+    }
+
+    async fn prepare(&self) -> Result<Ready, SandboxError> {
+        let settings = self.settings.container.clone().unwrap_or_default();
+        // Before the socket is touched: nobody who didn't ask for containers should have it used.
+        Image::check(&settings)?;
+        let daemon = Daemon::connect(&settings).await?;
+        // What can't be removed is another's, or goes with the next sweep.
+        owner::sweep(&daemon.docker).await.ok();
+        let image = Image::find(&daemon, &settings).await?;
+        let info = daemon.docker.info().await.map_err(|error| client::setup("asking the daemon", &error))?;
+        let total = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(u64::MAX >> 8);
+        Ok(Ready { daemon, image, memory: total / 4 * 3 })
+    }
+
+    async fn start(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Result<Running, SandboxError> {
+        let begun = Instant::now();
+        let ready = self.ready().await?;
+        let agent =
+            Agent { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() };
+        let (plan, cwd) = plan::plan(&request, agent, ready.memory)?;
+        let argv = command(&request)?;
+        let env = ready.image.environment(&request)?;
+        let witness = request.witness.as_deref().map(hold).transpose()?;
+        let cpus = self.settings.container.as_ref().and_then(|settings| settings.cpus);
+        let disk = match &request.base {
+            Some(crate::Base::Directory { path, .. }) => path.clone(),
+            _ => request.root.clone(),
+        };
+        let hidden = |spill| check_hidden(spill, |directory| plan.shows(directory));
+        request.spill.as_ref().map(hidden).transpose()?;
+        let warm = match self.pool.take(&plan).await {
+            Some(warm) => warm,
+            None => Warm::make(&ready.daemon, &ready.image, plan, cpus).await?,
+        };
+        let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
+        collector.spill(request.spill.as_ref().map(Spilling::begin).transpose()?);
+        let stop = CancellationToken::new();
+        let ends = watch::Ends { cancel, dropped: stop.clone() };
+        let job = watch::Job {
+            argv,
+            env,
+            cwd,
+            stdin: request.stdin,
+            streams: request.streams,
+            limits: request.limits,
+            enforcement,
+            disk,
+            begun,
+            witness,
+        };
+        let pool = Arc::clone(&self.pool);
+        Ok(Running::watch(live, stop, watch::run(warm, job, collector, ends, pool)))
+    }
+}
+
+impl Backend for Container {
+    fn tier(&self) -> Tier {
+        Tier::Container
+    }
+
+    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+        Box::pin(async move {
+            let ready = self.ready().await?;
+            probe::probe(self, ready).await
+        })
+    }
+
+    fn spawn(
+        &self,
+        request: Request,
+        enforcement: Enforcement,
+        cancel: CancellationToken,
+    ) -> Boxed<'_, Result<Running, SandboxError>> {
+        Box::pin(self.start(request, enforcement, cancel))
+    }
+}
+
+/// What is run. A runtime gives each stream a pipe of its own; a shell of the image's makes one of both.
+fn command(request: &Request) -> Result<Vec<String>, SandboxError> {
+    if request.argv.first().is_none_or(|program| program.is_empty()) {
+        return Err(SandboxError::Refused("the command is empty".to_owned()));
+    }
+    let merge = ["/bin/sh", "-c", r#"exec "$@" 2>&1"#, "sh"];
+    let mut argv: Vec<String> = match request.streams {
+        Streams::Merged => merge.map(str::to_owned).to_vec(),
+        _ => Vec::new(),
+    };
+    for argument in &request.argv {
+        argv.push(text_of("argument", argument)?);
+    }
+    Ok(argv)
+}
+
+/// Locks a file for as long as the command is there. It is this program that holds the lock: where that is killed, the
+/// container ends some milliseconds after the lock is free.
+fn hold(path: &std::path::Path) -> Result<std::fs::File, SandboxError> {
+    let error =
+        |source| SandboxError::Path { what: "the command's sign of life", path: path.to_owned(), source };
+    let file = std::fs::File::open(path).map_err(error)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)
+        .map_err(|errno| error(errno.into()))?;
+    Ok(file)
+}

@@ -1,0 +1,295 @@
+//! From a request to what a container is made of. Looks at the file system, changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::namespaces::plan::{RESERVED, RESERVED_WHOLE, copy_of, masked, protected};
+use crate::request::{Request, WriteMode};
+use crate::toolchain::is_above;
+use crate::view::View;
+use crate::{Base, Network, SandboxError};
+
+/// Mounts of one container: far above what toolchains need, and quick to make.
+const MAX_MOUNTS: usize = 512;
+/// `nobody`, on every Linux: who runs commands for root where nothing need be written.
+const NOBODY: u32 = 65_534;
+/// Private directories besides the home, and their shares in eighths of [`crate::Limits::scratch_bytes`]. Another
+/// eighth is `/dev/shm`'s, whose size is a setting of its own.
+const SCRATCH: [(&str, u64); 2] = [("/tmp", 3), ("/var/tmp", 1)];
+const HOME_SHARE: u64 = 3;
+
+/// What is at a place inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The host's file or directory, told by device and inode besides, because a name may come to stand for another.
+    Bind { source: String, identity: (u64, u64), read_only: bool },
+    /// Memory: the user's own directory, of so many bytes.
+    Scratch { bytes: u64 },
+    /// A directory that looks empty.
+    Hidden,
+}
+
+/// A container's make, by which one that is warm is found again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// By path inside; parents sort before what lies in them.
+    pub(super) places: BTreeMap<String, Place>,
+    /// User and group of commands.
+    pub(super) owner: (u32, u32),
+    /// Whether there is a network at all.
+    pub(super) network: bool,
+    pub(super) shared_memory: u64,
+    pub(super) processes: u64,
+    pub(super) memory: u64,
+    /// The limits of a process: name and value.
+    pub(super) limits: Vec<(&'static str, u64)>,
+}
+
+/// Who runs commands: the agent's own user and group, and whether that is root.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Agent {
+    pub(super) user: u32,
+    pub(super) group: u32,
+}
+
+/// Plans a container, and where in it the command starts.
+pub(super) fn plan(request: &Request, agent: Agent, memory: u64) -> Result<(Plan, String), SandboxError> {
+    let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
+    let root = own("the project's root", &request.root, &View::default(), home)?;
+    let copy = match &request.base {
+        None => None,
+        Some(Base::Directory { path, .. }) => Some(copy_of(path, &root)?),
+        Some(Base::Mounted(_)) => {
+            return Err(SandboxError::Refused(
+                "the copy is mounted in namespaces of its own, which a container can't see; use another kind of \
+                 copy, or the back-end «namespaces»"
+                    .to_owned(),
+            ));
+        }
+    };
+    let view = copy.as_ref().map_or_else(View::default, |copy| View::new(root.clone(), copy.clone()));
+    if !view.is_dir(&root) {
+        return Err(refused(&request.root, "the project's root is not a directory"));
+    }
+    let writable = request.write == WriteMode::Direct;
+    let owner = owner(&view.at(&root), writable, agent)?;
+    let mut places =
+        Places { view: &view, copied: copy.map(|copy| (root.clone(), copy)), places: BTreeMap::new() };
+    places.scratch(home, request.limits.scratch_bytes)?;
+    places.bind(&root, !writable)?;
+    for (what, list, read_only) in [
+        ("a read-only path", &request.read_only, true),
+        ("a layered path", &request.layered, true),
+        ("a writable path", &request.writable, false),
+    ] {
+        for path in list {
+            // A relative one is refused by `own`.
+            if path.is_absolute() && view.resolve(path, |_, _| ()).is_err() {
+                continue;
+            }
+            let real = own(what, path, &view, home)?;
+            if path.starts_with(&request.root) && !real.starts_with(&root) {
+                return Err(refused(path, "a link in the project leads this listed path out of it"));
+            }
+            if real != root || read_only {
+                places.bind(&real, read_only)?;
+            }
+        }
+    }
+    let cwd = view.resolve(&request.cwd, |_, _| ()).map_err(|source| SandboxError::Path {
+        what: "the working directory",
+        path: request.cwd.clone(),
+        source,
+    })?;
+    if !places.shows(&cwd) {
+        let reason = "the working directory lies neither in the project nor in a listed path";
+        return Err(refused(&request.cwd, reason));
+    }
+    for path in protected(request, &root, &view)? {
+        places.bind(&path, true)?;
+    }
+    for path in masked(&request.masked, &view)? {
+        places.mask(&path)?;
+    }
+    if places.places.len() > MAX_MOUNTS {
+        return Err(SandboxError::Refused(format!("more than {MAX_MOUNTS} paths are listed")));
+    }
+    let cwd = text(&cwd)?;
+    let limits = limits(request)?;
+    let plan = Plan {
+        places: places.places,
+        owner,
+        network: request.network != Network::Off,
+        shared_memory: request.limits.scratch_bytes / 8,
+        processes: request.limits.processes,
+        memory: request.limits.memory.unwrap_or(memory),
+        limits,
+    };
+    Ok((plan, cwd))
+}
+
+/// The limits of each process. Their number isn't among them: the kernel counts it by user, over the whole machine.
+fn limits(request: &Request) -> Result<Vec<(&'static str, u64)>, SandboxError> {
+    let given = &request.limits;
+    if given.address_space.is_some() {
+        return Err(SandboxError::Refused(
+            "a container can't bound the address space of a process; bound its memory instead".to_owned(),
+        ));
+    }
+    let mut limits = vec![("core", 0), ("fsize", given.file_bytes), ("nofile", given.open_files)];
+    limits.extend(given.cpu.map(|cpu| ("cpu", cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0))));
+    Ok(limits)
+}
+
+/// Whose commands they are. Root's run as the owner of the project, so that what they write is the owner's, never as
+/// root.
+fn owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32), SandboxError> {
+    if agent.user != 0 {
+        return Ok((agent.user, agent.group));
+    }
+    let error = |source| SandboxError::Path { what: "the project's root", path: root.to_owned(), source };
+    let found = std::fs::metadata(root).map_err(error)?;
+    match (found.uid(), found.gid()) {
+        (0, _) if !writable => Ok((NOBODY, NOBODY)),
+        (0, _) => Err(refused(
+            root,
+            "commands in a container never run as root, and this project belongs to root, so they couldn't write to \
+             it: give it to a user (chown -R), whose commands they then are, or use the back-end «namespaces»",
+        )),
+        (user, 0) => Ok((user, NOBODY)),
+        (user, group) => Ok((user, group)),
+    }
+}
+
+struct Places<'a> {
+    view: &'a View,
+    /// The root, and the copy that is shown there.
+    copied: Option<(PathBuf, PathBuf)>,
+    places: BTreeMap<String, Place>,
+}
+
+impl Places<'_> {
+    /// Private directories for temporary files and the home; nothing of the real ones.
+    fn scratch(&mut self, home: Option<&Path>, bytes: u64) -> Result<(), SandboxError> {
+        for (at, share) in SCRATCH {
+            self.places.insert(at.to_owned(), Place::Scratch { bytes: bytes / 8 * share });
+        }
+        let reserved =
+            |home: &Path| RESERVED.iter().take(RESERVED_WHOLE).any(|beneath| home.starts_with(beneath));
+        if let Some(home) = home.filter(|home| home.parent().is_some() && !reserved(home)) {
+            self.places.insert(text(home)?, Place::Scratch { bytes: bytes / 8 * HOME_SHARE });
+        }
+        Ok(())
+    }
+
+    /// Shows what the host has at a path without links. The later of two is the stricter, and stands.
+    fn bind(&mut self, path: &Path, read_only: bool) -> Result<(), SandboxError> {
+        let copied =
+            self.copied.as_ref().and_then(|(root, copy)| Some(copy.join(path.strip_prefix(root).ok()?)));
+        // Joining nothing leaves a slash at the end, which the daemon takes amiss.
+        let source = copied.unwrap_or_else(|| path.to_owned()).components().collect::<PathBuf>();
+        let error =
+            |source| SandboxError::Path { what: "a path that is shown", path: path.to_owned(), source };
+        let found = std::fs::symlink_metadata(&source).map_err(error)?;
+        if found.is_symlink() {
+            return Err(refused(path, "a link has taken this path's place meanwhile"));
+        }
+        let place = Place::Bind { source: text(&source)?, identity: (found.dev(), found.ino()), read_only };
+        self.places.insert(text(path)?, place);
+        Ok(())
+    }
+
+    fn mask(&mut self, path: &Path) -> Result<(), SandboxError> {
+        let Ok(found) = self.view.look(path) else { return Ok(()) };
+        if !self.shows(path) {
+            return Ok(());
+        }
+        let place = if found.is_dir() {
+            Place::Hidden
+        } else {
+            let null = std::fs::symlink_metadata("/dev/null").map_err(|source| SandboxError::Path {
+                what: "what masks a file",
+                path: "/dev/null".into(),
+                source,
+            })?;
+            let identity = (null.dev(), null.ino());
+            Place::Bind { source: "/dev/null".to_owned(), identity, read_only: true }
+        };
+        self.places.insert(text(path)?, place);
+        Ok(())
+    }
+
+    fn shows(&self, path: &Path) -> bool {
+        shows(&self.places, path)
+    }
+}
+
+/// Whether the host's files are at a path.
+fn shows(places: &BTreeMap<String, Place>, path: &Path) -> bool {
+    let covers = path.ancestors().find_map(|above| places.get(above.to_str()?));
+    matches!(covers, Some(Place::Bind { .. }))
+}
+
+impl Plan {
+    /// Whether a directory of the host's is there for a command, by its own name or another.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        let by_source = |place: &Place| match place {
+            Place::Bind { source, .. } => path.starts_with(source),
+            Place::Scratch { .. } | Place::Hidden => false,
+        };
+        shows(&self.places, path) || self.places.values().any(by_source)
+    }
+
+    /// The private directories, each with the names that are in it from the beginning: what is mounted beneath.
+    pub(super) fn scratch(&self) -> Vec<&str> {
+        let is_scratch = |place: &Place| matches!(place, Place::Scratch { .. });
+        let mut all: Vec<&str> =
+            self.places.iter().filter(|(_, place)| is_scratch(place)).map(|(at, _)| at.as_str()).collect();
+        all.extend(["/dev/shm", "/dev/mqueue"]);
+        all.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+/// Resolves a path that becomes the command's own, and refuses what would show or change too much.
+fn own(what: &'static str, path: &Path, view: &View, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
+    if !path.is_absolute() {
+        return Err(refused(path, &format!("{what} must be an absolute path")));
+    }
+    let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
+    let real = view.resolve(path, |_, _| ()).map_err(error)?;
+    if RESERVED.iter().any(|reserved| real == Path::new(reserved))
+        || RESERVED.iter().take(RESERVED_WHOLE).any(|whole| real.starts_with(whole))
+    {
+        return Err(refused(path, &format!("{what} is a system directory; name a project beneath it")));
+    }
+    if home.is_some_and(|home| home.parent().is_some() && is_above(&real, home)) {
+        let reason = format!(
+            "{what} is the home directory or above it, which would show keys and settings to commands; name a \
+             project beneath it"
+        );
+        return Err(refused(path, &reason));
+    }
+    Ok(real)
+}
+
+/// A path for the daemon, which takes text alone.
+fn text(path: &Path) -> Result<String, SandboxError> {
+    text_of("path", path.as_os_str())
+}
+
+/// Text for the daemon, which takes nothing else.
+pub(super) fn text_of(what: &str, given: &OsStr) -> Result<String, SandboxError> {
+    match given.to_str() {
+        Some(text) if !text.contains('\0') => Ok(text.to_owned()),
+        _ => Err(SandboxError::Refused(format!(
+            "a container takes text alone, and the {what} «{}» isn't; use the back-end «namespaces»",
+            given.display()
+        ))),
+    }
+}
+
+fn refused(path: &Path, reason: &str) -> SandboxError {
+    SandboxError::Refused(format!("{reason} («{}»)", path.display()))
+}

@@ -1,0 +1,60 @@
+//! Warm containers, for the next command of the same kind.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::plan::Plan;
+use super::warm::Warm;
+
+/// Containers that wait, each with its memory for `/tmp`: the kinds that a session alternates between.
+const MOST_WAITING: usize = 3;
+
+/// Containers that nothing runs in. Dropped, they end.
+#[derive(Debug, Default)]
+pub(super) struct Pool(Mutex<Vec<Waiting>>);
+
+/// One that is being looked over, and then free; nothing comes where it isn't as new.
+#[derive(Debug)]
+struct Waiting {
+    plan: Plan,
+    warm: oneshot::Receiver<Warm>,
+}
+
+impl Pool {
+    /// Takes one of just this make, if there is one.
+    pub(super) async fn take(&self, plan: &Plan) -> Option<Warm> {
+        loop {
+            let found = {
+                let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let at = waiting.iter().rposition(|one| one.plan == *plan)?;
+                waiting.remove(at)
+            };
+            // One whose runtime ended while it was looked over, or that a command left things in, never comes.
+            if let Ok(warm) = found.warm.await {
+                return Some(warm);
+            }
+        }
+    }
+
+    /// Gives one back in which no process of a command is left. It is looked over while nobody waits.
+    pub(super) fn give(self: &Arc<Self>, warm: Warm) {
+        let (sender, receiver) = oneshot::channel();
+        let waiting = Waiting { plan: warm.plan.clone(), warm: receiver };
+        let too_many = {
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(waiting);
+            (all.len() > MOST_WAITING).then(|| all.remove(0))
+        };
+        drop(too_many);
+        tokio::spawn(async move {
+            if warm.is_fresh().await {
+                // Whoever would take it may be gone; then it ends.
+                sender.send(warm).ok();
+            } else {
+                drop(sender);
+                warm.end().await.ok();
+            }
+        });
+    }
+}

@@ -1,0 +1,565 @@
+//! How a project says its image is made: a `devcontainer.json`, or a Dockerfile.
+//!
+//! All of it is hostile input until the user trusts it: it is opened beneath the root without following links, read
+//! within bounds, and nothing of it is quoted but names. What a build would be given is read once, here, so that what
+//! the user trusts is what is built.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_protocol::{ContentHash, RelPath};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use serde_json::{Map, Value};
+
+use super::dockerfile;
+use super::tree::{self, TreeError};
+
+/// A longer `devcontainer.json` or Dockerfile isn't one that a person wrote.
+const MAX_FILE: u64 = 256 * 1024;
+/// Arguments of a build; a person writes a handful.
+const MAX_ARGUMENTS: usize = 100;
+/// Bytes of a name or of an argument's value.
+const MAX_TEXT: usize = 4096;
+/// Where the specification looks for it, first wins.
+const DEVCONTAINERS: [&str; 2] = [".devcontainer/devcontainer.json", ".devcontainer.json"];
+/// Where a Dockerfile usually is.
+const DOCKERFILES: [&str; 2] = ["Dockerfile", "Containerfile"];
+
+/// What would run code outside of the image's build, or take away what confines it. An empty one says nothing.
+const REFUSED: [(&str, &str); 14] = [
+    ("features", "features are fetched from a registry and run as root"),
+    ("dockerComposeFile", "several containers can't be made"),
+    ("initializeCommand", "it would run on this machine itself"),
+    ("onCreateCommand", "it would run when the container is made; put it into the Dockerfile"),
+    ("updateContentCommand", "it would run when the container is made; put it into the Dockerfile"),
+    ("postCreateCommand", "it would run when the container is made; put it into the Dockerfile"),
+    ("postStartCommand", "it would run when the container starts; put it into the Dockerfile"),
+    ("postAttachCommand", "it would run when the container is used; put it into the Dockerfile"),
+    ("runArgs", "the project doesn't say how containers are confined"),
+    ("privileged", "the project doesn't say how containers are confined"),
+    ("capAdd", "the project doesn't say how containers are confined"),
+    ("securityOpt", "the project doesn't say how containers are confined"),
+    ("mounts", "the project doesn't say what of this machine is shown"),
+    ("workspaceMount", "the project is shown at its own path"),
+];
+
+/// Which of a project's files says how its image is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecipeSource {
+    /// Its `devcontainer.json`.
+    Devcontainer,
+    /// A Dockerfile: this one, or `Dockerfile` or `Containerfile` at the root. All of the project but what its
+    /// `.dockerignore` names is given to the build.
+    Dockerfile(Option<RelPath>),
+}
+
+/// How an image is made, whole: nothing is read from the project any more.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// Which file says so, for messages.
+    file: String,
+    pub(super) make: Make,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Make {
+    /// It is there already, by this name.
+    Named(String),
+    Built(Build),
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Build {
+    /// The Dockerfile.
+    text: String,
+    /// The Dockerfile's name in the archive.
+    pub(super) dockerfile: String,
+    pub(super) arguments: BTreeMap<String, String>,
+    pub(super) target: String,
+    /// Images that must be there, because a build would fetch them otherwise.
+    pub(super) bases: Vec<String>,
+    /// Everything that the build is given, as a tar archive.
+    pub(super) archive: Arc<Vec<u8>>,
+}
+
+impl fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recipe({})", self.file)
+    }
+}
+
+/// Why a project doesn't say how its image is made, or not in a way that is followed.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    /// There is none.
+    #[error("there is no {0} in the project")]
+    Missing(String),
+    /// It can't be read.
+    #[error(
+        "{file} can't be read: {source}; it must be a file of the project's, not a link, of at most 256 KiB"
+    )]
+    Read {
+        /// Which one.
+        file: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It isn't what it should be.
+    #[error("{file} isn't understood: {problem}")]
+    Invalid {
+        /// Which one.
+        file: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It asks for what isn't done.
+    #[error("{file} has «{key}», which isn't followed: {why}")]
+    Refused {
+        /// Which one.
+        file: String,
+        /// What of it.
+        key: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// What the build would be given can't be.
+    #[error("what {file} gives to the build: {source}")]
+    Context {
+        /// Which one.
+        file: String,
+        /// What is wrong.
+        #[source]
+        source: TreeError,
+    },
+}
+
+impl Recipe {
+    /// What trust in it is about, and by which its image is found again: changes with everything that it is made of.
+    #[must_use]
+    pub fn digest(&self) -> ContentHash {
+        // Lengths before texts: no two recipes have the same bytes.
+        let mut all = Vec::new();
+        let mut put = |text: &[u8]| {
+            all.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            all.extend_from_slice(text);
+        };
+        match &self.make {
+            Make::Named(name) => {
+                put(b"image");
+                put(name.as_bytes());
+            }
+            Make::Built(build) => {
+                put(b"build");
+                put(build.dockerfile.as_bytes());
+                put(build.target.as_bytes());
+                for (name, value) in &build.arguments {
+                    put(name.as_bytes());
+                    put(value.as_bytes());
+                }
+                put(b"archive");
+                put(&build.archive);
+            }
+        }
+        ContentHash::of(&all)
+    }
+
+    /// Which of the project's files it was read from, relative to the root.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Whether something of the project's runs to make it.
+    #[must_use]
+    pub fn is_built(&self) -> bool {
+        matches!(self.make, Make::Built(_))
+    }
+
+    /// All of what it says, for whoever is asked to trust it: names and values. What the build is given besides is
+    /// named by its size.
+    #[must_use]
+    pub fn described(&self) -> Vec<(String, String)> {
+        let build = match &self.make {
+            Make::Named(name) => return vec![("image".to_owned(), name.clone())],
+            Make::Built(build) => build,
+        };
+        let mut all = vec![("Dockerfile".to_owned(), build.text.clone())];
+        if !build.target.is_empty() {
+            all.push(("target".to_owned(), build.target.clone()));
+        }
+        all.extend(build.arguments.iter().map(|(name, value)| (format!("argument {name}"), value.clone())));
+        let size = build.archive.len() / 1024;
+        all.push((
+            "given to the build".to_owned(),
+            format!("{size} KiB of the project's files, which it may run"),
+        ));
+        all
+    }
+}
+
+/// Reads how the project at `root` says its image is made. Runs nothing.
+///
+/// # Errors
+/// [`RecipeError`]: which file, and what is wrong with it.
+pub fn recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeError> {
+    let opened = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let root = opened
+        .map_err(|errno| RecipeError::Read { file: root.display().to_string(), source: errno.into() })?;
+    match source {
+        RecipeSource::Devcontainer => {
+            let (file, text) = first(root.as_fd(), &DEVCONTAINERS, "devcontainer.json")?;
+            devcontainer(root.as_fd(), &file, &text)
+        }
+        RecipeSource::Dockerfile(given) => {
+            let given = given.as_ref().map(|path| path.as_path().display().to_string());
+            let names = given.as_deref().map_or(DOCKERFILES.to_vec(), |name| vec![name]);
+            let (file, _) = first(root.as_fd(), &names, "Dockerfile")?;
+            build(root.as_fd(), &file, &file, "", BTreeMap::new(), String::new())
+        }
+    }
+}
+
+/// The first of these files that is there, with its text.
+fn first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, String), RecipeError> {
+    for name in names {
+        match read(root, name) {
+            Ok(text) => return Ok(((*name).to_owned(), text)),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(RecipeError::Read { file: (*name).to_owned(), source }),
+        }
+    }
+    Err(RecipeError::Missing(names.first().filter(|_| names.len() == 1).map_or(what, |name| name).to_owned()))
+}
+
+/// A short file beneath the root, without links on the way.
+fn read(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+    let file = beneath(root, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
+    let found = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut text = Vec::new();
+    std::fs::File::from(file).take(MAX_FILE + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("it is longer than 256 KiB"));
+    }
+    String::from_utf8(text).map_err(|_| io::Error::other("it isn't text"))
+}
+
+/// Opens what is at a path beneath a directory.
+pub(super) fn beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+    let name = if name.is_empty() { "." } else { name };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(root, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+}
+
+fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, RecipeError> {
+    let invalid = |problem: String| RecipeError::Invalid { file: file.to_owned(), problem };
+    let value: Value = serde_json::from_str(&without_comments(text))
+        .map_err(|error| invalid(format!("line {}: no JSON", error.line())))?;
+    let Value::Object(keys) = value else { return Err(invalid("it has no keys".to_owned())) };
+    for (key, why) in REFUSED {
+        if keys.get(key).is_some_and(says_something) {
+            return Err(RecipeError::Refused { file: file.to_owned(), key: key.to_owned(), why });
+        }
+    }
+    let build_keys = match keys.get("build") {
+        None => Map::new(),
+        Some(Value::Object(keys)) => keys.clone(),
+        Some(_) => return Err(invalid("«build» must be an object".to_owned())),
+    };
+    let string = |keys: &Map<String, Value>, key: &str| match keys.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) if plain(text) => Ok(Some(text.clone())),
+        Some(_) => Err(invalid(format!("«{key}» must be a short text without variables"))),
+    };
+    let image = string(&keys, "image")?;
+    // `dockerFile` and `context` beside it are how the first version said it.
+    let dockerfile = string(&build_keys, "dockerfile")?.or(string(&keys, "dockerFile")?);
+    match (image, dockerfile) {
+        (Some(name), None) => Ok(Recipe { file: file.to_owned(), make: Make::Named(name) }),
+        (None, Some(dockerfile)) => {
+            let context = string(&build_keys, "context")?.or(string(&keys, "context")?);
+            let beside = file.rsplit_once('/').map_or("", |(directory, _)| directory);
+            let within = |path: &str| {
+                normal(beside, path).ok_or_else(|| invalid("a path leads out of the project".to_owned()))
+            };
+            let target = string(&build_keys, "target")?.unwrap_or_default();
+            let arguments = arguments(build_keys.get("args")).ok_or_else(|| {
+                invalid("«build.args» must be a few short texts without variables".to_owned())
+            })?;
+            let context = within(context.as_deref().unwrap_or("."))?;
+            build(root, file, &within(&dockerfile)?, &context, arguments, target)
+        }
+        (Some(_), Some(_)) => Err(invalid("it has both an image and a Dockerfile".to_owned())),
+        (None, None) => Err(invalid("it has neither «image» nor «build.dockerfile»".to_owned())),
+    }
+}
+
+/// Whether a key asks for anything.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(keys) => !keys.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
+    }
+}
+
+/// Text that stands for itself: no variable of the user's environment goes into it.
+fn plain(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_TEXT && !text.contains("${") && !text.chars().any(char::is_control)
+}
+
+fn arguments(given: Option<&Value>) -> Option<BTreeMap<String, String>> {
+    let given = match given {
+        None => return Some(BTreeMap::new()),
+        Some(Value::Object(given)) if given.len() <= MAX_ARGUMENTS => given,
+        Some(_) => return None,
+    };
+    given
+        .iter()
+        .map(|(name, value)| {
+            let value = value.as_str().filter(|value| value.is_empty() || plain(value))?;
+            plain(name).then(|| (name.clone(), value.to_owned()))
+        })
+        .collect()
+}
+
+/// A path beside a file, relative to the root; `None` where it leaves the root.
+fn normal(beside: &str, path: &str) -> Option<String> {
+    if path.starts_with('/') || path.contains('\\') {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in beside.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn build(
+    root: BorrowedFd<'_>,
+    file: &str,
+    dockerfile: &str,
+    context: &str,
+    arguments: BTreeMap<String, String>,
+    target: String,
+) -> Result<Recipe, RecipeError> {
+    let text =
+        read(root, dockerfile).map_err(|source| RecipeError::Read { file: dockerfile.to_owned(), source })?;
+    let bases = dockerfile::bases(&text, &arguments)
+        .map_err(|problem| RecipeError::Invalid { file: dockerfile.to_owned(), problem })?;
+    let error = |source| RecipeError::Context { file: file.to_owned(), source };
+    let context = beneath(root, context, OFlags::RDONLY | OFlags::DIRECTORY)
+        .map_err(|source| error(TreeError::Read { path: PathBuf::from(context), source }))?;
+    // By a name of our own: the Dockerfile may lie outside of what the build is given.
+    let name = ".journeyman.Dockerfile".to_owned();
+    let archive = tree::archive(context.as_fd(), (&name, &text)).map_err(error)?;
+    let build = Build { text, dockerfile: name, arguments, target, bases, archive: Arc::new(archive) };
+    Ok(Recipe { file: file.to_owned(), make: Make::Built(build) })
+}
+
+/// JSON without comments, and without commas before a closing bracket. Lines stay.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Where the last comma is that nothing but blanks and comments has followed.
+    let mut comma = None;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, rest.peek()) {
+            ('"', _) => {
+                out.push(c);
+                comma = None;
+                while let Some(c) = rest.next() {
+                    out.push(c);
+                    match c {
+                        '\\' => out.extend(rest.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            ('/', Some('/')) => while rest.next_if(|c| *c != '\n').is_some() {},
+            ('/', Some('*')) => {
+                rest.next();
+                let mut star = false;
+                for c in rest.by_ref() {
+                    if c == '\n' {
+                        out.push(c);
+                    }
+                    if star && c == '/' {
+                        break;
+                    }
+                    star = c == '*';
+                }
+                out.push(' ');
+            }
+            (',', _) => {
+                comma = Some(out.len());
+                out.push(c);
+            }
+            (']' | '}', _) => {
+                if let Some(at) = comma.take() {
+                    out.replace_range(at..=at, " ");
+                }
+                out.push(c);
+            }
+            (c, _) => {
+                if !c.is_whitespace() {
+                    comma = None;
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_trailing_commas_are_left_out() {
+        let cases = [
+            (r#"{"a": 1, // b"#, r#"{"a": 1, "#),
+            ("{/* x\ny */\"a\": [1, 2,],}", "{\n \"a\": [1, 2 ] }"),
+            (
+                r#"{"a": "// no", "b": "/* no */", "c": "\"//"}"#,
+                r#"{"a": "// no", "b": "/* no */", "c": "\"//"}"#,
+            ),
+            (r#"[1, /* c */ ]"#, "[1    ]"),
+            (r#"["a,]", "b"]"#, r#"["a,]", "b"]"#),
+            ("/*", " "),
+            ("\"\\", "\"\\"),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(without_comments(given), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn paths_stay_in_the_project() {
+        assert_eq!(normal(".devcontainer", "Dockerfile").as_deref(), Some(".devcontainer/Dockerfile"));
+        assert_eq!(normal(".devcontainer", "..").as_deref(), Some(""));
+        assert_eq!(normal(".devcontainer", "../a/./b").as_deref(), Some("a/b"));
+        for out in ["../..", "/etc", "../../x", "a/../../..", "..\\x"] {
+            assert_eq!(normal(".devcontainer", out), None, "{out}");
+        }
+    }
+
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn read_devcontainer(text: &str) -> Result<Recipe, RecipeError> {
+        let root = project(&[
+            (".devcontainer/devcontainer.json", text),
+            (".devcontainer/Dockerfile", "FROM base:1\nCOPY file /\n"),
+            ("file", "x"),
+        ]);
+        recipe(root.path(), &RecipeSource::Devcontainer)
+    }
+
+    #[test]
+    fn an_image_is_named() {
+        let text = "{ // the image\n \"name\": \"x\", \"image\": \"debian:12\", \"customizations\": {\"a\": [1,]}, }";
+        let recipe = read_devcontainer(text).unwrap();
+        assert!(!recipe.is_built() && recipe.file() == ".devcontainer/devcontainer.json");
+        assert!(matches!(&recipe.make, Make::Named(name) if name == "debian:12"));
+    }
+
+    #[test]
+    fn a_build_is_read_whole() {
+        let text = r#"{"build": {"dockerfile": "Dockerfile", "context": "..", "args": {"A": "1"}, "target": "dev"}}"#;
+        let recipe = read_devcontainer(text).unwrap();
+        let Make::Built(build) = &recipe.make else { panic!("{recipe:?}") };
+        assert_eq!(build.bases, ["base:1"]);
+        assert_eq!((build.target.as_str(), build.arguments.get("A").map(String::as_str)), ("dev", Some("1")));
+        let archive = String::from_utf8_lossy(&build.archive);
+        assert!(archive.contains("file\0") && archive.contains("COPY file /"));
+        let other = read_devcontainer(&text.replace("\"1\"", "\"2\"")).unwrap();
+        assert_ne!(recipe.digest(), other.digest());
+        assert_eq!(recipe.digest(), read_devcontainer(text).unwrap().digest());
+    }
+
+    #[test]
+    fn what_runs_elsewhere_or_widens_is_refused_by_name() {
+        for (key, value) in [
+            ("features", r#"{"ghcr.io/a/b:1": {}}"#),
+            ("postCreateCommand", r#""npm install""#),
+            ("initializeCommand", r#"["id"]"#),
+            ("runArgs", r#"["--privileged"]"#),
+            ("privileged", "true"),
+            ("mounts", r#"["source=/,target=/host,type=bind"]"#),
+            ("dockerComposeFile", r#""compose.yml""#),
+        ] {
+            let error = read_devcontainer(&format!(r#"{{"image": "x", "{key}": {value}}}"#)).unwrap_err();
+            assert!(matches!(&error, RecipeError::Refused { key: named, .. } if named == key), "{error}");
+        }
+        assert!(read_devcontainer(r#"{"image": "x", "features": {}, "privileged": false}"#).is_ok());
+    }
+
+    #[test]
+    fn hostile_files_are_errors() {
+        for text in [
+            "",
+            "[]",
+            "{",
+            r#"{"image": 1}"#,
+            r#"{"image": "x", "build": []}"#,
+            r#"{"image": "x", "build": {"dockerfile": "Dockerfile"}}"#,
+            r#"{"build": {"dockerfile": "../../../etc/passwd"}}"#,
+            r#"{"build": {"dockerfile": "/etc/passwd"}}"#,
+            r#"{"build": {"dockerfile": "Dockerfile", "context": "../.."}}"#,
+            r#"{"build": {"dockerfile": "Dockerfile", "args": {"KEY": "${localEnv:SECRET}"}}}"#,
+            r#"{"image": "${localEnv:HOME}"}"#,
+            r#"{"image": "a\nb"}"#,
+        ] {
+            assert!(read_devcontainer(text).is_err(), "{text}");
+        }
+        assert!(read_devcontainer(&"[".repeat(100_000)).is_err());
+        assert!(read_devcontainer(&" ".repeat(300 * 1024)).is_err());
+    }
+
+    #[test]
+    fn links_arent_followed() {
+        let root = project(&[("real", "FROM base\n")]);
+        std::os::unix::fs::symlink("real", root.path().join("Dockerfile")).unwrap();
+        let error = recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
+        assert!(matches!(error, RecipeError::Read { .. }), "{error}");
+        std::fs::remove_file(root.path().join("Dockerfile")).unwrap();
+        let error = recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
+        assert!(matches!(error, RecipeError::Missing(_)), "{error}");
+        let named = RecipeSource::Dockerfile(RelPath::parse("real").ok());
+        assert!(recipe(root.path(), &named).unwrap().is_built());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "[ -~\n]{0,200}", json in r#"(\{|\}|\[|\]|"|,|:|/|\*|\\|a|\n| ){0,60}"#) {
+            read_devcontainer(&text).ok();
+            without_comments(&json);
+            dockerfile::bases(&text, &BTreeMap::new()).ok();
+        }
+    }
+}

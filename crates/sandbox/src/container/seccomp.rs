@@ -1,0 +1,516 @@
+//! The profile of system calls for a container, as the JSON that Docker and Podman take.
+//!
+//! It allows by name, so that calls which are newer than this list stay closed, and judges by argument what the
+//! filter of [`crate::namespaces`] judges by argument; a test holds the two lists together. Names that the runtime's
+//! library doesn't know are passed over by it, and denied.
+
+use serde_json::{Value, json};
+
+/// Calls that builds and tests need, of both architectures; each is told by its name in the kernel's tables.
+const ALLOWED: &[&str] = &[
+    "accept",
+    "accept4",
+    "access",
+    "alarm",
+    "arch_prctl",
+    "bind",
+    "brk",
+    "cachestat",
+    "capget",
+    "capset",
+    "chdir",
+    "chown",
+    "clock_getres",
+    "clock_gettime",
+    "clock_nanosleep",
+    "close",
+    "close_range",
+    "connect",
+    "copy_file_range",
+    "dup",
+    "dup2",
+    "dup3",
+    "epoll_create",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_ctl_old",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_wait",
+    "epoll_wait_old",
+    "eventfd",
+    "eventfd2",
+    "execve",
+    "execveat",
+    "exit",
+    "exit_group",
+    "faccessat",
+    "faccessat2",
+    "fadvise64",
+    "fallocate",
+    "fchdir",
+    "fchown",
+    "fchownat",
+    "fcntl",
+    "fdatasync",
+    "fgetxattr",
+    "flistxattr",
+    "flock",
+    "fork",
+    "fremovexattr",
+    "fsetxattr",
+    "fstat",
+    "fstatfs",
+    "fsync",
+    "ftruncate",
+    "futex",
+    "futex_requeue",
+    "futex_wait",
+    "futex_waitv",
+    "futex_wake",
+    "futimesat",
+    "get_robust_list",
+    "get_thread_area",
+    "getcpu",
+    "getcwd",
+    "getdents",
+    "getdents64",
+    "getegid",
+    "geteuid",
+    "getgid",
+    "getgroups",
+    "getitimer",
+    "getpeername",
+    "getpgid",
+    "getpgrp",
+    "getpid",
+    "getppid",
+    "getpriority",
+    "getrandom",
+    "getresgid",
+    "getresuid",
+    "getrlimit",
+    "getrusage",
+    "getsid",
+    "getsockname",
+    "getsockopt",
+    "gettid",
+    "gettimeofday",
+    "getuid",
+    "getxattr",
+    "inotify_add_watch",
+    "inotify_init",
+    "inotify_init1",
+    "inotify_rm_watch",
+    "io_cancel",
+    "io_destroy",
+    "io_getevents",
+    "io_pgetevents",
+    "io_setup",
+    "io_submit",
+    "ioprio_get",
+    "ioprio_set",
+    "kill",
+    "landlock_add_rule",
+    "landlock_create_ruleset",
+    "landlock_restrict_self",
+    "lchown",
+    "lgetxattr",
+    "link",
+    "linkat",
+    "listen",
+    "listxattr",
+    "llistxattr",
+    "lremovexattr",
+    "lseek",
+    "lsetxattr",
+    "lstat",
+    "madvise",
+    "map_shadow_stack",
+    "membarrier",
+    "memfd_create",
+    "memfd_secret",
+    "mincore",
+    "mkdir",
+    "mkdirat",
+    "mlock",
+    "mlock2",
+    "mlockall",
+    "mmap",
+    "mprotect",
+    "mq_getsetattr",
+    "mq_notify",
+    "mq_open",
+    "mq_timedreceive",
+    "mq_timedsend",
+    "mq_unlink",
+    "mremap",
+    "mseal",
+    "msgctl",
+    "msgget",
+    "msgrcv",
+    "msgsnd",
+    "msync",
+    "munlock",
+    "munlockall",
+    "munmap",
+    "nanosleep",
+    "newfstatat",
+    "pause",
+    "pidfd_open",
+    "pidfd_send_signal",
+    "pipe",
+    "pipe2",
+    "pkey_alloc",
+    "pkey_free",
+    "pkey_mprotect",
+    "poll",
+    "ppoll",
+    "prctl",
+    "pread64",
+    "preadv",
+    "preadv2",
+    "prlimit64",
+    "process_madvise",
+    "process_mrelease",
+    "process_vm_readv",
+    "process_vm_writev",
+    "pselect6",
+    "ptrace",
+    "pwrite64",
+    "pwritev",
+    "pwritev2",
+    "read",
+    "readahead",
+    "readlink",
+    "readlinkat",
+    "readv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "remap_file_pages",
+    "removexattr",
+    "rename",
+    "renameat",
+    "renameat2",
+    "restart_syscall",
+    "riscv_flush_icache",
+    "rmdir",
+    "rseq",
+    "rt_sigaction",
+    "rt_sigpending",
+    "rt_sigprocmask",
+    "rt_sigqueueinfo",
+    "rt_sigreturn",
+    "rt_sigsuspend",
+    "rt_sigtimedwait",
+    "rt_tgsigqueueinfo",
+    "sched_get_priority_max",
+    "sched_get_priority_min",
+    "sched_getaffinity",
+    "sched_getattr",
+    "sched_getparam",
+    "sched_getscheduler",
+    "sched_rr_get_interval",
+    "sched_setaffinity",
+    "sched_setattr",
+    "sched_setparam",
+    "sched_setscheduler",
+    "sched_yield",
+    "seccomp",
+    "select",
+    "semctl",
+    "semget",
+    "semop",
+    "semtimedop",
+    "sendfile",
+    "sendmmsg",
+    "sendmsg",
+    "sendto",
+    "set_robust_list",
+    "set_thread_area",
+    "set_tid_address",
+    "setfsgid",
+    "setfsuid",
+    "setgid",
+    "setgroups",
+    "setitimer",
+    "setpgid",
+    "setpriority",
+    "setregid",
+    "setresgid",
+    "setresuid",
+    "setreuid",
+    "setrlimit",
+    "setsid",
+    "setsockopt",
+    "setuid",
+    "setxattr",
+    "shmat",
+    "shmctl",
+    "shmdt",
+    "shmget",
+    "shutdown",
+    "sigaltstack",
+    "signalfd",
+    "signalfd4",
+    "splice",
+    "stat",
+    "statfs",
+    "statx",
+    "symlink",
+    "symlinkat",
+    "sync",
+    "sync_file_range",
+    "syncfs",
+    "sysinfo",
+    "tee",
+    "tgkill",
+    "time",
+    "timer_create",
+    "timer_delete",
+    "timer_getoverrun",
+    "timer_gettime",
+    "timer_settime",
+    "timerfd_create",
+    "timerfd_gettime",
+    "timerfd_settime",
+    "times",
+    "tkill",
+    "truncate",
+    "umask",
+    "uname",
+    "unlink",
+    "unlinkat",
+    "utime",
+    "utimensat",
+    "utimes",
+    "vfork",
+    "vmsplice",
+    "wait4",
+    "waitid",
+    "write",
+    "writev",
+];
+
+/// Absent rather than forbidden: programs fall back without a word. What may be asked hides behind a pointer in the
+/// first two.
+const MISSING: &[&str] =
+    &["clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register", "fchmodat2"];
+
+/// Calls that set a file's mode, and which argument it is: none may set the user's or the group's identity.
+const MODES: &[(&str, u32)] =
+    &[("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)];
+
+const SET_ID: u64 = 0o6000;
+/// `O_CREAT`, and `O_TMPFILE` without `O_DIRECTORY`, by which a file is made with the mode that goes along.
+const CREATES: u64 = 0o100 | 0o20_000_000;
+/// What `clone` and `unshare` make namespaces by. The last is `unshare`'s alone: in `clone` it belongs to the signal.
+const NAMESPACES: u64 = 0x7e02_0000;
+const TIME_NAMESPACE: u64 = 0x80;
+/// Arguments that the kernel takes as 32 bits may have anything above them.
+const LOW: u64 = 0xffff_ffff;
+
+/// Families and protocols of sockets: of IP the usual ones and ICMP, of netlink only the routes, which `getifaddrs`
+/// reads. SCTP, raw and multipath sockets, vsock and the rest are kernel code that builds don't need.
+const IP_PROTOCOLS: [u64; 5] = [0, 6, 17, 1, 58];
+const UNIX: u64 = 1;
+const IP: [u64; 2] = [2, 10];
+const NETLINK: u64 = 16;
+
+/// Execution domains: Linux's own, and without a random layout, which debuggers and sanitizers ask for; the last asks
+/// what it is.
+const PERSONALITIES: [u64; 3] = [0, 0x0004_0000, LOW];
+
+/// Type into a terminal, and the console's commands that can do the same.
+const TERMINAL_TYPING: [u64; 2] = [0x5412, 0x541c];
+
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+/// The profile as text.
+pub(super) fn profile() -> String {
+    let mut calls = vec![
+        json!({ "names": ALLOWED, "action": "SCMP_ACT_ALLOW" }),
+        json!({ "names": MISSING, "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS }),
+    ];
+    calls.extend(
+        conditional().into_iter().map(
+            |(name, arguments)| json!({ "names": [name], "action": "SCMP_ACT_ALLOW", "args": arguments }),
+        ),
+    );
+    json!({
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": EPERM,
+        "architectures": [ARCHITECTURE],
+        "syscalls": calls,
+    })
+    .to_string()
+}
+
+/// Foreign ABIs (32-bit programs, x32) would need lists of their own; a call of theirs ends the program.
+const ARCHITECTURE: &str =
+    if cfg!(target_arch = "aarch64") { "SCMP_ARCH_AARCH64" } else { "SCMP_ARCH_X86_64" };
+
+/// What is allowed with certain arguments. Each entry is one way; within it all arguments must be so.
+fn conditional() -> Vec<(&'static str, Vec<Value>)> {
+    let mut ways = vec![
+        ("clone", vec![masked(0, NAMESPACES, 0)]),
+        ("unshare", vec![masked(0, NAMESPACES | TIME_NAMESPACE, 0)]),
+        ("socketpair", vec![masked(0, LOW, UNIX)]),
+        ("socket", vec![masked(0, LOW, UNIX)]),
+        ("socket", vec![masked(0, LOW, NETLINK), masked(2, LOW, 0)]),
+        ("open", vec![masked(1, CREATES, 0)]),
+        ("open", vec![masked(2, SET_ID, 0)]),
+        ("openat", vec![masked(2, CREATES, 0)]),
+        ("openat", vec![masked(3, SET_ID, 0)]),
+    ];
+    for family in IP {
+        let way = |protocol| ("socket", vec![masked(0, LOW, family), masked(2, LOW, protocol)]);
+        ways.extend(IP_PROTOCOLS.map(way));
+    }
+    ways.extend(PERSONALITIES.map(|domain| ("personality", vec![masked(0, LOW, domain)])));
+    ways.extend(MODES.iter().map(|(name, mode)| (*name, vec![masked(*mode, SET_ID, 0)])));
+    ways.extend(all_but(TERMINAL_TYPING).into_iter().map(|test| ("ioctl", vec![test])));
+    ways
+}
+
+/// Tests of which at least one passes for any 32 bits but these two values: the library can't say «is not» of half an
+/// argument.
+fn all_but([first, second]: [u64; 2]) -> Vec<Value> {
+    let differing = first ^ second;
+    let common = (0..32).map(|bit| 1_u64 << bit).filter(|bit| differing & bit == 0);
+    let mut tests: Vec<Value> = common.map(|bit| masked(1, bit, !first & bit)).collect();
+    // Every pattern of the bits in which the two differ, but for their own.
+    let mut pattern = differing;
+    loop {
+        if pattern != first & differing && pattern != second & differing {
+            tests.push(masked(1, differing, pattern));
+        }
+        if pattern == 0 {
+            return tests;
+        }
+        pattern = (pattern - 1) & differing;
+    }
+}
+
+/// «The argument's bits of this mask are these.»
+fn masked(index: u32, mask: u64, bits: u64) -> Value {
+    json!({ "index": index, "value": mask, "valueTwo": bits, "op": "SCMP_CMP_MASKED_EQ" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Judges a call as the library does: any entry of its name whose arguments all match.
+    fn allows(name: &str, arguments: &[u64]) -> bool {
+        let profile: Value = serde_json::from_str(&profile()).unwrap();
+        assert_eq!(profile["defaultAction"], "SCMP_ACT_ERRNO");
+        profile["syscalls"].as_array().unwrap().iter().any(|entry| {
+            let named = entry["names"].as_array().unwrap().iter().any(|one| one == name);
+            let empty = Vec::new();
+            let tests = entry.get("args").and_then(Value::as_array).unwrap_or(&empty);
+            let passes = |test: &Value| {
+                let number = |field: &str| test[field].as_u64().unwrap();
+                let given = arguments.get(usize::try_from(number("index")).unwrap()).copied().unwrap_or(0);
+                given & number("value") == number("valueTwo")
+            };
+            named && entry["action"] == "SCMP_ACT_ALLOW" && tests.iter().all(passes)
+        })
+    }
+
+    #[test]
+    fn arguments_are_judged_as_in_namespaces() {
+        let high = 0xdead_0000_0000_0000;
+        let cases: &[(&str, &[u64], bool)] = &[
+            ("read", &[], true),
+            ("mount", &[], false),
+            ("keyctl", &[], false),
+            ("bpf", &[], false),
+            ("userfaultfd", &[], false),
+            ("perf_event_open", &[], false),
+            ("io_uring_setup", &[], false),
+            ("clone3", &[], false),
+            ("setns", &[], false),
+            ("chroot", &[], false),
+            ("process_vm_readv", &[], true),
+            ("clone", &[0x0001_1200 | 17], true),
+            ("clone", &[0x1000_0000 | 17], false),
+            ("clone", &[0x0002_0000 | 17], false),
+            ("unshare", &[0x80], false),
+            ("unshare", &[0x400], true),
+            ("unshare", &[0x4000_0000], false),
+            ("socket", &[1, 1, 0], true),
+            ("socket", &[2, 1, 6], true),
+            ("socket", &[10, 2, 17], true),
+            ("socket", &[2, 1, 262], false),
+            ("socket", &[2, 3, 255], false),
+            ("socket", &[10, 1, 132], false),
+            ("socket", &[16, 3, 0], true),
+            ("socket", &[16, 3, 12], false),
+            ("socket", &[17, 3, 0], false),
+            ("socket", &[40, 1, 0], false),
+            ("socket", &[high | 40, 1, 0], false),
+            ("socket", &[38, 5, 0], false),
+            ("socketpair", &[1, 1, 0], true),
+            ("socketpair", &[16, 1, 0], false),
+            ("ioctl", &[0, 0x5412], false),
+            ("ioctl", &[0, 0x541c], false),
+            ("ioctl", &[0, high | 0x5412], false),
+            ("ioctl", &[0, 0x5401], true),
+            ("ioctl", &[0, 0x5413], true),
+            ("ioctl", &[0, 0x541e], true),
+            ("ioctl", &[0, 0x8000_5412], true),
+            ("chmod", &[0, 0o755], true),
+            ("chmod", &[0, 0o1777], true),
+            ("chmod", &[0, 0o4755], false),
+            ("fchmodat", &[3, 0, 0o2755], false),
+            ("fchmodat2", &[3, 0, 0o644], false),
+            ("mknodat", &[3, 0, 0o104_755], false),
+            ("openat", &[3, 0, 0, 0o4755], true),
+            ("openat", &[3, 0, 0o101, 0o4755], false),
+            ("openat", &[3, 0, 0o101, 0o644], true),
+            ("open", &[0, 0o101, 0o2755], false),
+            ("creat", &[0, 0o4755], false),
+            ("personality", &[0xffff_ffff], true),
+            ("personality", &[8], false),
+        ];
+        for (name, arguments, expected) in cases {
+            assert_eq!(allows(name, arguments), *expected, "{name} {arguments:x?}");
+        }
+    }
+
+    #[test]
+    fn every_ioctl_but_two_passes() {
+        let tests = all_but(TERMINAL_TYPING);
+        for value in (0..0x1_0000_u64).chain([u64::from(u32::MAX), 0x8004_5430]) {
+            let passes = tests
+                .iter()
+                .any(|test| value & test["value"].as_u64().unwrap() == test["valueTwo"].as_u64().unwrap());
+            assert_eq!(passes, !TERMINAL_TYPING.contains(&value), "{value:x}");
+        }
+    }
+
+    #[test]
+    fn what_namespaces_deny_is_denied_here() {
+        let mut names: Vec<&str> = ALLOWED.to_vec();
+        names.sort_unstable();
+        let before = names.len();
+        names.dedup();
+        assert_eq!(before, names.len());
+        let filter = include_str!("../namespaces/filter.rs");
+        for list in ["const DENIED:", "const MISSING:"] {
+            let (_, list) = filter.split_once(list).unwrap();
+            let (list, _) = list.split_once("];").unwrap();
+            let denied: Vec<&str> = list
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("libc::SYS_")?.strip_suffix(','))
+                .collect();
+            assert!(denied.len() > 4, "{list}");
+            for name in denied {
+                assert!(!allows(name, &[]), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What a build is given: the files of a directory as a tar archive, but for those that are left out.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, Dir, FileType, OFlags};
+
+use super::recipe::beneath;
+
+/// Bytes of all files: an image's sources, not its data. All of it is in memory at once.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Entries looked at; far above what a build needs.
+const MAX_ENTRIES: usize = 20_000;
+/// Directories in each other.
+const MAX_DEPTH: usize = 64;
+/// Patterns of a `.dockerignore`.
+const MAX_PATTERNS: usize = 500;
+/// Bytes of a `.dockerignore`.
+const MAX_IGNORE: u64 = 64 * 1024;
+/// Never given to a build, whatever the project says: history, our own, and where keys usually are.
+const NEVER: [&str; 3] = [".git", ".journeyman", ".env"];
+const NEVER_BEGINNING: &str = ".env.";
+
+const BLOCK: usize = 512;
+
+/// Why a build can't be given a directory.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// Something of it can't be read.
+    #[error("«{}»: {source}", path.display())]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It is too much.
+    #[error("more than {0}; name what isn't needed in .dockerignore")]
+    TooMuch(&'static str),
+    /// A pattern isn't followed.
+    #[error(".dockerignore, line {0}: this pattern isn't understood; use names, *, ? and **")]
+    Pattern(usize),
+}
+
+/// The archive of a directory, with a file besides. The same tree gives the same bytes.
+pub(super) fn archive(directory: BorrowedFd<'_>, besides: (&str, &str)) -> Result<Vec<u8>, TreeError> {
+    let ignored = Ignored::read(directory)?;
+    let mut walk = Walk { ignored: &ignored, files: BTreeMap::new(), seen: 0, bytes: 0 };
+    walk.directory(directory, &mut Vec::new())?;
+    let mut out = Vec::new();
+    let (name, text) = besides;
+    put(
+        &mut out,
+        name.as_bytes(),
+        &Entry { kind: b'0', mode: 0o644, link: Vec::new(), content: text.into() },
+    );
+    for (path, entry) in &walk.files {
+        if path != name.as_bytes() {
+            put(&mut out, path, entry);
+        }
+    }
+    // Two empty blocks are the end.
+    out.resize(out.len() + 2 * BLOCK, 0);
+    Ok(out)
+}
+
+struct Entry {
+    /// `0` a file, `2` a link, `5` a directory, as in the format.
+    kind: u8,
+    mode: u32,
+    link: Vec<u8>,
+    content: Vec<u8>,
+}
+
+/// A walk over a directory, and what it found.
+struct Walk<'a> {
+    ignored: &'a Ignored,
+    files: BTreeMap<Vec<u8>, Entry>,
+    seen: usize,
+    bytes: usize,
+}
+
+impl Walk<'_> {
+    fn directory(&mut self, directory: BorrowedFd<'_>, path: &mut Vec<Vec<u8>>) -> Result<(), TreeError> {
+        if path.len() > MAX_DEPTH {
+            return Err(TreeError::TooMuch("64 directories in each other"));
+        }
+        for entry in Dir::read_from(directory).map_err(|errno| unread(path, errno))? {
+            let entry = entry.map_err(|errno| unread(path, errno))?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            self.seen += 1;
+            if self.seen > MAX_ENTRIES {
+                return Err(TreeError::TooMuch("20,000 files"));
+            }
+            path.push(name.to_bytes().to_vec());
+            self.entry(directory, name, path)?;
+            path.pop();
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &std::ffi::CStr,
+        path: &mut Vec<Vec<u8>>,
+    ) -> Result<(), TreeError> {
+        let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = found.map_err(|errno| unread(path, errno))?;
+        let out = self.ignored.covers(path);
+        let mut entry = Entry { kind: b'0', mode: 0o644, link: Vec::new(), content: Vec::new() };
+        match FileType::from_raw_mode(found.st_mode) {
+            // What is left out may have something beneath that isn't.
+            FileType::Directory if !out || self.ignored.has_exceptions() && !never(path) => {
+                let inner = open(directory, name, OFlags::RDONLY | OFlags::DIRECTORY);
+                let inner = inner.map_err(|errno| unread(path, errno))?;
+                self.directory(inner.as_fd(), path)?;
+                (entry.kind, entry.mode) = (b'5', 0o755);
+            }
+            FileType::RegularFile if !out => {
+                let file = open(directory, name, OFlags::RDONLY | OFlags::NONBLOCK);
+                let file = file.map_err(|errno| unread(path, errno))?;
+                let room = MAX_BYTES.saturating_sub(self.bytes);
+                let mut limited = std::fs::File::from(file).take(room as u64 + 1);
+                let read = limited.read_to_end(&mut entry.content);
+                read.map_err(|source| TreeError::Read { path: shown(path), source })?;
+                if entry.content.len() > room {
+                    return Err(TreeError::TooMuch("64 MiB"));
+                }
+                self.bytes += entry.content.len();
+                entry.mode = if found.st_mode & 0o111 != 0 { 0o755 } else { 0o644 };
+            }
+            FileType::Symlink if !out => {
+                let link = rustix::fs::readlinkat(directory, name, Vec::new());
+                entry.link = link.map_err(|errno| unread(path, errno))?.into_bytes();
+                (entry.kind, entry.mode) = (b'2', 0o777);
+            }
+            // Left out, and sockets, pipes and devices.
+            _ => return Ok(()),
+        }
+        if !out {
+            self.files.insert(path.join(&b'/'), entry);
+        }
+        Ok(())
+    }
+}
+
+fn shown(path: &[Vec<u8>]) -> PathBuf {
+    std::ffi::OsStr::from_bytes(&path.join(&b'/')).into()
+}
+
+fn unread(path: &[Vec<u8>], errno: rustix::io::Errno) -> TreeError {
+    TreeError::Read { path: shown(path), source: errno.into() }
+}
+
+fn open(
+    directory: BorrowedFd<'_>,
+    name: &std::ffi::CStr,
+    flags: OFlags,
+) -> Result<OwnedFd, rustix::io::Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, flags, rustix::fs::Mode::empty())
+}
+
+/// One entry in the format that every tar reads, with GNU's entries for names that are longer than it has room for.
+fn put(out: &mut Vec<u8>, path: &[u8], entry: &Entry) {
+    const ROOM: usize = 100;
+    for (kind, long) in [(b'K', entry.link.as_slice()), (b'L', path)] {
+        if long.len() > ROOM {
+            let mut content = long.to_vec();
+            content.push(0);
+            header(out, b"././@LongLink", &Entry { kind, mode: 0, link: Vec::new(), content });
+        }
+    }
+    header(out, path, entry);
+}
+
+fn header(out: &mut Vec<u8>, path: &[u8], entry: &Entry) {
+    let mut block = Vec::with_capacity(BLOCK);
+    let text = |block: &mut Vec<u8>, text: &[u8], room: usize| {
+        let end = block.len() + room;
+        block.extend(text.iter().take(room));
+        block.resize(end, 0);
+    };
+    text(&mut block, path, 100);
+    text(&mut block, format!("{:07o}", entry.mode).as_bytes(), 8);
+    text(&mut block, b"0000000", 8);
+    text(&mut block, b"0000000", 8);
+    text(&mut block, format!("{:011o}", entry.content.len()).as_bytes(), 12);
+    text(&mut block, b"00000000000", 12);
+    // The sum is over the header with blanks in its own place.
+    let at = block.len();
+    text(&mut block, b"        ", 8);
+    block.push(entry.kind);
+    text(&mut block, &entry.link, 100);
+    text(&mut block, b"ustar  \0", 8);
+    block.resize(BLOCK, 0);
+    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+    let sum = format!("{sum:06o}\0 ");
+    block.splice(at..at + 8, sum.bytes());
+    out.append(&mut block);
+    out.extend_from_slice(&entry.content);
+    out.resize(out.len().next_multiple_of(BLOCK), 0);
+}
+
+fn never(path: &[Vec<u8>]) -> bool {
+    path.iter().any(|name| {
+        NEVER.iter().any(|never| name.eq_ignore_ascii_case(never.as_bytes()))
+            || name.starts_with(NEVER_BEGINNING.as_bytes())
+    })
+}
+
+/// The rules of a `.dockerignore`: the last that matches a path, or a directory above it, decides.
+struct Ignored(Vec<(bool, Vec<Vec<u8>>)>);
+
+impl Ignored {
+    fn read(directory: BorrowedFd<'_>) -> Result<Self, TreeError> {
+        let error = |source| TreeError::Read { path: ".dockerignore".into(), source };
+        let file = match beneath(directory, ".dockerignore", OFlags::RDONLY | OFlags::NONBLOCK) {
+            Ok(file) => file,
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Self(Vec::new())),
+            Err(source) => return Err(error(source)),
+        };
+        let mut text = Vec::new();
+        std::fs::File::from(file).take(MAX_IGNORE + 1).read_to_end(&mut text).map_err(error)?;
+        if text.len() as u64 > MAX_IGNORE {
+            return Err(TreeError::TooMuch("64 KiB of .dockerignore"));
+        }
+        Self::parse(&text)
+    }
+
+    fn parse(text: &[u8]) -> Result<Self, TreeError> {
+        let mut rules = Vec::new();
+        for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            let (keep, line) = match line.strip_prefix(b"!") {
+                Some(line) => (true, line.trim_ascii()),
+                None => (false, line),
+            };
+            if line.iter().any(|byte| b"[]\\".contains(byte)) || rules.len() >= MAX_PATTERNS {
+                return Err(TreeError::Pattern(number + 1));
+            }
+            let mut parts: Vec<Vec<u8>> = Vec::new();
+            for part in line.split(|byte| *byte == b'/') {
+                match part {
+                    b"" | b"." => {}
+                    b".." => drop(parts.pop()),
+                    part => parts.push(part.to_vec()),
+                }
+            }
+            // Many in a row are one, and would only cost time.
+            parts.dedup_by(|later, earlier| later == b"**" && earlier == b"**");
+            if !parts.is_empty() {
+                rules.push((keep, parts));
+            }
+        }
+        Ok(Self(rules))
+    }
+
+    fn has_exceptions(&self) -> bool {
+        self.0.iter().any(|(keep, _)| *keep)
+    }
+
+    fn covers(&self, path: &[Vec<u8>]) -> bool {
+        if never(path) {
+            return true;
+        }
+        let matches = |rule: &[Vec<u8>]| {
+            (1..=path.len()).any(|length| path.get(..length).is_some_and(|above| matches_path(rule, above)))
+        };
+        let last = self.0.iter().rev().find(|(_, rule)| matches(rule));
+        last.is_some_and(|(keep, _)| !keep)
+    }
+}
+
+/// Names of a pattern against names of a path; `**` stands for any number of them. By a table, so that no pattern costs
+/// more than its length times the path's.
+fn matches_path(rule: &[Vec<u8>], path: &[Vec<u8>]) -> bool {
+    matches_sequence(rule, path, |part| part == b"**", |part, name| matches_name(part, name))
+}
+
+fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
+    matches_sequence(pattern, name, |byte| *byte == b'*', |byte, other| *byte == b'?' || byte == other)
+}
+
+fn matches_sequence<T>(
+    pattern: &[T],
+    given: &[T],
+    is_any: impl Fn(&T) -> bool,
+    equal: impl Fn(&T, &T) -> bool,
+) -> bool {
+    // Which beginnings of what is given the pattern so far matches.
+    let mut so_far: Vec<bool> = (0..=given.len()).map(|length| length == 0).collect();
+    for part in pattern {
+        let mut next = Vec::with_capacity(so_far.len());
+        let mut open = false;
+        if is_any(part) {
+            for matched in &so_far {
+                open |= matched;
+                next.push(open);
+            }
+        } else {
+            next.push(false);
+            next.extend(so_far.iter().zip(given).map(|(matched, one)| *matched && equal(part, one)));
+        }
+        so_far = next;
+    }
+    so_far.last() == Some(&true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covers(rules: &str, path: &str) -> bool {
+        let path: Vec<Vec<u8>> = path.split('/').map(|name| name.as_bytes().to_vec()).collect();
+        Ignored::parse(rules.as_bytes()).unwrap().covers(&path)
+    }
+
+    #[test]
+    fn patterns_leave_out_what_they_name() {
+        let cases: &[(&str, &str, bool)] = &[
+            ("", "a", false),
+            ("target", "target/debug/x", true),
+            ("/target/", "target", true),
+            ("target", "sub/target", false),
+            ("**/target", "a/b/target/x", true),
+            ("*.log", "a.log", true),
+            ("*.log", "sub/a.log", false),
+            ("a?c", "abc", true),
+            ("*\n!keep", "keep/x", false),
+            ("*\n!keep", "other", true),
+            ("!keep\n*", "keep", true),
+            ("# c\n\nx", "c", false),
+            ("**", "any/thing", true),
+            ("", ".git/config", true),
+            ("!.git", ".git/config", true),
+            ("", "sub/.env", true),
+            ("", "sub/.env.local", true),
+            ("", ".environment", false),
+        ];
+        for (rules, path, expected) in cases {
+            assert_eq!(covers(rules, path), *expected, "{rules:?} {path}");
+        }
+        assert!(Ignored::parse(b"[a-z]").is_err() && Ignored::parse(&b"x\n".repeat(600)).is_err());
+        assert!(!covers(&"*a".repeat(5_000), &"a".repeat(4_000)));
+    }
+
+    #[test]
+    fn tar_reads_what_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let long = "long-".repeat(40);
+        std::fs::create_dir_all(directory.path().join("sub")).unwrap();
+        std::fs::create_dir(directory.path().join(".git")).unwrap();
+        for (name, text) in
+            [("sub/file", "text"), (long.as_str(), "deep"), (".git/config", "x"), ("left", "x")]
+        {
+            std::fs::write(directory.path().join(name), text).unwrap();
+        }
+        std::fs::write(directory.path().join(".dockerignore"), "left\n").unwrap();
+        std::os::unix::fs::symlink("sub/file", directory.path().join("link")).unwrap();
+        let opened = std::fs::File::open(directory.path()).unwrap();
+        let bytes = archive(opened.as_fd(), ("Special", "FROM x\n")).unwrap();
+        assert_eq!(bytes, archive(opened.as_fd(), ("Special", "FROM x\n")).unwrap());
+        let unpacked = tempfile::tempdir().unwrap();
+        let tar = unpacked.path().join("archive.tar");
+        std::fs::write(&tar, bytes).unwrap();
+        let output = std::process::Command::new("tar")
+            .arg("-C")
+            .arg(unpacked.path())
+            .arg("-xf")
+            .arg(&tar)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let read = |name: &str| std::fs::read_to_string(unpacked.path().join(name)).unwrap();
+        assert_eq!(
+            (read("sub/file"), read(&long), read("link"), read("Special")),
+            ("text".to_owned(), "deep".to_owned(), "text".to_owned(), "FROM x\n".to_owned())
+        );
+        assert!(!unpacked.path().join(".git").exists() && !unpacked.path().join("left").exists());
+    }
+
+    #[test]
+    fn too_much_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(directory.path().join("big")).unwrap();
+        file.set_len(65 * 1024 * 1024).unwrap();
+        let opened = std::fs::File::open(directory.path()).unwrap();
+        let error = archive(opened.as_fd(), ("D", "")).unwrap_err();
+        assert!(matches!(error, TreeError::TooMuch("64 MiB")), "{error}");
+    }
+}

@@ -1,0 +1,443 @@
+//! One container: made, looked over, kept, and removed.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::container::LogOutput;
+use bollard::errors::Error as ApiError;
+use bollard::exec::{CreateExecOptions, StartExecResults};
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum,
+    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions,
+    MountType, ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
+};
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, CreateContainerOptions, InspectContainerOptions,
+    RemoveContainerOptionsBuilder, StartContainerOptions, TopOptionsBuilder,
+};
+use futures_util::{Stream, StreamExt as _};
+use tokio::io::AsyncWrite;
+
+use super::client::{Daemon, PATIENCE, setup, status};
+use super::counters::Counters;
+use super::image::Image;
+use super::owner::{LABEL, Owner};
+use super::plan::{Place, Plan};
+use super::seccomp;
+use crate::SandboxError;
+
+/// Who the first process is: nobody whom commands run as, so that they can't end it.
+const KEEPER: &str = "65532:65532";
+/// The first process: it waits for the end of its input, which is the end of whoever holds the connection to it, and
+/// with it the kernel ends every process of the container.
+const KEEP: &str = "while read -r _; do :; done";
+/// Processes that are there before any command: the keeper, the reaper above it, and what looks the container over.
+const OWN_PROCESSES: u64 = 4;
+/// What a look over may say: names at the top of private directories, and the numbers of mounted files.
+const LOOK_BYTES: usize = 256 * 1024;
+/// So often, and so far apart, it is looked whether processes are left.
+const LOOKS: u32 = 8;
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
+/// How long a look over may take.
+const LOOK_WAIT: Duration = Duration::from_secs(20);
+/// Names what is in the private directories and in shared memory, then which files are mounted. Nothing of the
+/// project's is in its `PATH`.
+const LOOK: &str = r#"export PATH=/usr/bin:/bin LC_ALL=C
+n=$1; shift
+while [ "$n" -gt 0 ]; do echo "=$1"; ls -A "$1" || exit 1; shift; n=$((n-1)); done
+cat /proc/sysvipc/msg /proc/sysvipc/sem /proc/sysvipc/shm || exit 1
+echo ==
+[ "$#" -eq 0 ] || ls -1di "$@""#;
+
+pub(super) type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, ApiError>> + Send>>;
+pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// A container that runs, and nothing in it but its first process. Dropped, it ends: its input is closed then.
+pub(super) struct Warm {
+    pub(super) daemon: Daemon,
+    pub(super) id: String,
+    pub(super) plan: Plan,
+    pub(super) counters: Counters,
+    /// How many processes are its own.
+    own: u64,
+    /// What [`LOOK`] said when it was new.
+    fresh: String,
+    /// The connection to the first process: to hold it is all it is for, and nobody ever locks it.
+    _hold: std::sync::Mutex<(Input, Output)>,
+}
+
+impl fmt::Debug for Warm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Warm").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Warm {
+    /// Makes one, and sees that it is what was asked for.
+    pub(super) async fn make(
+        daemon: &Daemon,
+        image: &Image,
+        plan: Plan,
+        cpus: Option<f64>,
+    ) -> Result<Self, SandboxError> {
+        let docker = &daemon.docker;
+        let error = |what: &'static str| move |error: ApiError| setup(what, &error);
+        let body = body(daemon, image, &plan, cpus);
+        let made = docker.create_container(None::<CreateContainerOptions>, body).await;
+        let id = made.map_err(error("making a container"))?.id;
+        let guard = Unfinished { docker: docker.clone(), id: Some(id.clone()) };
+        let options = AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).build();
+        let attached =
+            docker.attach_container(&id, Some(options)).await.map_err(error("holding a container"))?;
+        docker
+            .start_container(&id, None::<StartContainerOptions>)
+            .await
+            .map_err(error("starting a container"))?;
+        let found = docker.inspect_container(&id, None::<InspectContainerOptions>).await;
+        let found = found.map_err(error("looking at a container"))?;
+        verify(&found, &plan)?;
+        let process = found.state.and_then(|state| state.pid).unwrap_or_default();
+        let counters = Counters::of(&id, process);
+        let mut warm = Self {
+            daemon: daemon.clone(),
+            id,
+            plan,
+            counters,
+            own: 0,
+            fresh: String::new(),
+            _hold: std::sync::Mutex::new((attached.input, attached.output)),
+        };
+        warm.first_look().await?;
+        warm.own = warm.processes().await.map_err(error("counting a container's processes"))?;
+        guard.finished();
+        Ok(warm)
+    }
+
+    /// Remembers what is in the private directories, and sees that what is mounted is what was meant: between the
+    /// request and the mount a name may have come to stand for something else.
+    async fn first_look(&mut self) -> Result<(), SandboxError> {
+        let binds: Vec<(&String, u64)> = self
+            .plan
+            .places
+            .iter()
+            .filter_map(|(at, place)| match place {
+                Place::Bind { identity, .. } => Some((at, identity.1)),
+                Place::Scratch { .. } | Place::Hidden => None,
+            })
+            .collect();
+        let mut command = self.look_command();
+        command.extend(binds.iter().map(|(at, _)| (*at).clone()));
+        let said = self.exec(command).await?;
+        let Some((fresh, mounted)) = said.split_once("==\n") else {
+            return Err(unlike(&format!("it can't be looked over: {}", super::client::shown(&said))));
+        };
+        let mounted: HashMap<&str, &str> = mounted
+            .lines()
+            .filter_map(|line| line.trim_start().split_once(' '))
+            .map(|(number, at)| (at, number))
+            .collect();
+        for (at, number) in binds {
+            if mounted.get(at.as_str()).copied() != Some(number.to_string().as_str()) {
+                return Err(unlike(&format!("another file than the one that was meant is at «{at}»")));
+            }
+        }
+        self.fresh = fresh.to_owned();
+        Ok(())
+    }
+
+    fn look_command(&self) -> Vec<String> {
+        let scratch = self.plan.scratch();
+        let mut command = ["/bin/sh", "-c", LOOK, "look"].map(str::to_owned).to_vec();
+        command.push(scratch.len().to_string());
+        command.extend(scratch.into_iter().map(str::to_owned));
+        command
+    }
+
+    /// Whether a command left nothing in the private directories and in shared memory: the next one is to find them
+    /// as it would in a new container.
+    pub(super) async fn is_fresh(&self) -> bool {
+        let said = self.exec(self.look_command()).await;
+        said.is_ok_and(|said| said.strip_suffix("==\n") == Some(self.fresh.as_str()))
+    }
+
+    /// Runs one of our own scripts as a command's user, and returns what it said on both streams.
+    async fn exec(&self, command: Vec<String>) -> Result<String, SandboxError> {
+        let look = async {
+            let (_, mut output, _) =
+                self.start(command, Vec::new(), Some("/".to_owned()), false, false).await?;
+            let mut said = Vec::new();
+            while let Some(piece) = output.next().await {
+                said.extend_from_slice(&piece?.into_bytes());
+                if said.len() > LOOK_BYTES {
+                    break;
+                }
+            }
+            Ok::<_, ApiError>(String::from_utf8_lossy(&said).into_owned())
+        };
+        match tokio::time::timeout(LOOK_WAIT, look).await {
+            Ok(said) => said.map_err(|error| setup("looking a container over", &error)),
+            Err(_) => Err(unlike("it doesn't answer")),
+        }
+    }
+
+    /// Starts a command in it; its name, what it says, and its input.
+    pub(super) async fn start(
+        &self,
+        command: Vec<String>,
+        env: Vec<String>,
+        directory: Option<String>,
+        stdin: bool,
+        terminal: bool,
+    ) -> Result<(String, Output, Input), ApiError> {
+        let (user, group) = self.plan.owner;
+        let options = CreateExecOptions {
+            attach_stdin: Some(stdin),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            tty: Some(terminal),
+            env: Some(env),
+            cmd: Some(command),
+            user: Some(self.daemon.user(user, group)),
+            working_dir: directory,
+            ..CreateExecOptions::<String>::default()
+        };
+        let id = self.daemon.docker.create_exec(&self.id, options).await?.id;
+        let options = bollard::exec::StartExecOptions {
+            detach: false,
+            tty: terminal,
+            output_capacity: Some(super::READ),
+        };
+        match self.daemon.docker.start_exec(&id, Some(options)).await? {
+            StartExecResults::Attached { output, input } => Ok((id, output, input)),
+            StartExecResults::Detached => Err(ApiError::DockerStreamError {
+                error: "the command was started without its streams".to_owned(),
+            }),
+        }
+    }
+
+    /// How many processes there are: as the kernel counts, or else the daemon.
+    async fn processes(&self) -> Result<u64, ApiError> {
+        if let Some(count) = self.counters.processes() {
+            return Ok(count);
+        }
+        let options = TopOptionsBuilder::default().ps_args("-eo pid").build();
+        let found = self.daemon.docker.top_processes(&self.id, Some(options)).await?;
+        Ok(found.processes.unwrap_or_default().len() as u64)
+    }
+
+    /// Whether nothing but the container's own processes is left.
+    pub(super) async fn is_quiet(&self) -> bool {
+        for _ in 0..LOOKS {
+            match self.processes().await {
+                Ok(count) if count <= self.own => return true,
+                // One that ends is counted until it was reaped.
+                Ok(_) => tokio::time::sleep(LOOK_PAUSE).await,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// Ends it, and waits until nothing of it is left.
+    pub(super) async fn end(self) -> Result<(), ApiError> {
+        remove(&self.daemon.docker, &self.id).await
+    }
+}
+
+impl Daemon {
+    /// How a user of the host is called inside. Of a daemon without root's rights, its own root is the user who
+    /// started it, and nobody else's files could be written by another; Podman keeps numbers as they are.
+    pub(super) fn user(&self, user: u32, group: u32) -> String {
+        if self.rootless && !self.podman { "0:0".to_owned() } else { format!("{user}:{group}") }
+    }
+}
+
+/// Removes the container if making it was given up half-way.
+struct Unfinished {
+    docker: Docker,
+    id: Option<String>,
+}
+
+impl Unfinished {
+    fn finished(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
+            let docker = self.docker.clone();
+            // One that was started ends by itself besides; this is for one that wasn't.
+            runtime.spawn(async move { remove(&docker, &id).await.ok() });
+        }
+    }
+}
+
+/// Removes a container with all its processes, and waits until it is gone.
+pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), ApiError> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        match docker.remove_container(id, Some(options)).await {
+            Ok(()) => return Ok(()),
+            Err(error) => match status(&error) {
+                Some(404) => return Ok(()),
+                // It is being removed already; that is done when it isn't found.
+                Some(409) if begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+fn body(daemon: &Daemon, image: &Image, plan: &Plan, cpus: Option<f64>) -> ContainerCreateBody {
+    let mut mounts = Vec::with_capacity(plan.places.len());
+    let mut tmpfs = HashMap::new();
+    let (user, group) = plan.owner;
+    for (at, place) in &plan.places {
+        match place {
+            Place::Bind { source, read_only, .. } => mounts.push(bind(source, at, *read_only)),
+            Place::Scratch { bytes } => {
+                let mode = if at.starts_with("/tmp") || at.starts_with("/var/tmp") { "1777" } else { "0700" };
+                // Its group is root's unless said otherwise; builds run programs that they put there.
+                let options = format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
+                tmpfs.insert(at.clone(), options);
+            }
+            Place::Hidden => mounts.push(hidden(at)),
+        }
+    }
+    // A volume of the image's would be a directory on disk that commands could fill and leave things in.
+    let volumes = image.volumes.iter().filter(|at| !plan.places.contains_key(*at));
+    mounts.extend(volumes.map(|at| hidden(at)));
+    let limits = plan.limits.iter().map(|(name, value)| {
+        let value = i64::try_from(*value).unwrap_or(i64::MAX);
+        ResourcesUlimits { name: Some((*name).to_owned()), soft: Some(value), hard: Some(value) }
+    });
+    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let host = HostConfig {
+        mounts: Some(mounts),
+        tmpfs: Some(tmpfs),
+        network_mode: Some(network(plan).to_owned()),
+        ipc_mode: Some("private".to_owned()),
+        cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+        userns_mode: (daemon.podman && daemon.rootless).then(|| "keep-id".to_owned()),
+        privileged: Some(false),
+        readonly_rootfs: Some(true),
+        cap_drop: Some(vec!["ALL".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned(), format!("seccomp={}", seccomp::profile())]),
+        init: Some(true),
+        auto_remove: Some(true),
+        restart_policy: Some(RestartPolicy {
+            name: Some(RestartPolicyNameEnum::NO),
+            maximum_retry_count: None,
+        }),
+        memory: Some(number(plan.memory)),
+        // Both together: no swap besides.
+        memory_swap: Some(number(plan.memory)),
+        pids_limit: Some(number(plan.processes.saturating_add(OWN_PROCESSES))),
+        // A processor is a thousand million of these.
+        #[allow(clippy::cast_possible_truncation)]
+        nano_cpus: cpus.map(|cpus| (cpus * 1e9) as i64),
+        ulimits: Some(limits.collect()),
+        shm_size: Some(number(plan.shared_memory)),
+        log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
+        ..HostConfig::default()
+    };
+    let labels = Owner::own().map(|owner| HashMap::from([(LABEL.to_owned(), owner.label())]));
+    ContainerCreateBody {
+        image: Some(image.id.clone()),
+        hostname: Some("sandbox".to_owned()),
+        user: Some(KEEPER.to_owned()),
+        entrypoint: Some(["/bin/sh", "-c", KEEP].map(str::to_owned).to_vec()),
+        cmd: Some(Vec::new()),
+        working_dir: Some("/".to_owned()),
+        // The image's own would be processes that nobody asked for.
+        healthcheck: Some(HealthConfig { test: Some(vec!["NONE".to_owned()]), ..HealthConfig::default() }),
+        attach_stdin: Some(true),
+        attach_stdout: Some(true),
+        open_stdin: Some(true),
+        stdin_once: Some(true),
+        labels,
+        host_config: Some(host),
+        ..ContainerCreateBody::default()
+    }
+}
+
+fn network(plan: &Plan) -> &'static str {
+    if plan.network { "bridge" } else { "none" }
+}
+
+/// Not what is mounted beneath it on the host: read-only would not hold there.
+fn bind(source: &str, at: &str, read_only: bool) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(source.to_owned()),
+        target: Some(at.to_owned()),
+        read_only: Some(read_only),
+        bind_options: Some(MountBindOptions {
+            propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+            non_recursive: Some(true),
+            ..MountBindOptions::default()
+        }),
+        ..Mount::default()
+    }
+}
+
+fn hidden(at: &str) -> Mount {
+    Mount {
+        typ: Some(MountType::TMPFS),
+        target: Some(at.to_owned()),
+        read_only: Some(true),
+        tmpfs_options: Some(MountTmpfsOptions { size_bytes: Some(4096), mode: Some(0o555), options: None }),
+        ..Mount::default()
+    }
+}
+
+/// Sees that the daemon took every setting: some are dropped with nothing but a warning where the kernel lacks them.
+fn verify(found: &ContainerInspectResponse, plan: &Plan) -> Result<(), SandboxError> {
+    let host = found.host_config.clone().unwrap_or_default();
+    let dropped = host.cap_drop.unwrap_or_default();
+    let options = host.security_opt.unwrap_or_default();
+    let empty =
+        |mode: &Option<String>| mode.as_deref().is_none_or(|mode| mode.is_empty() || mode == "private");
+    let none = |list: &Option<Vec<String>>| list.as_ref().is_none_or(Vec::is_empty);
+    let memory = host.memory.and_then(|memory| u64::try_from(memory).ok());
+    let checks = [
+        (host.privileged != Some(true), "it is privileged"),
+        (host.readonly_rootfs == Some(true), "its root is writable"),
+        // Podman names every one that it dropped.
+        (!dropped.is_empty() && none(&host.cap_add), "it has capabilities"),
+        (
+            options.iter().any(|option| option.starts_with("no-new-privileges"))
+                && options
+                    .iter()
+                    .any(|option| option.starts_with("seccomp=") && option != "seccomp=unconfined"),
+            "it has no filter of system calls",
+        ),
+        (host.network_mode.as_deref() == Some(network(plan)), "it has another network than was asked for"),
+        (empty(&host.pid_mode) && empty(&host.uts_mode), "it shares processes or the host's name"),
+        (host.ipc_mode.as_deref() == Some("private"), "it shares memory with others"),
+        (memory == Some(plan.memory), "its memory isn't bounded"),
+        (host.pids_limit.is_some_and(|limit| limit > 0), "the number of its processes isn't bounded"),
+        (found.state.as_ref().and_then(|state| state.running) == Some(true), "it doesn't run"),
+    ];
+    match checks.iter().find(|(holds, _)| !holds) {
+        None => Ok(()),
+        Some((_, what)) => Err(unlike(what)),
+    }
+}
+
+fn unlike(what: &str) -> SandboxError {
+    SandboxError::Unavailable {
+        reason: format!("the container isn't what was asked for: {what}"),
+        fix: "An image needs /bin/sh, ls and cat; else look at the daemon's log and its warnings (docker info), or use \
+              another back-end"
+            .to_owned(),
+    }
+}

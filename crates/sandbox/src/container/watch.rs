@@ -1,0 +1,325 @@
+//! One command in a container, to its end.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bollard::container::LogOutput;
+use bollard::errors::Error as ApiError;
+use bollard::models::EventMessage;
+use bollard::query_parameters::{EventsOptionsBuilder, ResizeExecOptionsBuilder};
+use futures_util::StreamExt as _;
+use journeyman_protocol::Enforcement;
+use tokio::io::AsyncWriteExt as _;
+use tokio_util::sync::CancellationToken;
+
+use super::client::supervise;
+use super::counters::Used;
+use super::pool::Pool;
+use super::warm::{Input, Warm};
+use crate::SandboxError;
+use crate::capture::{Collector, Stream};
+use crate::request::{Limits, Stdin, Streams};
+use crate::run::{Completed, Outcome, ResourceUsage};
+
+/// How long output is awaited once the command ended: what it left running may hold its pipes for ever.
+const LINGER: Duration = Duration::from_millis(250);
+/// How long the kernel's word is awaited that memory ran out, where a command was killed.
+const OOM_WAIT: Duration = Duration::from_millis(300);
+/// So often, and so far apart, the daemon is asked for the code of a command whose streams ended; after that, it is
+/// asked as often as the disk.
+const ASKED: u32 = 5;
+const ASK_PAUSE: Duration = Duration::from_millis(5);
+/// How often it is looked how much the disk has filled.
+const DISK_PAUSE: Duration = Duration::from_millis(100);
+/// What a shell says where a program isn't there or can't be run, and how the runtime begins to say so.
+const NOT_RUN: [i64; 2] = [126, 127];
+const NOT_RUN_BEGINS: &str = "OCI runtime exec failed";
+/// «Killed», as a shell's number.
+const KILLED: i64 = 128 + 9;
+/// The end of the file, typed.
+const END_OF_FILE: u8 = 4;
+
+/// What is run, all but where.
+pub(super) struct Job {
+    pub(super) argv: Vec<String>,
+    pub(super) env: Vec<String>,
+    pub(super) cwd: String,
+    pub(super) stdin: Stdin,
+    pub(super) streams: Streams,
+    pub(super) limits: Limits,
+    pub(super) enforcement: Enforcement,
+    /// A directory on the file system that is written to.
+    pub(super) disk: PathBuf,
+    pub(super) begun: Instant,
+    /// Locked while the command is there.
+    pub(super) witness: Option<std::fs::File>,
+}
+
+pub(super) struct Ends {
+    pub(super) cancel: CancellationToken,
+    pub(super) dropped: CancellationToken,
+}
+
+/// How the command itself went.
+struct Ended {
+    outcome: Outcome,
+    /// Its streams ended by themselves.
+    complete: bool,
+}
+
+/// Runs a command to its end. When it returns, no process of the command is left.
+pub(super) async fn run(
+    warm: Warm,
+    mut job: Job,
+    mut collector: Collector,
+    ends: Ends,
+    pool: std::sync::Arc<Pool>,
+) -> Result<Completed, SandboxError> {
+    let witness = job.witness.take();
+    let before = warm.counters.used();
+    let ended = tokio::select! {
+        biased;
+        outcome = stopped(&job, &ends) => Ok(Ended { outcome, complete: false }),
+        ended = follow(&warm, &job, &mut collector) => ended,
+    };
+    let used = warm.counters.used();
+    let outcome = match ended {
+        Ok(ended) if ended.complete && warm.is_quiet().await => {
+            pool.give(warm);
+            ended.outcome
+        }
+        Ok(ended) => {
+            warm.end().await.map_err(supervise("ending the command's container"))?;
+            ended.outcome
+        }
+        Err(error) => {
+            // What it did is unknown; nothing of it may be left all the same.
+            warm.end().await.ok();
+            return Err(supervise("running the command in its container")(error));
+        }
+    };
+    drop(witness);
+    let (spilled, denial) = collector.spilled();
+    let ([stdout, stderr, combined], exact) = collector.finish();
+    Ok(Completed {
+        outcome: unrun(outcome, &combined.text),
+        stdout,
+        stderr,
+        combined,
+        exact,
+        spilled,
+        denials: denial.into_iter().collect(),
+        connections: Vec::new(),
+        duration: job.begun.elapsed(),
+        usage: between(before, used),
+        enforcement: job.enforcement,
+    })
+}
+
+fn between(before: Used, after: Used) -> ResourceUsage {
+    ResourceUsage {
+        user: after.user.saturating_sub(before.user),
+        system: after.system.saturating_sub(before.system),
+        peak_memory: after.peak,
+    }
+}
+
+/// A program that couldn't be started: the runtime says so where the command's output would be.
+fn unrun(outcome: Outcome, text: &str) -> Outcome {
+    match outcome {
+        Outcome::Exited(code) if NOT_RUN.contains(&i64::from(code)) && text.starts_with(NOT_RUN_BEGINS) => {
+            Outcome::SetupFailed(super::client::shown(text))
+        }
+        other => other,
+    }
+}
+
+/// Why the command is to be killed.
+async fn stopped(job: &Job, ends: &Ends) -> Outcome {
+    let deadline = tokio::time::sleep_until((job.begun + job.limits.wall).into());
+    tokio::select! {
+        () = deadline => Outcome::TimedOut,
+        () = ends.cancel.cancelled() => Outcome::Cancelled,
+        () = ends.dropped.cancelled() => Outcome::Cancelled,
+        () = filled(job) => Outcome::DiskLimit,
+    }
+}
+
+/// Ready when the file system has filled by as much as the command may write. Others' writes count, too: there is no
+/// telling them apart.
+async fn filled(job: &Job) {
+    let free = || {
+        let found = rustix::fs::statvfs(&job.disk).ok()?;
+        Some(found.f_bavail.saturating_mul(found.f_frsize))
+    };
+    let Some(before) = free() else { return std::future::pending().await };
+    let most = job.limits.disk_bytes.unwrap_or(before / 4);
+    loop {
+        tokio::time::sleep(DISK_PAUSE).await;
+        if free().is_some_and(|now| before.saturating_sub(now) > most) {
+            return;
+        }
+    }
+}
+
+/// Starts the command and takes in what it says, until it ended or flooded or its memory ran out.
+async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<Ended, ApiError> {
+    let exhausted = warm.counters.used().exhausted;
+    let mut events = Box::pin(events(warm));
+    let terminal = match job.streams {
+        Streams::Terminal { columns, rows } => Some((columns, rows)),
+        _ => None,
+    };
+    let stdin = matches!(job.stdin, Stdin::Bytes(_));
+    let (argv, env, cwd) = (job.argv.clone(), job.env.clone(), Some(job.cwd.clone()));
+    let (id, mut output, input) = warm.start(argv, env, cwd, stdin, terminal.is_some()).await?;
+    if let Some((columns, rows)) = terminal {
+        let options = ResizeExecOptionsBuilder::default().w(columns.into()).h(rows.into()).build();
+        // Fails where the command has ended already.
+        warm.daemon.docker.resize_exec(&id, options).await.ok();
+    }
+    let mut feeding = Box::pin(feed(input, &job.stdin, terminal.is_some()));
+    let (mut fed, mut open, mut code, mut listening) = (false, true, None, true);
+    let mut linger = None;
+    while open {
+        tokio::select! {
+            piece = with_room(collector, output.next()) => match piece.transpose()? {
+                Some(piece) => {
+                    take(collector, piece);
+                    if collector.is_flooded() {
+                        return Ok(Ended { outcome: Outcome::OutputLimit, complete: false });
+                    }
+                }
+                None => open = false,
+            },
+            event = events.next(), if listening => match event {
+                Some(Ok(event)) if is_exhausted(&event) => {
+                    return Ok(Ended { outcome: Outcome::MemoryLimit, complete: false });
+                }
+                Some(Ok(event)) => if let Some(ended) = exit_of(&event, &id) {
+                    code = Some(ended);
+                    linger = Some(tokio::time::Instant::now() + LINGER);
+                },
+                // Without them the end of the streams says that the command ended.
+                Some(Err(_)) | None => listening = false,
+            },
+            () = &mut feeding, if !fed => fed = true,
+            () = until(linger) => break,
+        }
+    }
+    let code = match code {
+        Some(code) => code,
+        None => exit_code(warm, &id).await?,
+    };
+    if warm.counters.used().exhausted > exhausted || code == KILLED && exhausted_soon(&mut events).await {
+        return Ok(Ended { outcome: Outcome::MemoryLimit, complete: false });
+    }
+    let cpu = job.limits.cpu.is_some() && matches!(code, 137 | 152);
+    let outcome = match code {
+        // SIGXCPU, or the kill that follows it.
+        _ if cpu => Outcome::CpuLimit,
+        code if code > 128 && code < 128 + 65 => Outcome::Signaled(i32::try_from(code - 128).unwrap_or(0)),
+        code => Outcome::Exited(i32::try_from(code).unwrap_or(-1)),
+    };
+    Ok(Ended { outcome, complete: !open })
+}
+
+/// Takes the next piece once a reader who wants all of them has room for it.
+async fn with_room<T>(collector: &Collector, next: impl Future<Output = T>) -> T {
+    collector.room().await;
+    next.await
+}
+
+fn take(collector: &mut Collector, piece: LogOutput) {
+    let (stream, bytes) = match piece {
+        LogOutput::StdErr { message } => (Stream::Stderr, message),
+        LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message } => {
+            (Stream::Stdout, message)
+        }
+    };
+    collector.take(stream, &bytes);
+}
+
+/// Gives the command its input, then the end of the file. A command that doesn't read it breaks the pipe.
+async fn feed(mut input: Input, stdin: &Stdin, terminal: bool) {
+    if let Stdin::Bytes(bytes) = stdin {
+        input.write_all(bytes).await.ok();
+        if terminal {
+            input.write_all(&[END_OF_FILE]).await.ok();
+            input.flush().await.ok();
+            // Closing it would hang the terminal up.
+            return std::future::pending().await;
+        }
+        input.shutdown().await.ok();
+    }
+    // The same connection brings the output.
+    std::future::pending().await
+}
+
+/// What the daemon tells of the container from now on.
+fn events(warm: &Warm) -> impl futures_util::Stream<Item = Result<EventMessage, ApiError>> + use<> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // The daemon repeats what happened since, so that nothing is lost until it listens.
+    let since = now.as_secs().to_string();
+    let filters = HashMap::from([
+        ("type", vec!["container"]),
+        ("container", vec![warm.id.as_str()]),
+        ("event", vec!["oom", "exec_die", "die"]),
+    ]);
+    let options = EventsOptionsBuilder::default().since(&since).filters(&filters).build();
+    warm.daemon.docker.events(Some(options))
+}
+
+fn is_exhausted(event: &EventMessage) -> bool {
+    event.action.as_deref() == Some("oom")
+}
+
+/// The code with which this command ended, if the event says so.
+fn exit_of(event: &EventMessage, id: &str) -> Option<i64> {
+    let attributes = event.actor.as_ref()?.attributes.as_ref()?;
+    let action = event.action.as_deref()?;
+    match action {
+        "exec_die" if attributes.get("execID").map(String::as_str) == Some(id) => {
+            attributes.get("exitCode")?.parse().ok()
+        }
+        // The container itself ended, and all in it.
+        "die" => Some(KILLED),
+        _ => None,
+    }
+}
+
+async fn exhausted_soon(
+    events: &mut (impl futures_util::Stream<Item = Result<EventMessage, ApiError>> + Unpin),
+) -> bool {
+    let heard = async {
+        while let Some(Ok(event)) = events.next().await {
+            if is_exhausted(&event) {
+                return true;
+            }
+        }
+        false
+    };
+    tokio::time::timeout(OOM_WAIT, heard).await.unwrap_or(false)
+}
+
+/// What the daemon says of a command whose streams ended.
+async fn exit_code(warm: &Warm, id: &str) -> Result<i64, ApiError> {
+    let mut asked = 0;
+    loop {
+        let found = warm.daemon.docker.inspect_exec(id).await?;
+        if let (Some(false), Some(code)) = (found.running, found.exit_code) {
+            return Ok(code);
+        }
+        // It closed its streams and goes on; it is waited for until its time is over.
+        asked += 1;
+        tokio::time::sleep(if asked < ASKED { ASK_PAUSE } else { DISK_PAUSE }).await;
+    }
+}
+
+async fn until(when: Option<tokio::time::Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}
