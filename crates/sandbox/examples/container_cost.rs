@@ -43,7 +43,11 @@ async fn main() {
             eprintln!("{error}");
             return;
         }
-        if run == 0 { println!("first: {:?}", begun.elapsed()) } else { times.push(begun.elapsed()) }
+        if run == 0 {
+            println!("first: {:?}", begun.elapsed())
+        } else {
+            times.push(begun.elapsed())
+        }
         // What is looked over after a command isn't the next one's time here.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

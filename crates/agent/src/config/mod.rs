@@ -6,11 +6,11 @@
 //! that widens a permission is an error that names the file and the line. [`Config`] is the typed result,
 //! and [`Loaded::settings`] tells where each value came from.
 
+mod container;
 mod environment;
 mod hooks;
 mod keys;
 mod layers;
-mod container;
 mod trust;
 mod typed;
 

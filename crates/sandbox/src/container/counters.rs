@@ -63,7 +63,8 @@ impl Counters {
                 found.time = found.time.or_else(|| at("cpuacct.usage_all")).or_else(|| at("cpuacct.usage"));
             }
             if has("memory") {
-                found.peak = found.peak.or_else(|| at("memory.peak")).or_else(|| at("memory.max_usage_in_bytes"));
+                found.peak =
+                    found.peak.or_else(|| at("memory.peak")).or_else(|| at("memory.max_usage_in_bytes"));
                 found.exhausted =
                     found.exhausted.or_else(|| at("memory.events")).or_else(|| at("memory.oom_control"));
             }

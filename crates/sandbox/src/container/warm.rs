@@ -11,12 +11,12 @@ use bollard::errors::Error as ApiError;
 use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum,
-    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions, MountType,
-    ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
+    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions,
+    MountType, ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
 };
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptions, InspectContainerOptions, RemoveContainerOptionsBuilder,
-    StartContainerOptions, TopOptionsBuilder,
+    AttachContainerOptionsBuilder, CreateContainerOptions, InspectContainerOptions,
+    RemoveContainerOptionsBuilder, StartContainerOptions, TopOptionsBuilder,
 };
 use futures_util::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
@@ -90,7 +90,8 @@ impl Warm {
         let id = made.map_err(error("making a container"))?.id;
         let guard = Unfinished { docker: docker.clone(), id: Some(id.clone()) };
         let options = AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).build();
-        let attached = docker.attach_container(&id, Some(options)).await.map_err(error("holding a container"))?;
+        let attached =
+            docker.attach_container(&id, Some(options)).await.map_err(error("holding a container"))?;
         docker
             .start_container(&id, None::<StartContainerOptions>)
             .await
@@ -165,7 +166,8 @@ impl Warm {
     /// Runs one of our own scripts as a command's user, and returns what it said on both streams.
     async fn exec(&self, command: Vec<String>) -> Result<String, SandboxError> {
         let look = async {
-            let (_, mut output, _) = self.start(command, Vec::new(), Some("/".to_owned()), false, false).await?;
+            let (_, mut output, _) =
+                self.start(command, Vec::new(), Some("/".to_owned()), false, false).await?;
             let mut said = Vec::new();
             while let Some(piece) = output.next().await {
                 said.extend_from_slice(&piece?.into_bytes());
@@ -203,8 +205,11 @@ impl Warm {
             ..CreateExecOptions::<String>::default()
         };
         let id = self.daemon.docker.create_exec(&self.id, options).await?.id;
-        let options =
-            bollard::exec::StartExecOptions { detach: false, tty: terminal, output_capacity: Some(super::READ) };
+        let options = bollard::exec::StartExecOptions {
+            detach: false,
+            tty: terminal,
+            output_capacity: Some(super::READ),
+        };
         match self.daemon.docker.start_exec(&id, Some(options)).await? {
             StartExecResults::Attached { output, input } => Ok((id, output, input)),
             StartExecResults::Detached => Err(ApiError::DockerStreamError {
@@ -282,7 +287,9 @@ pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), ApiError> {
             Err(error) => match status(&error) {
                 Some(404) => return Ok(()),
                 // It is being removed already; that is done when it isn't found.
-                Some(409) if begun.elapsed() < PATIENCE => tokio::time::sleep(Duration::from_millis(10)).await,
+                Some(409) if begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
                 _ => return Err(error),
             },
         }
@@ -299,8 +306,7 @@ fn body(daemon: &Daemon, image: &Image, plan: &Plan, cpus: Option<f64>) -> Conta
             Place::Scratch { bytes } => {
                 let mode = if at.starts_with("/tmp") || at.starts_with("/var/tmp") { "1777" } else { "0700" };
                 // Its group is root's unless said otherwise; builds run programs that they put there.
-                let options =
-                    format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
+                let options = format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
                 tmpfs.insert(at.clone(), options);
             }
             Place::Hidden => mounts.push(hidden(at)),
@@ -398,7 +404,8 @@ fn verify(found: &ContainerInspectResponse, plan: &Plan) -> Result<(), SandboxEr
     let host = found.host_config.clone().unwrap_or_default();
     let dropped = host.cap_drop.unwrap_or_default();
     let options = host.security_opt.unwrap_or_default();
-    let empty = |mode: &Option<String>| mode.as_deref().is_none_or(|mode| mode.is_empty() || mode == "private");
+    let empty =
+        |mode: &Option<String>| mode.as_deref().is_none_or(|mode| mode.is_empty() || mode == "private");
     let none = |list: &Option<Vec<String>>| list.as_ref().is_none_or(Vec::is_empty);
     let memory = host.memory.and_then(|memory| u64::try_from(memory).ok());
     let checks = [
@@ -408,7 +415,9 @@ fn verify(found: &ContainerInspectResponse, plan: &Plan) -> Result<(), SandboxEr
         (!dropped.is_empty() && none(&host.cap_add), "it has capabilities"),
         (
             options.iter().any(|option| option.starts_with("no-new-privileges"))
-                && options.iter().any(|option| option.starts_with("seccomp=") && option != "seccomp=unconfined"),
+                && options
+                    .iter()
+                    .any(|option| option.starts_with("seccomp=") && option != "seccomp=unconfined"),
             "it has no filter of system calls",
         ),
         (host.network_mode.as_deref() == Some(network(plan)), "it has another network than was asked for"),

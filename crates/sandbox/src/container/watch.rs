@@ -17,10 +17,10 @@ use super::client::supervise;
 use super::counters::Used;
 use super::pool::Pool;
 use super::warm::{Input, Warm};
+use crate::SandboxError;
 use crate::capture::{Collector, Stream};
 use crate::request::{Limits, Stdin, Streams};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::SandboxError;
 
 /// How long output is awaited once the command ended: what it left running may hold its pipes for ever.
 const LINGER: Duration = Duration::from_millis(250);
