@@ -26,8 +26,11 @@ pub(crate) fn refusal(trespass: &Trespass, changes: &[FileChange]) -> Option<Str
     if trespass.planted.len() > MOST_NAMED {
         text.push_str(&format!("[and {} more]\n", trespass.planted.len() - MOST_NAMED));
     }
-    let mut guarded: Vec<String> =
-        changes.iter().filter(|change| is_guarded(&change.path)).map(|change| change.path.to_string()).collect();
+    let mut guarded: Vec<String> = changes
+        .iter()
+        .filter(|change| is_guarded(&change.path))
+        .map(|change| change.path.to_string())
+        .collect();
     for made in trespass.made.iter().map(ToString::to_string) {
         let inside = format!("{made}/");
         if !guarded.iter().any(|name| *name == made || name.starts_with(&inside)) {

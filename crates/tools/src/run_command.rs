@@ -11,7 +11,7 @@ use journeyman_protocol::{
     CallId, Effects, FileChange, FileChangeKind, Level, RelPath, ResultPart, SessionId, ToolSpec,
 };
 use journeyman_sandbox::{Completed, Limits, Outcome, Request, Running, Streams, WriteMode, clean};
-use journeyman_workspace::{Guarded, StatKind, Trespass, TreeSnapshot, Workspace};
+use journeyman_workspace::{Guarded, StatKind, TreeSnapshot, Trespass, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

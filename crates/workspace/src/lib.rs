@@ -92,9 +92,9 @@ pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, U
 pub use checkpoints::CheckpointInfo;
 pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
-pub use guarded::{Guarded, Trespass};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
-pub use isolate::{CopyInfo, Isolated, Means, Refreshed, Tier};
+pub use guarded::{Guarded, Trespass};
+pub use isolate::{CopyInfo, Isolated, Loss, Means, Refreshed, Tier, Trial, TrialLanding, Tried};
 pub use land::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict};
 pub use limits::{Clock, Limits, Options};
 pub use listing::{ListOptions, Listing, Stat, StatKind};

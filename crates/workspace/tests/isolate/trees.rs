@@ -28,6 +28,11 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
+    /// Without the time, which differs between two runs of the same.
+    pub(crate) fn untimed(self) -> Self {
+        Self { modified: (0, 0), ..self }
+    }
+
     pub(crate) fn bytes(self) -> Vec<u8> {
         self.bytes
     }
