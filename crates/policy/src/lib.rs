@@ -4,7 +4,7 @@
 //! sandbox enforces, and says allow, ask or deny, with the level and one line of reason. [`analyse`] finds
 //! the level of a shell command; a command is read-only only if every word of it is understood and known
 //! to read. [`secrets`] is the one detector of secrets, and [`is_secret_name`] knows the names of
-//! environment variables that hold them.
+//! environment variables that hold them. [`registry`] knows package registries and their hosts.
 //!
 //! ```
 //! use journeyman_policy::{Policy, analyse};
@@ -28,6 +28,7 @@
 mod command;
 mod judge;
 mod protect;
+pub mod registry;
 pub mod secrets;
 
 pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};

@@ -66,7 +66,7 @@ pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
 #[cfg(target_os = "linux")]
 pub use namespaces::replace_descriptor;
-pub use network::{Connection, HostPattern, HostPatternError, Network, NetworkRules};
+pub use network::{Connection, HostPattern, HostPatternError, Network, NetworkRules, Outside, Reaching};
 pub use repositories::{Repositories, at_top};
 pub use request::{Limits, Request, Spill, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};

@@ -1,8 +1,28 @@
-//! Which hosts a command may reach, where it may reach any.
+//! Which hosts a command may reach, where it may reach any, and the proxy that lets it.
+//!
+//! A command whose network is [`Network::Filtered`] has a loopback and nothing else. On it is a listener that was made
+//! inside and handed out, before the command began, to the program that runs the sandbox, which serves it as a proxy
+//! ([`proxy`]): HTTP's `CONNECT` and whole addresses ([`head`]), and SOCKS 5 ([`socks`]). What is asked for
+//! ([`target`]) is judged before anything is resolved, what it resolves to ([`address`]) before anything is connected,
+//! and TLS has to name the same host ([`hello`]). What went where is written down ([`journal`]). No proxy, no network.
+
+mod address;
+mod environment;
+mod head;
+mod hello;
+mod journal;
+mod outside;
+mod proxy;
+mod socks;
+mod target;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+
+pub(crate) use environment::{PROXY_PORT, announce};
+pub use outside::{Outside, Reaching};
+pub(crate) use proxy::{Proxy, Serving};
 
 /// The longest name that DNS has.
 const MAX_NAME: usize = 253;
@@ -104,19 +124,23 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// One connection that a command asked the proxy for.
+/// What a command asked the proxy for, once or several times in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// The host as asked for, cleaned and cut.
+    /// The host as asked for, cleaned and cut; «(others)» stands for those beyond the first 256.
     pub host: String,
-    /// The port.
+    /// The port; 0 where none was understood.
     pub port: u16,
-    /// Bytes from the command to the host.
+    /// How many connections.
+    pub times: u64,
+    /// Bytes that were handed on from the command to the host, all of them together.
     pub sent: u64,
-    /// Bytes from the host to the command.
+    /// Bytes that were handed on from the host to the command.
     pub received: u64,
     /// Why it wasn't let through, where it wasn't.
     pub denied: Option<String>,
+    /// Why it came to nothing, where it was let through.
+    pub failed: Option<String>,
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! Picking a back-end, and running requests through it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use journeyman_protocol::{Enforcement, Needs, Tier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::Backend;
-use crate::network::Network;
+use crate::network::{Network, announce};
 use crate::request::Request;
 use crate::run::Running;
 use crate::trial::Trial;
 use crate::unconfined::Unconfined;
-use crate::{Mounted, OverlayPlan, SandboxError};
+use crate::{Mounted, Outside, OverlayPlan, SandboxError};
 
 /// How a [`Sandbox`] may run commands.
 #[derive(Debug, Clone)]
@@ -28,11 +29,19 @@ pub struct SandboxSettings {
     pub cache: Option<PathBuf>,
     /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
+    /// How the proxy of a command with [`Network::Filtered`] reaches the world; by the system's means by default.
+    pub outside: Option<Arc<dyn Outside>>,
 }
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        Self { allow: vec![Tier::Namespaces, Tier::Bubblewrap], helper: None, cache: None, allow_root: false }
+        Self {
+            allow: vec![Tier::Namespaces, Tier::Bubblewrap],
+            helper: None,
+            cache: None,
+            allow_root: false,
+            outside: None,
+        }
     }
 }
 
@@ -168,9 +177,16 @@ impl Sandbox {
     /// As [`enforcement`](Self::enforcement), and [`SandboxError::Unmet`], [`SandboxError::Refused`] or
     /// [`SandboxError::Path`] when the request can't be run as it stands, [`SandboxError::Start`] when no
     /// process could be made. In each case nothing ran.
-    pub async fn spawn(&self, request: Request, cancel: CancellationToken) -> Result<Running, SandboxError> {
+    pub async fn spawn(
+        &self,
+        mut request: Request,
+        cancel: CancellationToken,
+    ) -> Result<Running, SandboxError> {
         let chosen = self.choose(&request.needs, &request.network).await;
         let (backend, enforcement) = chosen.map_err(|trouble| trouble.error)?;
+        if matches!(request.network, Network::Filtered(_)) {
+            announce(&mut request.env);
+        }
         backend.spawn(request, enforcement, cancel).await
     }
 }

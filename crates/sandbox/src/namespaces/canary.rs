@@ -24,13 +24,24 @@ pub(super) const ESCAPES: [(i32, &str); 9] = [
 ];
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
 pub(super) const NESTED: i32 = 512;
+/// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not fatal: commands with a
+/// network of some hosts are refused then.
+pub(super) const UNFILTERED: i32 = 4096;
+/// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
+pub(super) const UNRESTRICTED: i32 = 1024;
+
+/// A name that is nobody's (RFC 6761), and the beginning of the only right answer.
+const ASKED: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
+const REFUSED: &[u8] = b"HTTP/1.1 403 ";
+/// An answer that hasn't come by then doesn't come.
+const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 fn opens(path: &CStr, flags: OFlags) -> bool {
     rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).is_ok()
 }
 
 /// Tries everything; the bits of what got out.
-pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool) -> i32 {
+pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -51,7 +62,44 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool) -> i32 {
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
-    if sys::can_unshare_user() { escaped | NESTED } else { escaped }
+    let unfiltered = listen > 0 && !is_refused(listen).is_ok_and(|refused| refused);
+    let told = [
+        (UNFILTERED, unfiltered),
+        (NESTED, sys::can_unshare_user()),
+        (UNRESTRICTED, makes_a_device(canary.inside)),
+    ];
+    told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
+}
+
+/// The device 0:0 stands for a removed file in overlays, and may be made by everybody since Linux 5.8.
+fn makes_a_device(beside: &CStr) -> bool {
+    rustix::fs::unlink(beside)
+        .and_then(|()| {
+            rustix::fs::mknodat(CWD, beside, rustix::fs::FileType::CharacterDevice, Mode::empty(), 0)
+        })
+        .is_ok()
+}
+
+/// Whether the proxy is there and refuses a host that nobody listed.
+fn is_refused(port: u16) -> Result<bool, Errno> {
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::sockopt::set_socket_timeout(
+        &socket,
+        rustix::net::sockopt::Timeout::Recv,
+        Some(ANSWER_WAIT),
+    )?;
+    rustix::net::connect(&socket, &std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port))?;
+    rustix::io::write(&socket, ASKED)?;
+    let mut answer = [0; REFUSED.len()];
+    let mut got = 0;
+    while let Some(rest) = answer.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::read(&socket, rest)? {
+            0 => return Ok(false),
+            count => got += count,
+        }
+    }
+    Ok(answer == *REFUSED)
 }
 
 fn connects(port: u16) -> bool {

@@ -22,6 +22,7 @@ use rustix::thread::{
 };
 
 use super::overlay::{Life, cover, overlay};
+use super::restrict::{self, Grant, Tcp};
 use super::sys::{self, Strings};
 use super::wire::{self, Access, HEADER, Note, Policy, Stage, Step, body_length};
 use super::{canary, mounter, pass};
@@ -34,6 +35,8 @@ pub(super) const RESOURCES: [Resource; 6] =
 const STORE: &CStr = c".sandbox";
 /// How many files the scratch space may hold; an inode is about 1 KiB of kernel memory.
 const SCRATCH_FILES: u32 = 400_000;
+/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's own kernel.
+const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
 
@@ -198,12 +201,34 @@ impl Init<'_> {
         if self.policy.own_network {
             loopback().at(Stage::Loopback)?;
         }
+        if self.policy.listen > 0 {
+            self.listen().at(Stage::Listen)?;
+        }
         self.limits().at(Stage::Limits)?;
         drop_privileges().at(Stage::Privileges)?;
+        if self.policy.landlock > 0 {
+            self.restrict().at(Stage::Landlock)?;
+        }
         if !self.policy.filter.is_empty() {
             sys::install_filter(&self.policy.filter).at(Stage::Filter)?;
         }
         self.command()
+    }
+
+    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
+    fn listen(&self) -> Result<(), Errno> {
+        let listener = listener(self.policy.listen)?;
+        pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
+    }
+
+    /// Everything in the new root may be read; what is mounted for writing may be written. A way out to a tree that
+    /// isn't part of this root would lead to nothing.
+    fn restrict(&self) -> Result<(), Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(c"/", flags, Mode::empty())?;
+        let written = self.policy.steps.iter().filter_map(Step::written);
+        let grants = written.map(|path| (path, Grant::Write)).chain([(c".", Grant::Read)]);
+        restrict::restrict(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
     fn limits(&self) -> Result<(), Errno> {
@@ -223,7 +248,7 @@ impl Init<'_> {
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
-                escaped.set(canary::escapes(canary, self.policy.own_network));
+                escaped.set(canary::escapes(canary, self.policy.own_network, self.policy.listen));
                 return 0;
             }
             trouble.set(Some(match self.become_command(&argv, &env) {
@@ -372,6 +397,16 @@ fn enter(root: &OwnedFd) -> Result<(), Errno> {
 fn loopback() -> Result<(), Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM);
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listener on the sandbox's own loopback; connections wait until the agent takes them.
+fn listener(port: u16) -> Result<OwnedFd, Errno> {
+    let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+    let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
+    let address = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+    rustix::net::bind(&listener, &address)?;
+    rustix::net::listen(&listener, WAITING)?;
+    Ok(listener)
 }
 
 /// No capability and no way to one; nor may another process look into this one, which has the same user.

@@ -20,6 +20,7 @@ mod overlay;
 mod pass;
 mod plan;
 mod probe;
+mod restrict;
 mod sys;
 mod watch;
 mod wire;
@@ -41,6 +42,7 @@ pub(crate) use mount::{mount, mount_caches};
 
 use crate::backend::{Backend, Boxed};
 use crate::capture::Collector;
+use crate::network::{PROXY_PORT, Proxy};
 use crate::request::{Limits, Request, Stdin, Streams};
 use crate::run::Running;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
@@ -73,6 +75,8 @@ struct Job {
     candidates: Vec<CString>,
     streams: Streams,
     limits: Limits,
+    /// Serves the listener that is passed out.
+    proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
 }
@@ -98,7 +102,7 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
-        let job = prepare(request, joined, None, &self.hidden)?;
+        let job = prepare(&self.settings, request, joined, None, &self.hidden)?;
         let (collector, live) = Collector::new(&job.limits, job.streams);
         let stop = CancellationToken::new();
         let ends = watch::Ends { cancel, dropped: stop.clone() };
@@ -140,6 +144,7 @@ pub fn replace_descriptor(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Resul
 }
 
 fn prepare(
+    settings: &SandboxSettings,
     request: Request,
     joined: Option<Arc<Mounted>>,
     canary: Option<Canary<CString>>,
@@ -163,6 +168,7 @@ fn prepare(
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
         own_network: request.network != Network::Host,
+        listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
         joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
@@ -176,6 +182,7 @@ fn prepare(
             limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
             limits.address_space,
         ],
+        landlock: restrict::supported(),
         filter: filter::build().unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),
@@ -191,7 +198,11 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits, joined })
+    let proxy = match request.network {
+        Network::Filtered(rules) => Some(Proxy::new(rules, settings.outside.clone())),
+        Network::Off | Network::Host => None,
+    };
+    Ok(Job { plan, policy, candidates, streams: request.streams, limits: request.limits, proxy, joined })
 }
 
 /// Where the program may be: as named, or in each directory of `PATH`, inside.

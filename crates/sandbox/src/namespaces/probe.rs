@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
@@ -12,16 +13,16 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{ESCAPES, NESTED};
+use super::canary::{ESCAPES, NESTED, UNFILTERED, UNRESTRICTED};
 use super::hidden::Memory;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::{Canary, Stage};
-use super::{filter, hidden, prepare, start};
+use super::{filter, hidden, prepare, restrict, start};
 use crate::capture::Collector;
 use crate::request::Request;
 use crate::run::Outcome;
-use crate::{SandboxError, SandboxSettings};
+use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,7 +33,7 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 2;
+const CACHE_VERSION: u32 = 4;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -151,7 +152,9 @@ async fn run(settings: &SandboxSettings) -> Result<Enforcement, SandboxError> {
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
     request.needs = Needs::ALL;
-    let job = prepare(request, None, Some(canary), &Memory::default())?;
+    // No host is listed: the listener is there, and whoever is asked for is refused.
+    request.network = Network::Filtered(Arc::default());
+    let job = prepare(settings, request, None, Some(canary), &Memory::default())?;
     let (collector, _live) = Collector::new(&job.limits, job.streams);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     let seen = Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())?.run().await?;
@@ -166,6 +169,10 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     };
     let mut leaks: Vec<&str> =
         ESCAPES.iter().filter(|(bit, _)| escaped & bit != 0).map(|(_, what)| *what).collect();
+    let landlock = restrict::supported();
+    if landlock > 0 && escaped & UNRESTRICTED != 0 {
+        leaks.push("Landlock was asked for and isn't in force");
+    }
     if outside_changed {
         leaks.push("a file outside the project was changed");
     }
@@ -178,6 +185,10 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
     }
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
+    }
+    let network_filtered = escaped & UNFILTERED == 0;
+    if !network_filtered {
+        gaps.push("commands can't be given some hosts alone: the proxy wasn't reached".to_owned());
     }
     if rustix::process::geteuid().is_root() {
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
@@ -199,13 +210,14 @@ fn judge(seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         gaps.push(format!("commands can connect to services at {named}{more}"));
     }
-    gaps.push("Landlock isn't layered on top yet".to_owned());
     gaps.push("memory is bounded per process only, and only on request".to_owned());
-    Ok(Enforcement {
-        layers: vec!["namespaces".to_owned(), "seccomp".to_owned()],
-        gaps,
-        ..Enforcement::meeting(Tier::Namespaces, Needs::ALL)
-    })
+    let mut layers = vec!["namespaces".to_owned()];
+    match landlock {
+        0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
+        version => layers.push(format!("Landlock {version}")),
+    }
+    layers.extend(filter::build().map(|_| "seccomp".to_owned()));
+    Ok(Enforcement { layers, gaps, network_filtered, ..Enforcement::meeting(Tier::Namespaces, Needs::ALL) })
 }
 
 fn kernel_version(release: &str) -> Option<(u32, u32)> {

@@ -169,6 +169,17 @@ pub(super) fn mount_attributes(
     check(result).map(drop)
 }
 
+/// The version of Landlock that the kernel has on; 0 or less where it hasn't.
+pub(super) fn landlock_version() -> c_int {
+    /// `LANDLOCK_CREATE_RULESET_VERSION`, of <linux/landlock.h>.
+    const VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag no attribute is read, as none is given.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<c_void>(), 0usize, VERSION)
+    };
+    c_int::try_from(version).unwrap_or(0)
+}
+
 /// Installs a seccomp filter given as its instructions' bytes, 8 each, in the machine's byte order.
 pub(super) fn install_filter(instructions: &[u8]) -> Result<(), Errno> {
     let count =

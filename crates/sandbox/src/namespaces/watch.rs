@@ -15,8 +15,10 @@ use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::wire::{NOTE, Note, Stage, Step, Usage};
-use super::{Job, Started, shown, sys};
+use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
+use crate::denial::Denial;
+use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
 use crate::{Mounted, SandboxError};
 
@@ -38,6 +40,8 @@ pub(super) struct Seen {
     /// Where and with which error the set-up failed, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
     output: ([Captured; 3], Vec<u8>),
+    /// What was asked of the proxy.
+    network: (Vec<Connection>, Vec<Denial>),
     duration: Duration,
     usage: ResourceUsage,
 }
@@ -46,6 +50,7 @@ impl Seen {
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
         let ([stdout, stderr, combined], exact) = self.output;
         let (duration, usage) = (self.duration, self.usage);
+        let (connections, denials) = self.network;
         Completed {
             outcome: self.outcome,
             stdout,
@@ -53,8 +58,8 @@ impl Seen {
             combined,
             exact,
             spilled: None,
-            denials: Vec::new(),
-            connections: Vec::new(),
+            denials,
+            connections,
             duration,
             usage,
             enforcement,
@@ -152,6 +157,9 @@ pub(super) struct Watcher {
     connected: bool,
     unsent: Vec<u8>,
     received: Vec<u8>,
+    /// Descriptors that came with notes which weren't read yet.
+    passed: Vec<OwnedFd>,
+    proxy: Option<Serving>,
     stdout: Pipe,
     stderr: Pipe,
     collector: Collector,
@@ -199,6 +207,8 @@ impl Watcher {
             connected: true,
             unsent,
             received: Vec::new(),
+            passed: Vec::new(),
+            proxy: None,
             stdout: Pipe::new(stdout).map_err(&error)?,
             stderr: Pipe::new(stderr).map_err(&error)?,
             collector,
@@ -248,7 +258,7 @@ impl Watcher {
                 }
             }
         }
-        self.finish()
+        self.finish().await
     }
 
     /// Nothing more can come: the pipes are closed, and pid 1 has said its last word or is gone, or there
@@ -296,7 +306,9 @@ impl Watcher {
             }
         }
         let mut buffer = [0; NOTE * 8];
-        match self.control.try_read(&mut buffer) {
+        let (control, passed) = (&self.control, &mut self.passed);
+        let read = control.try_io(Interest::READABLE, || Ok(pass::receive(control, &mut buffer, passed)?));
+        match read {
             Ok(0) => self.connected = false,
             Ok(count) => self.received.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -335,10 +347,23 @@ impl Watcher {
             Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
             Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
             Note::Canaries { escaped } => self.escaped = Some(escaped),
+            Note::Listening => self.serve()?,
             // The other helper's.
             Note::Unshared | Note::Mounted => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
             }
+        }
+        Ok(())
+    }
+
+    /// The sandbox's listener came along: from here on somebody answers there.
+    fn serve(&mut self) -> Result<(), SandboxError> {
+        if self.passed.is_empty() {
+            return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
+        }
+        let listener = self.passed.remove(0);
+        if let Some(proxy) = self.job.proxy.take() {
+            self.proxy = Some(proxy.serve(listener).map_err(supervise("serving the command's network"))?);
         }
         Ok(())
     }
@@ -350,18 +375,23 @@ impl Watcher {
         self.processes.ending = true;
     }
 
-    fn finish(mut self) -> Result<Seen, SandboxError> {
+    async fn finish(mut self) -> Result<Seen, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
         } else {
             Outcome::SetupFailed("the sandbox helper was killed".to_owned())
         });
+        let network = match self.proxy.take() {
+            Some(proxy) => proxy.finish().await,
+            None => Default::default(),
+        };
         let seen = Seen {
             outcome,
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
+            network,
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };

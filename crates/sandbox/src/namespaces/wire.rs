@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS2";
+pub(super) const MAGIC: [u8; 4] = *b"JMS3";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -37,6 +37,19 @@ pub(super) enum Step<T> {
     Guard { path: T },
     /// Hide a file (or a directory) behind an empty one.
     Mask { path: T, directory: bool },
+}
+
+impl<T: Copy> Step<T> {
+    /// The path of what may be written, if it is that.
+    pub(super) fn written(&self) -> Option<T> {
+        match *self {
+            Self::Bind { path, access, .. } | Self::Base { path, access } if access != Access::ReadOnly => {
+                Some(path)
+            }
+            Self::Scratch { path, .. } | Self::Layer { path, .. } | Self::Terminals { path } => Some(path),
+            _ => None,
+        }
+    }
 }
 
 /// How a bound path may be used.
@@ -75,6 +88,8 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
+    /// Where on the sandbox's own loopback a listener is made, which is passed out; 0 is none.
+    pub(super) listen: u16,
     /// Descriptors of a base come along, whose namespaces are joined first.
     pub(super) joins: bool,
     pub(super) uid: u32,
@@ -84,6 +99,8 @@ pub(super) struct Policy<T> {
     pub(super) pid_max: u32,
     /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
     pub(super) limits: Vec<Option<u64>>,
+    /// The version of Landlock that must be enforced whole; 0 where there is none.
+    pub(super) landlock: u32,
     pub(super) filter: Vec<u8>,
     pub(super) steps: Vec<Step<T>>,
     pub(super) cwd: T,
@@ -102,6 +119,7 @@ impl Policy<CString> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new(MAGIC);
         out.u32(u32::from(self.own_network));
+        out.u32(u32::from(self.listen));
         out.u32(u32::from(self.joins));
         out.u32(self.uid);
         out.u32(self.gid);
@@ -109,6 +127,7 @@ impl Policy<CString> {
         out.u32(self.pid_max);
         out.count(self.limits.len());
         self.limits.iter().for_each(|limit| out.option(*limit));
+        out.u32(self.landlock);
         out.count(self.filter.len());
         out.0.extend_from_slice(&self.filter);
         out.count(self.steps.len());
@@ -154,12 +173,14 @@ impl<'a> Policy<&'a CStr> {
         let mut from = Reader(body);
         let policy = Self {
             own_network: from.u32()? != 0,
+            listen: u16::try_from(from.u32()?).ok()?,
             joins: from.u32()? != 0,
             uid: from.u32()?,
             gid: from.u32()?,
             scratch_bytes: from.u64()?,
             pid_max: from.u32()?,
             limits: from.list(Reader::option)?,
+            landlock: from.u32()?,
             filter: {
                 let length = from.u32()? as usize;
                 from.bytes(length)?.to_vec()
@@ -338,10 +359,12 @@ pub(super) enum Stage {
     Overlay = 19,
     Attach = 20,
     Pass = 21,
+    Landlock = 22,
+    Listen = 30,
 }
 
 impl Stage {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 23] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -363,6 +386,8 @@ impl Stage {
         Self::Overlay,
         Self::Attach,
         Self::Pass,
+        Self::Landlock,
+        Self::Listen,
     ];
 
     /// In words, for the error.
@@ -389,6 +414,8 @@ impl Stage {
             Self::Overlay => "mounting the overlay",
             Self::Attach => "attaching the overlay",
             Self::Pass => "passing the mount",
+            Self::Landlock => "restricting by Landlock",
+            Self::Listen => "making the proxy's listener",
         }
     }
 }
@@ -412,6 +439,8 @@ pub(super) enum Note {
     Unshared,
     /// Descriptors of the root and of the two namespaces come with this.
     Mounted,
+    /// The listener that [`Policy::listen`] asks for comes with this.
+    Listening,
 }
 
 /// What pid 1 and all it reaped used: microseconds and bytes.
@@ -437,6 +466,7 @@ impl Note {
             Self::Canaries { escaped } => (6, 0, 0, escaped, none),
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
+            Self::Listening => (12, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -464,6 +494,7 @@ impl Note {
             6 => Self::Canaries { escaped: value },
             7 => Self::Unshared,
             8 => Self::Mounted,
+            12 => Self::Listening,
             _ => return None,
         })
     }
@@ -494,12 +525,14 @@ mod tests {
         ];
         Policy {
             own_network: true,
+            listen: 3128,
             joins: true,
             uid: 1,
             gid: 2,
             scratch_bytes: 3,
             pid_max: 4,
             limits: vec![None, Some(5)],
+            landlock: 7,
             filter: vec![6; 8],
             steps,
             cwd: c("/w"),
@@ -543,6 +576,7 @@ mod tests {
             Note::Canaries { escaped: 5 },
             Note::Unshared,
             Note::Mounted,
+            Note::Listening,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));

@@ -1,0 +1,167 @@
+//! Package registries by name, and the hosts that each needs.
+//!
+//! A registry's hosts hand out what anybody may publish, and take little besides: no host is listed here to which
+//! anybody may upload what they like under a link of their own (storage buckets, code forges). Uploads to the
+//! registries themselves need a token, which the sandbox hides; a proxy of host names can't tell them from downloads.
+//!
+//! Hosts are those that the registries' own documentation and indexes name; every one is asked by HTTPS.
+
+use std::fmt;
+
+/// A registry, or what serves one tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// What a person types.
+    pub name: &'static str,
+    /// Whose packages these are, in a few words.
+    pub about: &'static str,
+    /// Its hosts: whole names, lower case.
+    pub hosts: &'static [&'static str],
+    /// Its tools ask by plain HTTP unless they are told otherwise, and check signatures instead.
+    pub plain_http: bool,
+}
+
+const fn preset(name: &'static str, about: &'static str, hosts: &'static [&'static str]) -> Preset {
+    Preset { name, about, hosts, plain_http: false }
+}
+
+const fn plain(name: &'static str, about: &'static str, hosts: &'static [&'static str]) -> Preset {
+    Preset { name, about, hosts, plain_http: true }
+}
+
+/// All presets, by name.
+pub const PRESETS: &[Preset] = &[
+    plain("alpine", "Alpine Linux packages", &["dl-cdn.alpinelinux.org"]),
+    preset("conda", "Conda packages", &["conda.anaconda.org", "repo.anaconda.com"]),
+    preset("cpan", "Perl modules", &["cpan.metacpan.org", "fastapi.metacpan.org", "www.cpan.org"]),
+    preset("cran", "R packages", &["cloud.r-project.org", "cran.r-project.org"]),
+    preset("crates", "Rust crates", &["index.crates.io", "static.crates.io", "crates.io"]),
+    plain("debian", "Debian packages", &["deb.debian.org", "security.debian.org"]),
+    preset("deno", "Deno and JSR modules", &["jsr.io", "npm.jsr.io", "deno.land", "dl.deno.land"]),
+    plain("fedora", "Fedora packages", &["mirrors.fedoraproject.org", "dl.fedoraproject.org"]),
+    preset("go", "Go modules", &["proxy.golang.org", "sum.golang.org"]),
+    preset(
+        "gradle",
+        "Gradle and its plug-ins",
+        &[
+            "plugins.gradle.org",
+            "plugins-artifacts.gradle.org",
+            "services.gradle.org",
+            "downloads.gradle.org",
+            "repo.maven.apache.org",
+            "repo1.maven.org",
+        ],
+    ),
+    preset("hackage", "Haskell packages", &["hackage.haskell.org"]),
+    preset("hex", "Elixir and Erlang packages", &["hex.pm", "repo.hex.pm", "builds.hex.pm"]),
+    preset("maven", "Java packages", &["repo.maven.apache.org", "repo1.maven.org"]),
+    preset("npm", "JavaScript packages", &["registry.npmjs.org", "registry.yarnpkg.com"]),
+    preset("nuget", ".NET packages", &["api.nuget.org", "www.nuget.org"]),
+    preset("packagist", "PHP packages (their indexes)", &["packagist.org", "repo.packagist.org"]),
+    preset("pub", "Dart packages", &["pub.dev"]),
+    preset("pypi", "Python packages", &["pypi.org", "files.pythonhosted.org"]),
+    preset("rubygems", "Ruby gems", &["rubygems.org", "index.rubygems.org"]),
+    preset("rustup", "Rust toolchains", &["static.rust-lang.org"]),
+    plain("ubuntu", "Ubuntu packages", &["archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com"]),
+];
+
+/// Other names by which presets are known.
+const ALIASES: &[(&str, &str)] = &[
+    ("cargo", "crates"),
+    ("crates.io", "crates"),
+    ("gem", "rubygems"),
+    ("golang", "go"),
+    ("jsr", "deno"),
+    ("pip", "pypi"),
+    ("uv", "pypi"),
+    ("yarn", "npm"),
+    ("apt", "debian"),
+];
+
+/// A text without a dot that is no preset's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownPreset {
+    /// The text, cut.
+    pub given: String,
+}
+
+impl fmt::Display for UnknownPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "«{}» is neither a host's name nor a registry's; registries are:", self.given)?;
+        PRESETS.iter().try_for_each(|preset| write!(f, " {}", preset.name))
+    }
+}
+
+impl std::error::Error for UnknownPreset {}
+
+/// The preset of this name, in any letter case.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Preset> {
+    let known = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+    let name = known.map_or(name, |(_, preset)| preset);
+    PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name))
+}
+
+/// The hosts that a text stands for: a preset's, or the text itself, a host's name or `*.` and the end of one, which
+/// the sandbox's `HostPattern` checks.
+///
+/// # Errors
+/// [`UnknownPreset`] for a text without a dot that names no preset: no host in public has such a name.
+pub fn hosts(text: &str) -> Result<Vec<String>, UnknownPreset> {
+    if let Some(preset) = find(text) {
+        return Ok(preset.hosts.iter().map(|host| (*host).to_owned()).collect());
+    }
+    if text.contains('.') {
+        return Ok(vec![text.to_owned()]);
+    }
+    Err(UnknownPreset { given: text.chars().take(80).collect() })
+}
+
+/// Whether a host's name (not a pattern) is a known package registry's. Letter case and one dot at the end don't count.
+#[must_use]
+pub fn is_registry(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    PRESETS.iter().flat_map(|preset| preset.hosts).any(|known| known.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_names_of_hosts() {
+        for preset in PRESETS {
+            assert!(find(preset.name) == Some(preset) && !preset.name.contains('.'));
+            assert!(!preset.hosts.is_empty() && !preset.about.is_empty());
+            for host in preset.hosts {
+                assert!(host.contains('.') && !host.starts_with("*."), "{host}");
+                assert!(
+                    host.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b".-".contains(&b))
+                );
+                assert!(is_registry(host) && is_registry(&format!("{}.", host.to_uppercase())));
+            }
+        }
+        assert!(PRESETS.is_sorted_by_key(|preset| preset.name));
+        for (alias, name) in ALIASES {
+            assert_eq!(find(alias), find(name), "{alias}");
+            assert!(find(alias).is_some() && !PRESETS.iter().any(|preset| preset.name == *alias));
+        }
+    }
+
+    #[test]
+    fn a_text_is_a_preset_or_a_host() {
+        assert_eq!(hosts("PyPI").unwrap(), ["pypi.org", "files.pythonhosted.org"]);
+        assert_eq!(hosts("cargo"), hosts("crates.io"));
+        assert_eq!(hosts("*.example.org").unwrap(), ["*.example.org"]);
+        let error = hosts("npmm").unwrap_err().to_string();
+        assert!(error.contains("«npmm»") && error.contains(" npm "), "{error}");
+        assert!(hosts("").is_err() && hosts("*").is_err() && hosts("localhost").is_err());
+    }
+
+    #[test]
+    fn no_forge_and_no_storage_is_a_registry() {
+        for host in ["github.com", "storage.googleapis.com", "evil.pypi.org", "pypi.org.evil.test", "", "."] {
+            assert!(!is_registry(host), "{host}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The head of an HTTP request to a proxy: strictly what RFC 9112 allows, and only what is needed of it. What two
+//! programs could read in two ways is refused, because the server behind the proxy reads it again.
+
+use super::target::{HTTP_PORT, Refusal, Target, shown};
+
+/// Longest head in bytes: twice what most servers take.
+pub(super) const MAX_HEAD: usize = 16 * 1024;
+/// Most header fields of a request; browsers send some 20.
+const MAX_FIELDS: usize = 128;
+
+/// Fields that are meant for the proxy or the one connection, and aren't passed on.
+const HOPS: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authorization",
+    "proxy-authenticate",
+    "te",
+    "trailer",
+    "upgrade",
+    "host",
+];
+
+/// How far a head has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scan {
+    More,
+    /// It has this many bytes, the empty line included.
+    End(usize),
+}
+
+/// Looks for a head's end.
+pub(super) fn scan(bytes: &[u8]) -> Result<Scan, Refusal> {
+    let mut before = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\n' if before != b'\r' => return Err(Refusal::Malformed("lines end in CR LF")),
+            b'\n' if at.checked_sub(3).and_then(|at| bytes.get(at..at + 2)) == Some(b"\r\n") => {
+                return Ok(Scan::End(at + 1));
+            }
+            b'\n' => {}
+            _ if before == b'\r' => return Err(Refusal::Malformed("lines end in CR LF")),
+            0 => return Err(Refusal::Malformed("a NUL isn't allowed here")),
+            _ => {}
+        }
+        before = *byte;
+        if at >= MAX_HEAD {
+            return Err(Refusal::Malformed("the request's head is longer than 16 KiB"));
+        }
+    }
+    Ok(Scan::More)
+}
+
+/// What of a connection a request is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// It is to the proxy, and says where it wants to go.
+    Proxy,
+    /// It comes through a tunnel to this host.
+    Tunnel(&'a Target),
+}
+
+/// What a request wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Head {
+    /// A tunnel.
+    Connect(Target),
+    /// One answer.
+    Request {
+        target: Target,
+        /// As it is sent on.
+        rewritten: Vec<u8>,
+        body: Body,
+    },
+}
+
+/// How much follows a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    Length(u64),
+    Chunked,
+}
+
+/// A request that isn't granted, with what was asked for.
+pub(super) type Asked = (String, u16, Refusal);
+
+/// Reads a head, the empty line included.
+pub(super) fn parse(head: &[u8], place: Place<'_>) -> Result<Head, Asked> {
+    let mut lines = head.strip_suffix(b"\r\n\r\n").unwrap_or(head).split(|b| *b == b'\n');
+    let mut lines = std::iter::from_fn(|| lines.next().map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
+    let line = lines.next().unwrap_or_default();
+    let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
+    let asked = |refusal| (shown(target), 0, refusal);
+    let parts = std::str::from_utf8(line).ok().map(|line| line.split(' ').collect::<Vec<_>>());
+    let Some([method, target, version @ ("HTTP/1.1" | "HTTP/1.0")]) = parts.as_deref() else {
+        return Err(asked(Refusal::Malformed("this isn't a request of HTTP/1.1")));
+    };
+    if !is_token(method) || target.is_empty() || !target.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(asked(Refusal::Malformed("this isn't a request of HTTP/1.1")));
+    }
+    let fields = fields(lines).map_err(asked)?;
+    let host = only(&fields, "host").map_err(asked)?;
+    if *method == "CONNECT" {
+        let Place::Proxy = place else {
+            return Err(asked(Refusal::Malformed("there is no proxy within a tunnel")));
+        };
+        let target = Target::parse(target, None).map_err(asked)?;
+        let meant = host.is_none_or(|host| target.is_meant_by(host, target.port));
+        return if meant { Ok(Head::Connect(target)) } else { Err(differs(target)) };
+    }
+    let (target, path) = match place {
+        Place::Proxy => absolute(target).map_err(asked)?,
+        Place::Tunnel(through) => {
+            let (target, path) = if target.starts_with('/') || *target == "*" {
+                (through.clone(), (*target).to_owned())
+            } else {
+                absolute(target).map_err(asked)?
+            };
+            // Without a name in it, the server would choose.
+            if target != *through || host.is_none() {
+                return Err(differs(through.clone()));
+            }
+            (target, path)
+        }
+    };
+    if host.is_some_and(|host| !target.is_meant_by(host, HTTP_PORT)) {
+        return Err(differs(target));
+    }
+    let refused = |refusal| (target.host.clone(), target.port, refusal);
+    let body = body(&fields, version).map_err(refused)?;
+    let rewritten = rewrite(method, &path, &target, &fields);
+    Ok(Head::Request { target, rewritten, body })
+}
+
+fn differs(target: Target) -> Asked {
+    let Target { host, port } = target;
+    (host, port, Refusal::Denied("the Host header names another host than the one that is asked"))
+}
+
+/// Target and path of `http://host:port/path`.
+fn absolute(text: &str) -> Result<(Target, String), Refusal> {
+    let (scheme, rest) =
+        text.split_once("://").ok_or(Refusal::Malformed("a proxy is asked with the whole address"))?;
+    if scheme.eq_ignore_ascii_case("https") {
+        return Err(Refusal::Malformed("encrypted pages are asked for by CONNECT"));
+    }
+    if !scheme.eq_ignore_ascii_case("http") {
+        return Err(Refusal::Malformed("only http and https are spoken here"));
+    }
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    if path.contains(['#', '\\']) {
+        return Err(Refusal::Malformed("this isn't an address of HTTP"));
+    }
+    let target = Target::parse(authority, Some(HTTP_PORT))?;
+    if target.port != HTTP_PORT {
+        return Err(Refusal::Denied("plain HTTP goes to port 80 alone"));
+    }
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    Ok((target, path))
+}
+
+type Field<'a> = (&'a str, &'a [u8]);
+
+fn fields<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Field<'a>>, Refusal> {
+    let mut fields = Vec::new();
+    for line in lines {
+        let colon = line.iter().position(|b| *b == b':');
+        let (name, value) = colon.and_then(|at| line.split_at_checked(at)).unwrap_or((line, b""));
+        let name = std::str::from_utf8(name).ok().filter(|name| is_token(name));
+        // Neither folded lines nor blanks before the colon, which some servers read as another field.
+        let (Some(name), Some(_)) = (name, colon) else {
+            return Err(Refusal::Malformed("this isn't a header field"));
+        };
+        let value = value.strip_prefix(b":").unwrap_or(value).trim_ascii();
+        if value.iter().any(|b| b.is_ascii_control() && *b != b'\t') {
+            return Err(Refusal::Malformed("control characters aren't allowed in header fields"));
+        }
+        if fields.len() == MAX_FIELDS {
+            return Err(Refusal::Malformed("the request has more than 128 header fields"));
+        }
+        fields.push((name, value));
+    }
+    Ok(fields)
+}
+
+/// The value of a field that may be there once.
+fn only<'a>(fields: &[Field<'a>], wanted: &str) -> Result<Option<&'a str>, Refusal> {
+    let mut found = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    match (found.next(), found.next()) {
+        (None, _) => Ok(None),
+        (Some((_, value)), None) => match std::str::from_utf8(value) {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(Refusal::Malformed("this isn't a header field")),
+        },
+        (Some(_), Some(_)) => Err(Refusal::Malformed("a field that is allowed once is there twice")),
+    }
+}
+
+fn body(fields: &[Field<'_>], version: &str) -> Result<Body, Refusal> {
+    let length = only(fields, "content-length")?;
+    let coding = only(fields, "transfer-encoding")?;
+    match (length, coding) {
+        (Some(_), Some(_)) => Err(Refusal::Malformed("a request has one length, not two")),
+        (None, None) => Ok(Body::Length(0)),
+        (None, Some(coding)) if coding.eq_ignore_ascii_case("chunked") && version == "HTTP/1.1" => {
+            Ok(Body::Chunked)
+        }
+        (None, Some(_)) => Err(Refusal::Malformed("of transfer codings only chunked is taken")),
+        (Some(length), None) => {
+            let digits = !length.is_empty() && length.bytes().all(|b| b.is_ascii_digit());
+            let length = digits.then(|| length.parse().ok()).flatten();
+            length.map(Body::Length).ok_or(Refusal::Malformed("the length isn't a number"))
+        }
+    }
+}
+
+/// The head as the server gets it: its own form, one `Host`, nothing that was for the proxy, one request a connection.
+fn rewrite(method: &str, path: &str, target: &Target, fields: &[Field<'_>]) -> Vec<u8> {
+    let mut out =
+        format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", target.host).into_bytes();
+    let listed = |name: &str| {
+        let mut lists = fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case("connection"));
+        lists.any(|(_, value)| {
+            value.split(|b| *b == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+        })
+    };
+    for (name, value) in fields {
+        let framing =
+            ["content-length", "transfer-encoding"].iter().any(|known| name.eq_ignore_ascii_case(known));
+        let hop = HOPS.iter().any(|hop| name.eq_ignore_ascii_case(hop));
+        if framing || !(hop || listed(name)) {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    out
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// Where a chunked body (RFC 9112, section 7.1) ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Chunks {
+    at: At,
+    /// Bytes of the line that is being read.
+    line: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// In a chunk's size; how many digits there were, and what they say.
+    Size(u8, u64),
+    /// In what may follow a size on its line.
+    Extension(u64),
+    /// The LF of a size's line.
+    SizeEnd(u64),
+    Data(u64),
+    /// CR and LF after a chunk.
+    DataEnd(u8),
+    /// In a line after the last chunk; whether it is empty so far.
+    Trailer(bool),
+    /// Its LF.
+    TrailerEnd(bool),
+    Done,
+}
+
+impl Default for At {
+    fn default() -> Self {
+        Self::Size(0, 0)
+    }
+}
+
+impl Chunks {
+    /// Takes bytes; how many of them belong to the body.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+        let wrong = Err(Refusal::Malformed("the body's chunks are broken"));
+        let mut taken = 0;
+        while let Some(byte) = bytes.get(taken) {
+            if let At::Data(left) = self.at {
+                let count = (bytes.len() - taken).min(usize::try_from(left).unwrap_or(usize::MAX));
+                taken += count;
+                self.at = match left - count as u64 {
+                    0 => At::DataEnd(b'\r'),
+                    left => At::Data(left),
+                };
+                continue;
+            }
+            let Some(next) = self.step(*byte) else { return wrong };
+            if next == At::Done {
+                self.at = next;
+                return Ok(taken + 1);
+            }
+            self.line = if matches!(next, At::Size(0, _) | At::Data(_) | At::Trailer(true)) {
+                0
+            } else {
+                self.line + 1
+            };
+            if self.line > MAX_HEAD {
+                return wrong;
+            }
+            self.at = next;
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.at == At::Done
+    }
+
+    fn step(&self, byte: u8) -> Option<At> {
+        Some(match (self.at, byte) {
+            (At::Size(digits, size), _) if byte.is_ascii_hexdigit() && digits < 15 => {
+                At::Size(digits + 1, size << 4 | u64::from(char::from(byte).to_digit(16)?))
+            }
+            (At::Size(1.., size), b'\r') | (At::Extension(size), b'\r') => At::SizeEnd(size),
+            (At::Size(1.., size), b';') => At::Extension(size),
+            (At::Extension(size), b'\t' | b' '..=b'~') => At::Extension(size),
+            (At::SizeEnd(0), b'\n') => At::Trailer(true),
+            (At::SizeEnd(size), b'\n') => At::Data(size),
+            (At::DataEnd(b'\r'), b'\r') => At::DataEnd(b'\n'),
+            (At::DataEnd(b'\n'), b'\n') => At::default(),
+            (At::Trailer(empty), b'\r') => At::TrailerEnd(empty),
+            (At::Trailer(_), b'\t' | b' '..=b'~' | 0x80..) => At::Trailer(false),
+            (At::TrailerEnd(true), b'\n') => At::Done,
+            (At::TrailerEnd(false), b'\n') => At::Trailer(true),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "head_tests.rs"]
+mod tests;

@@ -1,0 +1,196 @@
+//! What a command asked the proxy for, in bounded memory, and exact.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Connection;
+use crate::denial::{Denial, DenialKind};
+
+/// Entries for connections that were let through, and as many for others: more hosts than any build has.
+const MAX_ENTRIES: usize = 256;
+/// How many denials are told; who reads them has understood by then.
+const MAX_DENIALS: usize = 32;
+/// Stands for hosts that no entry was left for.
+const OTHERS: &str = "(others)";
+
+/// All connections of one command.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Journal(Arc<Mutex<Book>>);
+
+#[derive(Debug, Default)]
+struct Book {
+    through: Vec<Connection>,
+    denied: Vec<Connection>,
+}
+
+impl Journal {
+    /// Something that wasn't let through.
+    pub(super) fn denied(&self, host: String, port: u16, why: &str) {
+        self.note(Connection {
+            host,
+            port,
+            times: 1,
+            sent: 0,
+            received: 0,
+            denied: Some(why.to_owned()),
+            failed: None,
+        });
+    }
+
+    /// A connection that is let through. It is written down when the result is dropped.
+    pub(super) fn through(&self, host: &str, port: u16) -> Entry {
+        Entry {
+            journal: self.clone(),
+            host: host.to_owned(),
+            port,
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            end: Mutex::new(End::Open),
+        }
+    }
+
+    fn note(&self, new: Connection) {
+        let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = if new.denied.is_some() { &mut book.denied } else { &mut book.through };
+        let same = |old: &Connection| {
+            (&old.host, old.port, &old.denied, &old.failed) == (&new.host, new.port, &new.denied, &new.failed)
+        };
+        if let Some(old) = list.iter_mut().find(|old| same(old)) {
+            old.add(&new);
+            return;
+        }
+        if list.len() < MAX_ENTRIES {
+            list.push(new);
+            return;
+        }
+        match list.iter_mut().find(|old| old.host == OTHERS) {
+            Some(others) => others.add(&new),
+            None => list.push(Connection { host: OTHERS.to_owned(), port: 0, failed: None, ..new }),
+        }
+    }
+
+    /// What there was: connections let through first.
+    pub(super) fn read(&self) -> (Vec<Connection>, Vec<Denial>) {
+        let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let denials = book.denied.iter().take(MAX_DENIALS).map(denial).collect();
+        (book.through.iter().chain(&book.denied).cloned().collect(), denials)
+    }
+}
+
+impl Connection {
+    fn add(&mut self, other: &Self) {
+        self.times = self.times.saturating_add(other.times);
+        self.sent = self.sent.saturating_add(other.sent);
+        self.received = self.received.saturating_add(other.received);
+    }
+}
+
+fn denial(connection: &Connection) -> Denial {
+    let why = connection.denied.as_deref().unwrap_or_default();
+    let what = match connection.port {
+        0 => format!("a connection to {}: {why}", connection.host),
+        port => format!("a connection to {}:{port}: {why}", connection.host),
+    };
+    let hint = "if the command must reach it, allow the host by its name; only HTTPS to named public hosts is let \
+                through";
+    Denial { kind: DenialKind::Network, what, certain: true, hint: hint.to_owned() }
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+enum End {
+    Open,
+    Failed(&'static str),
+    Denied(&'static str),
+}
+
+/// A connection that is open. What passes is counted when it has been handed over.
+#[derive(Debug)]
+pub(super) struct Entry {
+    journal: Journal,
+    host: String,
+    port: u16,
+    pub(super) sent: AtomicU64,
+    pub(super) received: AtomicU64,
+    end: Mutex<End>,
+}
+
+impl Entry {
+    /// It came to nothing.
+    pub(super) fn failed(&self, why: &'static str) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Failed(why);
+    }
+
+    /// What came over it wasn't let through.
+    pub(super) fn denied(&self, why: &'static str) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Denied(why);
+    }
+
+    /// All that passed so far.
+    pub(super) fn total(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed).wrapping_add(self.received.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let end = std::mem::replace(self.end.get_mut().unwrap_or_else(PoisonError::into_inner), End::Open);
+        let (failed, denied) = match end {
+            End::Open => (None, None),
+            End::Failed(why) => (Some(why.to_owned()), None),
+            End::Denied(why) => (None, Some(why.to_owned())),
+        };
+        self.journal.note(Connection {
+            host: std::mem::take(&mut self.host),
+            port: self.port,
+            times: 1,
+            sent: *self.sent.get_mut(),
+            received: *self.received.get_mut(),
+            denied,
+            failed,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_hosts_fill_no_memory_and_hide_no_bytes() {
+        let journal = Journal::default();
+        for index in 0..1000 {
+            journal.denied(format!("host{index}.test"), 443, "no");
+            let entry = journal.through(&format!("sub{index}.allowed.test"), 443);
+            entry.sent.fetch_add(3, Ordering::Relaxed);
+            entry.received.fetch_add(4, Ordering::Relaxed);
+        }
+        let (connections, denials) = journal.read();
+        assert_eq!((connections.len(), denials.len()), (2 * (MAX_ENTRIES + 1), MAX_DENIALS));
+        let sums = connections.iter().fold((0, 0, 0), |(times, sent, received), entry| {
+            (times + entry.times, sent + entry.sent, received + entry.received)
+        });
+        assert_eq!(sums, (2000, 3000, 4000));
+        assert!(denials.iter().all(|denial| denial.certain && denial.kind == DenialKind::Network));
+    }
+
+    #[test]
+    fn the_same_again_is_counted() {
+        let journal = Journal::default();
+        for _ in 0..5 {
+            journal.denied("a.test".into(), 22, "no");
+        }
+        let entry = journal.through("b.test", 443);
+        entry.failed("gone");
+        drop(entry);
+        let entry = journal.through("b.test", 443);
+        entry.denied("another name");
+        drop(entry);
+        let (connections, denials) = journal.read();
+        let seen: Vec<_> =
+            connections.iter().map(|c| (c.host.as_str(), c.times, c.failed.is_some())).collect();
+        assert_eq!(seen, [("b.test", 1, true), ("a.test", 5, false), ("b.test", 1, false)]);
+        assert_eq!(denials.len(), 2);
+        assert_eq!(denials[0].what, "a connection to a.test:22: no");
+    }
+}

@@ -1,0 +1,558 @@
+//! The proxy: it takes connections on a listener that was made inside the sandbox, and opens those that the rules
+//! allow, outside.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::address;
+use super::head::{self, Body, Chunks, Head, Place, Scan};
+use super::hello::{self, Hello};
+use super::journal::{Entry, Journal};
+use super::outside::{Outside, System};
+use super::socks::{self, Code, Parsed};
+use super::target::{HTTP_PORT, Refusal, Target, shown};
+use super::{Connection, NetworkRules};
+use crate::denial::Denial;
+
+/// One read. Two of them are what a connection costs.
+const BUFFER: usize = 16 * 1024;
+/// Addresses of a host that are tried.
+const ADDRESSES: usize = 4;
+/// What a client may still send after it was refused, so that it reads the answer.
+const LINGER_BYTES: usize = 256 * 1024;
+/// How long to wait when the system is out of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How much, and how long.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// Connections at once; more wait.
+    clients: usize,
+    /// Until it is said where to go.
+    asking: Duration,
+    /// Until a name is resolved.
+    resolving: Duration,
+    /// Until an address answers.
+    connecting: Duration,
+    /// Until the first bytes come through a tunnel.
+    first: Duration,
+    /// Without a byte either way.
+    idle: Duration,
+    /// Until a client has read why it was refused.
+    lingering: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            // Package managers open some fifty.
+            clients: 128,
+            asking: Duration::from_secs(10),
+            resolving: Duration::from_secs(15),
+            connecting: Duration::from_secs(10),
+            first: Duration::from_secs(30),
+            // A server may think for minutes before it answers.
+            idle: Duration::from_secs(300),
+            lingering: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What a proxy needs to know, before there is a listener.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    rules: Arc<NetworkRules>,
+    outside: Arc<dyn Outside>,
+    bounds: Bounds,
+}
+
+impl Proxy {
+    /// A proxy with these rules, which reaches the world by `outside` or the system's means.
+    pub(crate) fn new(rules: Arc<NetworkRules>, outside: Option<Arc<dyn Outside>>) -> Self {
+        Self { rules, outside: outside.unwrap_or_else(|| Arc::new(System)), bounds: Bounds::default() }
+    }
+
+    /// Serves a listening TCP socket, which may be of another network namespace, until the result is dropped. Must be
+    /// called within a Tokio runtime.
+    pub(crate) fn serve(self, listener: OwnedFd) -> io::Result<Serving> {
+        let listener = std::net::TcpListener::from(listener);
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let journal = Journal::default();
+        let stop = CancellationToken::new();
+        let desk =
+            Desk { rules: self.rules, outside: self.outside, bounds: self.bounds, journal: journal.clone() };
+        let task = tokio::spawn(take(Arc::new(desk), listener, stop.clone()));
+        Ok(Serving { journal, stop: stop.drop_guard(), task })
+    }
+}
+
+/// A proxy that serves. Dropped, it and all its connections end.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    journal: Journal,
+    stop: DropGuard,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Ends it, and tells what was asked of it.
+    pub(crate) async fn finish(self) -> (Vec<Connection>, Vec<Denial>) {
+        drop(self.stop);
+        // It has nothing to say, and what it wrote down is there even if it was cut off.
+        self.task.await.ok();
+        self.journal.read()
+    }
+}
+
+async fn take(desk: Arc<Desk>, listener: TcpListener, stop: CancellationToken) {
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            Some(_) = clients.join_next() => {}
+            accepted = listener.accept(), if clients.len() < desk.bounds.clients => match accepted {
+                Ok((client, _)) => {
+                    let desk = desk.clone();
+                    // A connection that broke tells nobody anything but its two ends, which know.
+                    clients.spawn(async move { desk.client(client).await.ok() });
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+        }
+    }
+    clients.shutdown().await;
+}
+
+/// What all connections share.
+struct Desk {
+    rules: Arc<NetworkRules>,
+    outside: Arc<dyn Outside>,
+    bounds: Bounds,
+    journal: Journal,
+}
+
+/// Why there is no connection, for the client.
+struct Trouble {
+    status: u16,
+    code: Code,
+    why: String,
+}
+
+impl Trouble {
+    fn refused(refusal: Refusal) -> Self {
+        let (status, code) = match refusal {
+            Refusal::Malformed(_) => (400, Code::NotAllowed),
+            Refusal::Denied(_) => (403, Code::NotAllowed),
+        };
+        Self { status, code, why: refusal.why().to_owned() }
+    }
+
+    fn failed(why: &str) -> Self {
+        Self { status: 502, code: Code::Unreachable, why: why.to_owned() }
+    }
+
+    /// The reason stands in the status line, too: of an answer to `CONNECT` most programs show nothing else.
+    fn answer(&self) -> Vec<u8> {
+        let Self { status, why, .. } = self;
+        let word = match status {
+            400 => "Bad request",
+            403 => "Denied by the sandbox",
+            _ => "Not reached",
+        };
+        let body = format!("{word}: {why}\n");
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status} {word}: {why}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        )
+        .into_bytes()
+    }
+}
+
+/// A client and what of its bytes was read and not used.
+struct Client {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+impl Client {
+    /// Reads more; whether there was any.
+    async fn more(&mut self) -> io::Result<bool> {
+        let before = self.unread.len();
+        self.unread.reserve(BUFFER);
+        let count = (&mut self.stream).take(BUFFER as u64).read_buf(&mut self.unread).await?;
+        debug_assert_eq!(self.unread.len(), before + count);
+        Ok(count > 0)
+    }
+
+    /// Writes the last that this client gets, and lets it read that: closing a socket with something unread in it
+    /// throws away what the other side hasn't read.
+    async fn part(mut self, last: &[u8], lingering: Duration) -> io::Result<()> {
+        let reading = async {
+            self.stream.write_all(last).await?;
+            self.stream.shutdown().await?;
+            let mut left = LINGER_BYTES;
+            let mut buffer = vec![0; BUFFER];
+            while left > 0 {
+                let count = self.stream.read(&mut buffer).await?;
+                if count == 0 {
+                    break;
+                }
+                left = left.saturating_sub(count);
+            }
+            io::Result::Ok(())
+        };
+        timeout(lingering, reading).await.unwrap_or(Ok(()))
+    }
+}
+
+/// What a client asks for.
+enum Wish {
+    Http(Head),
+    Socks(Target),
+    /// It was told why not, or left.
+    Nothing,
+}
+
+impl Desk {
+    async fn client(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut client = Client { stream, unread: Vec::new() };
+        // Who says nothing in time is left without an answer.
+        match timeout(self.bounds.asking, self.wish(&mut client)).await.unwrap_or(Ok(Ok(Wish::Nothing)))? {
+            Ok(Wish::Http(Head::Connect(target))) => match self.open(&target).await {
+                Ok((entry, server)) => {
+                    client.stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+                    self.tunnel(client, server, &entry, &target).await
+                }
+                Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
+            },
+            Ok(Wish::Http(Head::Request { target, rewritten, body })) => match self.open(&target).await {
+                Ok((entry, server)) => self.exchange(client, server, &entry, &rewritten, body).await,
+                Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
+            },
+            Ok(Wish::Socks(target)) => match self.open(&target).await {
+                Ok((entry, server)) => {
+                    client.stream.write_all(&socks::answer(Code::Succeeded)).await?;
+                    self.tunnel(client, server, &entry, &target).await
+                }
+                Err(trouble) => client.part(&socks::answer(trouble.code), self.bounds.lingering).await,
+            },
+            Ok(Wish::Nothing) => Ok(()),
+            Err(answer) => client.part(&answer, self.bounds.lingering).await,
+        }
+    }
+
+    /// What the client wants, or the answer to what can't be had.
+    async fn wish(&self, client: &mut Client) -> io::Result<Result<Wish, Vec<u8>>> {
+        if !client.more().await? {
+            return Ok(Ok(Wish::Nothing));
+        }
+        match client.unread.first() {
+            Some(&socks::VERSION) => self.socks(client).await,
+            Some(b'A'..=b'Z') => Ok(match self.head(client, Place::Proxy).await? {
+                Ok(Some(head)) => Ok(Wish::Http(head)),
+                Ok(None) => Ok(Wish::Nothing),
+                Err(trouble) => Err(trouble.answer()),
+            }),
+            _ => {
+                self.journal.denied(shown(b""), 0, "neither HTTP nor SOCKS 5 was spoken to the proxy");
+                Ok(Err(Vec::new()))
+            }
+        }
+    }
+
+    /// Reads a head; `None` if the client left.
+    async fn head(&self, client: &mut Client, place: Place<'_>) -> io::Result<Result<Option<Head>, Trouble>> {
+        let length = loop {
+            match head::scan(&client.unread) {
+                Ok(Scan::End(length)) => break length,
+                Ok(Scan::More) => {}
+                Err(refusal) => {
+                    let line = client.unread.split(|b| matches!(b, b'\r' | b'\n')).next().unwrap_or_default();
+                    let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
+                    self.journal.denied(shown(target), 0, refusal.why());
+                    return Ok(Err(Trouble::refused(refusal)));
+                }
+            }
+            if !client.more().await? {
+                return Ok(Ok(None));
+            }
+        };
+        let head: Vec<u8> = client.unread.drain(..length).collect();
+        Ok(head::parse(&head, place).map(Some).map_err(|(host, port, refusal)| {
+            self.journal.denied(host, port, refusal.why());
+            Trouble::refused(refusal)
+        }))
+    }
+
+    async fn socks(&self, client: &mut Client) -> io::Result<Result<Wish, Vec<u8>>> {
+        let refuse = |refusal: Refusal| {
+            self.journal.denied(shown(b""), 0, refusal.why());
+            Ok(Err(socks::NO_METHOD.to_vec()))
+        };
+        loop {
+            match socks::greeting(&client.unread) {
+                Ok(Parsed::Whole(true, length)) => {
+                    client.unread.drain(..length);
+                    break;
+                }
+                Ok(Parsed::Whole(false, _)) => {
+                    return refuse(Refusal::Malformed("the proxy takes no user names"));
+                }
+                Ok(Parsed::More) => {}
+                Err(refusal) => return refuse(refusal),
+            }
+            if !client.more().await? {
+                return Ok(Ok(Wish::Nothing));
+            }
+        }
+        client.stream.write_all(&socks::WELCOME).await?;
+        loop {
+            match socks::request(&client.unread) {
+                Ok(Parsed::Whole(target, length)) => {
+                    client.unread.drain(..length);
+                    return Ok(Ok(Wish::Socks(target)));
+                }
+                Ok(Parsed::More) => {}
+                Err((host, port, code, refusal)) => {
+                    self.journal.denied(host, port, refusal.why());
+                    return Ok(Err(socks::answer(code).to_vec()));
+                }
+            }
+            if client.unread.len() >= socks::MAX_MESSAGE || !client.more().await? {
+                return Ok(Ok(Wish::Nothing));
+            }
+        }
+    }
+
+    /// Opens a connection, if the rules let it through: the name is judged before anything is resolved; it is resolved
+    /// once, and the connection goes to what was judged then.
+    async fn open(&self, target: &Target) -> Result<(Entry, TcpStream), Trouble> {
+        let Target { host, port } = target;
+        target.check(&self.rules).map_err(|refusal| {
+            self.journal.denied(host.clone(), *port, refusal.why());
+            Trouble::refused(refusal)
+        })?;
+        let resolved = timeout(self.bounds.resolving, self.outside.resolve(host)).await;
+        let failed = |why| {
+            self.journal.through(host, *port).failed(why);
+            Trouble::failed(why)
+        };
+        let addresses = match resolved {
+            Ok(Ok(addresses)) if !addresses.is_empty() => addresses,
+            Ok(_) => return Err(failed("this host's name isn't known")),
+            Err(_) => return Err(failed("this host's name wasn't resolved in time")),
+        };
+        // One is enough: who answers with public and private addresses at once is trying which one is taken.
+        if let Some(what) = addresses.iter().find_map(|address| address::special(*address)) {
+            let why = format!("this host's name leads to {what}, and only public ones are let through");
+            self.journal.denied(host.clone(), *port, &why);
+            return Err(Trouble { status: 403, code: Code::NotAllowed, why });
+        }
+        let entry = self.journal.through(host, *port);
+        for address in addresses.into_iter().take(ADDRESSES) {
+            let connecting = self.outside.connect(SocketAddr::new(address, *port));
+            if let Ok(Ok(server)) = timeout(self.bounds.connecting, connecting).await {
+                server.set_nodelay(true).ok();
+                return Ok((entry, server));
+            }
+        }
+        let why = "this host doesn't answer";
+        entry.failed(why);
+        Err(Trouble::failed(why))
+    }
+
+    /// Bytes both ways. What goes through is looked at as far as it says for whom it is.
+    async fn tunnel(
+        &self,
+        mut client: Client,
+        server: TcpStream,
+        entry: &Entry,
+        target: &Target,
+    ) -> io::Result<()> {
+        let first = self.bounds.first;
+        if target.port == HTTP_PORT {
+            let head = timeout(first, self.head(&mut client, Place::Tunnel(target))).await;
+            return match head.unwrap_or(Ok(Ok(None)))? {
+                Ok(Some(Head::Request { rewritten, body, .. })) => {
+                    self.exchange(client, server, entry, &rewritten, body).await
+                }
+                Ok(_) => Ok(()),
+                Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
+            };
+        }
+        let hello = async {
+            loop {
+                match hello::read(&client.unread) {
+                    Hello::More if client.more().await? => {}
+                    hello => break io::Result::Ok(hello),
+                }
+            }
+        };
+        match timeout(first, hello).await {
+            Err(_) => {
+                entry.failed("nothing was sent through the tunnel");
+                return Ok(());
+            }
+            Ok(hello) => match hello? {
+                Hello::Named(name) if name.eq_ignore_ascii_case(&target.host) => {}
+                Hello::Unnamed => {}
+                Hello::Named(_) => {
+                    entry.denied("TLS named another host than the one that was asked for");
+                    return Ok(());
+                }
+                Hello::Broken => {
+                    entry.denied("only TLS goes through port 443");
+                    return Ok(());
+                }
+                // It left before it had said anything.
+                Hello::More => return Ok(()),
+            },
+        }
+        let Client { mut stream, unread } = client;
+        let (mut from_client, mut to_client) = stream.split();
+        let (mut from_server, mut to_server) = server.into_split();
+        let out = async {
+            deliver(&mut to_server, &unread, &entry.sent).await?;
+            pump(&mut from_client, &mut to_server, &entry.sent).await
+        };
+        let back = pump(&mut from_server, &mut to_client, &entry.received);
+        tokio::select! {
+            ended = async { tokio::try_join!(out, back) } => ended.map(drop),
+            () = self.idle(entry) => Ok(()),
+        }
+    }
+
+    /// One request and its answer.
+    async fn exchange(
+        &self,
+        client: Client,
+        server: TcpStream,
+        entry: &Entry,
+        head: &[u8],
+        body: Body,
+    ) -> io::Result<()> {
+        let Client { mut stream, unread } = client;
+        let (mut from_client, mut to_client) = stream.split();
+        let (mut from_server, mut to_server) = server.into_split();
+        let out = async {
+            deliver(&mut to_server, head, &entry.sent).await?;
+            let sent = send_body(&mut from_client, unread, &mut to_server, &entry.sent, body).await?;
+            if let Err(refusal) = sent {
+                entry.denied(refusal.why());
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            // The answer's end is the end of it all.
+            std::future::pending::<io::Result<()>>().await
+        };
+        let back = pump(&mut from_server, &mut to_client, &entry.received);
+        tokio::select! {
+            ended = back => ended?,
+            failed = out => failed?,
+            () = self.idle(entry) => return Ok(()),
+        }
+        Client { stream, unread: Vec::new() }.part(b"", self.bounds.lingering).await
+    }
+
+    /// Ends when nothing passed for a while.
+    async fn idle(&self, entry: &Entry) {
+        let mut before = entry.total();
+        loop {
+            tokio::time::sleep(self.bounds.idle).await;
+            let now = entry.total();
+            if now == before {
+                entry.failed("nothing passed for too long");
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+/// Writes all of it; what was written is counted at once.
+async fn deliver(to: &mut (impl AsyncWrite + Unpin), mut bytes: &[u8], count: &AtomicU64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = to.write(bytes).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        count.fetch_add(written as u64, Ordering::Relaxed);
+        bytes = bytes.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Passes everything on, its end included.
+async fn pump(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+    count: &AtomicU64,
+) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        deliver(to, buffer.get(..read).unwrap_or_default(), count).await?;
+    }
+}
+
+/// Passes on as much as belongs to the body, and not a byte of what comes after it.
+async fn send_body(
+    from: &mut (impl AsyncRead + Unpin),
+    unread: Vec<u8>,
+    to: &mut (impl AsyncWrite + Unpin),
+    count: &AtomicU64,
+    body: Body,
+) -> io::Result<Result<(), Refusal>> {
+    let mut chunks = Chunks::default();
+    let mut left = match body {
+        Body::Length(length) => length,
+        Body::Chunked => u64::MAX,
+    };
+    let mut piece = unread;
+    while left > 0 {
+        let usable = match body {
+            Body::Length(_) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
+            Body::Chunked => match chunks.take(&piece) {
+                Ok(usable) => usable,
+                Err(refusal) => return Ok(Err(refusal)),
+            },
+        };
+        deliver(to, piece.get(..usable).unwrap_or_default(), count).await?;
+        match body {
+            Body::Length(_) => left -= usable as u64,
+            Body::Chunked if chunks.is_done() => break,
+            Body::Chunked => {}
+        }
+        if left == 0 {
+            break;
+        }
+        piece.resize(BUFFER, 0);
+        let read = from.read(&mut piece).await?;
+        if read == 0 {
+            // A body that is cut: the server has to learn that.
+            return to.shutdown().await.map(Ok);
+        }
+        piece.truncate(read);
+    }
+    Ok(Ok(()))
+}
+
+#[cfg(test)]
+#[path = "proxy_tests.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! SOCKS 5 (RFC 1928), of which a proxy of names needs little: no authentication, `CONNECT`, names.
+
+use super::target::{Refusal, Target, shown};
+
+/// The longest greeting has 257 bytes, the longest request 262.
+pub(super) const MAX_MESSAGE: usize = 262;
+
+pub(super) const VERSION: u8 = 5;
+/// Answers to a greeting: no authentication, or no method that suits.
+pub(super) const WELCOME: [u8; 2] = [VERSION, 0];
+pub(super) const NO_METHOD: [u8; 2] = [VERSION, 0xff];
+
+/// Codes of answers to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Code {
+    Succeeded = 0,
+    NotAllowed = 2,
+    Unreachable = 4,
+    UnknownCommand = 7,
+    UnknownAddress = 8,
+}
+
+/// An answer. The address in it says nothing: nobody needs to know from where the proxy connects.
+pub(super) fn answer(code: Code) -> [u8; 10] {
+    [VERSION, code as u8, 0, 1, 0, 0, 0, 0, 0, 0]
+}
+
+/// A message that may be cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Parsed<T> {
+    More,
+    /// What it says, and its length.
+    Whole(T, usize),
+}
+
+/// Whether a greeting offers to do without authentication.
+pub(super) fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, Refusal> {
+    let (version, count) = (bytes.first(), bytes.get(1));
+    if version.is_some_and(|version| *version != VERSION) {
+        return Err(Refusal::Malformed("this isn't SOCKS 5"));
+    }
+    let Some(count) = count else { return Ok(Parsed::More) };
+    let length = 2 + usize::from(*count);
+    let Some(methods) = bytes.get(2..length) else { return Ok(Parsed::More) };
+    Ok(Parsed::Whole(methods.contains(&0), length))
+}
+
+/// A request that isn't granted, with what was asked for.
+pub(super) type Asked = (String, u16, Code, Refusal);
+
+/// What a request asks for.
+pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, Asked> {
+    let wrong = |code, why| Err((shown(b""), 0, code, Refusal::Malformed(why)));
+    let [version, command, reserved, kind, rest @ ..] = bytes else {
+        return match bytes.first() {
+            Some(version) if *version != VERSION => wrong(Code::UnknownCommand, "this isn't SOCKS 5"),
+            _ => Ok(Parsed::More),
+        };
+    };
+    if *version != VERSION || *reserved != 0 {
+        return wrong(Code::UnknownCommand, "this isn't SOCKS 5");
+    }
+    let length = match kind {
+        1 => 4,
+        4 => 16,
+        3 => match rest.first() {
+            Some(length) => 1 + usize::from(*length),
+            None => return Ok(Parsed::More),
+        },
+        _ => return wrong(Code::UnknownAddress, "this kind of address isn't known"),
+    };
+    let (Some(address), Some([high, low])) = (rest.get(..length), rest.get(length..length + 2)) else {
+        return Ok(Parsed::More);
+    };
+    let port = u16::from_be_bytes([*high, *low]);
+    let refused = |code, refusal| Err((written(*kind, address), port, code, refusal));
+    if *command != 1 {
+        return refused(Code::UnknownCommand, Refusal::Denied("of SOCKS only CONNECT is let through"));
+    }
+    if *kind != 3 {
+        return refused(
+            Code::NotAllowed,
+            Refusal::Denied("addresses aren't let through, only names (socks5h)"),
+        );
+    }
+    let name = address.get(1..).unwrap_or_default();
+    let Ok(name) = std::str::from_utf8(name) else {
+        return refused(Code::NotAllowed, Refusal::Malformed("this isn't a host's name"));
+    };
+    if port == 0 {
+        return refused(Code::NotAllowed, Refusal::Malformed("the port isn't a number from 1 to 65535"));
+    }
+    match Target::new(name, port) {
+        Ok(target) => Ok(Parsed::Whole(target, 4 + length + 2)),
+        Err(refusal) => refused(Code::NotAllowed, refusal),
+    }
+}
+
+/// An address for the log.
+fn written(kind: u8, address: &[u8]) -> String {
+    let v4 = || <[u8; 4]>::try_from(address).map(|bytes| std::net::Ipv4Addr::from(bytes).to_string());
+    let v6 = || <[u8; 16]>::try_from(address).map(|bytes| std::net::Ipv6Addr::from(bytes).to_string());
+    let text = if kind == 1 { v4().ok() } else { v6().ok() };
+    text.filter(|_| kind != 3).unwrap_or_else(|| shown(address.get(1..).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn asks(command: u8, kind: u8, address: &[u8], port: u16) -> Vec<u8> {
+        [&[5, command, 0, kind][..], address, &port.to_be_bytes()].concat()
+    }
+
+    fn named(name: &[u8], port: u16) -> Vec<u8> {
+        asks(1, 3, &[&[u8::try_from(name.len()).unwrap()], name].concat(), port)
+    }
+
+    #[test]
+    fn greetings() {
+        assert_eq!(greeting(&[5, 1, 0]), Ok(Parsed::Whole(true, 3)));
+        assert_eq!(greeting(&[5, 2, 2, 0, 9]), Ok(Parsed::Whole(true, 4)));
+        assert_eq!(greeting(&[5, 1, 2]), Ok(Parsed::Whole(false, 3)));
+        assert_eq!(greeting(&[5, 0]), Ok(Parsed::Whole(false, 2)));
+        for cut in [&[][..], &[5], &[5, 2, 0]] {
+            assert_eq!(greeting(cut), Ok(Parsed::More));
+        }
+        assert!(greeting(&[4]).is_err());
+    }
+
+    #[test]
+    fn requests_name_a_host() {
+        let bytes = named(b"Allowed.test", 443);
+        let target = Target { host: "allowed.test".into(), port: 443 };
+        assert_eq!(request(&bytes), Ok(Parsed::Whole(target, bytes.len())));
+        for cut in 0..bytes.len() {
+            assert_eq!(request(&bytes[..cut]), Ok(Parsed::More));
+        }
+        let refused = |bytes: &[u8]| request(bytes).map(|_| ()).unwrap_err();
+        let address = refused(&asks(1, 1, &[169, 254, 169, 254], 80));
+        assert_eq!((address.0.as_str(), address.1, address.2), ("169.254.169.254", 80, Code::NotAllowed));
+        let six = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+        assert_eq!(refused(&asks(1, 4, &six, 443)).0, "::1");
+        for name in [
+            &b"127.0.0.1"[..],
+            b"0x7f.1",
+            b"a\0.test",
+            b"a\r\nb",
+            b"",
+            b"allowed.test.",
+            b"\xff",
+            b"a@b.test",
+        ] {
+            assert_eq!(refused(&named(name, 443)).2, Code::NotAllowed, "{name:?}");
+        }
+        // BIND and UDP.
+        for command in [2, 3] {
+            let bytes = asks(command, 3, b"\x06a.test", 443);
+            assert_eq!(refused(&bytes).2, Code::UnknownCommand);
+        }
+        assert_eq!(refused(&asks(1, 9, b"", 443)).2, Code::UnknownAddress);
+        assert_eq!(refused(&named(b"a.test", 0)).2, Code::NotAllowed);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_judged_in_any_pieces(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let bytes = [&[5, 1, 0, 3][..], &bytes].concat();
+            let whole = request(&bytes);
+            for end in 0..bytes.len() {
+                let part = request(&bytes[..end]);
+                prop_assert!(part == Ok(Parsed::More) || part == whole);
+            }
+            if let Ok(Parsed::Whole(_, length)) = &whole {
+                prop_assert!(*length <= bytes.len() && *length <= MAX_MESSAGE);
+            }
+            let longest = [&bytes[..], &[0; MAX_MESSAGE]].concat();
+            prop_assert!(request(&longest[..MAX_MESSAGE]) != Ok(Parsed::More));
+        }
+
+        #[test]
+        fn any_greeting_is_judged(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let Ok(Parsed::Whole(_, length)) = greeting(&bytes) {
+                prop_assert!(length <= bytes.len());
+            }
+        }
+    }
+}
