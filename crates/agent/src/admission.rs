@@ -18,6 +18,7 @@ use crate::hooks::PreTool;
 use crate::record::Record;
 use crate::runner::Ready;
 use crate::shared::{Answer, Decided};
+use crate::trying::Trying;
 use crate::turn::Worker;
 
 /// Who decides where a hook does.
@@ -67,21 +68,30 @@ impl Worker {
     }
 
     /// What a call would do, and what policy says of it.
-    async fn judged(&self, call: &ToolUse) -> Result<(Ready, Verdict), Finished> {
+    async fn judged(&mut self, call: &ToolUse) -> Result<(Ready, Verdict), Finished> {
         let failed =
             |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
         let effects = self.seen_through_links(effects);
-        let verdict = self.judge(&effects, read_only).await;
         let limit = match tool.limit() {
             // What a tool has that says nothing of its own.
             Some(CALL_TIME) => self.settings.tool_timeout,
             Some(own) => own,
             None => Duration::MAX,
         };
-        Ok((Ready { call: call.clone(), effects, read_only, limit, context: Vec::new() }, verdict))
+        let mut verdict = self.judge(&effects, read_only).await;
+        let trial = match self.trying(call, &effects, &verdict).await {
+            Trying::First(contained) => Some(contained),
+            Trying::No => None,
+            Trying::Cannot(why) => {
+                verdict.reason.push_str(&format!("; it can't be tried out first: {why}"));
+                None
+            }
+        };
+        let (call, context) = (call.clone(), Vec::new());
+        Ok((Ready { call, effects, read_only, limit, context, trial, layer: None }, verdict))
     }
 
     /// Adds the files that the named ones really are: a link to a guarded file is as guarded as the file.
@@ -98,7 +108,7 @@ impl Worker {
 
     /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
     /// answer costs a few milliseconds.
-    async fn judge(&self, effects: &Effects, read_only: bool) -> Verdict {
+    pub(crate) async fn judge(&self, effects: &Effects, read_only: bool) -> Verdict {
         let mode = self.settings.mode;
         if read_only {
             return self.parts.policy.judge(mode, effects, None);
@@ -131,11 +141,13 @@ impl Worker {
         match looked.decision {
             PreTool::Go => {}
             PreTool::Approve { .. } if verdict.decision == Decision::Ask && verdict.level < Level::System => {
+                ready.trial = None;
                 self.change(&ready.call, CallState::Approved, None, Some(HOOK), Some(verdict));
                 return Assessed::Run(ready);
             }
             PreTool::Approve { .. } => {}
             PreTool::Ask { reason } => {
+                ready.trial = None;
                 if verdict.decision == Decision::Allow {
                     verdict = Verdict { decision: Decision::Ask, reason, ..verdict };
                 }
@@ -154,7 +166,17 @@ impl Worker {
     }
 
     /// Whether a judged call runs, is asked for, or is refused.
-    fn admit(&mut self, ready: Ready, verdict: Verdict) -> Assessed {
+    fn admit(&mut self, mut ready: Ready, verdict: Verdict) -> Assessed {
+        if self.state.allowed.contains(&rule(&ready.call, &ready.effects)) {
+            // Somebody said that this very command may run.
+            ready.trial = None;
+        }
+        if ready.trial.is_some() && verdict.decision != Decision::Deny {
+            let reason = format!("{}; it is tried out first, and lands when that is allowed", verdict.reason);
+            let verdict = Verdict { decision: Decision::Allow, reason, ..verdict };
+            self.change(&ready.call, CallState::Approved, None, None, Some(verdict));
+            return Assessed::Run(ready);
+        }
         match verdict.decision {
             Decision::Allow => {
                 self.change(&ready.call, CallState::Approved, None, None, Some(verdict));
@@ -212,7 +234,8 @@ impl Worker {
             return Ok(None);
         }
         let limit = self.settings.tool_timeout;
-        let ready = Ready { call, effects, read_only: false, limit, context: Vec::new() };
+        let (read_only, context) = (false, Vec::new());
+        let ready = Ready { call, effects, read_only, limit, context, trial: None, layer: None };
         match self.admit(ready, verdict) {
             Assessed::Run(_) => Ok(None),
             Assessed::Done(refused) => Ok(Some(refused.text())),
@@ -403,7 +426,7 @@ fn by_a_person(record: &CallRecord) -> bool {
 }
 
 /// What «from now on» covers: this very command, or this tool on these very files.
-fn rule(call: &ToolUse, effects: &Effects) -> String {
+pub(crate) fn rule(call: &ToolUse, effects: &Effects) -> String {
     match &effects.command {
         Some(command) => format!("{} exactly this: {command}", call.name),
         None => {

@@ -54,6 +54,7 @@ impl Worker {
             Some(_) => ResumeStrategy::Crash,
             None => ResumeStrategy::Manual,
         };
+        crate::trying::sweep(&self.parts.workspace).await;
         let changed = self.take_over_setting();
         let Found { sealed, changes, events } = self.seal_cut_off().await;
         self.restore();

@@ -9,7 +9,9 @@ use crate::protect::{Protection, protection};
 const RULE_GIT: &str = "built-in: git's own files";
 const RULE_GUARDED: &str = "built-in: protected path";
 const RULE_UNCONFINED: &str = "built-in: unconfined command";
-const RULE_LOSS: &str = "built-in: loss beyond undo";
+/// The rule that asks about what undoing may not bring back; it isn't held against a call that is
+/// [contained](Effects::contained).
+pub const RULE_LOSS: &str = "built-in: loss beyond undo";
 
 /// What may be done without asking, what is asked, what is never done.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +54,8 @@ impl Policy {
         let mut findings = vec![Finding::of(Level::ReadOnly, "it only reads the project".to_owned())];
         findings.extend(written(&effects.writes));
         if let Some(command) = &effects.command {
-            let analysis = analyse(command, &self.checks);
+            let mut analysis = analyse(command, &self.checks);
+            analysis.beyond_undo &= !effects.contained;
             destroys.clone_from(&analysis.destroys);
             findings.extend(ran(analysis, sandbox));
         }

@@ -32,6 +32,6 @@ pub mod registry;
 pub mod secrets;
 
 pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
-pub use judge::Policy;
+pub use judge::{Policy, RULE_LOSS};
 pub use protect::is_guarded;
 pub use secrets::is_secret_name;

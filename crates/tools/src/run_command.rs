@@ -30,6 +30,8 @@ const COMMAND_BYTES: usize = 64 * 1024;
 const LIVE_BYTES: usize = 256 * 1024;
 /// Changed files named in a result.
 const MOST_NAMED: usize = 20;
+/// Words of a command that are looked up in the tree; ordinary ones have a dozen.
+const MOST_WORDS: usize = 256;
 /// A command is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 200;
 /// As long as a command may run in the background: a working day and the night after it.
@@ -125,6 +127,33 @@ impl RunCommand {
         text.extend(refusal);
         Ok(ToolOutput { parts: vec![ResultPart::Text { text }], changes, is_error })
     }
+}
+
+/// Whether a command may destroy what undoing can't bring back: policy says so, or it names something that no
+/// checkpoint covers, such as an ignored file. Programs that are, and what lies in directories that tools make
+/// again, may be named by any build.
+fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
+    let analysis = analyse(&wish.judged(), &[]);
+    if !matches!(analysis.level, Level::Edit | Level::Shell) {
+        return false;
+    }
+    let destroys = analysis.destroys.is_some();
+    analysis.beyond_undo
+        || named_paths(wish).any(|path| match workspace.uncovered(&path) {
+            Some(it) => destroys || !(it.directory || it.executable || it.remade),
+            None => false,
+        })
+}
+
+/// What may be paths among a command's words, taken apart roughly: a word too many costs a layer.
+fn named_paths(wish: &Wish) -> impl Iterator<Item = RelPath> {
+    let apart = |c: char| c.is_whitespace() || "'\"`;&|()<>={},".contains(c);
+    let words = wish.command.split(apart).filter(|word| !word.is_empty()).take(MOST_WORDS);
+    let parse = |word: &str| match &wish.directory {
+        Some(directory) => directory.join(word.trim_start_matches("./")),
+        None => RelPath::parse(word),
+    };
+    words.filter_map(move |word| parse(word).ok())
 }
 
 /// What is known from before a command, to tell and journal afterwards what it did.
@@ -377,6 +406,10 @@ impl Tool for RunCommand {
 
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    fn tries_out(&self, workspace: &Workspace, input: &Value) -> bool {
+        self.wish(input).is_ok_and(|wish| !wish.background && endangers(workspace, &wish))
     }
 
     fn limit(&self) -> Option<Duration> {

@@ -22,7 +22,7 @@ mod remove;
 mod tiers;
 mod trial;
 
-pub use trial::{Loss, Trial, TrialLanding, Tried};
+pub use trial::{Loss, Trial, TrialLanding, Tried, Uncovered};
 
 use place::Place;
 use record::{Found, Record};

@@ -11,11 +11,12 @@ use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId, U
 use journeyman_sandbox::Sandbox;
 
 use super::place::{self, Beside, Place};
-use super::tiers::{Making, overlay};
+use super::tiers::{Made, Making, overlay};
 use super::{CopyInfo, Means, Tier};
 use crate::door::Door;
 use crate::land::decide::is_beyond_undo;
 use crate::lock::Holding;
+use crate::rules::is_git;
 use crate::snapshot::{Tree, observe};
 use crate::{CheckpointId, CopyChanges, LandOptions, Workspace, WorkspaceError};
 
@@ -68,6 +69,17 @@ pub struct Loss {
     pub more: bool,
 }
 
+/// Something that no checkpoint covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Whether it is a directory.
+    pub directory: bool,
+    /// Whether it is a file that can be executed.
+    pub executable: bool,
+    /// Whether it lies in a directory that tools make and can make again, or is one.
+    pub remade: bool,
+}
+
 /// What landing a command's layer did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrialLanding {
@@ -95,12 +107,7 @@ impl Workspace {
         place.clear()?;
         let base = self.checkpoint(session, BASE_LABEL)?;
         let tree = self.newest_tree().unwrap_or_default();
-        let means = Means { sandbox, git: None, tiers: &[Tier::Overlay] };
-        let making = Making { workspace: self, tree: &tree, place: &place, means: &means };
-        let opened = making
-            .attempt(Tier::Overlay)
-            .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] });
-        let opened = opened.and_then(|made| {
+        let opened = self.lay(&tree, &place, sandbox).and_then(|made| {
             let workspace = self.open_as_copy(made.base, &place)?;
             workspace.seed(made.seed)?;
             Ok((workspace, made.beside))
@@ -112,6 +119,49 @@ impl Workspace {
         let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::Clock::now);
         let info = CopyInfo { session: id, tier: Tier::Overlay, created, base, holder: None };
         Ok(Trial { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
+    }
+
+    /// Whether [`Workspace::try_out`] finds an overlay that can be mounted over this tree.
+    ///
+    /// # Errors
+    /// As [`Workspace::try_out`].
+    pub fn can_try_out(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
+        place::sweep(self);
+        let place = Place::of(self, &trial_of(session));
+        let _held = place.hold()?;
+        place.clear()?;
+        let made = self.lay(&Arc::default(), &place, sandbox).map(drop);
+        place.remove()?;
+        made
+    }
+
+    fn lay(&self, tree: &Arc<Tree>, place: &Place, sandbox: &Sandbox) -> Result<Made, WorkspaceError> {
+        let means = Means { sandbox, git: None, tiers: &[Tier::Overlay] };
+        let making = Making { workspace: self, tree, place, means: &means };
+        let made = making.attempt(Tier::Overlay);
+        made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
+    }
+
+    /// What there is at `path` that no checkpoint covers, as far as the newest look at the tree tells; `None` for what
+    /// one covers, for git's own, and where there is nothing.
+    #[must_use]
+    pub fn uncovered(&self, path: &RelPath) -> Option<Uncovered> {
+        let tree = self.newest_tree()?;
+        let seen = self.door.look(path).ok().flatten()?;
+        if path.components().any(is_git) || self.rules.holds(path) {
+            return None;
+        }
+        let bytes = path.as_bytes();
+        let is_known = match seen.is_dir() {
+            true => tree.dirs.iter().any(|dir| dir.path == bytes),
+            false => tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(bytes)).is_ok(),
+        };
+        let executable = seen.is_file() && seen.permissions() & 0o111 != 0;
+        (!is_known).then(|| Uncovered {
+            directory: seen.is_dir(),
+            executable,
+            remade: scan::is_remade(self, path),
+        })
     }
 
     /// Takes away what a crash left of layers that commands were tried out in.

@@ -5,7 +5,7 @@
 //! No command can forge these: the kernel lets nobody set such attributes through the mount, or make devices.
 
 use std::collections::HashSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, FileType, fgetxattr, statat};
@@ -101,14 +101,7 @@ impl Scan<'_> {
     }
 
     fn push(&mut self, path: &RelPath, what: What) {
-        let remade = std::iter::successors(path.parent(), RelPath::parent).chain([path.clone()]).any(|dir| {
-            is_made_by_tools(dir.file_name())
-                || self
-                    .user
-                    .door
-                    .directory(Some(&dir))
-                    .is_ok_and(|dir| is_tagged_cache(std::os::fd::AsFd::as_fd(&dir)))
-        });
+        let remade = is_remade(self.user, path);
         self.rest.changes.push(RestChange { path: path.clone(), what, journaled: false, remade });
     }
 
@@ -401,6 +394,14 @@ impl Scan<'_> {
                 .and_then(|dir| statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok())
                 .is_some_and(|stat| stat.st_rdev == 0)
     }
+}
+
+/// Whether `path`, or a directory above it, is one that tools make and can make again.
+pub(super) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
+    std::iter::successors(Some(path.clone()), RelPath::parent).any(|dir| {
+        is_made_by_tools(dir.file_name())
+            || user.door.directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
+    })
 }
 
 /// Whose directory is counted.
