@@ -26,12 +26,14 @@
 //! [`Effects`]: journeyman_protocol::Effects
 
 mod command;
+mod executes;
 mod judge;
 mod protect;
 pub mod registry;
 pub mod secrets;
 
 pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
+pub use executes::runs_code;
 pub use judge::{Policy, RULE_LOSS};
 pub use protect::is_guarded;
 pub use secrets::is_secret_name;
