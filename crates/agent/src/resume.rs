@@ -54,7 +54,6 @@ impl Worker {
             Some(_) => ResumeStrategy::Crash,
             None => ResumeStrategy::Manual,
         };
-        crate::trying::sweep(&self.parts.workspace).await;
         let changed = self.take_over_setting();
         let Found { sealed, changes, events } = self.seal_cut_off().await;
         self.restore();
@@ -228,7 +227,11 @@ impl Worker {
         let workspace = Arc::clone(&self.parts.workspace);
         let (session, call) = (self.session.clone(), open.call.id.clone());
         let started = open.record.started().unwrap_or(UnixMillis(0));
-        let seal = move || workspace.seal_call(&checkpoint, &session, &call, started);
+        let seal = move || {
+            // Nothing of a command that was being tried out is in place.
+            workspace.sweep_trials();
+            workspace.seal_call(&checkpoint, &session, &call, started)
+        };
         Ok(blocking("looking at what was cut off", seal).await??)
     }
 

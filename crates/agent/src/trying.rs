@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use journeyman_policy::RULE_LOSS;
 use journeyman_protocol::{CallState, Decision, Effects, Event, Level, ResultPart, ToolUse, Verdict};
-use journeyman_workspace::{Trial, TrialLanding, Tried, Workspace, WorkspaceError};
+use journeyman_workspace::{Trial, TrialLanding, Tried, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
@@ -54,7 +54,8 @@ impl Worker {
     /// Whether a call that was judged is to be tried out first.
     pub(crate) async fn trying(&mut self, call: &ToolUse, effects: &Effects, verdict: &Verdict) -> Trying {
         let ordinary = match verdict.decision {
-            Decision::Allow => true,
+            // What a rule allows by name runs as it is.
+            Decision::Allow => verdict.rules.is_empty(),
             // What anybody else's rule wants asked is asked before.
             Decision::Ask => verdict.rules.iter().all(|rule| rule == RULE_LOSS),
             Decision::Deny => false,
@@ -307,10 +308,4 @@ fn text(text: &str) -> ResultPart {
 async fn discard(trial: Trial) {
     // What can't be removed now is swept by the next one.
     blocking("removing a layer", move || trial.discard()).await.ok();
-}
-
-/// Takes away what a crash left of layers.
-pub(crate) async fn sweep(workspace: &Arc<Workspace>) {
-    let workspace = Arc::clone(workspace);
-    blocking("sweeping layers", move || workspace.sweep_trials()).await.ok();
 }

@@ -22,17 +22,12 @@ use crate::support::{Project, session, skipped};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     mode: u32,
-    modified: (i64, i64),
+    pub(crate) modified: (i64, i64),
     bytes: Vec<u8>,
     attributes: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Fact {
-    /// Without the time, which differs between two runs of the same.
-    pub(crate) fn untimed(self) -> Self {
-        Self { modified: (0, 0), ..self }
-    }
-
     pub(crate) fn bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -17,7 +17,7 @@ use crate::door::Door;
 use crate::land::decide::is_beyond_undo;
 use crate::lock::Holding;
 use crate::rules::is_git;
-use crate::snapshot::{Tree, observe};
+use crate::snapshot::{Keep, Tree, observe};
 use crate::{CheckpointId, CopyChanges, LandOptions, Workspace, WorkspaceError};
 
 mod carry;
@@ -146,8 +146,9 @@ impl Workspace {
     /// one covers, for git's own, and where there is nothing.
     #[must_use]
     pub fn uncovered(&self, path: &RelPath) -> Option<Uncovered> {
-        let tree = self.newest_tree()?;
         let seen = self.door.look(path).ok().flatten()?;
+        // Nobody looked yet: what is read now is kept for the checkpoint that is about to be made.
+        let tree = self.newest_tree().or_else(|| self.snapshot(Keep::Contents, None).ok())?;
         if path.components().any(is_git) || self.rules.holds(path) {
             return None;
         }

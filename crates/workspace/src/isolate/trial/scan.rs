@@ -181,10 +181,14 @@ impl Scan<'_> {
             None => false,
             Some(value) if value == b"y" => true,
             // A mark of a kind that this kernel has and we don't know.
-            Some(_) => return Ok(self.object(path, DISGUISED)),
+            Some(_) => {
+                self.object(path, DISGUISED);
+                return Ok(());
+            }
         };
         if FOREIGN.iter().any(|name| mark(&open, name).is_some()) {
-            return Ok(self.object(path, DISGUISED));
+            self.object(path, DISGUISED);
+            return Ok(());
         }
         drop(open);
         if let Some(here) = here.filter(|here| !here.is_dir()) {
@@ -269,7 +273,8 @@ impl Scan<'_> {
         if seen.is_file() {
             let (file, _) = self.upper.read_file(path, Links::Refuse)?;
             if FOREIGN.iter().any(|name| mark(&file, name).is_some()) {
-                return Ok(self.object(path, DISGUISED));
+                self.object(path, DISGUISED);
+                return Ok(());
             }
         }
         if self.covered.contains(path) {
