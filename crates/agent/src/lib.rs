@@ -72,6 +72,7 @@ pub use journeyman_protocol as protocol;
 pub use journeyman_sandbox as sandbox;
 pub use journeyman_store as store;
 pub use journeyman_tools as tools;
+pub use journeyman_verify as verify;
 pub use journeyman_workspace as workspace;
 
 pub use clock::Clock;

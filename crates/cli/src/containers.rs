@@ -101,7 +101,8 @@ mod tests {
     fn only_sockets_of_this_machine_are_used() {
         let socket = |host: &str| socket_of(host.as_ref()).ok();
         assert_eq!(socket("unix:///run/user/1000/docker.sock"), Some("/run/user/1000/docker.sock".into()));
-        for host in ["tcp://127.0.0.1:2375", "ssh://me@there", "unix://relative", "/run/docker.sock", "npipe:////./x"]
+        for host in
+            ["tcp://127.0.0.1:2375", "ssh://me@there", "unix://relative", "/run/docker.sock", "npipe:////./x"]
         {
             assert_eq!(socket(host), None, "{host}");
         }

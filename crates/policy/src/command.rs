@@ -111,7 +111,7 @@ pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
     let is_whole = |check: &&String| whole.iter().flatten().any(|command| is_same(check, command));
     if let Some(check) = known_checks.iter().find(is_whole) {
         let reason = format!("it is the project's own check `{}`", shown(check));
-        return CommandAnalysis::of(Level::Edit, reason);
+        return a_check(command, known_checks, reason);
     }
     if command.len() > MAX_BYTES {
         let reason = format!("it is {} bytes long, too long to judge", command.len());
@@ -120,6 +120,21 @@ pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
     let mut survey = Survey::new(known_checks, entered(command).is_some());
     survey.script(command);
     judged(command, survey)
+}
+
+/// A command that is a check as a whole, whatever it is made of. Rules see its parts all the same.
+fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAnalysis {
+    let mut survey = Survey::new(known_checks, entered(command).is_some());
+    if command.len() <= MAX_BYTES {
+        survey.script(command);
+    }
+    let complete = survey.unclear.is_none() && command.len() <= MAX_BYTES;
+    let mut parts = survey.parts;
+    for part in &mut parts {
+        part.level = part.level.min(Level::Edit);
+        part.destroys = None;
+    }
+    CommandAnalysis { parts, complete, ..CommandAnalysis::of(Level::Edit, reason) }
 }
 
 /// What the parts of a command come to.

@@ -121,6 +121,46 @@ fn all_of_the_output_goes_to_a_file_that_the_command_never_sees() {
 }
 
 #[test]
+fn a_terminal_of_its_own() {
+    let project = project();
+    let terminal = |command: &str, input: Option<&str>| {
+        let mut request = Request::shell(project.path(), command);
+        request.streams = Streams::Terminal { columns: 101, rows: 33 };
+        if let Some(input) = input {
+            request.stdin = Stdin::Bytes(input.as_bytes().to_vec());
+        }
+        run(request)
+    };
+    let seen = terminal(
+        "tty; test -t 0 && test -t 1 && test -t 2 && stty size; echo err >&2; echo own > /dev/tty; exit 7",
+        None,
+    );
+    assert_eq!(seen.stdout.text, "/dev/pts/0\n33 101\nerr\nown\n", "{seen:?}");
+    assert_eq!((seen.outcome, seen.stderr.total_bytes), (Outcome::Exited(7), 0));
+    let typed = terminal(
+        "stty -echo; read a; read b; echo \"<$a|$b>\"; cat; echo end",
+        Some("one\ntwo\nthree\nfour"),
+    );
+    assert!(typed.stdout.text.contains("<one|two>") && typed.stdout.text.ends_with("end\n"), "{typed:?}");
+    // What is left of a large output comes, though nobody has the terminal any more.
+    let large = terminal("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done", None);
+    assert!(large.stdout.text.ends_with("line 3000\n"), "{:?}", large.outcome);
+    // A command that goes on reading is not left waiting.
+    assert_eq!(terminal("cat > got; wc -c < got", Some(&"x".repeat(3000))).outcome, Outcome::Exited(0));
+    assert_eq!(std::fs::read(project.path().join("got")).unwrap().len(), 3000);
+    let killed = terminal("setsid sleep 100 & kill -KILL $$", None);
+    assert_eq!(killed.outcome, Outcome::Signaled(9));
+    if has("/usr/bin/python3") {
+        let code = "import fcntl, termios
+for name, call, data in [('type', termios.TIOCSTI, b'x'), ('console', 0x541c, b'\\x03')]:
+    try: fcntl.ioctl(0, call, data)
+    except PermissionError: print(name, 'held')";
+        let held = terminal(&format!("/usr/bin/python3 -c \"{code}\""), None);
+        assert_eq!(held.stdout.text, "type held\nconsole held\n");
+    }
+}
+
+#[test]
 fn output_is_live() {
     let project = project();
     let box_ = sandbox();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bench::Bench;
-use journeyman_policy::Policy;
+use journeyman_policy::{Call, Policy};
 use journeyman_protocol::{CallId, Decision, FileChange, Mode, Needs, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_store::Blobs;
@@ -148,7 +148,11 @@ fn a_planted_repository_is_not_trusted(sandbox: &Arc<Sandbox>) {
     assert!(!bench.root.join("ran").exists(), "{said}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let enforced = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)).unwrap();
-    let judge = |mode| Policy::default().judge(mode, &effects, Some(&enforced)).decision;
+    let judge = |mode| {
+        let call =
+            Call { tool: "run_command", agent: None, mode, effects: &effects, sandbox: Some(&enforced) };
+        Policy::default().judge(&call).decision
+    };
     assert_eq!((judge(Mode::Plan), judge(Mode::Edit)), (Decision::Deny, Decision::Ask));
 }
 

@@ -38,7 +38,10 @@ impl Daemon {
     pub(super) async fn connect(settings: &ContainerSettings) -> Result<Self, SandboxError> {
         let socket = socket(settings)?;
         let Some(path) = socket.to_str() else {
-            return Err(SandboxError::Refused(format!("the socket's path «{}» isn't text", socket.display())));
+            return Err(SandboxError::Refused(format!(
+                "the socket's path «{}» isn't text",
+                socket.display()
+            )));
         };
         let unavailable = |error: ApiError| unreachable(&socket, &error);
         let docker =
@@ -70,8 +73,7 @@ fn socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
     if user == 0 {
         usual.push("/run/podman/podman.sock".into());
     }
-    let is_socket =
-        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    let is_socket = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if let Some(found) = usual.iter().find(|path| is_socket(path)) {
         return Ok(found.clone());
     }

@@ -43,7 +43,9 @@ pub(super) fn bases(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<
                 let mut words = words.filter(|word| !word.starts_with("--platform"));
                 let image = words.next().ok_or_else(|| format!("line {number}: FROM names no image"))?;
                 let image = filled(image, &variables).ok_or_else(|| {
-                    format!("line {number}: which image is meant depends on a variable that has no plain value")
+                    format!(
+                        "line {number}: which image is meant depends on a variable that has no plain value"
+                    )
                 })?;
                 need(&image, &stages);
                 let name = match (words.next(), words.next()) {

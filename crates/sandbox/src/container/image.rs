@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-
 use super::client::{Daemon, setup, status};
 use super::plan::text_of;
 use super::{ContainerImage, ContainerSettings, build};
@@ -43,7 +42,9 @@ impl Image {
         let name = match &settings.image {
             ContainerImage::None => return Err(unnamed()),
             ContainerImage::Named(name) => name.clone(),
-            ContainerImage::Built(recipe) => build::ensure(daemon, recipe, settings.progress.as_ref()).await?,
+            ContainerImage::Built(recipe) => {
+                build::ensure(daemon, recipe, settings.progress.as_ref()).await?
+            }
         };
         let found = daemon.docker.inspect_image(&name).await;
         let found = match found {
@@ -52,9 +53,8 @@ impl Image {
             Err(error) => return Err(setup("looking for the image", &error)),
         };
         let config = found.config.unwrap_or_default();
-        let pair = |line: String| {
-            line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
-        };
+        let pair =
+            |line: String| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(Self {
             id: found.id.unwrap_or(name),
             volumes: config.volumes.unwrap_or_default(),
@@ -107,7 +107,9 @@ impl Image {
 pub(super) fn missing(daemon: &Daemon, name: &str) -> SandboxError {
     let program = if daemon.podman { "podman" } else { "docker" };
     SandboxError::Unavailable {
-        reason: format!("the image «{name}» isn't on this machine, and none is fetched without being asked for"),
+        reason: format!(
+            "the image «{name}» isn't on this machine, and none is fetched without being asked for"
+        ),
         fix: format!("Fetch it with «{program} pull {name}», or name another in sandbox.container.image"),
     }
 }

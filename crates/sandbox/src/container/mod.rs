@@ -9,6 +9,7 @@
 
 mod build;
 mod client;
+mod counters;
 mod dockerfile;
 mod image;
 mod owner;
@@ -146,10 +147,8 @@ impl Container {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let ready = self.ready().await?;
-        let agent = Agent {
-            user: rustix::process::geteuid().as_raw(),
-            group: rustix::process::getegid().as_raw(),
-        };
+        let agent =
+            Agent { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() };
         let (plan, cwd) = plan::plan(&request, agent, ready.memory)?;
         let argv = command(&request)?;
         let env = ready.image.environment(&request)?;
@@ -227,7 +226,8 @@ fn command(request: &Request) -> Result<Vec<String>, SandboxError> {
 /// Locks a file for as long as the command is there. It is this program that holds the lock: where that is killed, the
 /// container ends some milliseconds after the lock is free.
 fn hold(path: &std::path::Path) -> Result<std::fs::File, SandboxError> {
-    let error = |source| SandboxError::Path { what: "the command's sign of life", path: path.to_owned(), source };
+    let error =
+        |source| SandboxError::Path { what: "the command's sign of life", path: path.to_owned(), source };
     let file = std::fs::File::open(path).map_err(error)?;
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)
         .map_err(|errno| error(errno.into()))?;

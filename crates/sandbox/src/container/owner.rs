@@ -33,12 +33,7 @@ impl Owner {
     /// This process.
     pub(super) fn own() -> Option<Self> {
         let process = std::process::id();
-        Some(Self {
-            boot: boot()?,
-            namespace: namespace()?,
-            process,
-            started: started(process)?,
-        })
+        Some(Self { boot: boot()?, namespace: namespace()?, process, started: started(process)? })
     }
 
     pub(super) fn label(&self) -> String {

@@ -75,7 +75,8 @@ pub(super) fn plan(request: &Request, agent: Agent, memory: u64) -> Result<(Plan
     }
     let writable = request.write == WriteMode::Direct;
     let owner = owner(&view.at(&root), writable, agent)?;
-    let mut places = Places { view: &view, copied: copy.map(|copy| (root.clone(), copy)), places: BTreeMap::new() };
+    let mut places =
+        Places { view: &view, copied: copy.map(|copy| (root.clone(), copy)), places: BTreeMap::new() };
     places.scratch(home, request.limits.scratch_bytes)?;
     places.bind(&root, !writable)?;
     for (what, list, read_only) in [
@@ -189,13 +190,13 @@ impl Places<'_> {
             self.copied.as_ref().and_then(|(root, copy)| Some(copy.join(path.strip_prefix(root).ok()?)));
         // Joining nothing leaves a slash at the end, which the daemon takes amiss.
         let source = copied.unwrap_or_else(|| path.to_owned()).components().collect::<PathBuf>();
-        let error = |source| SandboxError::Path { what: "a path that is shown", path: path.to_owned(), source };
+        let error =
+            |source| SandboxError::Path { what: "a path that is shown", path: path.to_owned(), source };
         let found = std::fs::symlink_metadata(&source).map_err(error)?;
         if found.is_symlink() {
             return Err(refused(path, "a link has taken this path's place meanwhile"));
         }
-        let place =
-            Place::Bind { source: text(&source)?, identity: (found.dev(), found.ino()), read_only };
+        let place = Place::Bind { source: text(&source)?, identity: (found.dev(), found.ino()), read_only };
         self.places.insert(text(path)?, place);
         Ok(())
     }
@@ -252,12 +253,7 @@ impl Plan {
 }
 
 /// Resolves a path that becomes the command's own, and refuses what would show or change too much.
-fn own(
-    what: &'static str,
-    path: &Path,
-    view: &View,
-    home: Option<&Path>,
-) -> Result<PathBuf, SandboxError> {
+fn own(what: &'static str, path: &Path, view: &View, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
     if !path.is_absolute() {
         return Err(refused(path, &format!("{what} must be an absolute path")));
     }

@@ -162,10 +162,13 @@ fn judge(completed: &Completed, outside_changed: bool, daemon: &Daemon) -> Resul
     let mut gaps = Vec::new();
     if !daemon.rootless {
         gaps.push(
-            "whoever reaches the daemon's socket is root here: commands don't, this program and you do".to_owned(),
+            "whoever reaches the daemon's socket is root here: commands don't, this program and you do"
+                .to_owned(),
         );
     }
-    gaps.push("disk is watched, not bounded: others' writes count, and a burst of writes is seen late".to_owned());
+    gaps.push(
+        "disk is watched, not bounded: others' writes count, and a burst of writes is seen late".to_owned(),
+    );
     gaps.push("the image's own programs are believed".to_owned());
     if !daemon.bounds {
         gaps.push("this daemon bounds neither memory nor processes".to_owned());

@@ -99,7 +99,9 @@ pub enum RecipeError {
     #[error("there is no {0} in the project")]
     Missing(String),
     /// It can't be read.
-    #[error("{file} can't be read: {source}; it must be a file of the project's, not a link, of at most 256 KiB")]
+    #[error(
+        "{file} can't be read: {source}; it must be a file of the project's, not a link, of at most 256 KiB"
+    )]
     Read {
         /// Which one.
         file: String,
@@ -192,7 +194,10 @@ impl Recipe {
         }
         all.extend(build.arguments.iter().map(|(name, value)| (format!("argument {name}"), value.clone())));
         let size = build.archive.len() / 1024;
-        all.push(("given to the build".to_owned(), format!("{size} KiB of the project's files, which it may run")));
+        all.push((
+            "given to the build".to_owned(),
+            format!("{size} KiB of the project's files, which it may run"),
+        ));
         all
     }
 }
@@ -203,8 +208,8 @@ impl Recipe {
 /// [`RecipeError`]: which file, and what is wrong with it.
 pub fn recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeError> {
     let opened = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-    let root =
-        opened.map_err(|errno| RecipeError::Read { file: root.display().to_string(), source: errno.into() })?;
+    let root = opened
+        .map_err(|errno| RecipeError::Read { file: root.display().to_string(), source: errno.into() })?;
     match source {
         RecipeSource::Devcontainer => {
             let (file, text) = first(root.as_fd(), &DEVCONTAINERS, "devcontainer.json")?;
@@ -351,8 +356,8 @@ fn build(
     arguments: BTreeMap<String, String>,
     target: String,
 ) -> Result<Recipe, RecipeError> {
-    let text = read(root, dockerfile)
-        .map_err(|source| RecipeError::Read { file: dockerfile.to_owned(), source })?;
+    let text =
+        read(root, dockerfile).map_err(|source| RecipeError::Read { file: dockerfile.to_owned(), source })?;
     let bases = dockerfile::bases(&text, &arguments)
         .map_err(|problem| RecipeError::Invalid { file: dockerfile.to_owned(), problem })?;
     let error = |source| RecipeError::Context { file: file.to_owned(), source };
@@ -385,9 +390,7 @@ fn without_comments(text: &str) -> String {
                     }
                 }
             }
-            ('/', Some('/')) => {
-                while rest.next_if(|c| *c != '\n').is_some() {}
-            }
+            ('/', Some('/')) => while rest.next_if(|c| *c != '\n').is_some() {},
             ('/', Some('*')) => {
                 rest.next();
                 let mut star = false;
@@ -434,7 +437,10 @@ mod tests {
         let cases = [
             (r#"{"a": 1, // b"#, r#"{"a": 1, "#),
             ("{/* x\ny */\"a\": [1, 2,],}", "{\n \"a\": [1, 2 ] }"),
-            (r#"{"a": "// no", "b": "/* no */", "c": "\"//"}"#, r#"{"a": "// no", "b": "/* no */", "c": "\"//"}"#),
+            (
+                r#"{"a": "// no", "b": "/* no */", "c": "\"//"}"#,
+                r#"{"a": "// no", "b": "/* no */", "c": "\"//"}"#,
+            ),
             (r#"[1, /* c */ ]"#, "[1    ]"),
             (r#"["a,]", "b"]"#, r#"["a,]", "b"]"#),
             ("/*", " "),

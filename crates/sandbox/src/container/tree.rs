@@ -53,7 +53,11 @@ pub(super) fn archive(directory: BorrowedFd<'_>, besides: (&str, &str)) -> Resul
     walk.directory(directory, &mut Vec::new())?;
     let mut out = Vec::new();
     let (name, text) = besides;
-    put(&mut out, name.as_bytes(), &Entry { kind: b'0', mode: 0o644, link: Vec::new(), content: text.into() });
+    put(
+        &mut out,
+        name.as_bytes(),
+        &Entry { kind: b'0', mode: 0o644, link: Vec::new(), content: text.into() },
+    );
     for (path, entry) in &walk.files {
         if path != name.as_bytes() {
             put(&mut out, path, entry);
@@ -358,7 +362,9 @@ mod tests {
         let long = "long-".repeat(40);
         std::fs::create_dir_all(directory.path().join("sub")).unwrap();
         std::fs::create_dir(directory.path().join(".git")).unwrap();
-        for (name, text) in [("sub/file", "text"), (long.as_str(), "deep"), (".git/config", "x"), ("left", "x")] {
+        for (name, text) in
+            [("sub/file", "text"), (long.as_str(), "deep"), (".git/config", "x"), ("left", "x")]
+        {
             std::fs::write(directory.path().join(name), text).unwrap();
         }
         std::fs::write(directory.path().join(".dockerignore"), "left\n").unwrap();
@@ -378,12 +384,10 @@ mod tests {
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let read = |name: &str| std::fs::read_to_string(unpacked.path().join(name)).unwrap();
-        assert_eq!((read("sub/file"), read(&long), read("link"), read("Special")), (
-            "text".to_owned(),
-            "deep".to_owned(),
-            "text".to_owned(),
-            "FROM x\n".to_owned()
-        ));
+        assert_eq!(
+            (read("sub/file"), read(&long), read("link"), read("Special")),
+            ("text".to_owned(), "deep".to_owned(), "text".to_owned(), "FROM x\n".to_owned())
+        );
         assert!(!unpacked.path().join(".git").exists() && !unpacked.path().join("left").exists());
     }
 

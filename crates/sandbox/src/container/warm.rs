@@ -11,17 +11,18 @@ use bollard::errors::Error as ApiError;
 use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum,
-    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions, MountType,
-    ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
+    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions,
+    MountType, ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
 };
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptions, InspectContainerOptions, RemoveContainerOptionsBuilder,
-    StartContainerOptions, StatsOptionsBuilder,
+    AttachContainerOptionsBuilder, CreateContainerOptions, InspectContainerOptions,
+    RemoveContainerOptionsBuilder, StartContainerOptions, TopOptionsBuilder,
 };
 use futures_util::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
 
 use super::client::{Daemon, PATIENCE, setup, status};
+use super::counters::Counters;
 use super::image::Image;
 use super::owner::{LABEL, Owner};
 use super::plan::{Place, Plan};
@@ -37,6 +38,9 @@ const KEEP: &str = "while read -r _; do :; done";
 const OWN_PROCESSES: u64 = 4;
 /// What a look over may say: names at the top of private directories, and the numbers of mounted files.
 const LOOK_BYTES: usize = 256 * 1024;
+/// So often, and so far apart, it is looked whether processes are left.
+const LOOKS: u32 = 8;
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
 /// How long a look over may take.
 const LOOK_WAIT: Duration = Duration::from_secs(20);
 /// Names what is in the private directories and in shared memory, then which files are mounted. Nothing of the
@@ -51,22 +55,14 @@ echo ==
 pub(super) type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, ApiError>> + Send>>;
 pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// What a container used since it was made.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Used {
-    pub(super) user: Duration,
-    pub(super) system: Duration,
-    /// The most memory at once, where the kernel keeps it.
-    pub(super) peak: u64,
-    pub(super) processes: u64,
-}
-
 /// A container that runs, and nothing in it but its first process. Dropped, it ends: its input is closed then.
 pub(super) struct Warm {
     pub(super) daemon: Daemon,
     pub(super) id: String,
     pub(super) plan: Plan,
-    pub(super) used: Used,
+    pub(super) counters: Counters,
+    /// How many processes are its own.
+    own: u64,
     /// What [`LOOK`] said when it was new.
     fresh: String,
     /// The connection to the first process: to hold it is all it is for, and nobody ever locks it.
@@ -94,23 +90,28 @@ impl Warm {
         let id = made.map_err(error("making a container"))?.id;
         let guard = Unfinished { docker: docker.clone(), id: Some(id.clone()) };
         let options = AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).build();
-        let attached = docker.attach_container(&id, Some(options)).await.map_err(error("holding a container"))?;
+        let attached =
+            docker.attach_container(&id, Some(options)).await.map_err(error("holding a container"))?;
         docker
             .start_container(&id, None::<StartContainerOptions>)
             .await
             .map_err(error("starting a container"))?;
         let found = docker.inspect_container(&id, None::<InspectContainerOptions>).await;
-        verify(&found.map_err(error("looking at a container"))?, &plan)?;
+        let found = found.map_err(error("looking at a container"))?;
+        verify(&found, &plan)?;
+        let process = found.state.and_then(|state| state.pid).unwrap_or_default();
+        let counters = Counters::of(&id, process);
         let mut warm = Self {
             daemon: daemon.clone(),
             id,
             plan,
-            used: Used::default(),
+            counters,
+            own: 0,
             fresh: String::new(),
             _hold: std::sync::Mutex::new((attached.input, attached.output)),
         };
         warm.first_look().await?;
-        warm.used = warm.usage().await.map_err(error("asking for a container's use"))?;
+        warm.own = warm.processes().await.map_err(error("counting a container's processes"))?;
         guard.finished();
         Ok(warm)
     }
@@ -165,7 +166,8 @@ impl Warm {
     /// Runs one of our own scripts as a command's user, and returns what it said on both streams.
     async fn exec(&self, command: Vec<String>) -> Result<String, SandboxError> {
         let look = async {
-            let (_, mut output, _) = self.start(command, Vec::new(), Some("/".to_owned()), false, false).await?;
+            let (_, mut output, _) =
+                self.start(command, Vec::new(), Some("/".to_owned()), false, false).await?;
             let mut said = Vec::new();
             while let Some(piece) = output.next().await {
                 said.extend_from_slice(&piece?.into_bytes());
@@ -203,8 +205,11 @@ impl Warm {
             ..CreateExecOptions::<String>::default()
         };
         let id = self.daemon.docker.create_exec(&self.id, options).await?.id;
-        let options =
-            bollard::exec::StartExecOptions { detach: false, tty: terminal, output_capacity: Some(super::READ) };
+        let options = bollard::exec::StartExecOptions {
+            detach: false,
+            tty: terminal,
+            output_capacity: Some(super::READ),
+        };
         match self.daemon.docker.start_exec(&id, Some(options)).await? {
             StartExecResults::Attached { output, input } => Ok((id, output, input)),
             StartExecResults::Detached => Err(ApiError::DockerStreamError {
@@ -213,25 +218,27 @@ impl Warm {
         }
     }
 
-    /// What it used, as the kernel's control groups count.
-    pub(super) async fn usage(&self) -> Result<Used, ApiError> {
-        let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
-        let mut stats = std::pin::pin!(self.daemon.docker.stats(&self.id, Some(options)));
-        let Some(stats) = stats.next().await.transpose()? else {
-            return Err(ApiError::DockerStreamError { error: "no figures came".to_owned() });
-        };
-        let cpu = stats.cpu_stats.and_then(|cpu| cpu.cpu_usage).unwrap_or_default();
-        let processes = stats.pids_stats.and_then(|processes| processes.current);
-        // The parts are counted in hundredths of a second by older kernels, the whole is not.
-        let system = cpu.usage_in_kernelmode.unwrap_or_default();
-        let user = cpu.total_usage.unwrap_or_default().saturating_sub(system);
-        Ok(Used {
-            user: Duration::from_nanos(user),
-            system: Duration::from_nanos(system),
-            peak: stats.memory_stats.and_then(|memory| memory.max_usage).unwrap_or_default(),
-            // Unknown is not none.
-            processes: processes.unwrap_or(u64::MAX),
-        })
+    /// How many processes there are: as the kernel counts, or else the daemon.
+    async fn processes(&self) -> Result<u64, ApiError> {
+        if let Some(count) = self.counters.processes() {
+            return Ok(count);
+        }
+        let options = TopOptionsBuilder::default().ps_args("-eo pid").build();
+        let found = self.daemon.docker.top_processes(&self.id, Some(options)).await?;
+        Ok(found.processes.unwrap_or_default().len() as u64)
+    }
+
+    /// Whether nothing but the container's own processes is left.
+    pub(super) async fn is_quiet(&self) -> bool {
+        for _ in 0..LOOKS {
+            match self.processes().await {
+                Ok(count) if count <= self.own => return true,
+                // One that ends is counted until it was reaped.
+                Ok(_) => tokio::time::sleep(LOOK_PAUSE).await,
+                Err(_) => return false,
+            }
+        }
+        false
     }
 
     /// Ends it, and waits until nothing of it is left.
@@ -280,7 +287,9 @@ pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), ApiError> {
             Err(error) => match status(&error) {
                 Some(404) => return Ok(()),
                 // It is being removed already; that is done when it isn't found.
-                Some(409) if begun.elapsed() < PATIENCE => tokio::time::sleep(Duration::from_millis(10)).await,
+                Some(409) if begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
                 _ => return Err(error),
             },
         }
@@ -297,8 +306,7 @@ fn body(daemon: &Daemon, image: &Image, plan: &Plan, cpus: Option<f64>) -> Conta
             Place::Scratch { bytes } => {
                 let mode = if at.starts_with("/tmp") || at.starts_with("/var/tmp") { "1777" } else { "0700" };
                 // Its group is root's unless said otherwise; builds run programs that they put there.
-                let options =
-                    format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
+                let options = format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
                 tmpfs.insert(at.clone(), options);
             }
             Place::Hidden => mounts.push(hidden(at)),
@@ -396,7 +404,8 @@ fn verify(found: &ContainerInspectResponse, plan: &Plan) -> Result<(), SandboxEr
     let host = found.host_config.clone().unwrap_or_default();
     let dropped = host.cap_drop.unwrap_or_default();
     let options = host.security_opt.unwrap_or_default();
-    let empty = |mode: &Option<String>| mode.as_deref().is_none_or(|mode| mode.is_empty() || mode == "private");
+    let empty =
+        |mode: &Option<String>| mode.as_deref().is_none_or(|mode| mode.is_empty() || mode == "private");
     let none = |list: &Option<Vec<String>>| list.as_ref().is_none_or(Vec::is_empty);
     let memory = host.memory.and_then(|memory| u64::try_from(memory).ok());
     let checks = [
@@ -406,7 +415,9 @@ fn verify(found: &ContainerInspectResponse, plan: &Plan) -> Result<(), SandboxEr
         (!dropped.is_empty() && none(&host.cap_add), "it has capabilities"),
         (
             options.iter().any(|option| option.starts_with("no-new-privileges"))
-                && options.iter().any(|option| option.starts_with("seccomp=") && option != "seccomp=unconfined"),
+                && options
+                    .iter()
+                    .any(|option| option.starts_with("seccomp=") && option != "seccomp=unconfined"),
             "it has no filter of system calls",
         ),
         (host.network_mode.as_deref() == Some(network(plan)), "it has another network than was asked for"),

@@ -14,20 +14,22 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::client::supervise;
+use super::counters::Used;
 use super::pool::Pool;
-use super::warm::{Input, Used, Warm};
+use super::warm::{Input, Warm};
+use crate::SandboxError;
 use crate::capture::{Collector, Stream};
 use crate::request::{Limits, Stdin, Streams};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::SandboxError;
 
 /// How long output is awaited once the command ended: what it left running may hold its pipes for ever.
 const LINGER: Duration = Duration::from_millis(250);
 /// How long the kernel's word is awaited that memory ran out, where a command was killed.
 const OOM_WAIT: Duration = Duration::from_millis(300);
-/// A process that ends is counted until it was reaped; so often, and so far apart, it is looked whether any is left.
-const LOOKS: u32 = 5;
-const LOOK_PAUSE: Duration = Duration::from_millis(5);
+/// So often, and so far apart, the daemon is asked for the code of a command whose streams ended; after that, it is
+/// asked as often as the disk.
+const ASKED: u32 = 5;
+const ASK_PAUSE: Duration = Duration::from_millis(5);
 /// How often it is looked how much the disk has filled.
 const DISK_PAUSE: Duration = Duration::from_millis(100);
 /// What a shell says where a program isn't there or can't be run, and how the runtime begins to say so.
@@ -68,33 +70,28 @@ struct Ended {
 
 /// Runs a command to its end. When it returns, no process of the command is left.
 pub(super) async fn run(
-    mut warm: Warm,
+    warm: Warm,
     mut job: Job,
     mut collector: Collector,
     ends: Ends,
     pool: std::sync::Arc<Pool>,
 ) -> Result<Completed, SandboxError> {
     let witness = job.witness.take();
-    let before = warm.used;
+    let before = warm.counters.used();
     let ended = tokio::select! {
         biased;
         outcome = stopped(&job, &ends) => Ok(Ended { outcome, complete: false }),
         ended = follow(&warm, &job, &mut collector) => ended,
     };
-    let mut used = before;
-    let ended = match ended {
+    let used = warm.counters.used();
+    let outcome = match ended {
+        Ok(ended) if ended.complete && warm.is_quiet().await => {
+            pool.give(warm);
+            ended.outcome
+        }
         Ok(ended) => {
-            let quiet = ended.complete && quiet(&mut warm).await;
-            if quiet {
-                used = warm.used;
-                pool.give(warm);
-            } else {
-                if let Ok(now) = warm.usage().await {
-                    used = now;
-                }
-                warm.end().await.map_err(supervise("ending the command's container"))?;
-            }
-            ended
+            warm.end().await.map_err(supervise("ending the command's container"))?;
+            ended.outcome
         }
         Err(error) => {
             // What it did is unknown; nothing of it may be left all the same.
@@ -106,7 +103,7 @@ pub(super) async fn run(
     let (spilled, denial) = collector.spilled();
     let ([stdout, stderr, combined], exact) = collector.finish();
     Ok(Completed {
-        outcome: unrun(ended.outcome, &combined.text),
+        outcome: unrun(outcome, &combined.text),
         stdout,
         stderr,
         combined,
@@ -136,22 +133,6 @@ fn unrun(outcome: Outcome, text: &str) -> Outcome {
         }
         other => other,
     }
-}
-
-/// Whether nothing but the container's own processes is left.
-async fn quiet(warm: &mut Warm) -> bool {
-    let own = warm.used.processes;
-    for _ in 0..LOOKS {
-        match warm.usage().await {
-            Ok(used) if used.processes <= own => {
-                warm.used = used;
-                return true;
-            }
-            Ok(_) => tokio::time::sleep(LOOK_PAUSE).await,
-            Err(_) => return false,
-        }
-    }
-    false
 }
 
 /// Why the command is to be killed.
@@ -184,6 +165,7 @@ async fn filled(job: &Job) {
 
 /// Starts the command and takes in what it says, until it ended or flooded or its memory ran out.
 async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<Ended, ApiError> {
+    let exhausted = warm.counters.used().exhausted;
     let mut events = Box::pin(events(warm));
     let terminal = match job.streams {
         Streams::Terminal { columns, rows } => Some((columns, rows)),
@@ -202,7 +184,7 @@ async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<End
     let mut linger = None;
     while open {
         tokio::select! {
-            piece = output.next() => match piece.transpose()? {
+            piece = with_room(collector, output.next()) => match piece.transpose()? {
                 Some(piece) => {
                     take(collector, piece);
                     if collector.is_flooded() {
@@ -230,7 +212,7 @@ async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<End
         Some(code) => code,
         None => exit_code(warm, &id).await?,
     };
-    if code == KILLED && listening && exhausted_soon(&mut events).await {
+    if warm.counters.used().exhausted > exhausted || code == KILLED && exhausted_soon(&mut events).await {
         return Ok(Ended { outcome: Outcome::MemoryLimit, complete: false });
     }
     let cpu = job.limits.cpu.is_some() && matches!(code, 137 | 152);
@@ -241,6 +223,12 @@ async fn follow(warm: &Warm, job: &Job, collector: &mut Collector) -> Result<End
         code => Outcome::Exited(i32::try_from(code).unwrap_or(-1)),
     };
     Ok(Ended { outcome, complete: !open })
+}
+
+/// Takes the next piece once a reader who wants all of them has room for it.
+async fn with_room<T>(collector: &Collector, next: impl Future<Output = T>) -> T {
+    collector.room().await;
+    next.await
 }
 
 fn take(collector: &mut Collector, piece: LogOutput) {
@@ -317,20 +305,15 @@ async fn exhausted_soon(
 
 /// What the daemon says of a command whose streams ended.
 async fn exit_code(warm: &Warm, id: &str) -> Result<i64, ApiError> {
-    for _ in 0..LOOKS {
-        let found = warm.daemon.docker.inspect_exec(id).await?;
-        if let (Some(false), Some(code)) = (found.running, found.exit_code) {
-            return Ok(code);
-        }
-        tokio::time::sleep(LOOK_PAUSE).await;
-    }
-    // It closed its streams and goes on; it is waited for until its time is over.
+    let mut asked = 0;
     loop {
         let found = warm.daemon.docker.inspect_exec(id).await?;
         if let (Some(false), Some(code)) = (found.running, found.exit_code) {
             return Ok(code);
         }
-        tokio::time::sleep(DISK_PAUSE).await;
+        // It closed its streams and goes on; it is waited for until its time is over.
+        asked += 1;
+        tokio::time::sleep(if asked < ASKED { ASK_PAUSE } else { DISK_PAUSE }).await;
     }
 }
 

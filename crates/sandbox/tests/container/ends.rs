@@ -11,7 +11,8 @@ use crate::common::{alive, block_on, eventually};
 use crate::support::{Place, place, run, text};
 
 /// Leaves daemons behind: in a session of their own, with no parent, one of which holds the output.
-const DAEMONS: &str = "setsid sh -c 'sleep MARK & sleep MARK' & (setsid sleep MARK </dev/null >/dev/null 2>&1 &) ; ";
+const DAEMONS: &str =
+    "setsid sh -c 'sleep MARK & sleep MARK' & (setsid sleep MARK </dev/null >/dev/null 2>&1 &) ; ";
 
 /// A number of seconds that nobody else sleeps.
 fn mark() -> String {
@@ -113,14 +114,17 @@ fn what_one_command_leaves_the_next_doesnt_find() {
     let Some(place) = place() else { return };
     block_on(async {
         let sandbox = probed(&place).await;
-        for left in ["echo x >/tmp/left", "echo x >~/.profile", "mkdir /dev/shm/left", "touch /var/tmp/left"] {
+        for left in ["echo x >/tmp/left", "echo x >~/.profile", "mkdir /dev/shm/left", "touch /var/tmp/left"]
+        {
             let request = |command: &str| {
                 let mut request = place.request(command);
                 request.env.insert("HOME".into(), "/home/someone".into());
                 request
             };
             text(run(&sandbox, request(left)).await);
-            let found = text(run(&sandbox, request("ls -A /tmp ~ /dev/shm /var/tmp | grep -E 'left|profile'; true")).await);
+            let found = text(
+                run(&sandbox, request("ls -A /tmp ~ /dev/shm /var/tmp | grep -E 'left|profile'; true")).await,
+            );
             assert_eq!(found, "", "{left}");
         }
     });
@@ -197,7 +201,17 @@ fn what_a_dead_owner_left_is_swept() {
     };
     let start = |label: &str| {
         let label = label.strip_prefix("label=").unwrap();
-        place.docker(&["run", "--detach", "--network", "none", "--label", label, &place.image, "sleep", "600"])
+        place.docker(&[
+            "run",
+            "--detach",
+            "--network",
+            "none",
+            "--label",
+            label,
+            &place.image,
+            "sleep",
+            "600",
+        ])
     };
     // Nobody has started one clock tick after the boot.
     let dead = start(&label(std::process::id(), 1));

@@ -29,10 +29,7 @@ fn the_daemon_says_what_was_asked_for() {
         {{.HostConfig.MemorySwap}}={{.HostConfig.Memory}}";
     let said = inspect(&place, format);
     let (settings, memory) = said.rsplit_once(' ').unwrap();
-    assert_eq!(
-        settings,
-        "false true [ALL] [] none private [] [] 1028 true true none 65532:65532 [] []"
-    );
+    assert_eq!(settings, "false true [ALL] [] none private [] [] 1028 true true none 65532:65532 [] []");
     let (swap, memory) = memory.split_once('=').unwrap();
     assert!(swap == memory && memory.parse::<u64>().unwrap() > 0, "{memory}");
     let options = inspect(&place, "{{json .HostConfig.SecurityOpt}}");
@@ -55,9 +52,12 @@ fn no_privilege_is_left_and_none_can_be_gained() {
     let Some(place) = place() else { return };
     let said = place.text("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; id -u; id -g; id -G");
     let user = if rustix::process::geteuid().is_root() { OWNER } else { rustix::process::geteuid().as_raw() };
-    let zeros: String =
-        ["Inh", "Prm", "Eff", "Bnd", "Amb"].iter().map(|set| format!("Cap{set}:\t0000000000000000\n")).collect();
-    let group = if rustix::process::geteuid().is_root() { OWNER } else { rustix::process::getegid().as_raw() };
+    let zeros: String = ["Inh", "Prm", "Eff", "Bnd", "Amb"]
+        .iter()
+        .map(|set| format!("Cap{set}:\t0000000000000000\n"))
+        .collect();
+    let group =
+        if rustix::process::geteuid().is_root() { OWNER } else { rustix::process::getegid().as_raw() };
     assert_eq!(said, format!("{zeros}NoNewPrivs:\t1\nSeccomp:\t2\n{user}\n{group}\n{group}\n"));
     for command in [
         "unshare -U true",

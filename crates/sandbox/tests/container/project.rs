@@ -14,7 +14,8 @@ use crate::support::{OWNER, give, place, text};
 fn what_is_written_is_the_projects_owners() {
     let Some(place) = place() else { return };
     place.text("mkdir -p made/deep; echo x >made/deep/file; echo y >>file");
-    let expected = if rustix::process::geteuid().is_root() { OWNER } else { rustix::process::geteuid().as_raw() };
+    let expected =
+        if rustix::process::geteuid().is_root() { OWNER } else { rustix::process::geteuid().as_raw() };
     for path in ["made", "made/deep", "made/deep/file", "file"] {
         assert_eq!(fs::metadata(place.root().join(path)).unwrap().uid(), expected, "{path}");
     }
@@ -63,7 +64,8 @@ fn a_protected_link_is_refused() {
 #[test]
 fn a_read_only_project_stays_as_it_is() {
     let Some(place) = place() else { return };
-    let mut request = place.request("cat file; (echo x >file) 2>/dev/null || (echo x >new) 2>/dev/null || echo kept");
+    let mut request =
+        place.request("cat file; (echo x >file) 2>/dev/null || (echo x >new) 2>/dev/null || echo kept");
     request.write = WriteMode::ReadOnly;
     assert_eq!(text(place.run_request(request)), "content\nkept\n");
 }
@@ -105,7 +107,8 @@ fn a_copy_stands_at_the_projects_own_path() {
     fs::create_dir_all(copy.join(".git")).unwrap();
     fs::write(copy.join("file"), "of the copy\n").unwrap();
     give(&copy);
-    let mut request = place.request("pwd; cat file; echo new >new; (echo x >.git/new) 2>/dev/null && echo wrote; true");
+    let mut request =
+        place.request("pwd; cat file; echo new >new; (echo x >.git/new) 2>/dev/null && echo wrote; true");
     let layers = place.directory.path().join("layers");
     request.base = Some(Base::Directory { path: copy.clone(), caches: Vec::new(), layers });
     assert_eq!(text(place.run_request(request)), format!("{}\nof the copy\n", place.root().display()));

@@ -89,8 +89,11 @@ fn the_environment_is_the_requests_and_nothing_else() {
     let expected = "HOME=/home/someone\nLANG=C.UTF-8\nOWN=a b=c\n\n\
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nTERM=dumb\nTMPDIR=/tmp\n";
     let sorted = |text: &str| {
-        let mut lines: Vec<String> =
-            text.lines().filter(|line| !line.starts_with("PWD=") && !line.starts_with("SHLVL=")).map(str::to_owned).collect();
+        let mut lines: Vec<String> = text
+            .lines()
+            .filter(|line| !line.starts_with("PWD=") && !line.starts_with("SHLVL="))
+            .map(str::to_owned)
+            .collect();
         lines.sort();
         lines
     };
@@ -121,7 +124,8 @@ fn a_flood_is_stopped() {
 #[test]
 fn limits_of_a_process_hold() {
     let Some(place) = place() else { return };
-    let mut request = place.request("ulimit -f; ulimit -n; ulimit -c; dd if=/dev/zero of=big bs=1M count=2; echo $?");
+    let mut request =
+        place.request("ulimit -f; ulimit -n; ulimit -c; dd if=/dev/zero of=big bs=1M count=2; echo $?");
     request.limits.file_bytes = 1024 * 1024;
     request.limits.open_files = 77;
     let completed = place.run_request(request);

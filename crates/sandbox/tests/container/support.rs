@@ -112,7 +112,8 @@ impl Place {
     /// The containers that show this place's project, whether or not they run.
     pub(crate) fn containers(&self) -> Vec<String> {
         let own = self.directory.path().display().to_string();
-        let all = self.docker(&["ps", "--all", "--quiet", "--no-trunc", "--filter", "label=journeyman.owner"]);
+        let all =
+            self.docker(&["ps", "--all", "--quiet", "--no-trunc", "--filter", "label=journeyman.owner"]);
         let shows = |id: &&str| {
             // One that is gone meanwhile shows nothing.
             let output = Command::new("/usr/bin/docker")
