@@ -388,5 +388,11 @@ pub(super) const READERS: &[Reader] = &[
     reader("which", "a", "").long(&["all"]),
     reader("whoami", "", "").operands(Operands::AtMost(0)),
     reader("xxd", "abeipu", "clgs").operands(Operands::AtMost(1)),
-    reader("yq", "CMNPcejnrs", "op").long(&["unwrapScalar", "prettyPrint", "no-colors", "output-format=", "input-format="]),
+    reader("yq", "CMNPcejnrs", "op").long(&[
+        "unwrapScalar",
+        "prettyPrint",
+        "no-colors",
+        "output-format=",
+        "input-format=",
+    ]),
 ];

@@ -13,8 +13,10 @@ use super::{awk, git, sed};
 
 /// Programs whose `--version`, alone, neither reads nor runs anything of the project. Not `cargo`, `go`,
 /// `yarn` and their kin, which look up in the project which version of themselves to run.
-const VERSIONED: &[&str] =
-    &["bash", "cc", "clang", "cmake", "g++", "gcc", "git", "grep", "java", "jq", "make", "node", "perl", "php", "python", "python3", "rg", "ruby", "sed", "tar"];
+const VERSIONED: &[&str] = &[
+    "bash", "cc", "clang", "cmake", "g++", "gcc", "git", "grep", "java", "jq", "make", "node", "perl", "php",
+    "python", "python3", "rg", "ruby", "sed", "tar",
+];
 
 /// The directories whose programs are the system's own.
 const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/bin/", "/bin/"];
@@ -68,8 +70,8 @@ const TAME: &[&str] = &[
 
 /// Programs that a function of their own judges.
 const SPECIAL: &[&str] = &[
-    "awk", "break", "bzcat", "command", "continue", "env", "exit", "expr", "find", "git", "gunzip", "gzip", "read", "return",
-    "sed", "set", "sleep", "tar", "type", "unzip", "wait", "xzcat", "zcat", "zstdcat",
+    "awk", "break", "bzcat", "command", "continue", "env", "exit", "expr", "find", "git", "gunzip", "gzip",
+    "read", "return", "sed", "set", "sleep", "tar", "type", "unzip", "wait", "xzcat", "zcat", "zstdcat",
 ];
 
 /// What stands for a word that isn't known: no option, no number, no script.
@@ -135,7 +137,9 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         }),
         _ => match reader {
             Some(reader) => takes(reader, &arguments),
-            None => return Err(format!("`{}` is not among the programs known to read", super::shown(program))),
+            None => {
+                return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
+            }
         },
     };
     if accepted { Ok(()) } else { refused() }
