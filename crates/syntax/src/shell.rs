@@ -260,7 +260,11 @@ fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
         let most = LOOKS + text.len() * LOOKS_A_BYTE;
         let mut look = |state: &tree_sitter::ParseState| {
             *steps += 1;
-            if *steps > most || (state.has_error() && *steps > LOOKS) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if *steps > most || (state.has_error() && *steps > LOOKS) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         let options = ParseOptions::new().progress_callback(&mut look);
         let mut reads = READS * (2 + text.len() / CHUNK);

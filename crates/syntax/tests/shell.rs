@@ -83,10 +83,44 @@ fn every_program_is_found_in_every_form() {
 #[test]
 fn what_is_not_understood_says_why() {
     for text in [
-        "", " ", "#x", "ls 'a", "ls \"a", "a;;b", "a|", "|a", "a &&", "((a))", "[[ a && b ]]", "[ a && b ]", "a $[1]", "${x@P}",
-        "echo ${x[1]}", "echo ${!x}", "echo $((x))", "a[1]=2", "a=(b)", "for ((;;)); do a; done", "a\u{a0}b", "a \u{200b}",
-        "a\rb", "a\u{1b}", "a 'b'#; c", "r\\\nm x", "a \\ #; b", "a $'b\\'; c; \\''", "cat <<A <<B\nA\nB\nc", "cat <<'E F'\nE F\n",
-        "echo `a \\`b\\``", "cat <<E\n", "a {x}>y", "a;;", "{a;}", "!a;)", "echo $\"a\"", "case a in b) c;& d) e;; esac",
+        "",
+        " ",
+        "#x",
+        "ls 'a",
+        "ls \"a",
+        "a;;b",
+        "a|",
+        "|a",
+        "a &&",
+        "((a))",
+        "[[ a && b ]]",
+        "[ a && b ]",
+        "a $[1]",
+        "${x@P}",
+        "echo ${x[1]}",
+        "echo ${!x}",
+        "echo $((x))",
+        "a[1]=2",
+        "a=(b)",
+        "for ((;;)); do a; done",
+        "a\u{a0}b",
+        "a \u{200b}",
+        "a\rb",
+        "a\u{1b}",
+        "a 'b'#; c",
+        "r\\\nm x",
+        "a \\ #; b",
+        "a $'b\\'; c; \\''",
+        "cat <<A <<B\nA\nB\nc",
+        "cat <<'E F'\nE F\n",
+        "echo `a \\`b\\``",
+        "cat <<E\n",
+        "a {x}>y",
+        "a;;",
+        "{a;}",
+        "!a;)",
+        "echo $\"a\"",
+        "case a in b) c;& d) e;; esac",
     ] {
         assert!(parse(text).unclear.is_some(), "{text:?}: {:?}", parse(text));
     }
@@ -101,8 +135,11 @@ fn redirections_and_loops_keep_what_they_say() {
     let [Statement::Compound(compound)] = script.statements.as_slice() else { panic!("{script:?}") };
     assert_eq!((compound.kind, compound.variable.as_deref()), (CompoundKind::For, Some("f")));
     assert_eq!(compound.words.iter().map(|word| word.known).collect::<Vec<_>>(), [true, false]);
-    let [Statement::Simple(Simple { redirects, .. })] = compound.body.as_slice() else { panic!("{compound:?}") };
-    let seen: Vec<_> = redirects.iter().map(|redirect| (redirect.kind, redirect.target.text.as_str())).collect();
+    let [Statement::Simple(Simple { redirects, .. })] = compound.body.as_slice() else {
+        panic!("{compound:?}")
+    };
+    let seen: Vec<_> =
+        redirects.iter().map(|redirect| (redirect.kind, redirect.target.text.as_str())).collect();
     use RedirectKind::{Duplicate, Input, Output};
     assert_eq!(seen, [(Input, "\"$f\""), (Duplicate, "1"), (Output, "out")]);
     let script = parse("cat <<'E'\n$x\n  E\nE");
@@ -114,8 +151,34 @@ fn redirections_and_loops_keep_what_they_say() {
 #[test]
 fn work_grows_with_the_length_and_not_with_its_square() {
     for word in [
-        "ls ", "ls | ", "ls\n", "ls; ", "a && ", "$(", "(", "(a)", "{ ", "<<E\n", "\"$(", "`", "'a' ", "x=1 ", "> x ", "a|&", "[[ ", "case a in ",
-        "${x", "((", "if ", "\\\n", "# ", "{a,b}", "$'", "*", "\u{e9}", "! ",
+        "ls ",
+        "ls | ",
+        "ls\n",
+        "ls; ",
+        "a && ",
+        "$(",
+        "(",
+        "(a)",
+        "{ ",
+        "<<E\n",
+        "\"$(",
+        "`",
+        "'a' ",
+        "x=1 ",
+        "> x ",
+        "a|&",
+        "[[ ",
+        "case a in ",
+        "${x",
+        "((",
+        "if ",
+        "\\\n",
+        "# ",
+        "{a,b}",
+        "$'",
+        "*",
+        "\u{e9}",
+        "! ",
     ] {
         let steps = |bytes: usize| parse(&word.repeat(bytes / word.len())).steps.max(100);
         let (short, long) = (steps(4 << 10), steps(32 << 10));

@@ -220,7 +220,12 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
             system_places(name, arguments, danger);
         }
         "mv" | "cp" if has_cluster(arguments, 'f') => {
-            danger.removes(|| format!("what was there before: {}", named(arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default())));
+            danger.removes(|| {
+                format!(
+                    "what was there before: {}",
+                    named(arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default())
+                )
+            });
             system_places(name, arguments, danger);
         }
         "cp" | "mv" | "ln" | "install" | "tee" | "mkdir" | "touch" | "sed" => {

@@ -119,8 +119,20 @@ fn what_undoing_does_not_bring_back_is_told_apart() {
         assert!(!analyse(command, &checks()).beyond_undo, "{command}");
     }
     for command in [
-        "rm -rf .", "rm -rf *", "rm -rf $x", "rm .env", "rm -rf ~", "rm -rf ../x", "rm -rf /srv/x", "find . -delete", "git clean -fdx",
-        "ls | xargs rm", "rm -rf \"$dir\"/x", "rm -rf {a,b}", "git reset --hard", "git push --force",
+        "rm -rf .",
+        "rm -rf *",
+        "rm -rf $x",
+        "rm .env",
+        "rm -rf ~",
+        "rm -rf ../x",
+        "rm -rf /srv/x",
+        "find . -delete",
+        "git clean -fdx",
+        "ls | xargs rm",
+        "rm -rf \"$dir\"/x",
+        "rm -rf {a,b}",
+        "git reset --hard",
+        "git push --force",
     ] {
         assert!(analyse(command, &checks()).beyond_undo, "{command}");
     }

@@ -40,11 +40,36 @@ fn what_is_called_read_only_changes_nothing_when_it_runs() {
     let root = place.join("project");
     std::fs::create_dir_all(root.join("src/sub")).unwrap();
     std::fs::create_dir_all(root.join("tests")).unwrap();
-    for name in ["a", "b", "x", "y", "names", "names.txt", "src/lib.rs", "src/main.rs", "tests/t.rs", "Cargo.toml", "data.csv", "package.json", "notes.txt", "README.md", "build.log", "-o", "-delete", "--output=z"] {
+    for name in [
+        "a",
+        "b",
+        "x",
+        "y",
+        "names",
+        "names.txt",
+        "src/lib.rs",
+        "src/main.rs",
+        "tests/t.rs",
+        "Cargo.toml",
+        "data.csv",
+        "package.json",
+        "notes.txt",
+        "README.md",
+        "build.log",
+        "-o",
+        "-delete",
+        "--output=z",
+    ] {
         std::fs::write(root.join(name), "one two three\nfn main() {}\nTODO foo bar\n").unwrap();
     }
     let git = |arguments: &[&str]| {
-        let done = Command::new("git").args(arguments).current_dir(&root).env("HOME", &place).stdin(Stdio::null()).output().unwrap();
+        let done = Command::new("git")
+            .args(arguments)
+            .current_dir(&root)
+            .env("HOME", &place)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
         assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     };
     git(&["init", "-q"]);
@@ -52,7 +77,9 @@ fn what_is_called_read_only_changes_nothing_when_it_runs() {
     let before = everything(&place);
     let mut run = 0;
     for command in HARMLESS {
-        if analyse(command, &[]).level != Level::ReadOnly || SKIPPED.iter().any(|skipped| command.contains(skipped)) {
+        if analyse(command, &[]).level != Level::ReadOnly
+            || SKIPPED.iter().any(|skipped| command.contains(skipped))
+        {
             continue;
         }
         let done = Command::new("timeout")

@@ -10,14 +10,43 @@ use crate::others::{OUTSIDE, WRITERS};
 
 /// Simple commands that write, however they are dressed.
 const WRITING: &[&[&str]] = &[
-    &["rm", "-rf", "src"], &["touch", "x"], &["cp", "a", "b"], &["tee", "x"], &["sed", "-i", "s/a/b/", "x"], &["find", ".", "-delete"], &["sort", "-o", "x", "y"],
-    &["git", "commit", "-m", "x"], &["python3", "-c", "print(1)"], &["make"], &["awk", "BEGIN{system(\"x\")}"], &["uniq", "a", "b"], &["git", "log", "--output=x"],
-    &["rg", "--pre", "x", "y"], &["dd", "if=a", "of=b"], &["tar", "xf", "x"], &["./ls"], &["git", "branch", "new"], &["xxd", "-r", "a", "b"], &["date", "-s", "x"],
+    &["rm", "-rf", "src"],
+    &["touch", "x"],
+    &["cp", "a", "b"],
+    &["tee", "x"],
+    &["sed", "-i", "s/a/b/", "x"],
+    &["find", ".", "-delete"],
+    &["sort", "-o", "x", "y"],
+    &["git", "commit", "-m", "x"],
+    &["python3", "-c", "print(1)"],
+    &["make"],
+    &["awk", "BEGIN{system(\"x\")}"],
+    &["uniq", "a", "b"],
+    &["git", "log", "--output=x"],
+    &["rg", "--pre", "x", "y"],
+    &["dd", "if=a", "of=b"],
+    &["tar", "xf", "x"],
+    &["./ls"],
+    &["git", "branch", "new"],
+    &["xxd", "-r", "a", "b"],
+    &["date", "-s", "x"],
 ];
 /// Simple commands that only read.
 const READING: &[&[&str]] = &[
-    &["ls", "-la"], &["cat", "x"], &["grep", "-rn", "foo", "src"], &["wc", "-l", "x"], &["echo", "a b"], &["git", "log", "-1"], &["sed", "-n", "1p", "x"], &["find", ".", "-name", "*.rs"],
-    &["sort", "x"], &["head", "-5", "x"], &["pwd"], &["true"], &["stat", "x"], &["jq", ".a", "x"],
+    &["ls", "-la"],
+    &["cat", "x"],
+    &["grep", "-rn", "foo", "src"],
+    &["wc", "-l", "x"],
+    &["echo", "a b"],
+    &["git", "log", "-1"],
+    &["sed", "-n", "1p", "x"],
+    &["find", ".", "-name", "*.rs"],
+    &["sort", "x"],
+    &["head", "-5", "x"],
+    &["pwd"],
+    &["true"],
+    &["stat", "x"],
+    &["jq", ".a", "x"],
 ];
 
 /// One word, quoted in one of the ways that mean the same to every shell.
@@ -28,7 +57,9 @@ fn quoted(word: &str, way: u8) -> String {
         0 if plain => word.to_owned(),
         1 if plain => word.chars().flat_map(|c| ['\\', c]).collect(),
         2 if plain => format!("\"{word}\""),
-        3 => word.split_at_checked(1).map_or_else(|| single(word), |(head, tail)| format!("{}{}", single(head), single(tail))),
+        3 => word
+            .split_at_checked(1)
+            .map_or_else(|| single(word), |(head, tail)| format!("{}{}", single(head), single(tail))),
         4 if plain && word.len() > 1 => format!("{}''{}", &word[..1], &word[1..]),
         _ => single(word),
     }
@@ -77,7 +108,12 @@ const HARMLESS_WAYS: [u8; 19] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 15, 
 
 fn a_piece() -> impl Strategy<Value = String> {
     let tame: Vec<&'static str> = HARMLESS.iter().flat_map(|command| command.split(' ')).collect();
-    let wild: Vec<&'static str> = WRITERS.iter().chain(OUTSIDE).chain(DECEPTIVE.iter().map(|(_, command)| command)).flat_map(|command| command.split(' ')).collect();
+    let wild: Vec<&'static str> = WRITERS
+        .iter()
+        .chain(OUTSIDE)
+        .chain(DECEPTIVE.iter().map(|(_, command)| command))
+        .flat_map(|command| command.split(' '))
+        .collect();
     prop_oneof![
         4 => prop::sample::select(tame).prop_map(str::to_owned),
         4 => prop::sample::select(wild).prop_map(str::to_owned),
