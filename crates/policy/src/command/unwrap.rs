@@ -59,10 +59,10 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
         "parallel" => Some(parallel(arguments)),
         "find" | "gfind" => find(arguments),
         "fd" | "fdfind" => fd(arguments),
-        "eval" => Some(joined(arguments, "eval")),
+        "eval" => Some(joined(arguments)),
         "watch" => {
             let words = after_options(arguments, "n", &["--interval"]);
-            Some(joined(words, "watch"))
+            Some(joined(words))
         }
         "trap" => Some(trap(arguments)),
         "alias" => Some(alias(arguments)),
@@ -318,11 +318,14 @@ fn is_cluster_ending(text: &str, options: [char; 2]) -> bool {
 }
 
 /// Words that a program joins with blanks and gives to a shell.
-fn joined(words: &[Word], _program: &str) -> Wrapped {
+fn joined(words: &[Word]) -> Wrapped {
     if words.is_empty() {
         return Wrapped::default();
     }
-    let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    // One that isn't known is as it is written: its quotes are none of the text that is run.
+    let text =
+        |word: &'_ Word| if word.known { word.text.clone() } else { word.text.trim_matches('"').to_owned() };
+    let text = words.iter().map(text).collect::<Vec<_>>().join(" ");
     let unclear = words.iter().any(|word| !word.known).then_some(HIDDEN);
     Wrapped { unclear, ..Wrapped::script(text) }
 }
@@ -330,7 +333,7 @@ fn joined(words: &[Word], _program: &str) -> Wrapped {
 fn trap(arguments: &[Word]) -> Wrapped {
     match after_options(arguments, "", &[]) {
         [] => Wrapped::default(),
-        [action, ..] => joined(std::slice::from_ref(action), "trap"),
+        [action, ..] => joined(std::slice::from_ref(action)),
     }
 }
 
@@ -360,7 +363,7 @@ fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
     let long = arguments.iter().find_map(|word| word.text.strip_prefix("--command="));
     let wrapped = long
         .map(Wrapped::script)
-        .or_else(|| value_of(arguments, options).map(|word| joined(std::slice::from_ref(word), "")));
+        .or_else(|| value_of(arguments, options).map(|word| joined(std::slice::from_ref(word))));
     wrapped.unwrap_or_else(|| Wrapped::unclear("it starts a shell"))
 }
 
@@ -404,7 +407,7 @@ fn shell(arguments: &[Word]) -> Wrapped {
             transparent: plain && others.iter().all(|word| word.known && !word.dialect),
             ..Wrapped::script(text.text.clone())
         },
-        (true, [text, ..]) => Wrapped { unclear: Some(HIDDEN), ..Wrapped::script(text.text.clone()) },
+        (true, [text, ..]) => joined(std::slice::from_ref(text)),
         (true, []) => Wrapped::default(),
         (false, []) => Wrapped { input: true, ..Wrapped::default() },
         // A script's file; or its arguments, where `-s` has it read its input.
@@ -429,7 +432,7 @@ fn ssh(arguments: &[Word]) -> Wrapped {
     let rest = after_options(arguments, VALUED, &[]);
     let command = rest.get(1..).map(|rest| after_options(rest, VALUED, &[])).unwrap_or_default();
     if !command.is_empty() {
-        let there = joined(command, "ssh");
+        let there = joined(command);
         wrapped.inner.extend(there.inner);
         wrapped.unclear = there.unclear;
     }
@@ -513,7 +516,7 @@ fn git(arguments: &[Word]) -> Option<Wrapped> {
         "submodule" => {
             if let Some(at) = at("foreach") {
                 let inner = after_options(rest.get(at + 1..).unwrap_or_default(), "", &[]);
-                let there = joined(inner, "foreach");
+                let there = joined(inner);
                 wrapped.inner.extend(there.inner);
                 wrapped.unclear = wrapped.unclear.or(there.unclear);
             }
@@ -589,7 +592,7 @@ fn node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
         }
     };
     if let Some(script) = value_of(rest, &["-c", "--call"]) {
-        return Some(joined(std::slice::from_ref(script), ""));
+        return Some(joined(std::slice::from_ref(script)));
     }
     let words = after_options(rest, "pw", &["--package", "--workspace", "--prefix"]);
     Some(if words.is_empty() { Wrapped::unclear(HIDDEN) } else { Wrapped::words(words) })
@@ -657,7 +660,7 @@ fn terminal(arguments: &[Word]) -> Wrapped {
         }
         other => other,
     };
-    let mut wrapped = joined(rest, "");
+    let mut wrapped = joined(rest);
     wrapped.unclear = Some("it runs in a terminal of its own");
     wrapped
 }
