@@ -54,132 +54,122 @@ not_matches = [{ host = "badexample.com" }]
 }
 
 /// Each wrong file with the line and the words that the error has.
+/// Texts that are no rules, and what is said of each.
+const WRONG: &[(&str, &str)] = &[
+    ("\n[[rule]\n", ":2: it is not TOML"),
+    ("\n\nrules = []", ":3: `rules` is not a key here. There are: rule"),
+    ("rule = 1", ":1: `rule` is not a key here"),
+    (
+        "[[rule]]\ndecision = 'deny'\ncomand = ['x']",
+        ":3: `comand` is not a key here. There are: name, decision",
+    ),
+    ("[[rule]]\ncommand = ['x']", ":1: the rule has no `decision`. Add decision ="),
+    ("[[rule]]\ndecision = 'no'", ":2: `decision` is not a decision. Write \"allow\", \"ask\" or \"deny\""),
+    (
+        "[[rule]]\ndecision = 'deny'\ncommand = 'git push'",
+        ":3: `command` is one text. Write the words one by one: [\"git\", \"push\"]",
+    ),
+    ("[[rule]]\ndecision = 'deny'\ntools = []", ":3: `tools` is an empty list. Remove it"),
+    ("[[rule]]\ndecision = 'deny'\ntools = 'x'", ":3: `tools` is not a list"),
+    (
+        "[[rule]]\ndecision = 'deny'\nmodes = ['fast']",
+        ":3: `modes` has a mode that there isn't. The modes are plan",
+    ),
+    ("[[rule]]\ndecision = 'deny'\nname = \"a\\u001bb\"", ":3: `name` has control characters"),
+    ("\n[[rule]]\ndecision = 'allow'", ":2: it allows everything: it names no command, path, host or tool"),
+    ("[[rule]]\ndecision = 'allow'\ntools = ['*']", ":1: it allows everything"),
+    ("[[rule]]\ndecision = 'allow'\ntools = ['mcp__*']", ":1: it allows everything"),
+    ("[[rule]]\ndecision = 'allow'\ntools = ['run_command']", ":1: `run_command` runs any command"),
+    ("[[rule]]\ndecision = 'allow'\nmodes = ['edit']", ":1: it allows everything"),
+    (
+        "[[rule]]\ndecision = 'allow'\npaths = ['**']",
+        ":1: it allows every path. For every file of the project there is mode `edit`",
+    ),
+    ("[[rule]]\ndecision = 'allow'\npaths = ['**/*']", ":1: it allows every path"),
+    ("[[rule]]\ndecision = 'allow'\nhosts = ['*']", ":1: it allows every host"),
+    ("[[rule]]\ndecision = 'allow'\ncommand = ['*']", ":1: it allows any program"),
+    ("[[rule]]\ndecision = 'allow'\ncommand = ['py*', 'a.py']", ":1: it allows any program"),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['bash', '**']",
+        ":1: it allows everything: `bash` runs any code. Name every word",
+    ),
+    ("[[rule]]\ndecision = 'allow'\ncommand = ['bash']", ":1: it allows everything: `bash` runs any code"),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['python3.12', '*']",
+        ":1: it allows everything: `python3.12` runs any code",
+    ),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['/usr/bin/env', '**']",
+        ":1: it allows everything: `/usr/bin/env` runs any program",
+    ),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['npx', '*']",
+        ":1: it allows everything: `npx` runs any package",
+    ),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['sudo', 'ls']",
+        ":1: it allows everything: `sudo` gives other rights",
+    ),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['xargs', 'rm']",
+        ":1: it allows everything: `xargs` runs whatever its input says",
+    ),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['ssh', 'host', 'ls']",
+        ":1: it allows everything: `ssh` runs anything on another machine",
+    ),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['find', '.', '**']",
+        ":1: it allows everything: `find` runs any program",
+    ),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = ['git', '**']",
+        ":1: it allows everything: `git` does very different things",
+    ),
+    ("[[rule]]\ndecision = 'allow'\ncommand = ['git', '*', 'x']", ":1: it allows everything: `git` does"),
+    (
+        "[[rule]]\ndecision = 'allow'\ncommand = [['ls', 'bash'], '**']",
+        ":1: it allows everything: `bash` runs any code",
+    ),
+    (
+        "[[rule]]\ndecision = 'deny'\ncommand = ['**']",
+        ":1: `**` in `command` stands for all words that are left",
+    ),
+    ("[[rule]]\ndecision = 'deny'\ncommand = ['a', '**', 'b']", ":1: `**` in `command`"),
+    ("[[rule]]\ndecision = 'deny'\nflags = ['-f']", ":1: it names options and no command"),
+    ("[[rule]]\ndecision = 'deny'\ncommand = ['a']\nflags = ['f']", ":1: `f` is no option"),
+    ("[[rule]]\ndecision = 'deny'\nexact = 'a'", ":1: `exact` stands for one whole command line"),
+    (
+        "[[rule]]\ndecision = 'deny'\npaths = ['/etc/**']",
+        ":1: `/etc/**` in `paths` is not within the project",
+    ),
+    ("[[rule]]\ndecision = 'deny'\npaths = ['a/../b']", ":1: `a/../b` in `paths` has"),
+    (
+        "[[rule]]\ndecision = 'deny'\nhosts = ['https://x.com/']",
+        ":1: `https://x.com/` in `hosts` is not the name of a host",
+    ),
+    (
+        "[[rule]]\ndecision = 'deny'\npaths = ['a']\nmatches = [{ path = 'b' }]",
+        ":1: the rule does not match a tool on b, which `matches` names",
+    ),
+    (
+        "[[rule]]\ndecision = 'deny'\npaths = ['a']\nnot_matches = [{ path = 'A' }]",
+        ":1: the rule matches a tool on A, which `not_matches` names",
+    ),
+    ("[[rule]]\ndecision = 'deny'\ncommand = ['rm']\nnot_matches = ['rm x']", ":1: the rule matches `rm x`"),
+    (
+        "[[rule]]\ndecision = 'deny'\ncommand = ['rm']\nmatches = ['mv x y']",
+        ":1: the rule does not match `mv x y`",
+    ),
+    (
+        "[[rule]]\ndecision = 'deny'\nmatches = [{ pat = 'b' }]",
+        ":3: `matches` `pat` is not a key here. There are: tool, path, host",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_told_with_its_line_and_what_to_do() {
-    let cases = [
-        ("\n[[rule]\n", ":2: it is not TOML"),
-        ("\n\nrules = []", ":3: `rules` is not a key here. There are: rule"),
-        ("rule = 1", ":1: `rule` is not a key here"),
-        (
-            "[[rule]]\ndecision = 'deny'\ncomand = ['x']",
-            ":3: `comand` is not a key here. There are: name, decision",
-        ),
-        ("[[rule]]\ncommand = ['x']", ":1: the rule has no `decision`. Add decision ="),
-        (
-            "[[rule]]\ndecision = 'no'",
-            ":2: `decision` is not a decision. Write \"allow\", \"ask\" or \"deny\"",
-        ),
-        (
-            "[[rule]]\ndecision = 'deny'\ncommand = 'git push'",
-            ":3: `command` is one text. Write the words one by one: [\"git\", \"push\"]",
-        ),
-        ("[[rule]]\ndecision = 'deny'\ntools = []", ":3: `tools` is an empty list. Remove it"),
-        ("[[rule]]\ndecision = 'deny'\ntools = 'x'", ":3: `tools` is not a list"),
-        (
-            "[[rule]]\ndecision = 'deny'\nmodes = ['fast']",
-            ":3: `modes` has a mode that there isn't. The modes are plan",
-        ),
-        ("[[rule]]\ndecision = 'deny'\nname = \"a\\u001bb\"", ":3: `name` has control characters"),
-        (
-            "\n[[rule]]\ndecision = 'allow'",
-            ":2: it allows everything: it names no command, path, host or tool",
-        ),
-        ("[[rule]]\ndecision = 'allow'\ntools = ['*']", ":1: it allows everything"),
-        ("[[rule]]\ndecision = 'allow'\ntools = ['mcp__*']", ":1: it allows everything"),
-        ("[[rule]]\ndecision = 'allow'\ntools = ['run_command']", ":1: `run_command` runs any command"),
-        ("[[rule]]\ndecision = 'allow'\nmodes = ['edit']", ":1: it allows everything"),
-        (
-            "[[rule]]\ndecision = 'allow'\npaths = ['**']",
-            ":1: it allows every path. For every file of the project there is mode `edit`",
-        ),
-        ("[[rule]]\ndecision = 'allow'\npaths = ['**/*']", ":1: it allows every path"),
-        ("[[rule]]\ndecision = 'allow'\nhosts = ['*']", ":1: it allows every host"),
-        ("[[rule]]\ndecision = 'allow'\ncommand = ['*']", ":1: it allows any program"),
-        ("[[rule]]\ndecision = 'allow'\ncommand = ['py*', 'a.py']", ":1: it allows any program"),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['bash', '**']",
-            ":1: it allows everything: `bash` runs any code. Name every word",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['bash']",
-            ":1: it allows everything: `bash` runs any code",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['python3.12', '*']",
-            ":1: it allows everything: `python3.12` runs any code",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['/usr/bin/env', '**']",
-            ":1: it allows everything: `/usr/bin/env` runs any program",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['npx', '*']",
-            ":1: it allows everything: `npx` runs any package",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['sudo', 'ls']",
-            ":1: it allows everything: `sudo` gives other rights",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['xargs', 'rm']",
-            ":1: it allows everything: `xargs` runs whatever its input says",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['ssh', 'host', 'ls']",
-            ":1: it allows everything: `ssh` runs anything on another machine",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['find', '.', '**']",
-            ":1: it allows everything: `find` runs any program",
-        ),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = ['git', '**']",
-            ":1: it allows everything: `git` does very different things",
-        ),
-        ("[[rule]]\ndecision = 'allow'\ncommand = ['git', '*', 'x']", ":1: it allows everything: `git` does"),
-        (
-            "[[rule]]\ndecision = 'allow'\ncommand = [['ls', 'bash'], '**']",
-            ":1: it allows everything: `bash` runs any code",
-        ),
-        (
-            "[[rule]]\ndecision = 'deny'\ncommand = ['**']",
-            ":1: `**` in `command` stands for all words that are left",
-        ),
-        ("[[rule]]\ndecision = 'deny'\ncommand = ['a', '**', 'b']", ":1: `**` in `command`"),
-        ("[[rule]]\ndecision = 'deny'\nflags = ['-f']", ":1: it names options and no command"),
-        ("[[rule]]\ndecision = 'deny'\ncommand = ['a']\nflags = ['f']", ":1: `f` is no option"),
-        ("[[rule]]\ndecision = 'deny'\nexact = 'a'", ":1: `exact` stands for one whole command line"),
-        (
-            "[[rule]]\ndecision = 'deny'\npaths = ['/etc/**']",
-            ":1: `/etc/**` in `paths` is not within the project",
-        ),
-        ("[[rule]]\ndecision = 'deny'\npaths = ['a/../b']", ":1: `a/../b` in `paths` has"),
-        (
-            "[[rule]]\ndecision = 'deny'\nhosts = ['https://x.com/']",
-            ":1: `https://x.com/` in `hosts` is not the name of a host",
-        ),
-        (
-            "[[rule]]\ndecision = 'deny'\npaths = ['a']\nmatches = [{ path = 'b' }]",
-            ":1: the rule does not match a tool on b, which `matches` names",
-        ),
-        (
-            "[[rule]]\ndecision = 'deny'\npaths = ['a']\nnot_matches = [{ path = 'A' }]",
-            ":1: the rule matches a tool on A, which `not_matches` names",
-        ),
-        (
-            "[[rule]]\ndecision = 'deny'\ncommand = ['rm']\nnot_matches = ['rm x']",
-            ":1: the rule matches `rm x`",
-        ),
-        (
-            "[[rule]]\ndecision = 'deny'\ncommand = ['rm']\nmatches = ['mv x y']",
-            ":1: the rule does not match `mv x y`",
-        ),
-        (
-            "[[rule]]\ndecision = 'deny'\nmatches = [{ pat = 'b' }]",
-            ":3: `matches` `pat` is not a key here. There are: tool, path, host",
-        ),
-    ];
-    for (text, words) in cases {
+    for (text, words) in WRONG {
         let error = user(text).expect_err(text);
         assert!(error.starts_with("policy.toml:") && error.contains(words), "{text}\n{error}\n{words}");
         assert!(error.matches(". ").count() >= 1, "it says what to do: {error}");
@@ -424,7 +414,7 @@ proptest! {
             }
         }
         let writes: Vec<RelPath> = RelPath::parse(&path).into_iter().collect();
-        let effects = Effects { reads: writes.clone(), writes, command: Some(command), hosts: vec![host] };
+        let effects = Effects { reads: writes.clone(), writes, command: Some(command), hosts: vec![host], ..Effects::default() };
         let rules = Rules::of([rule], Layer::User).unwrap_or_default();
         let policy = Policy::default().with_rules(rules);
         for mode in Mode::ALL {

@@ -383,7 +383,7 @@ fn some_effects() -> impl Strategy<Value = Effects> {
     (paths.clone(), paths, hosts).prop_map(|(reads, writes, hosts)| {
         let parsed = |paths: Vec<&str>| paths.into_iter().map(|path| RelPath::parse(path).unwrap()).collect();
         let hosts = hosts.into_iter().map(str::to_owned).collect();
-        Effects { reads: parsed(reads), writes: parsed(writes), command: None, hosts }
+        Effects { reads: parsed(reads), writes: parsed(writes), command: None, hosts, ..Effects::default() }
     })
 }
 

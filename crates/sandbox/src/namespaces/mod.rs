@@ -263,13 +263,7 @@ fn prepare(
         }
         Streams::Separate | Streams::Merged | Streams::Exact => (None, stdin, Vec::new()),
     };
-    let mut env = Vec::with_capacity(request.env.len());
-    for (name, value) in &request.env {
-        if name.is_empty() || name.as_bytes().contains(&b'=') {
-            return Err(SandboxError::Refused(format!("«{}» can't name a variable", name.display())));
-        }
-        env.push(c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))?);
-    }
+    let env = request.env.iter().map(variable).collect::<Result<_, _>>()?;
     let limits = &request.limits;
     let memory = limits.memory.unwrap_or_else(default_memory);
     let (lease, groups) = known.groups.lease(limits, memory)?;
@@ -330,6 +324,14 @@ fn prepare(
         spill: request.spill,
         lead: Lead::Init,
     })
+}
+
+/// A variable as programs get it.
+fn variable((name, value): (&OsString, &OsString)) -> Result<CString, SandboxError> {
+    if name.is_empty() || name.as_bytes().contains(&b'=') {
+        return Err(SandboxError::Refused(format!("«{}» can't name a variable", name.display())));
+    }
+    c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))
 }
 
 /// Three quarters of what the machine has, so that it stays usable beside a command that takes all it gets.
