@@ -21,8 +21,9 @@ use crate::request::Limits;
 const PREFIX: &str = "journeyman-";
 /// Groups of dead owners that are removed at once; the rest waits for the next start.
 const MOST_SWEPT: usize = 10_000;
-/// The kernel takes some milliseconds to count the last process out of a group.
-const REMOVALS: u32 = 40;
+/// The kernel takes some milliseconds to count the last process out of a group; many times that on a machine that
+/// has too much to do.
+const REMOVALS: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// One thing that the helper does for a group, by absolute paths.
