@@ -305,10 +305,7 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    let proxy = match &request.network {
-        Network::Filtered(rules) => Some(Proxy::new(Arc::clone(rules), settings.outside.clone())),
-        Network::Off | Network::Host => None,
-    };
+    let proxy = Proxy::of(&request.network, settings.outside.as_ref());
     Ok(Job {
         plan,
         policy,

@@ -21,7 +21,7 @@ use super::journal::{Entry, Journal};
 use super::outside::{Outside, System};
 use super::socks::{self, Code, Parsed};
 use super::target::{HTTP_PORT, Refusal, Target, shown};
-use super::{Connection, NetworkRules};
+use super::{Connection, Network, NetworkRules};
 use crate::denial::Denial;
 
 /// One read. Two of them are what a connection costs.
@@ -77,8 +77,16 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
+    /// The proxy that a network needs, if it needs one.
+    pub(crate) fn of(network: &Network, outside: Option<&Arc<dyn Outside>>) -> Option<Self> {
+        match network {
+            Network::Filtered(rules) => Some(Self::new(Arc::clone(rules), outside.cloned())),
+            Network::Off | Network::Host => None,
+        }
+    }
+
     /// A proxy with these rules, which reaches the world by `outside` or the system's means.
-    pub(crate) fn new(rules: Arc<NetworkRules>, outside: Option<Arc<dyn Outside>>) -> Self {
+    fn new(rules: Arc<NetworkRules>, outside: Option<Arc<dyn Outside>>) -> Self {
         Self { rules, outside: outside.unwrap_or_else(|| Arc::new(System::new())), bounds: Bounds::default() }
     }
 
