@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{House, Server, call, granted, has_program, needs_sandbox, say};
+use crate::support::{House, Server, call, needs, needs_sandbox, say};
 
 fn doctor(house: &House, flags: &[&str]) -> Value {
     let flags: Vec<&str> = ["doctor", "--json"].iter().chain(flags).copied().collect();
@@ -37,7 +37,7 @@ fn doctor_tells_of_every_sandbox_and_which_is_used() {
 
 #[test]
 fn one_that_is_preferred_is_used_and_root_needs_leave_for_it() {
-    if !needs_sandbox() || !granted(has_program("bwrap"), "bubblewrap") {
+    if !needs_sandbox() || !needs(&["bwrap"]) {
         return;
     }
     let house = House::new();
