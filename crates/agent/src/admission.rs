@@ -19,6 +19,7 @@ use crate::hooks::PreTool;
 use crate::record::Record;
 use crate::runner::Ready;
 use crate::shared::{Answer, Decided};
+use crate::trying::Trying;
 use crate::turn::Worker;
 
 /// Who decides where a hook does.
@@ -80,21 +81,30 @@ impl Worker {
     }
 
     /// What a call would do, and what policy says of it.
-    async fn judged(&self, call: &ToolUse) -> Result<(Ready, Judged), Finished> {
+    async fn judged(&mut self, call: &ToolUse) -> Result<(Ready, Judged), Finished> {
         let failed =
             |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
         let effects = self.seen_through_links(effects);
-        let judged = self.judge(&call.name, &effects, read_only).await;
+        let mut judged = self.judge(&call.name, &effects, read_only).await;
         let limit = match tool.limit() {
             // What a tool has that says nothing of its own.
             Some(CALL_TIME) => self.settings.tool_timeout,
             Some(own) => own,
             None => Duration::MAX,
         };
-        Ok((Ready { call: call.clone(), effects, read_only, limit, context: Vec::new() }, judged))
+        let trial = match self.trying(call, &effects, &judged.verdict).await {
+            Trying::First(contained) => Some(contained),
+            Trying::No => None,
+            Trying::Cannot(why) => {
+                judged.verdict.reason.push_str(&format!("; it can't be tried out first: {why}"));
+                None
+            }
+        };
+        let (call, context) = (call.clone(), Vec::new());
+        Ok((Ready { call, effects, read_only, limit, context, trial, layer: None }, judged))
     }
 
     /// Adds the files that the named ones really are: a link to a guarded file is as guarded as the file.
@@ -111,7 +121,7 @@ impl Worker {
 
     /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
     /// answer costs a few milliseconds.
-    async fn judge(&self, tool: &str, effects: &Effects, read_only: bool) -> Judged {
+    pub(crate) async fn judge(&self, tool: &str, effects: &Effects, read_only: bool) -> Judged {
         let mode = self.settings.mode;
         if read_only {
             return self.judge_in(tool, effects, mode, None);
@@ -156,11 +166,13 @@ impl Worker {
         match looked.decision {
             PreTool::Go => {}
             PreTool::Approve { .. } if is_a_hooks_to_approve(&judged.verdict) => {
+                ready.trial = None;
                 self.change(&ready.call, CallState::Approved, None, Some(HOOK), Some(judged.verdict));
                 return Assessed::Run(ready);
             }
             PreTool::Approve { .. } => {}
             PreTool::Ask { reason } => {
+                ready.trial = None;
                 let verdict = &mut judged.verdict;
                 if verdict.decision == Decision::Allow {
                     (verdict.decision, verdict.reason) = (Decision::Ask, reason);
@@ -181,6 +193,13 @@ impl Worker {
 
     /// Whether a judged call runs, is asked for, or is refused.
     fn admit(&mut self, ready: Ready, judged: Judged) -> Assessed {
+        if ready.trial.is_some() && judged.verdict.decision != Decision::Deny {
+            let reason =
+                format!("{}; it is tried out first, and lands when that is allowed", judged.verdict.reason);
+            let verdict = Verdict { decision: Decision::Allow, reason, ..judged.verdict };
+            self.change(&ready.call, CallState::Approved, None, None, Some(verdict));
+            return Assessed::Run(ready);
+        }
         match judged.verdict.decision {
             Decision::Allow => {
                 let verdict = judged.verdict;
@@ -239,7 +258,8 @@ impl Worker {
             return Ok(None);
         }
         let limit = self.settings.tool_timeout;
-        let ready = Ready { call, effects, read_only: false, limit, context: Vec::new() };
+        let (read_only, context) = (false, Vec::new());
+        let ready = Ready { call, effects, read_only, limit, context, trial: None, layer: None };
         match self.admit(ready, judged) {
             Assessed::Run(_) => Ok(None),
             Assessed::Done(refused) => Ok(Some(refused.text())),

@@ -45,6 +45,7 @@ pub mod hooks;
 mod inbox;
 mod lease;
 mod log;
+mod losses;
 mod opening;
 pub mod pool;
 pub mod progress;
@@ -61,6 +62,7 @@ mod shared;
 mod state;
 mod text_calls;
 pub mod todos;
+mod trying;
 mod turn;
 mod verification;
 

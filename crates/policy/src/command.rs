@@ -18,6 +18,7 @@ mod readers;
 mod sed;
 mod survey;
 mod unwrap;
+mod unwrap_git;
 mod unwrap_table;
 
 use survey::Survey;
@@ -128,7 +129,7 @@ fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAna
     if command.len() <= MAX_BYTES {
         survey.script(command);
     }
-    let complete = survey.unclear.is_none() && command.len() <= MAX_BYTES;
+    let complete = survey.unclear.is_none() && !survey.partial && command.len() <= MAX_BYTES;
     let mut parts = survey.parts;
     for part in &mut parts {
         part.level = part.level.min(Level::Edit);

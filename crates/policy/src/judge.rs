@@ -16,7 +16,9 @@ use crate::rules::{
 const RULE_GIT: &str = "built-in: git's own files";
 const RULE_GUARDED: &str = "built-in: protected path";
 const RULE_UNCONFINED: &str = "built-in: unconfined command";
-const RULE_LOSS: &str = "built-in: loss beyond undo";
+/// The rule that asks about what undoing may not bring back; it isn't held against a call that is
+/// [contained](Effects::contained).
+pub const RULE_LOSS: &str = "built-in: loss beyond undo";
 const RULE_MCP: &str = "built-in: tool of an MCP server";
 
 /// How all of them begin.
@@ -164,7 +166,11 @@ impl Policy {
     }
 
     fn analysed(&self, effects: &Effects) -> Option<CommandAnalysis> {
-        effects.command.as_deref().map(|command| analyse(command, &self.checks))
+        effects.command.as_deref().map(|command| {
+            let mut analysis = analyse(command, &self.checks);
+            analysis.beyond_undo &= !effects.contained;
+            analysis
+        })
     }
 
     fn judged(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {

@@ -32,6 +32,7 @@
 //! as able to do anything inside the sandbox.
 
 mod command;
+mod executes;
 mod judge;
 mod protect;
 pub mod registry;
@@ -39,7 +40,8 @@ mod rules;
 pub mod secrets;
 
 pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
-pub use judge::{Call, Explained, Policy, is_by_rule};
+pub use executes::runs_code;
+pub use judge::{Call, Explained, Policy, RULE_LOSS, is_by_rule};
 pub use protect::is_guarded;
 pub use rules::{Example, Layer, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, Rules};
 pub use secrets::is_secret_name;

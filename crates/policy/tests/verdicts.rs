@@ -118,8 +118,9 @@ fn some_effects() -> impl Strategy<Value = Effects> {
     ];
     let paths = prop::collection::vec(path, 0..3)
         .prop_map(|paths| paths.iter().filter_map(|path| RelPath::parse(path).ok()).collect::<Vec<_>>());
-    (paths.clone(), paths, prop::option::of(command), prop::collection::vec("[a-z.]{1,9}", 0..2))
-        .prop_map(|(reads, writes, command, hosts)| Effects { reads, writes, command, hosts })
+    (paths.clone(), paths, prop::option::of(command), prop::collection::vec("[a-z.]{1,9}", 0..2)).prop_map(
+        |(reads, writes, command, hosts)| Effects { reads, writes, command, hosts, contained: false },
+    )
 }
 
 fn a_sandbox() -> impl Strategy<Value = Option<Enforcement>> {

@@ -14,7 +14,7 @@ const FLOOD_FACTOR: u64 = 64;
 /// How far a cut may move to fall on a line's end. Longer lines are cut within.
 const CUT_SLACK: usize = 1024;
 /// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never comes costs.
-const LIVE_CHUNKS: usize = 16;
+const LIVE_CHUNKS: usize = 8;
 /// One read. A pipe holds 64 KiB by default, but most output comes in small pieces.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
 
@@ -202,6 +202,11 @@ impl Collector {
         if let Ok(place) = self.live.try_reserve() {
             place.send(OutputChunk { stream, at, bytes: bytes.to_vec() });
         }
+    }
+
+    /// Whether pieces may be taken without waiting for [`room`](Self::room) before each.
+    pub(crate) fn is_hasty(&self) -> bool {
+        !self.patient
     }
 
     /// Whether the command wrote so much that it is to be stopped.

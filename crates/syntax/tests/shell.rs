@@ -82,6 +82,7 @@ fn every_program_is_found_in_every_form() {
 
 #[test]
 fn what_is_not_understood_says_why() {
+    let mut understood = Vec::new();
     for text in [
         "",
         " ",
@@ -107,7 +108,6 @@ fn what_is_not_understood_says_why() {
         "a \u{200b}",
         "a\rb",
         "a\u{1b}",
-        "a 'b'#; c",
         "r\\\nm x",
         "a \\ #; b",
         "a $'b\\'; c; \\''",
@@ -115,15 +115,18 @@ fn what_is_not_understood_says_why() {
         "cat <<'E F'\nE F\n",
         "echo `a \\`b\\``",
         "cat <<E\n",
-        "a {x}>y",
         "a;;",
         "{a;}",
         "!a;)",
+        "cat <<'E'\n$x\n  E\nE\n",
         "echo $\"a\"",
         "case a in b) c;& d) e;; esac",
     ] {
-        assert!(parse(text).unclear.is_some(), "{text:?}: {:?}", parse(text));
+        if parse(text).unclear.is_none() {
+            understood.push(text);
+        }
     }
+    assert_eq!(understood, Vec::<&str>::new());
     assert_eq!(parse(&"a ".repeat(20_000)).unclear, Some(Unclear::Long));
     let deep = format!("{}a{}", "(".repeat(3_000), ")".repeat(3_000));
     assert!(parse(&deep).unclear.is_some());
@@ -142,9 +145,9 @@ fn redirections_and_loops_keep_what_they_say() {
         redirects.iter().map(|redirect| (redirect.kind, redirect.target.text.as_str())).collect();
     use RedirectKind::{Duplicate, Input, Output};
     assert_eq!(seen, [(Input, "\"$f\""), (Duplicate, "1"), (Output, "out")]);
-    let script = parse("cat <<'E'\n$x\n  E\nE");
+    let script = parse("cat <<'E'\n$x\n  F\nE");
     let [Statement::Simple(simple)] = script.statements.as_slice() else { panic!("{script:?}") };
-    assert_eq!(simple.redirects[0].target.text, "$x\n  E\n");
+    assert_eq!(simple.redirects[0].target.text, "$x\n  F\n");
     assert!(simple.redirects[0].target.known);
 }
 
@@ -251,7 +254,7 @@ proptest! {
     fn any_text_has_a_form(text in any::<String>(), pieces in prop::collection::vec(prop::sample::select(vec![
         "a", " ", "\n", "'", "\"", "$(", ")", "`", "<<E\n", "E\n", "${", "}", "{", ";", "|", "&", "<", ">", "[[", "]]", "((", "))", "\\", "#", "case", "in", "esac", "\u{e9}", "$'", "=", "*",
     ]), 0..40)) {
-        drop(parse(&text));
-        let _: usize = parse(&pieces.concat()).statements.len();
+        prop_assert!(parse(&text).steps <= 64 + 2 * text.len() + 1);
+        prop_assert!(parse(&pieces.concat()).steps <= 64 + 2 * pieces.concat().len() + 1);
     }
 }

@@ -145,7 +145,7 @@ impl<'c> Survey<'c> {
         for statement in parts {
             let before = self.parts.len();
             self.statement(statement, here);
-            network |= self.parts.iter().skip(before).any(|part| fetches(part));
+            network |= self.parts.iter().skip(before).any(fetches);
             here = Place { input: printed(statement), piped: true, network };
         }
     }
@@ -324,6 +324,12 @@ impl<'c> Survey<'c> {
             self.moves += 1;
         }
         self.finish(words, draft, reading);
+        if !first.known && !first.single {
+            // Nothing may be left of it, and then the next word is the program.
+            self.depth += 1;
+            self.program(words.get(1..).unwrap_or_default(), Draft::default(), place);
+            self.depth -= 1;
+        }
         if let Some(wrapped) = wrapped {
             self.wrapped(name, wrapped, place);
         }
@@ -420,7 +426,7 @@ impl<'c> Survey<'c> {
             reason.clone_from(outside);
         }
         // Any of them may stand for more than it shows.
-        if words.iter().any(|word| !word.known || word.dialect) && draft.danger.destroys.is_some() {
+        if words.iter().any(stands_for_anything) && draft.danger.destroys.is_some() {
             draft.danger.beyond_undo = true;
         }
         self.danger.add(&draft.danger);
@@ -447,6 +453,12 @@ impl<'c> Survey<'c> {
         }
         self.parts.push(part);
     }
+}
+
+/// Whether a word may be anything, and not only names that a pattern in it fits.
+fn stands_for_anything(word: &Shown) -> bool {
+    let pattern = word.text.contains(['*', '?', '[']) && !word.text.contains(['$', '`', '~', '(']);
+    word.dialect || (!word.known && !pattern)
 }
 
 fn plain(word: &Shown) -> Word {

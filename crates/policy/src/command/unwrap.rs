@@ -59,17 +59,17 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
         "parallel" => Some(parallel(arguments)),
         "find" | "gfind" => find(arguments),
         "fd" | "fdfind" => fd(arguments),
-        "eval" => Some(joined(arguments, "eval")),
+        "eval" => Some(joined(arguments)),
         "watch" => {
             let words = after_options(arguments, "n", &["--interval"]);
-            Some(joined(words, "watch"))
+            Some(joined(words))
         }
         "trap" => Some(trap(arguments)),
         "alias" => Some(alias(arguments)),
         "su" | "runuser" => Some(option_script(arguments, &["-c", "--command"])),
         "script" => Some(option_script(arguments, &["-c", "--command"])),
         "ssh" => Some(ssh(arguments)),
-        "git" => git(arguments),
+        "git" => super::unwrap_git::git(arguments),
         "make" | "gmake" => make(arguments),
         "npm" | "pnpm" | "yarn" | "bun" | "npx" | "bunx" | "pnpx" => node(program, arguments),
         "docker" | "podman" | "nerdctl" => container(arguments),
@@ -84,7 +84,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
 }
 
 /// The words from the first that is neither an option nor an option's value.
-fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w [Word] {
+pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w [Word] {
     let mut rest = arguments;
     while let [first, after @ ..] = rest {
         let text = first.text.as_str();
@@ -318,11 +318,14 @@ fn is_cluster_ending(text: &str, options: [char; 2]) -> bool {
 }
 
 /// Words that a program joins with blanks and gives to a shell.
-fn joined(words: &[Word], _program: &str) -> Wrapped {
+pub(super) fn joined(words: &[Word]) -> Wrapped {
     if words.is_empty() {
         return Wrapped::default();
     }
-    let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    // One that isn't known is as it is written: its quotes are none of the text that is run.
+    let text =
+        |word: &'_ Word| if word.known { word.text.clone() } else { word.text.trim_matches('"').to_owned() };
+    let text = words.iter().map(text).collect::<Vec<_>>().join(" ");
     let unclear = words.iter().any(|word| !word.known).then_some(HIDDEN);
     Wrapped { unclear, ..Wrapped::script(text) }
 }
@@ -330,7 +333,7 @@ fn joined(words: &[Word], _program: &str) -> Wrapped {
 fn trap(arguments: &[Word]) -> Wrapped {
     match after_options(arguments, "", &[]) {
         [] => Wrapped::default(),
-        [action, ..] => joined(std::slice::from_ref(action), "trap"),
+        [action, ..] => joined(std::slice::from_ref(action)),
     }
 }
 
@@ -360,7 +363,7 @@ fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
     let long = arguments.iter().find_map(|word| word.text.strip_prefix("--command="));
     let wrapped = long
         .map(Wrapped::script)
-        .or_else(|| value_of(arguments, options).map(|word| joined(std::slice::from_ref(word), "")));
+        .or_else(|| value_of(arguments, options).map(|word| joined(std::slice::from_ref(word))));
     wrapped.unwrap_or_else(|| Wrapped::unclear("it starts a shell"))
 }
 
@@ -404,7 +407,7 @@ fn shell(arguments: &[Word]) -> Wrapped {
             transparent: plain && others.iter().all(|word| word.known && !word.dialect),
             ..Wrapped::script(text.text.clone())
         },
-        (true, [text, ..]) => Wrapped { unclear: Some(HIDDEN), ..Wrapped::script(text.text.clone()) },
+        (true, [text, ..]) => joined(std::slice::from_ref(text)),
         (true, []) => Wrapped::default(),
         (false, []) => Wrapped { input: true, ..Wrapped::default() },
         // A script's file; or its arguments, where `-s` has it read its input.
@@ -429,147 +432,11 @@ fn ssh(arguments: &[Word]) -> Wrapped {
     let rest = after_options(arguments, VALUED, &[]);
     let command = rest.get(1..).map(|rest| after_options(rest, VALUED, &[])).unwrap_or_default();
     if !command.is_empty() {
-        let there = joined(command, "ssh");
+        let there = joined(command);
         wrapped.inner.extend(there.inner);
         wrapped.unclear = there.unclear;
     }
     wrapped
-}
-
-/// Settings of git's that name a program.
-fn git_runs(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    let ends = [
-        ".textconv",
-        ".command",
-        ".cmd",
-        ".clean",
-        ".smudge",
-        ".process",
-        ".driver",
-        ".program",
-        ".helper",
-        ".vcs",
-        "pager",
-        "editor",
-        "sshcommand",
-        "askpass",
-        "gitproxy",
-        "fsmonitor",
-        "external",
-        "difffilter",
-        "uploadpack",
-        "receivepack",
-        "hookspath",
-        "alternaterefscommand",
-        "packobjectshook",
-    ];
-    key.starts_with("alias.") || key.starts_with("pager.") || ends.iter().any(|end| key.ends_with(end))
-}
-
-fn git(arguments: &[Word]) -> Option<Wrapped> {
-    let mut wrapped = Wrapped::default();
-    let mut rest = arguments;
-    while let [first, after @ ..] = rest {
-        let text = first.text.as_str();
-        let setting = match text {
-            "-c" => {
-                rest = after.get(1..).unwrap_or_default();
-                after.first().map(|word| word.text.as_str())
-            }
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" => {
-                rest = after.get(1..).unwrap_or_default();
-                continue;
-            }
-            "--config-env" | "--exec-path" => {
-                wrapped.unclear = Some("it brings its own settings along");
-                rest = after.get(1..).unwrap_or_default();
-                continue;
-            }
-            _ if text.starts_with("--config-env") || text.starts_with("--exec-path=") => {
-                wrapped.unclear = Some("it brings its own settings along");
-                rest = after;
-                continue;
-            }
-            _ if text.starts_with("-c") => {
-                rest = after;
-                text.strip_prefix("-c")
-            }
-            _ if text.starts_with('-') => {
-                rest = after;
-                continue;
-            }
-            _ => break,
-        };
-        if let Some((key, value)) = setting.and_then(|setting| setting.split_once('=')) {
-            git_setting(key, value, &mut wrapped);
-        }
-    }
-    let (command, rest) = rest.split_first()?;
-    let words = |at: usize| Inner::Words(rest.get(at..).unwrap_or_default().to_vec());
-    let at = |name: &str| rest.iter().position(|word| word.text == name);
-    match command.text.as_str() {
-        "bisect" if rest.first().is_some_and(|word| word.text == "run") => wrapped.inner.push(words(1)),
-        "submodule" => {
-            if let Some(at) = at("foreach") {
-                let inner = after_options(rest.get(at + 1..).unwrap_or_default(), "", &[]);
-                let there = joined(inner, "foreach");
-                wrapped.inner.extend(there.inner);
-                wrapped.unclear = wrapped.unclear.or(there.unclear);
-            }
-        }
-        "config" => {
-            let operands: Vec<&Word> = rest.iter().filter(|word| !word.text.starts_with('-')).collect();
-            let operands = match operands.as_slice() {
-                [first, rest @ ..] if first.text == "set" => rest,
-                all => all,
-            };
-            if let [key, value, ..] = operands {
-                git_setting(&key.text, &value.text, &mut wrapped);
-            }
-        }
-        _ => {}
-    }
-    let options = [
-        "-x",
-        "--exec",
-        "--extcmd",
-        "--upload-pack",
-        "--receive-pack",
-        "-u",
-        "--tree-filter",
-        "--index-filter",
-        "--env-filter",
-        "--msg-filter",
-        "--commit-filter",
-        "--parent-filter",
-        "--tag-name-filter",
-        "--open-files-in-pager",
-    ];
-    let listed: &[&str] = match command.text.as_str() {
-        "rebase" | "difftool" | "filter-branch" | "grep" | "fetch" | "pull" | "push" | "clone"
-        | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => &options,
-        _ => &[],
-    };
-    // `-u` is `--set-upstream` to `push`.
-    let listed =
-        listed.iter().copied().filter(|option| *option != "-u" || matches!(command.text.as_str(), "clone"));
-    let listed: Vec<&str> = listed.collect();
-    wrapped.inner.extend(option_values(rest, &listed).map(Inner::Script));
-    (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
-}
-
-fn git_setting(key: &str, value: &str, wrapped: &mut Wrapped) {
-    if !git_runs(key) {
-        return;
-    }
-    match (key.to_ascii_lowercase().starts_with("alias."), value.strip_prefix('!')) {
-        (_, Some(script)) => wrapped.inner.push(Inner::Script(script.to_owned())),
-        // Another of git's own commands.
-        (true, None) => wrapped.inner.push(Inner::Script(format!("git {value}"))),
-        (false, None) => wrapped.inner.push(Inner::Script(value.to_owned())),
-    }
-    wrapped.unclear = Some("it tells git what to run");
 }
 
 fn make(arguments: &[Word]) -> Option<Wrapped> {
@@ -589,7 +456,7 @@ fn node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
         }
     };
     if let Some(script) = value_of(rest, &["-c", "--call"]) {
-        return Some(joined(std::slice::from_ref(script), ""));
+        return Some(joined(std::slice::from_ref(script)));
     }
     let words = after_options(rest, "pw", &["--package", "--workspace", "--prefix"]);
     Some(if words.is_empty() { Wrapped::unclear(HIDDEN) } else { Wrapped::words(words) })
@@ -657,7 +524,7 @@ fn terminal(arguments: &[Word]) -> Wrapped {
         }
         other => other,
     };
-    let mut wrapped = joined(rest, "");
+    let mut wrapped = joined(rest);
     wrapped.unclear = Some("it runs in a terminal of its own");
     wrapped
 }
@@ -701,7 +568,7 @@ fn command_in(text: &str) -> Option<String> {
 }
 
 /// The values of some options: `--option=value`, `--option value`, `-ovalue`, `-o value`.
-fn option_values<'w>(arguments: &'w [Word], options: &[&str]) -> impl Iterator<Item = String> {
+pub(super) fn option_values(arguments: &[Word], options: &[&str]) -> impl Iterator<Item = String> {
     let mut values = Vec::new();
     for (index, word) in arguments.iter().enumerate() {
         for option in options {

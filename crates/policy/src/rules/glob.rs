@@ -1,6 +1,8 @@
 //! Wildcards: of names, of words, of paths. No regular expressions: each is matched in time that is bounded by the
 //! lengths of both sides multiplied, and most are rejected at their first character.
 
+use std::collections::BTreeSet;
+
 /// Longest pattern, in bytes. A path of the deepest projects has half of that.
 pub(super) const MAX_PATTERN: usize = 512;
 
@@ -76,6 +78,10 @@ pub(super) struct Text {
     signs: Vec<Sign>,
     /// The text it stands for where it has no wildcard.
     literal: Option<String>,
+    /// That in lower case.
+    lower: Option<String>,
+    /// What it ends in, as far as that is plain: most texts are rejected by it.
+    end: String,
 }
 
 impl Text {
@@ -98,8 +104,15 @@ impl Text {
             Sign::Plain(character) => Some(*character),
             Sign::Any | Sign::One => None,
         });
-        let literal = literal.collect();
-        Self { signs, literal }
+        let literal: Option<String> = literal.collect();
+        let lower = literal.as_ref().map(|literal| literal.to_lowercase());
+        let plain = |sign: &Sign| match sign {
+            Sign::Plain(character) if character.is_ascii() => Some(*character),
+            _ => None,
+        };
+        let mut end: Vec<char> = signs.iter().rev().map_while(plain).collect();
+        end.reverse();
+        Self { signs, literal, lower, end: end.into_iter().collect() }
     }
 
     /// What it stands for, where that is one text alone.
@@ -119,6 +132,11 @@ impl Text {
         if let (Some(Sign::Plain(first)), Some(begins)) = (self.signs.first(), text.chars().next())
             && !case.same(*first, begins)
         {
+            return false;
+        }
+        let end = text.len().checked_sub(self.end.len()).and_then(|from| text.as_bytes().get(from..));
+        // Some letters beyond ASCII are ASCII ones in lower case.
+        if text.is_ascii() && !end.is_some_and(|end| end.eq_ignore_ascii_case(self.end.as_bytes())) {
             return false;
         }
         let characters: Vec<char> = text.chars().collect();
@@ -181,6 +199,23 @@ impl PathPattern {
             });
         }
         Ok(Self { names })
+    }
+
+    /// Whether a path with these names, in lower case, may be one that it [`touches`](Self::touches). One of its own
+    /// names has to be among them.
+    pub(super) fn may_touch(&self, lower: &BTreeSet<String>) -> bool {
+        let texts = self.names.iter().filter_map(|name| match name {
+            Name::Any => None,
+            Name::One(text) => Some(text),
+        });
+        let mut open = None;
+        for text in texts {
+            match &text.lower {
+                Some(name) => return lower.contains(name),
+                None => open = Some(text),
+            }
+        }
+        open.is_none_or(|text| lower.iter().any(|name| text.fits(name, Case::Ignored)))
     }
 
     /// Whether it stands for one path alone.

@@ -29,7 +29,16 @@ pub(crate) struct Subject<'a> {
     pub(crate) analysis: Option<&'a CommandAnalysis>,
     /// Words of a command's text, roughly: where it isn't understood.
     tokens: OnceCell<BTreeSet<String>>,
-    places: OnceCell<Vec<(Vec<&'a str>, bool)>>,
+    places: OnceCell<Vec<Place>>,
+    /// The names in all of these, in lower case.
+    names: OnceCell<BTreeSet<String>>,
+    hosts: OnceCell<Vec<String>>,
+}
+
+/// A path that a call may speak of, in names, and whether it is written from somewhere else.
+struct Place {
+    names: Vec<String>,
+    elsewhere: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -40,7 +49,17 @@ impl<'a> Subject<'a> {
         effects: &'a Effects,
         analysis: Option<&'a CommandAnalysis>,
     ) -> Self {
-        Self { tool, agent, mode, effects, analysis, tokens: OnceCell::new(), places: OnceCell::new() }
+        Self {
+            tool,
+            agent,
+            mode,
+            effects,
+            analysis,
+            tokens: OnceCell::new(),
+            places: OnceCell::new(),
+            names: OnceCell::new(),
+            hosts: OnceCell::new(),
+        }
     }
 
     fn parts(&self) -> &'a [Part] {
@@ -70,11 +89,33 @@ impl<'a> Subject<'a> {
         self.tokens().contains(&word.to_lowercase())
     }
 
-    /// What the words of a command may name as paths.
-    fn places(&self) -> &[(Vec<&'a str>, bool)] {
+    /// What the call may name as paths: its effects, and the words of its command.
+    fn places(&self) -> &[Place] {
         self.places.get_or_init(|| {
+            let effects = self.effects.reads.iter().chain(&self.effects.writes).map(ToString::to_string);
             let words = self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes));
-            words.take(MAX_WORDS).flat_map(|word| in_word(&word.text)).collect()
+            let words = words.take(MAX_WORDS).map(|word| word.text.clone());
+            let tokens = self.is_opaque().then(|| self.tokens().iter().take(MAX_WORDS).cloned());
+            let texts: BTreeSet<String> = effects.chain(words).chain(tokens.into_iter().flatten()).collect();
+            let owned = |(names, elsewhere): (Vec<&str>, bool)| Place {
+                names: names.into_iter().map(str::to_owned).collect(),
+                elsewhere,
+            };
+            texts.iter().flat_map(|text| in_word(text)).map(owned).collect()
+        })
+    }
+
+    fn names(&self) -> &BTreeSet<String> {
+        self.names.get_or_init(|| {
+            self.places().iter().flat_map(|place| &place.names).map(|name| name.to_lowercase()).collect()
+        })
+    }
+
+    /// The hosts that it names, as they are compared.
+    fn hosts(&self) -> &[String] {
+        self.hosts.get_or_init(|| {
+            let hosts = self.effects.hosts.iter().chain(self.parts().iter().flat_map(|part| &part.hosts));
+            hosts.map(|host| normal_host(host)).collect()
         })
     }
 }
@@ -154,20 +195,13 @@ impl Compiled {
     }
 
     fn hits_path(&self, subject: &Subject<'_>) -> bool {
-        let effects = subject.effects;
-        let named = effects.reads.iter().chain(&effects.writes).any(|path| {
-            let text = path.to_string();
-            let (names, elsewhere) = names_of(&text);
-            self.touches(&names, elsewhere)
-        });
-        named
-            || subject.places().iter().any(|(names, elsewhere)| self.touches(names, *elsewhere))
-            || subject.is_opaque()
-                && subject
-                    .tokens()
-                    .iter()
-                    .flat_map(|token| in_word(token))
-                    .any(|(names, elsewhere)| self.touches(&names, elsewhere))
+        let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.names()));
+        likely.any(|path| {
+            subject.places().iter().any(|place| {
+                let names: Vec<&str> = place.names.iter().map(String::as_str).collect();
+                !names.is_empty() && path.touches(&names, place.elsewhere)
+            })
+        })
     }
 
     fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
@@ -175,13 +209,7 @@ impl Compiled {
     }
 
     fn hits_host(&self, subject: &Subject<'_>) -> bool {
-        let fits = |host: &String| {
-            let host = normal_host(host);
-            self.hosts.iter().any(|pattern| pattern.fits(&host))
-        };
-        let mut named =
-            subject.effects.hosts.iter().chain(subject.parts().iter().flat_map(|part| &part.hosts));
-        named.any(fits)
+        subject.hosts().iter().any(|host| self.hosts.iter().any(|pattern| pattern.fits(host)))
             || subject.is_opaque()
                 && self
                     .hosts

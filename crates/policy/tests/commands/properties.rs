@@ -146,6 +146,8 @@ proptest! {
         ways in prop::collection::vec(any::<u8>(), 0..6),
         layer in prop::sample::select(HARMLESS_WAYS.to_vec()),
     ) {
+        // The grammar reads a backslash at the start of a line as part of the line before; that asks.
+        let ways: Vec<u8> = ways.into_iter().map(|way| if way % 6 == 1 { 0 } else { way }).collect();
         let command = around(&simple(first, &ways), layer, &simple(second, &ways));
         let analysis = analyse(&command, &[]);
         prop_assert!(analysis.level == Level::ReadOnly && analysis.complete, "{}: {}", command, analysis.reason);

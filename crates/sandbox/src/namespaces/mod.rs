@@ -73,6 +73,8 @@ const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
 const LANDLOCK_ARGUMENT: &str = "landlock";
 /// The second argument of one that `bwrap` starts.
 const INSIDE_ARGUMENT: &str = "inside";
+/// What waits in the pipe of standard output, in the kernel, until it is read.
+const PIPE_BYTES: usize = 256 * 1024;
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const LEAST_PID_MAX: u64 = 301;
 
@@ -385,6 +387,9 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     };
     let (stdout, out) = io::pipe().map_err(error)?;
     let (stderr, err) = io::pipe().map_err(error)?;
+    // Fewer turns for a command that says much; one that says little costs no more. Where the user's share is used up
+    // it stays as it is.
+    rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES).ok();
     let err = match job.streams {
         Streams::Separate | Streams::Exact => err,
         // Nobody writes to the second pipe then; it ends at once.

@@ -30,6 +30,9 @@ const KILL_WAIT: Duration = Duration::from_secs(5);
 /// Between two looks at whether the kernel killed a process of the command for want of memory.
 const GROUP_LOOKS: Duration = Duration::from_millis(50);
 
+/// Full reads in a row, before anything else is looked at again: what fits into the pipe.
+const READS_AT_ONCE: usize = 8;
+
 /// The two ways a caller ends a command.
 pub(super) struct Ends {
     pub(super) cancel: CancellationToken,
@@ -352,9 +355,14 @@ impl Watcher {
 
     fn take(&mut self, stream: Stream, buffer: &mut [u8]) -> Result<(), SandboxError> {
         let pipe = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
-        let count = pipe.read(buffer).map_err(supervise("reading output"))?;
-        if count > 0 {
-            self.collector.take(stream, buffer.get(..count).unwrap_or_default());
+        for _ in 0..READS_AT_ONCE {
+            let count = pipe.read(buffer).map_err(supervise("reading output"))?;
+            if count > 0 {
+                self.collector.take(stream, buffer.get(..count).unwrap_or_default());
+            }
+            if count < buffer.len() || !self.collector.is_hasty() {
+                break;
+            }
         }
         if self.outcome.is_none() && self.collector.is_flooded() {
             self.stop(Outcome::OutputLimit);

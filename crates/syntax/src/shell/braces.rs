@@ -31,8 +31,11 @@ fn bare(source: &str) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
+/// Where a pair of braces begins and ends, and where the words between its commas do.
+type Pair = (usize, usize, Vec<(usize, usize)>);
+
 /// A pair of braces that stands for several words: where it begins and ends, and what is between its commas.
-fn first_pair(source: &str) -> Option<(usize, usize, Vec<(usize, usize)>)> {
+fn first_pair(source: &str) -> Option<Pair> {
     let bare: Vec<(usize, u8)> = bare(source).collect();
     let opens = bare.iter().enumerate().filter(|(_, (_, byte))| *byte == b'{').take(MAX_DEPTH);
     for (index, &(open, _)) in opens {

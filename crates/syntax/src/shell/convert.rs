@@ -197,12 +197,15 @@ impl<'a> Converter<'a> {
                     self.last = Token::Start;
                 }
                 self.statement(child, out);
-                if self.last != Token::Start {
+                if matches!(self.last, Token::Bracket | Token::Keyword) {
                     self.last = Token::Word;
                 }
             } else if child.kind() == "comment" {
                 self.comment(child);
             } else {
+                if child.kind() == ";;" {
+                    self.give_up(Unclear::Reading);
+                }
                 self.sign(child);
             }
         }

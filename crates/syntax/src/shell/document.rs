@@ -133,7 +133,7 @@ impl Converter<'_> {
         }
         let from = self.at + line + 1;
         let mut at = from;
-        for line in self.slice(from, usize::MAX.min(end.end_byte())).split_inclusive('\n') {
+        for line in self.slice(from, end.end_byte()).split_inclusive('\n') {
             let text = line.strip_suffix('\n').unwrap_or(line);
             let text = if tabs { text.trim_start_matches('\t') } else { text };
             if text == delimiter {

@@ -83,7 +83,8 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
-        let options = Options::new(outside.join("state"), blobs);
+        let guarded = Some(journeyman_policy::is_guarded as fn(&_) -> _);
+        let options = Options { guarded, ..Options::new(outside.join("state"), blobs) };
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let log = Watched::over(store(&outside), failing);
         let (sandbox, secrets, tools) = (Arc::clone(&SANDBOX), Vec::new(), Vec::new());
