@@ -1,6 +1,7 @@
 //! The figures of `docs/benchmarks.md`, measured on the release binary.
 
 mod process;
+mod sandbox;
 mod server;
 mod session;
 mod start;
@@ -16,6 +17,7 @@ pub(crate) fn run(name: &str) -> anyhow::Result<()> {
     match name {
         "session" => return session::run(),
         "workspace" => return workspace::run(),
+        "sandbox" => return sandbox::run(),
         _ => {}
     }
     let jm = build()?;
@@ -28,10 +30,13 @@ pub(crate) fn run(name: &str) -> anyhow::Result<()> {
             start::first_request(&jm)?;
             turns::run(&jm)?;
             session::run()?;
-            workspace::run()
+            workspace::run()?;
+            sandbox::run()
         }
         other => {
-            bail!("there is no benchmark «{other}»; there are turns, start, version, session, workspace, all")
+            bail!(
+                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, all"
+            )
         }
     }
 }

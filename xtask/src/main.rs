@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|all | soak session|crash|workspace|all [--cases N]";
+const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|all | soak session|crash|workspace|sandbox|all [--cases N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -12,18 +12,25 @@ const CASES: &str = "10000";
 /// Rounds in which directories and links change places.
 const SWAPS: &str = "10000";
 
-/// Runs a heavy test by name; `cases` is how many of the workspace's random sequences there are to be.
+/// Commands whose ends are looked after.
+const ENDS: &str = "1000";
+
+/// Runs a heavy test by name; `cases` is how many of the workspace's random sequences, or of the sandbox's commands,
+/// there are to be.
 pub(crate) fn run(name: &str, cases: Option<&str>) -> anyhow::Result<()> {
-    let cases = cases.unwrap_or(CASES);
-    if cases.parse::<u64>().is_err() {
+    if let Some(cases) = cases.filter(|cases| cases.parse::<u64>().is_err()) {
         bail!("«{cases}» is no number of cases");
     }
+    let (ends, cases) = (cases.unwrap_or(ENDS), cases.unwrap_or(CASES));
     match name {
         "session" => session(),
         "crash" => crash(),
         "workspace" => workspace(cases),
-        "all" => session().and_then(|()| crash()).and_then(|()| workspace(cases)),
-        other => bail!("there is no heavy test «{other}»; there are session, crash, workspace, all"),
+        "sandbox" => sandbox(ends),
+        "all" => {
+            session().and_then(|()| crash()).and_then(|()| workspace(cases)).and_then(|()| sandbox(ends))
+        }
+        other => bail!("there is no heavy test «{other}»; there are session, crash, workspace, sandbox, all"),
     }
 }
 
@@ -46,6 +53,12 @@ fn workspace(cases: &str) -> anyhow::Result<()> {
     test(package, "model", "", &[("JM_CASES", cases)])?;
     test(package, "crash_syscalls", "", &[("JM_CRASH_ALL", "1")])?;
     test(package, "hostile", "", &[("JM_CRASH_ALL", "1"), ("JM_SWAPS", SWAPS)])
+}
+
+/// Commands that fork and end without pause, ended in every way there is, a `kill -9` of the agent among them: no
+/// process, mount or control group of them is left (`crates/sandbox/tests/leftovers.rs`). Some minutes.
+fn sandbox(ends: &str) -> anyhow::Result<()> {
+    test("journeyman-sandbox", "leftovers", "", &[("JM_SOAK_RUNS", ends), ("JM_REQUIRE_ALL", "1")])
 }
 
 fn test(package: &str, target: &str, filter: &str, environment: &[(&str, &str)]) -> anyhow::Result<()> {

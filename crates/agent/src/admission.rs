@@ -5,9 +5,10 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
+use journeyman_policy::{Call, Layer, Rules, is_by_rule};
 use journeyman_protocol::{
-    AgentState, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Event, Level, Mode, Needs,
-    RelPath, ToolUse, Transition, Verdict,
+    AgentState, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Enforcement, Event, Level,
+    Mode, Needs, RelPath, ToolUse, Transition, Verdict,
 };
 use journeyman_tools::CALL_TIME;
 use tokio_util::sync::CancellationToken;
@@ -18,10 +19,13 @@ use crate::hooks::PreTool;
 use crate::record::Record;
 use crate::runner::Ready;
 use crate::shared::{Answer, Decided};
+use crate::trying::Trying;
 use crate::turn::Worker;
 
 /// Who decides where a hook does.
 const HOOK: &str = "hook";
+/// What the log says of a call that an earlier answer allows.
+const EARLIER: &str = "allowed from now on, earlier in this session";
 
 /// What becomes of a call before it runs.
 pub(crate) enum Assessed {
@@ -39,11 +43,21 @@ pub(crate) struct Refused {
     pub(crate) finished: Finished,
 }
 
+/// What policy says of a call, and what that rests on.
+#[derive(Clone)]
+pub(crate) struct Judged {
+    pub(crate) verdict: Verdict,
+    /// The mode it was judged in.
+    pub(crate) mode: Mode,
+    /// What confines it.
+    pub(crate) sandbox: Option<Enforcement>,
+}
+
 /// What a person is asked.
 pub(crate) struct Question {
-    pub(crate) verdict: Verdict,
-    /// What «from now on» would cover; `None` where that is never offered.
-    pub(crate) rule: Option<String>,
+    pub(crate) judged: Judged,
+    /// The rules that «from now on» would make; `None` where that is never offered.
+    pub(crate) rules: Option<Rules>,
 }
 
 /// A question's answer as it came, with its place among the questions.
@@ -61,27 +75,36 @@ impl Worker {
             return Assessed::Done(Finished::refused(CallState::Failed, text));
         }
         match self.judged(call).await {
-            Ok((ready, verdict)) => self.hooked(ready, verdict, stop).await,
+            Ok((ready, judged)) => self.hooked(ready, judged, stop).await,
             Err(refused) => Assessed::Done(refused),
         }
     }
 
     /// What a call would do, and what policy says of it.
-    async fn judged(&self, call: &ToolUse) -> Result<(Ready, Verdict), Finished> {
+    async fn judged(&mut self, call: &ToolUse) -> Result<(Ready, Judged), Finished> {
         let failed =
             |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
         let effects = self.seen_through_links(effects);
-        let verdict = self.judge(&effects, read_only).await;
+        let mut judged = self.judge(&call.name, &effects, read_only).await;
         let limit = match tool.limit() {
             // What a tool has that says nothing of its own.
             Some(CALL_TIME) => self.settings.tool_timeout,
             Some(own) => own,
             None => Duration::MAX,
         };
-        Ok((Ready { call: call.clone(), effects, read_only, limit, context: Vec::new() }, verdict))
+        let trial = match self.trying(call, &effects, &judged.verdict).await {
+            Trying::First(contained) => Some(contained),
+            Trying::No => None,
+            Trying::Cannot(why) => {
+                judged.verdict.reason.push_str(&format!("; it can't be tried out first: {why}"));
+                None
+            }
+        };
+        let (call, context) = (call.clone(), Vec::new());
+        Ok((Ready { call, effects, read_only, limit, context, trial, layer: None }, judged))
     }
 
     /// Adds the files that the named ones really are: a link to a guarded file is as guarded as the file.
@@ -98,46 +121,61 @@ impl Worker {
 
     /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
     /// answer costs a few milliseconds.
-    async fn judge(&self, effects: &Effects, read_only: bool) -> Verdict {
+    pub(crate) async fn judge(&self, tool: &str, effects: &Effects, read_only: bool) -> Judged {
         let mode = self.settings.mode;
         if read_only {
-            return self.parts.policy.judge(mode, effects, None);
+            return self.judge_in(tool, effects, mode, None);
         }
-        let enforcement = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
-        let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
+        let sandbox = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
+        let confined = sandbox.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
         // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
         // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
-        self.parts.policy.judge(mode, effects, enforcement.as_ref())
+        self.judge_in(tool, effects, mode, sandbox)
+    }
+
+    pub(crate) fn judge_in(
+        &self,
+        tool: &str,
+        effects: &Effects,
+        mode: Mode,
+        sandbox: Option<Enforcement>,
+    ) -> Judged {
+        let call = Call { tool, agent: None, mode, effects, sandbox: sandbox.as_ref() };
+        let verdict = self.parts.policy.judge(&call);
+        Judged { verdict, mode, sandbox }
     }
 
     /// Lets the hooks look at a call that policy doesn't deny. What they change is judged anew.
-    async fn hooked(&mut self, mut ready: Ready, mut verdict: Verdict, stop: &CancellationToken) -> Assessed {
-        if verdict.decision == Decision::Deny {
-            return self.admit(ready, verdict);
+    async fn hooked(&mut self, mut ready: Ready, mut judged: Judged, stop: &CancellationToken) -> Assessed {
+        if judged.verdict.decision == Decision::Deny {
+            return self.admit(ready, judged);
         }
         let looked = self.pre_tool(&ready, stop).await;
         ready.context = looked.context;
         if let Some(input) = looked.input {
             let amended = ToolUse { input, ..ready.call.clone() };
             match self.judged(&amended).await {
-                Ok((again, judged)) => {
+                Ok((again, anew)) => {
                     ready = Ready { context: ready.context, ..again };
-                    verdict = judged;
+                    judged = anew;
                 }
                 Err(refused) => return Assessed::Done(refused),
             }
         }
         match looked.decision {
             PreTool::Go => {}
-            PreTool::Approve { .. } if verdict.decision == Decision::Ask && verdict.level < Level::System => {
-                self.change(&ready.call, CallState::Approved, None, Some(HOOK), Some(verdict));
+            PreTool::Approve { .. } if is_a_hooks_to_approve(&judged.verdict) => {
+                ready.trial = None;
+                self.change(&ready.call, CallState::Approved, None, Some(HOOK), Some(judged.verdict));
                 return Assessed::Run(ready);
             }
             PreTool::Approve { .. } => {}
             PreTool::Ask { reason } => {
+                ready.trial = None;
+                let verdict = &mut judged.verdict;
                 if verdict.decision == Decision::Allow {
-                    verdict = Verdict { decision: Decision::Ask, reason, ..verdict };
+                    (verdict.decision, verdict.reason) = (Decision::Ask, reason);
                 }
             }
             PreTool::Deny { reason } => {
@@ -150,26 +188,36 @@ impl Worker {
                 return Assessed::Done(Finished::refused(state, text).saying(ready.context));
             }
         }
-        self.admit(ready, verdict)
+        self.admit(ready, judged)
     }
 
     /// Whether a judged call runs, is asked for, or is refused.
-    fn admit(&mut self, ready: Ready, verdict: Verdict) -> Assessed {
-        match verdict.decision {
+    fn admit(&mut self, ready: Ready, judged: Judged) -> Assessed {
+        if ready.trial.is_some() && judged.verdict.decision != Decision::Deny {
+            let reason =
+                format!("{}; it is tried out first, and lands when that is allowed", judged.verdict.reason);
+            let verdict = Verdict { decision: Decision::Allow, reason, ..judged.verdict };
+            self.change(&ready.call, CallState::Approved, None, None, Some(verdict));
+            return Assessed::Run(ready);
+        }
+        match judged.verdict.decision {
             Decision::Allow => {
-                self.change(&ready.call, CallState::Approved, None, None, Some(verdict));
+                let verdict = judged.verdict;
+                let in_session = |rule: &String| rule.starts_with(Layer::Session.name());
+                let note = verdict.rules.iter().any(in_session).then(|| EARLIER.to_owned());
+                self.change(&ready.call, CallState::Approved, note, None, Some(verdict));
                 Assessed::Run(ready)
             }
             Decision::Deny => {
+                let verdict = judged.verdict;
                 let text = format!("denied: {}", verdict.reason);
                 Assessed::Done(Finished { verdict: Some(verdict), ..Finished::denied(text, "policy") })
             }
-            Decision::Ask => self.ask_or_not(ready, verdict),
+            Decision::Ask => self.ask_or_not(ready, judged),
         }
     }
 
-    fn ask_or_not(&mut self, mut ready: Ready, verdict: Verdict) -> Assessed {
-        let rule = (verdict.level < Level::System).then(|| rule(&ready.call, &ready.effects));
+    fn ask_or_not(&mut self, mut ready: Ready, judged: Judged) -> Assessed {
         let before = self.state.calls.iter().find(|open| open.call.id == ready.call.id);
         let approved = |record: &CallRecord| record.state == CallState::Approved && by_a_person(record);
         if let Some(open) = before.filter(|open| approved(&open.record)) {
@@ -179,16 +227,14 @@ impl Worker {
             ready.context.extend(note.map(said));
             return Assessed::Run(ready);
         }
-        if let Some(rule) = &rule
-            && self.state.allowed.contains(rule)
-        {
-            let note = Some("allowed from now on, earlier in this session".to_owned());
-            self.change(&ready.call, CallState::Approved, note, None, Some(verdict));
-            return Assessed::Run(ready);
-        }
         if self.can_ask() {
-            return Assessed::Ask(ready, Question { verdict, rule });
+            let (tool, effects) = (ready.call.name.as_str(), &ready.effects);
+            let call =
+                Call { tool, agent: None, mode: judged.mode, effects, sandbox: judged.sandbox.as_ref() };
+            let rules = self.parts.policy.propose(&call).ok();
+            return Assessed::Ask(ready, Question { judged, rules });
         }
+        let verdict = judged.verdict;
         self.tally.unanswered += 1;
         let text = format!(
             "denied: {} needs a person's permission ({}) and nobody can be asked here. \
@@ -205,15 +251,16 @@ impl Worker {
         &mut self,
         call: ToolUse,
         effects: Effects,
-        verdict: Verdict,
+        judged: Judged,
         stop: &CancellationToken,
     ) -> Result<Option<String>, AgentError> {
-        if verdict.decision == Decision::Allow {
+        if judged.verdict.decision == Decision::Allow {
             return Ok(None);
         }
         let limit = self.settings.tool_timeout;
-        let ready = Ready { call, effects, read_only: false, limit, context: Vec::new() };
-        match self.admit(ready, verdict) {
+        let (read_only, context) = (false, Vec::new());
+        let ready = Ready { call, effects, read_only, limit, context, trial: None, layer: None };
+        match self.admit(ready, judged) {
             Assessed::Run(_) => Ok(None),
             Assessed::Done(refused) => Ok(Some(refused.text())),
             Assessed::Ask(ready, question) => {
@@ -271,7 +318,7 @@ impl Worker {
 
     /// Opens one question.
     fn put(&mut self, ready: &Ready, question: &Question) -> tokio::sync::oneshot::Receiver<Decided> {
-        let verdict = question.verdict.clone();
+        let verdict = question.judged.verdict.clone();
         self.change(&ready.call, CallState::ApprovalRequired, None, None, Some(verdict.clone()));
         let answer = self.shared.ask(&ready.call.id);
         self.log.emit(Event::PermissionRequired {
@@ -280,7 +327,7 @@ impl Worker {
             input: ready.call.input.clone(),
             summary: self.summary(&ready.call),
             verdict,
-            rule: question.rule.clone(),
+            rule: question.rules.as_ref().map(Rules::to_toml),
         });
         answer
     }
@@ -316,18 +363,26 @@ impl Worker {
             Answer::AllowRule { note } => {
                 self.allow(&mut ready, note, &by);
                 answered.push((place, Ok(ready)));
-                let Some(rule) = question.rule else { return };
+                let Some(rules) = question.rules else { return };
+                self.note(Record::Allowed { rule: rules.to_toml() });
+                self.parts.policy = std::mem::take(&mut self.parts.policy).with_rules(rules);
                 for (other, slot) in open.iter_mut().enumerate() {
-                    let covered = slot.as_ref().is_some_and(|(_, asked)| asked.rule.as_ref() == Some(&rule));
+                    let covered = slot.as_ref().is_some_and(|(ready, asked)| self.covers(ready, asked));
                     if covered && let Some((mut ready, _)) = slot.take() {
                         self.shared.withdraw(&ready.call.id);
                         self.allow(&mut ready, None, &by);
                         answered.push((other, Ok(ready)));
                     }
                 }
-                self.note(Record::Allowed { rule });
             }
         }
+    }
+
+    /// Whether a call that is asked about is allowed by now. What a hook asks about is for a person to say.
+    fn covers(&self, ready: &Ready, asked: &Question) -> bool {
+        let Judged { mode, sandbox, .. } = asked.judged.clone();
+        let now = self.judge_in(&ready.call.name, &ready.effects, mode, sandbox);
+        asked.rules.is_some() && now.verdict.decision == Decision::Allow
     }
 
     fn allow(&mut self, ready: &mut Ready, note: Option<String>, by: &str) {
@@ -402,13 +457,7 @@ fn by_a_person(record: &CallRecord) -> bool {
     approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK))
 }
 
-/// What «from now on» covers: this very command, or this tool on these very files.
-fn rule(call: &ToolUse, effects: &Effects) -> String {
-    match &effects.command {
-        Some(command) => format!("{} exactly this: {command}", call.name),
-        None => {
-            let files: Vec<String> = effects.writes.iter().map(ToString::to_string).collect();
-            format!("{} on {}", call.name, files.join(", "))
-        }
-    }
+/// Whether a hook may say yes in place of a person: to what the mode asks about, and to no rule's question.
+fn is_a_hooks_to_approve(verdict: &Verdict) -> bool {
+    verdict.decision == Decision::Ask && verdict.level < Level::System && !is_by_rule(verdict)
 }

@@ -171,6 +171,17 @@ pub enum ConfigError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The file could not be written.
+    #[error("cannot write the configuration {}: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file of rules says something that can't hold.
+    #[error(transparent)]
+    Rules(#[from] journeyman_policy::RuleError),
     /// The file is larger than a configuration can be.
     #[error("the configuration {} has {size} bytes; at most {limit} are read", path.display())]
     TooLarge {

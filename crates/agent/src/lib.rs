@@ -45,6 +45,7 @@ pub mod hooks;
 mod inbox;
 mod lease;
 mod log;
+mod losses;
 mod opening;
 pub mod pool;
 pub mod progress;
@@ -61,6 +62,7 @@ mod shared;
 mod state;
 mod text_calls;
 pub mod todos;
+mod trying;
 mod turn;
 mod verification;
 
@@ -72,6 +74,7 @@ pub use journeyman_protocol as protocol;
 pub use journeyman_sandbox as sandbox;
 pub use journeyman_store as store;
 pub use journeyman_tools as tools;
+pub use journeyman_verify as verify;
 pub use journeyman_workspace as workspace;
 
 pub use clock::Clock;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use journeyman_context::{Inputs, SystemText, first, system_prompt};
 use journeyman_model::SystemPart;
-use journeyman_policy::Policy;
 use journeyman_protocol::{AgentState, Block, Event, MessageKind, Mode, ToolSpec};
 use journeyman_store::STATUS_NEW;
 use journeyman_verify::Check;
@@ -112,7 +111,7 @@ impl Worker {
         let listing = self.listing().await?;
         self.checks = self.find_checks(&listing);
         let commands: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
-        self.parts.policy = Policy::with_checks(commands.clone());
+        self.know_checks(commands.clone());
         let tools = self.tools();
         let packed = first(&Inputs {
             task,
@@ -151,8 +150,13 @@ impl Worker {
         let listing = self.listing().await?;
         self.checks = self.find_checks(&listing);
         let commands = self.checks.iter().map(|check| check.command.clone()).collect();
-        self.parts.policy = Policy::with_checks(commands);
+        self.know_checks(commands);
         Ok(())
+    }
+
+    /// Tells policy which commands are the project's own checks.
+    pub(crate) fn know_checks(&mut self, commands: Vec<String>) {
+        self.parts.policy = std::mem::take(&mut self.parts.policy).with_checks(commands);
     }
 
     fn find_checks(&self, listing: &Listing) -> Vec<Check> {

@@ -164,7 +164,7 @@ pub enum Record {
     },
     /// Calls that a person allowed from here on.
     Allowed {
-        /// What is covered.
+        /// The rules, as text of a `policy.toml`.
         rule: String,
     },
     /// What the session knows of a file.

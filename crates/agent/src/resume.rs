@@ -227,7 +227,11 @@ impl Worker {
         let workspace = Arc::clone(&self.parts.workspace);
         let (session, call) = (self.session.clone(), open.call.id.clone());
         let started = open.record.started().unwrap_or(UnixMillis(0));
-        let seal = move || workspace.seal_call(&checkpoint, &session, &call, started);
+        let seal = move || {
+            // Nothing of a command that was being tried out is in place.
+            workspace.sweep_trials();
+            workspace.seal_call(&checkpoint, &session, &call, started)
+        };
         Ok(blocking("looking at what was cut off", seal).await??)
     }
 

@@ -11,12 +11,13 @@ use journeyman_protocol::{
     Block, Breakpoint, CallId, CallRecord, CallState, Effects, Event, RelPath, ToolUse, Transition,
 };
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
+use journeyman_workspace::Trial;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::admission::Assessed;
+use crate::admission::{Assessed, Judged};
 use crate::finished::Finished;
 use crate::holdback::Holdback;
 use crate::log::{Item, LiveSink};
@@ -48,9 +49,20 @@ pub(crate) struct Ready {
     pub(crate) limit: Duration,
     /// What is to be said beside its result: hooks' and people's notes.
     pub(crate) context: Vec<String>,
+    /// For one that is tried out in a layer first: what is said of it if nothing is lost.
+    pub(crate) trial: Option<Box<Judged>>,
+    /// That layer.
+    pub(crate) layer: Option<Trial>,
 }
 
 impl Ready {
+    /// The same call, to be asked about.
+    pub(crate) fn again(&self) -> Self {
+        let (call, effects) = (self.call.clone(), self.effects.clone());
+        let (read_only, limit) = (self.read_only, self.limit);
+        Self { call, effects, read_only, limit, context: Vec::new(), trial: None, layer: None }
+    }
+
     /// Whether the two may not overlap: one of them may change what the other looks at or changes.
     fn conflicts(&self, other: &Self) -> bool {
         if self.read_only && other.read_only {
@@ -154,8 +166,17 @@ impl Worker {
                         continue;
                     }
                 }
-                for one in next {
-                    let (context, live) = self.context(&one.call.id, &cancel);
+                for mut one in next {
+                    if one.trial.is_some() {
+                        match self.lay().await {
+                            Ok(layer) => one.layer = Some(layer),
+                            Err(why) => {
+                                self.settle(&one.call, Finished::refused(CallState::Failed, why));
+                                continue;
+                            }
+                        }
+                    }
+                    let (context, live) = self.context(&one, &cancel);
                     let registry = Arc::clone(&self.registry);
                     let task =
                         Execution { registry, call: one.call.clone(), limit: one.limit, context, live };
@@ -170,7 +191,10 @@ impl Worker {
                     let Some((id, finished)) = end else { break };
                     if let Some(place) = running.iter().position(|one| one.call.id == id) {
                         let one = running.swap_remove(place);
-                        self.finish(one, finished).await;
+                        if let Err(error) = self.finish(one, finished, stop).await {
+                            cancel.cancel();
+                            failed = Some(error);
+                        }
                         unwritten = true;
                     }
                 }
@@ -204,12 +228,19 @@ impl Worker {
     }
 
     /// What a call works with, and the end of its live output.
-    fn context(&mut self, call: &CallId, cancel: &CancellationToken) -> (ToolContext, LiveOutput) {
+    fn context(&mut self, ready: &Ready, cancel: &CancellationToken) -> (ToolContext, LiveOutput) {
+        let call = &ready.call.id;
+        // What it leaves in a layer counts when that is landed.
+        let (workspace, seen) = match &ready.layer {
+            Some(layer) => (layer.workspace(), Arc::default()),
+            None => (&self.parts.workspace, Arc::clone(&self.seen)),
+        };
+        let workspace = Arc::clone(workspace);
         let live = LiveOutput { sink: self.log.live_sink(), call: call.clone(), held: Arc::default() };
         let output = live.clone();
         let (log, custom, tool) = (self.log.clone(), call.clone(), self.tool_of(call));
         let context = ToolContext {
-            workspace: Arc::clone(&self.parts.workspace),
+            workspace,
             sandbox: Arc::clone(&self.parts.sandbox),
             toolchains: Arc::clone(&self.parts.toolchains),
             session: self.session.clone(),
@@ -227,7 +258,7 @@ impl Worker {
                 log.emit(Event::ToolCustomEvent { call, tool, kind, data });
             }),
             limits: ToolLimits::default(),
-            seen: Arc::clone(&self.seen),
+            seen,
             outputs: Arc::clone(&self.outputs),
             background: self.background(),
             needs: self.settings.needs,
@@ -241,8 +272,18 @@ impl Worker {
     }
 
     /// Lets the hooks see a result, and keeps it.
-    async fn finish(&mut self, ready: Ready, mut finished: Finished) {
-        if finished.abandoned && !ready.read_only {
+    async fn finish(
+        &mut self,
+        mut ready: Ready,
+        mut finished: Finished,
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
+        if let Some(trial) = ready.layer.take() {
+            match self.end_trial(ready, trial, finished, stop).await? {
+                Some(ended) => (ready, finished) = ended,
+                None => return Ok(()),
+            }
+        } else if finished.abandoned && !ready.read_only {
             self.clear_up(&ready.call, &mut finished).await;
         }
         let notes = self.post_tool(&ready, &mut finished).await;
@@ -253,6 +294,7 @@ impl Worker {
         self.settle(&ready.call, finished);
         self.note_todos();
         self.note_seen();
+        Ok(())
     }
 
     /// Writes a call's end and its result down, together.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_model::Model;
-use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
+use journeyman_policy::{Layer, Policy, Rules};
 use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
@@ -160,7 +160,7 @@ pub(crate) struct Assembled {
 
 /// Puts a session together.
 pub(crate) fn assemble(
-    parts: Parts,
+    mut parts: Parts,
     settings: RunSettings,
     id: SessionId,
     mut state: State,
@@ -176,6 +176,10 @@ pub(crate) fn assemble(
         Arc::clone(&parts.redactor),
         LogBounds::default(),
     );
+    // What a person said «always» to. What an older version wrote is asked again.
+    let said = state.allowed.iter().filter_map(|rules| Rules::parse(rules, Layer::Session, "").ok());
+    parts.policy =
+        said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.unfiled()));
     let lease = Arc::new(lease);
     let inbox = Arc::new(Inbox::new(
         log.clone(),

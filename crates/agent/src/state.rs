@@ -53,7 +53,7 @@ pub struct State {
     pub outcome: Option<Outcome>,
     /// What is to be done.
     pub todos: Vec<Todo>,
-    /// What a person allowed from then on.
+    /// What a person allowed from then on: rules as text of a `policy.toml`.
     pub allowed: Vec<String>,
     /// What is known of files.
     pub seen: HashMap<RelPath, SeenFile>,

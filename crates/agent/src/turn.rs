@@ -31,6 +31,7 @@ use crate::settings::Approver;
 use crate::shared::Shared;
 use crate::state::State;
 use crate::todos::{Reminders, TodoRead, TodoReminder, TodoWrite, Todos};
+use crate::trying::Layers;
 use crate::{AgentError, RunSettings, report, text_calls};
 
 /// Questions that may be refused for want of anybody to ask before the run ends: a model that hears no
@@ -64,6 +65,8 @@ pub(crate) struct Worker {
     pub(crate) copy_told: bool,
     /// Files that the user and the session changed in ways that don't go together, as they were last told of.
     pub(crate) copy_conflicts: Vec<RelPath>,
+    /// Whether commands can be tried out in layers over the tree.
+    pub(crate) layers: Layers,
     pub(crate) seen: Arc<Seen>,
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) background: Option<Arc<Background>>,
@@ -152,6 +155,7 @@ impl Worker {
             newest: Newest::default(),
             copy_told: false,
             copy_conflicts: Vec::new(),
+            layers: Layers::default(),
             seen: Arc::default(),
             outputs: Arc::default(),
             background: None,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use journeyman_context::Feedback;
-use journeyman_policy::Policy;
 use journeyman_protocol::{
     CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Mode, Needs, Outcome, ToolUse,
 };
@@ -20,6 +19,8 @@ use crate::record::{Books, Record};
 use crate::settings::Checks;
 use crate::turn::{End, Worker, blocking};
 
+/// The tool that checks are judged as: rules name it so.
+const CHECK: &str = "check";
 /// Files that the search for checks looks at after a change.
 const CHECK_FILES: usize = 20_000;
 /// Edits that the feedback recalls; older ones no longer explain a failure.
@@ -172,27 +173,28 @@ impl Worker {
         stop: &CancellationToken,
     ) -> Result<(Vec<Check>, Vec<Evidence>), AgentError> {
         let commands = self.checks.iter().map(|check| check.command.clone()).collect();
-        self.parts.policy = Policy::with_checks(commands);
+        self.know_checks(commands);
         let enforcement = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
         let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
         let mut permitted = Vec::new();
         let mut refused = Vec::new();
         for (place, check) in self.checks.clone().into_iter().enumerate() {
             let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
-            let mut verdict = self.parts.policy.judge(self.settings.mode, &effects, enforcement.as_ref());
-            if verdict.decision == Decision::Ask && confined {
+            let mut judged = self.judge_in(CHECK, &effects, self.settings.mode, enforcement.clone());
+            if judged.verdict.decision == Decision::Ask && confined && judged.verdict.rules.is_empty() {
                 // The mode `ask` is about what the model does; a confined check is what the user gave the task
-                // for. An unconfined one asks: what it runs is the project's, and the model has changed that.
-                verdict.decision = Decision::Allow;
+                // for. An unconfined one asks: what it runs is the project's, and the model has changed that. So
+                // does one that a rule wants to be asked about.
+                judged.verdict.decision = Decision::Allow;
             }
             let call = ToolUse {
                 id: CallId::new(format!("check-{}-{place}", self.state.books.rounds)),
-                name: "check".to_owned(),
+                name: CHECK.to_owned(),
                 input: json!({ "command": check.command }),
                 malformed: None,
                 signature: None,
             };
-            match self.permit_check(call, effects, verdict, stop).await? {
+            match self.permit_check(call, effects, judged, stop).await? {
                 None => permitted.push(check),
                 Some(reason) => {
                     refused.push(journeyman_verify::refused(&check, reason, enforcement.as_ref()));

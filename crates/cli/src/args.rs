@@ -1,9 +1,13 @@
 //! The command line's shape.
 
+mod policy;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
 
 /// What `jm run --help` and `jm resume --help` add about their end.
 const EXIT_CODES: &str = "\
@@ -217,6 +221,9 @@ pub(crate) enum Command {
     /// Remove sessions for good
     #[command(after_help = DELETE_HELP)]
     Delete(DeleteArgs),
+    /// Say what is allowed, asked about and denied, and why
+    #[command(after_help = policy::HELP)]
+    Policy(PolicyArgs),
     /// Print the effective configuration and where each value comes from
     Config(ConfigArgs),
     /// Print a completion script for a shell

@@ -101,6 +101,8 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Fai
             say!("{}", summary::colored(line, paint));
         }
     }
+    let changed = diff.files.iter().map(|file| &file.path);
+    eprint!("{}", summary::runs_code(changed, color::stderr()));
     for path in &diff.lost {
         eprintln!("{path}: a content of it isn't kept any more, so that it is only named");
     }

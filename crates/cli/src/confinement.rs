@@ -102,7 +102,8 @@ pub(crate) fn aspects(enforcement: &Enforcement) -> [(&'static str, &'static str
     ]
 }
 
-fn missing(enforcement: &Enforcement) -> Vec<&'static str> {
+/// What isn't enforced, in words.
+pub(crate) fn missing(enforcement: &Enforcement) -> Vec<&'static str> {
     let words = [
         (enforcement.writes_confined, "writes outside the project"),
         (enforcement.reads_confined, "reading the home directory"),

@@ -156,6 +156,7 @@ impl House {
         let options = Options {
             own_dir: Some(self.state_dir.clone()),
             clock: Some(Clock::new(now)),
+            guarded: Some(journeyman_policy::is_guarded),
             ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))
         };
         Ok(Workspace::open(root, options).context("the project")?)

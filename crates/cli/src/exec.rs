@@ -47,6 +47,8 @@ const DID_NOT_RUN: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_THERE: u8 = 127;
 const INTERRUPTED: u8 = 130;
+/// As a shell has it for a program that writes to nobody.
+const UNREAD: u8 = 141;
 const SIGNALLED: u8 = 128;
 
 pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Result<u8, Failure> {
@@ -98,21 +100,27 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> 
             eprintln!("{} {note}", color::stderr().yellow("jm exec:"));
         }
     }
-    let completed = see_through(&sandbox, request, args).await?;
+    let (completed, read) = see_through(&sandbox, request, args).await?;
     let (changes, planted) = ground.close()?;
-    let code = exit_code(&completed.outcome);
+    let code = if read { exit_code(&completed.outcome) } else { UNREAD };
     let report =
         Report { completed: &completed, network: &network, root: &root, args, changes, planted, code };
     report.print()?;
     Ok(code)
 }
 
-/// Runs it, showing what it writes as it comes. The first Ctrl-C ends the command, the second this program.
-async fn see_through(sandbox: &Sandbox, request: Request, args: &ExecArgs) -> Result<Completed, Failure> {
+/// Runs it, showing what it writes as it comes; and whether that was read to the end. The first Ctrl-C ends the command,
+/// the second this program.
+async fn see_through(
+    sandbox: &Sandbox,
+    request: Request,
+    args: &ExecArgs,
+) -> Result<(Completed, bool), Failure> {
     let mut signals = Signals::listen()?;
     let cancel = CancellationToken::new();
     let mut running: Running = sandbox.spawn(request, cancel.clone()).await.context("the sandbox")?;
     let mut output = Output::new(args);
+    let mut read = true;
     loop {
         let step = async {
             match running.next().await {
@@ -127,7 +135,11 @@ async fn see_through(sandbox: &Sandbox, request: Request, args: &ExecArgs) -> Re
                 Ok(true) => {}
                 Ok(false) => break,
                 // Nobody reads any more, so nobody needs the rest.
-                Err(_) => { cancel.cancel(); break }
+                Err(_) => {
+                    cancel.cancel();
+                    read = false;
+                    break;
+                }
             },
         }
     }
@@ -137,7 +149,7 @@ async fn see_through(sandbox: &Sandbox, request: Request, args: &ExecArgs) -> Re
         tokio::select! {
             biased;
             () = signals.heard() => interrupt(&cancel),
-            completed = &mut end => return Ok(completed.context("the sandbox")?),
+            completed = &mut end => return Ok((completed.context("the sandbox")?, read)),
         }
     }
 }

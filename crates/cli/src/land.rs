@@ -145,6 +145,7 @@ pub(crate) fn print(report: &LandReport) {
     if !report.diff.is_empty() {
         stdout::write(&summary::diff(&report.diff, paint));
     }
+    stdout::write(&summary::runs_code(report.changes.iter().map(|change| &change.path), paint));
     for evidence in &report.evidence {
         say!("{}", summary::evidence(evidence, paint));
     }

@@ -16,6 +16,7 @@ mod edge;
 mod exec;
 mod export;
 mod land;
+mod policy;
 mod prompt;
 mod question;
 mod render;
@@ -87,6 +88,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Redo(args) => edge::block_on(undo::redo(&environment, &args)),
         Command::Checkpoints(args) => checkpoints::list(&environment, &args),
         Command::Diff(args) => checkpoints::diff(&environment, &args),
+        Command::Policy(args) => edge::block_on(policy::policy(&environment, args.command)),
         Command::Config(args) => settings::print(&environment, &args),
         Command::Completions { shell } => {
             args::completions(shell);

@@ -7,7 +7,7 @@ use journeyman_sandbox::clean;
 use serde_json::Value;
 
 use crate::color::Paint;
-use crate::question::Asked;
+use crate::question::{Asked, Kept, Said};
 
 /// The terminal that the program was started on.
 const TERMINAL: &str = "/dev/tty";
@@ -39,10 +39,15 @@ pub(crate) fn show(paint: Paint, asked: &Asked) -> Option<Answer> {
     if let Some(lost) = &asked.verdict.destroys {
         eprintln!("  {} {}", paint.red("would be lost:"), clean(lost.as_bytes()));
     }
-    if let Some(rule) = &asked.rule {
+    if let Some(rules) = &asked.rules {
         // Nobody says «always» without having seen to what.
-        let rule = clean(rule.as_bytes()).replace('\n', "\n    ");
-        eprintln!("  {} {rule}", paint.dim("«always» would allow, in this session:"));
+        let rules: Vec<String> = rules.iter().map(|(_, rule)| rule.to_string()).collect();
+        let rules = clean(rules.join("\n").as_bytes()).replace('\n', "\n    ");
+        eprintln!("  {} {rules}", paint.dim("«always» would allow, in this session:"));
+        eprintln!(
+            "  {}",
+            paint.dim("«forever» would allow that in every session of yours (your policy.toml)")
+        );
     }
     offer(paint, asked);
     None
@@ -50,7 +55,7 @@ pub(crate) fn show(paint: Paint, asked: &Asked) -> Option<Answer> {
 
 /// The answers there are.
 pub(crate) fn offer(paint: Paint, asked: &Asked) {
-    let always = if asked.rule.is_some() { "  [a]lways" } else { "" };
+    let always = if asked.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
     let choices = format!("[y]es{always}  [n]o  or say what to do instead:");
     // A terminal that is gone is noticed by whoever reads from it.
     eprint!("  {} ", paint.bold(&choices));
@@ -59,7 +64,7 @@ pub(crate) fn offer(paint: Paint, asked: &Asked) {
 /// What a line means; `None` where it has to be asked again.
 ///
 /// Words after `yes,` or `no` go to the model, and so does a line that is no answer: then the call doesn't run.
-pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Answer> {
+pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Said> {
     let line = line.trim();
     let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
         Some(end) => line.split_at(end),
@@ -70,17 +75,18 @@ pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Answer> 
     let note = (!note.is_empty()).then(|| note.to_owned());
     match word.to_lowercase().as_str() {
         "" if rest.is_empty() => None,
-        "y" | "yes" => Some(Answer::Allow { note }),
+        "y" | "yes" => Some(Answer::Allow { note }.into()),
         // «A better way is …» and «always use …» are no leave for anything.
-        "a" | "always" if rest.is_empty() || marked => {
-            if asked.rule.is_some() {
-                return Some(Answer::AllowRule { note });
+        "a" | "always" | "f" | "forever" if rest.is_empty() || marked => {
+            if asked.rules.is_some() {
+                let kept = if word.to_lowercase().starts_with('f') { Kept::Forever } else { Kept::Session };
+                return Some(Said { answer: Answer::AllowRule { note }, kept });
             }
-            eprintln!("  {}", paint.yellow("what reaches this far is asked about every time"));
+            eprintln!("  {}", paint.yellow("this is asked about every time"));
             None
         }
-        "n" | "no" => Some(Answer::Deny { note }),
-        _ => Some(Answer::Deny { note: Some(line.to_owned()) }),
+        "n" | "no" => Some(Answer::Deny { note }.into()),
+        _ => Some(Answer::Deny { note: Some(line.to_owned()) }.into()),
     }
 }
 
@@ -136,7 +142,10 @@ pub(crate) fn read_line() -> std::io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use journeyman_policy::{Layer, Rules};
     use journeyman_protocol::{CallId, Decision, Level, Verdict};
+
+    const RULE: &str = "[[rule]]\npaths = ['a']\ndecision = 'allow'";
 
     fn asked(rule: Option<&str>) -> Asked {
         let (decision, level) = (Decision::Ask, Level::Shell);
@@ -146,7 +155,7 @@ mod tests {
             summary: String::new(),
             input: Value::Null,
             verdict: Verdict { decision, level, reason, destroys, rules },
-            rule: rule.map(str::to_owned),
+            rules: rule.map(|rule| Rules::parse(rule, Layer::Session, "").unwrap()),
         }
     }
 
@@ -171,12 +180,19 @@ mod tests {
             ("always use pnpm", Some(Answer::Deny { note: note("always use pnpm") })),
             ("nothing of the kind", Some(Answer::Deny { note: note("nothing of the kind") })),
             ("yesterday's way", Some(Answer::Deny { note: note("yesterday's way") })),
+            ("for now not", Some(Answer::Deny { note: note("for now not") })),
+            ("f it", Some(Answer::Deny { note: note("f it") })),
             ("?", Some(Answer::Deny { note: note("?") })),
         ];
         let paint = crate::color::stderr();
         for (line, expected) in cases {
-            assert_eq!(answer(paint, &asked(Some("this")), line), expected, "{line:?}");
+            assert_eq!(answer(paint, &asked(Some(RULE)), line), expected.map(Said::from), "{line:?}");
         }
+        for (line, said) in [("f", None), ("Forever: it is quick", note("it is quick"))] {
+            let expected = Said { answer: Answer::AllowRule { note: said }, kept: Kept::Forever };
+            assert_eq!(answer(paint, &asked(Some(RULE)), line), Some(expected), "{line:?}");
+        }
+        assert_eq!(answer(paint, &asked(None), "f"), None);
         assert_eq!(answer(paint, &asked(None), "a"), None, "where no rule was shown there is none to allow");
     }
 }

@@ -2,13 +2,18 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 
 use journeyman_agent::Answer;
+use journeyman_agent::config::keep_rules;
+use journeyman_policy::{Layer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
+use journeyman_sandbox::clean;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::{color, prompt};
+use crate::edge::now;
+use crate::{color, prompt, summary};
 
 /// A call that somebody has to decide about.
 #[derive(Debug, Clone)]
@@ -17,8 +22,8 @@ pub(crate) struct Asked {
     pub(crate) summary: String,
     pub(crate) input: Value,
     pub(crate) verdict: Verdict,
-    /// What «from now on» would cover; absent where that isn't offered.
-    pub(crate) rule: Option<String>,
+    /// What «always» would allow; absent where that isn't offered.
+    pub(crate) rules: Option<Rules>,
 }
 
 /// The open questions, the one that is shown first.
@@ -28,9 +33,38 @@ pub(crate) struct Questions {
     /// Whether the first one is before the person's eyes.
     shown: bool,
     keyboard: Keyboard,
+    /// Where what is allowed for good is written; nowhere, where there is no place for it.
+    config_dir: Option<PathBuf>,
+}
+
+/// An answer, and whether it is for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) answer: Answer,
+    pub(crate) kept: Kept,
+}
+
+/// How long a rule holds that an answer makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// As long as the session.
+    Session,
+    /// From now on: it goes into the user's `policy.toml`.
+    Forever,
+}
+
+impl From<Answer> for Said {
+    fn from(answer: Answer) -> Self {
+        Self { answer, kept: Kept::Session }
+    }
 }
 
 impl Questions {
+    /// `config_dir`: that of the user's configuration.
+    pub(crate) fn new(config_dir: Option<PathBuf>) -> Self {
+        Self { config_dir, ..Self::default() }
+    }
+
     /// Takes note of an event; true where it asks, or answers what was asked here.
     pub(crate) fn heed(&mut self, event: &Event) -> bool {
         match event {
@@ -40,13 +74,26 @@ impl Questions {
                     summary: summary.clone(),
                     input: input.clone(),
                     verdict: verdict.clone(),
-                    rule: rule.clone(),
+                    // What can't be read can't be agreed to.
+                    rules: rule.as_ref().and_then(|text| Rules::parse(text, Layer::Session, "").ok()),
                 });
                 true
             }
             // By a rule, a time-out, an interrupt: nobody has to answer it any more.
             Event::PermissionDecided { call, .. } => self.forget(call),
             _ => false,
+        }
+    }
+
+    /// Writes rules into the user's own file. They hold in this session either way.
+    fn keep(&self, rules: &Rules) {
+        let Some(dir) = &self.config_dir else { return };
+        match keep_rules(dir, rules, &summary::day(now())) {
+            Ok(path) => eprintln!("  {}", color::stderr().dim(&format!("written to {}", path.display()))),
+            Err(error) => {
+                let text = clean(format!("it holds in this session only: {error}").as_bytes());
+                eprintln!("  {} {text}", color::stderr().yellow("not written:"));
+            }
         }
     }
 
@@ -64,12 +111,12 @@ impl Questions {
     /// The answer to the first question; pending for ever while there is none. Safe to drop and call again.
     pub(crate) async fn answered(&mut self) -> (CallId, Answer) {
         let Some(asked) = self.open.front() else { return std::future::pending().await };
-        let answer = loop {
+        let Said { answer, kept } = loop {
             if !self.shown {
                 // A line that was typed for an earlier one is no answer to it.
                 self.keyboard.forget();
                 match prompt::show(color::stderr(), asked) {
-                    Some(refused) => break refused,
+                    Some(refused) => break refused.into(),
                     None => self.shown = true,
                 }
             }
@@ -78,15 +125,20 @@ impl Questions {
                     Some(answer) => break answer,
                     None => prompt::offer(color::stderr(), asked),
                 },
-                Err(_) => break Answer::Deny { note: Some("the terminal could not be read".to_owned()) },
+                Err(_) => {
+                    break Answer::Deny { note: Some("the terminal could not be read".to_owned()) }.into();
+                }
             }
         };
-        let (call, rule) = (asked.call.clone(), asked.rule.clone());
+        let (call, rules) = (asked.call.clone(), asked.rules.clone());
         self.open.pop_front();
         self.shown = false;
         if matches!(answer, Answer::AllowRule { .. }) {
             // The session answers them with this one, and must not be overtaken by another look at them.
-            self.open.retain(|asked| asked.rule != rule);
+            self.open.retain(|asked| asked.rules != rules);
+            if let (Kept::Forever, Some(rules)) = (kept, &rules) {
+                self.keep(rules);
+            }
         }
         (call, answer)
     }

@@ -15,6 +15,7 @@ use crate::args::ResumeArgs;
 use crate::color;
 use crate::deliver::{Delivery, Place};
 use crate::edge::{Failure, House, root};
+use crate::question::Questions;
 use crate::render::Renderer;
 use crate::run::{Prepared, Shown, stand_by, words};
 use crate::sessions::{Claim, STATUS_IMPORTED, find};
@@ -130,7 +131,8 @@ async fn go_on(
         None => {}
     }
     let notes = wired.ground.notes().await;
-    let report = stand_by(&session, events, &notes, shown).await?;
+    let questions = Questions::new(wired.config_dir.clone());
+    let report = stand_by(&session, events, questions, &notes, shown).await?;
     drop(session);
     let report = delivery.settle(&wired, &report, shown).await?;
     shown.print(&report)

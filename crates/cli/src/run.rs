@@ -219,7 +219,8 @@ pub(crate) async fn drive(
     let events = session.subscribe(Filter::all(), Since::Now);
     let notes = wired.ground.notes().await;
     session.send(task).await?;
-    let report = stand_by(&session, events, &notes, shown).await?;
+    let questions = Questions::new(wired.config_dir.clone());
+    let report = stand_by(&session, events, questions, &notes, shown).await?;
     drop(session);
     delivery.settle(wired, &report, shown).await
 }
@@ -228,13 +229,14 @@ pub(crate) async fn drive(
 pub(crate) async fn stand_by(
     session: &SessionHandle,
     mut events: Subscription,
+    questions: Questions,
     notes: &[String],
     shown: Shown,
 ) -> Result<Arc<RunReport>, Failure> {
     let mut renderer = Renderer::new(color::stderr(), shown.is_quiet());
     notes.iter().for_each(|note| renderer.note(note));
     let mut signals = Signals::listen()?;
-    let watched = watch(session, &mut events, &mut renderer, shown.output, &mut signals).await;
+    let watched = watch(session, &mut events, questions, &mut renderer, shown.output, &mut signals).await;
     renderer.end();
     tokio::select! {
         biased;
@@ -267,18 +269,18 @@ impl Signals {
     }
 }
 
-/// Shows events, passes questions on, and listens for Ctrl-C. Gives the last report.
+/// Shows events, passes questions on, and listens for Ctrl-C. A question is open beside the loop, so that Ctrl-C is
+/// heard while it waits. Gives the last report.
 async fn watch(
     session: &SessionHandle,
     events: &mut Subscription,
+    mut questions: Questions,
     renderer: &mut Renderer,
     output: Output,
     signals: &mut Signals,
 ) -> Result<Arc<RunReport>, Failure> {
     let mut asked_to_stop = false;
     let mut ending = std::pin::pin!(session.finished());
-    // A question is open beside the loop, so that Ctrl-C is heard while it waits.
-    let mut questions = Questions::default();
     loop {
         tokio::select! {
             biased;

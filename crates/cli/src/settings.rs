@@ -16,7 +16,7 @@ use crate::stdout::say;
 use crate::{color, prompt};
 
 /// What the administrator forbids.
-const ADMIN: &str = "/etc/journeyman/config.toml";
+pub(crate) const ADMIN: &str = "/etc/journeyman/config.toml";
 
 /// What a session was started with, for opening it again.
 pub(crate) struct Before {

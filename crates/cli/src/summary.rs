@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, Outcome, RunReport, SessionId, UnixMillis, Usage,
+    FileConflict, Outcome, RelPath, RunReport, SessionId, UnixMillis, Usage,
 };
 use journeyman_sandbox::clean;
 
@@ -36,6 +36,7 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
         };
         push(&mut out, &format!("{kind} {}", change.path));
     }
+    out.push_str(&runs_code(report.changes.iter().map(|change| &change.path), paint));
     for one in &report.evidence {
         push(&mut out, &evidence(one, paint));
     }
@@ -66,6 +67,21 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
     }
     if let Some(undo) = &report.undo {
         push(&mut out, &format!("take it back with: {undo}"));
+    }
+    out
+}
+
+/// Which of some files run code outside of any sandbox at the next build, a line each; empty where none does.
+pub(crate) fn runs_code<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
+    /// Lines that are read; of more than these a number says enough.
+    const MOST_NAMED: usize = 10;
+    let found: Vec<_> = paths.filter_map(|path| Some((path, journeyman_policy::runs_code(path)?))).collect();
+    let mut out = String::new();
+    for (path, how) in found.iter().take(MOST_NAMED) {
+        push(&mut out, &format!("{} {path}: {how}", paint.yellow("runs code on your machine:")));
+    }
+    if let Some(more) = found.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        push(&mut out, &format!("{} {more} more files", paint.yellow("runs code on your machine:")));
     }
     out
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::config::{Config, Environment};
+use journeyman_agent::config::{Config, Environment, load_policy};
 use journeyman_agent::copies::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::model::Model;
@@ -21,6 +21,7 @@ use journeyman_workspace::{Tier, Workspace};
 
 use crate::confinement;
 use crate::edge::{Failure, House, now};
+use crate::policy::ADMIN_POLICY;
 use crate::sessions::holder;
 use crate::summary;
 
@@ -126,6 +127,9 @@ pub(crate) struct Wired {
     pub(crate) settings: RunSettings,
     model: Arc<dyn Model>,
     hooks: Hooks,
+    policy: Policy,
+    /// The directory of the user's configuration: what they allow for good is written there.
+    pub(crate) config_dir: Option<PathBuf>,
 }
 
 impl Wired {
@@ -140,7 +144,7 @@ impl Wired {
             sandbox: Arc::clone(&ground.sandbox),
             toolchains: Arc::clone(&ground.toolchains),
             registry: Registry::rooted(&ground.root),
-            policy: Policy::default(),
+            policy: self.policy.clone(),
             redactor: Arc::clone(&ground.redactor),
             hooks: self.hooks.clone(),
             clock: Arc::new(now),
@@ -169,7 +173,9 @@ pub(crate) fn wire(
     let settings = run_settings(config, &connected, approver, checks, default_mode)?;
     let ground = Ground::new(environment, house, root, config, connected.secrets, "run")?;
     let hooks = HooksBuilder::new().configured(config, environment, root).build();
-    Ok(Wired { ground, settings, model: connected.model, hooks })
+    let policy = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)))?.policy;
+    let config_dir = environment.config_dir();
+    Ok(Wired { ground, settings, model: connected.model, hooks, policy, config_dir })
 }
 
 fn run_settings(

@@ -1,23 +1,27 @@
 //! How far a shell command reaches.
 //!
-//! Two passes with opposite duties. `words` and `readers` prove that a command only reads: they accept a
-//! small, exactly understood part of the shell's language and programs known option by option, and give up
-//! on anything else. `danger` looks for what reaches outside or destroys: it takes the text apart roughly
-//! and prefers a false alarm to a miss. What neither knows is level 2: it may do anything the sandbox lets
-//! it do.
-//!
-//! A real shell grammar can take the place of `words` without any change to the callers: it yields the
-//! same simple commands for more of the language.
+//! Two passes with opposite duties. `survey` takes the command apart with the shell's grammar, finds every program
+//! that it would run (`unwrap` knows what `env`, `xargs`, `sh -c` and their kin run), and `readers` prove of each
+//! that it only reads: they accept programs known option by option, and give up on anything else. `danger` looks for
+//! what reaches outside or destroys: in the parts, where these are understood, and else in the text, which it takes
+//! apart roughly and prefers a false alarm to a miss. What neither knows is level 2: it may do anything the sandbox
+//! lets it do.
 
 use journeyman_protocol::Level;
 
+mod awk;
 mod danger;
 mod git;
+mod hosts;
 mod reader_table;
 mod readers;
-mod words;
+mod sed;
+mod survey;
+mod unwrap;
+mod unwrap_git;
+mod unwrap_table;
 
-pub(crate) use words::{Simple, split};
+use survey::Survey;
 
 /// Longer commands are not taken apart word by word: nobody reads them, and no check is that long.
 const MAX_BYTES: usize = 32 * 1024;
@@ -108,52 +112,71 @@ pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
     let is_whole = |check: &&String| whole.iter().flatten().any(|command| is_same(check, command));
     if let Some(check) = known_checks.iter().find(is_whole) {
         let reason = format!("it is the project's own check `{}`", shown(check));
-        return CommandAnalysis::of(Level::Edit, reason);
+        return a_check(command, known_checks, reason);
     }
     if command.len() > MAX_BYTES {
         let reason = format!("it is {} bytes long, too long to judge", command.len());
         return CommandAnalysis::of(Level::System, reason);
     }
-    let why = match split(command) {
-        Ok(parts) => match understood(&parts, known_checks, entered(command).is_some()) {
-            Ok(known) => return known,
-            Err(why) => why,
-        },
-        Err(opaque) => opaque.to_string(),
-    };
-    let danger = danger::scan(command);
-    match danger.outside {
-        Some(outside) => CommandAnalysis {
-            destroys: danger.destroys,
-            beyond_undo: danger.beyond_undo,
-            ..CommandAnalysis::of(Level::System, outside)
-        },
-        None => CommandAnalysis {
-            destroys: danger.destroys,
-            beyond_undo: danger.beyond_undo,
-            ..CommandAnalysis::of(Level::Shell, format!("it runs `{}` ({why})", shown(command)))
-        },
-    }
+    let mut survey = Survey::new(known_checks, entered(command).is_some());
+    survey.script(command);
+    judged(command, survey)
 }
 
-/// The level of a list whose every part is a reader or a check, or why one isn't. When it was `entered`, its
-/// first part goes to a directory of the project.
-fn understood(parts: &[Simple], known_checks: &[String], entered: bool) -> Result<CommandAnalysis, String> {
-    let mut checks = 0;
-    let mut moves = 0;
-    for part in parts {
-        if moves <= usize::from(entered) && known_checks.iter().any(|check| is_check(check, part)) {
-            checks += 1;
-            continue;
-        }
-        readers::only_reads(part, moves > 0)?;
-        moves += usize::from(part.program() == "cd");
+/// A command that is a check as a whole, whatever it is made of. Rules see its parts all the same.
+fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAnalysis {
+    let mut survey = Survey::new(known_checks, entered(command).is_some());
+    if command.len() <= MAX_BYTES {
+        survey.script(command);
     }
-    let (level, reason) = match checks {
-        0 => (Level::ReadOnly, "it only reads"),
-        _ => (Level::Edit, "it runs the project's own checks"),
+    let complete = survey.unclear.is_none() && !survey.partial && command.len() <= MAX_BYTES;
+    let mut parts = survey.parts;
+    for part in &mut parts {
+        part.level = part.level.min(Level::Edit);
+        part.destroys = None;
+    }
+    CommandAnalysis { parts, complete, ..CommandAnalysis::of(Level::Edit, reason) }
+}
+
+/// What the parts of a command come to.
+fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
+    let Survey { mut parts, unclear, mut danger, fetched, may_hide, partial, .. } = survey;
+    let complete = unclear.is_none() && !partial;
+    // The first of the worst: what a person is asked for.
+    let worst = parts.iter().rev().max_by_key(|part| part.level);
+    let mut level = worst.map_or(Level::ReadOnly, |part| part.level);
+    let mut reason = match (level, worst) {
+        (Level::ReadOnly, _) | (_, None) => "it only reads".to_owned(),
+        (Level::Edit, _) => "it runs the project's own checks".to_owned(),
+        (_, Some(worst)) => worst.reason.clone(),
     };
-    Ok(CommandAnalysis::of(level, reason.to_owned()))
+    if let Some(outside) = danger.outside.clone()
+        && level < Level::System
+    {
+        (level, reason) = (Level::System, outside);
+    }
+    if let Some(why) = fetched {
+        (level, reason) = (Level::System, why);
+    }
+    if let Some(why) = unclear {
+        if level < Level::Shell {
+            level = Level::Shell;
+            reason = format!("it runs `{}` ({why})", shown(command));
+        }
+        let rough = danger::scan(command);
+        if let (Some(outside), true) = (&rough.outside, level < Level::System) {
+            level = Level::System;
+            reason.clone_from(outside);
+        }
+        danger.add(&rough);
+        parts.extend(danger::rough_parts(command));
+    } else if may_hide {
+        danger::statements(command, &mut danger);
+    }
+    // What isn't known before it runs could stand for anything.
+    danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
+    let (destroys, beyond_undo) = (danger.destroys, danger.beyond_undo);
+    CommandAnalysis { level, reason, destroys, beyond_undo, parts, complete }
 }
 
 /// Whether two commands differ at most in blanks that mean nothing.
@@ -173,13 +196,6 @@ fn is_same(check: &str, command: &str) -> bool {
         .split(blank)
         .filter(|word| !word.is_empty())
         .eq(command.split(blank).filter(|word| !word.is_empty()))
-}
-
-fn is_check(check: &str, part: &Simple) -> bool {
-    match split(check).as_deref() {
-        Ok([only]) => only == part,
-        _ => false,
-    }
 }
 
 fn shown(command: &str) -> String {

@@ -1,20 +1,78 @@
 //! The one evaluator.
 
+use std::collections::BTreeSet;
+
 use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, Needs, RelPath, Verdict};
 
-use crate::command::{CommandAnalysis, analyse};
+use crate::command::{CommandAnalysis, Part, analyse};
 use crate::protect::{Protection, protection};
+use crate::registry::is_registry;
+use crate::rules::{
+    Aspect, Compiled, Hit, Layer, MAIN_AGENT, Need, Rule, RuleError, RuleId, Rules, Subject, brief,
+    changes_directory, explained, propose,
+};
 
 /// Names of the built-in rules, as verdicts carry them.
 const RULE_GIT: &str = "built-in: git's own files";
 const RULE_GUARDED: &str = "built-in: protected path";
 const RULE_UNCONFINED: &str = "built-in: unconfined command";
-const RULE_LOSS: &str = "built-in: loss beyond undo";
+/// The rule that asks about what undoing may not bring back; it isn't held against a call that is
+/// [contained](Effects::contained).
+pub const RULE_LOSS: &str = "built-in: loss beyond undo";
+const RULE_MCP: &str = "built-in: tool of an MCP server";
+
+/// How all of them begin.
+const BUILT_IN: &str = "built-in: ";
+
+/// How tools of MCP servers are named.
+const MCP: &str = "mcp__";
+
+/// One call, as it is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The sub-agent that calls; `None` for the session's own, which rules call [`MAIN_AGENT`].
+    pub agent: Option<&'a str>,
+    /// The mode it is made in.
+    pub mode: Mode,
+    /// What it would do.
+    pub effects: &'a Effects,
+    /// What commands are confined by; `None` where no sandbox works.
+    pub sandbox: Option<&'a Enforcement>,
+}
 
 /// What may be done without asking, what is asked, what is never done.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     checks: Vec<String>,
+    rules: Rules,
+    /// The modes that a sub-agent and those that started it have at most. All count, because a rule may hold in one
+    /// of them alone.
+    ceilings: Vec<Mode>,
+}
+
+/// One program of a command, as [`Policy::explain`] tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// Its words, as they are known.
+    pub words: String,
+    /// How far it reaches by itself.
+    pub level: Level,
+    /// Why.
+    pub reason: String,
+    /// The rules that speak of it, and what each decides.
+    pub rules: Vec<(RuleId, Decision)>,
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Reading,
+    Files,
+    Command,
+    Hosts,
+    Tool,
 }
 
 /// One aspect of a call, before the mode is asked.
@@ -23,59 +81,327 @@ struct Finding {
     floor: Decision,
     reason: String,
     rule: Option<&'static str>,
+    about: About,
 }
 
 impl Finding {
-    fn of(level: Level, reason: String) -> Self {
-        Self { level, floor: Decision::Allow, reason, rule: None }
+    fn of(about: About, level: Level, reason: String) -> Self {
+        Self { level, floor: Decision::Allow, reason, rule: None, about }
     }
 }
 
+/// A rule that speaks of a call, and what comes of it.
+struct Spoken<'a> {
+    rule: &'a Compiled,
+    decision: Decision,
+    hit: Hit,
+}
+
+/// A call with all that is known of it.
+struct Case<'a> {
+    call: Call<'a>,
+    subject: Subject<'a>,
+}
+
 impl Policy {
-    /// A policy that takes these commands for the project's own checks: level 1 instead of 2.
+    /// The same policy with these commands as the project's own checks: level 1 instead of 2. Its rules stay.
     #[must_use]
-    pub fn with_checks(checks: Vec<String>) -> Self {
-        Self { checks }
+    pub fn with_checks(mut self, checks: Vec<String>) -> Self {
+        self.checks = checks;
+        self
     }
 
-    /// Says whether a call with these effects may run: in `mode`, with commands confined as `sandbox` says
-    /// (`None`: no sandbox works here).
+    /// The same policy with the rules of one more layer.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.rules.extend(rules);
+        self
+    }
+
+    /// All rules that hold, layer by layer as they were added.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The policy of a sub-agent: its parent's, tightened. Whatever is asked of both, it never allows what its parent
+    /// doesn't, nor asks where its parent denies.
+    ///
+    /// # Errors
+    /// [`RuleError`] for a rule that allows.
+    pub fn child(&self, tightening: impl IntoIterator<Item = Rule>, mode: Mode) -> Result<Self, RuleError> {
+        // As a project's: rules that only tighten.
+        let rules = Rules::of(tightening, Layer::Project)?;
+        let mut child = self.clone().with_rules(rules);
+        if !child.ceilings.contains(&mode) {
+            child.ceilings.push(mode);
+        }
+        Ok(child)
+    }
+
+    /// Says whether a call may run.
     ///
     /// Level 0 runs in every mode, and is all that runs in `plan`; `ask` asks for levels 1 and 2; `edit` runs
     /// level 1 and asks for 2; `auto` runs 1 and 2 while the sandbox meets [`Needs::ALL`] and asks otherwise;
     /// level 3 is asked for every time. A command of any level is asked for where the sandbox doesn't meet
     /// [`Needs::ALL`], because even one that only reads can read what isn't the project's; and so is one that
     /// may destroy what undoing can't bring back. Git's own files are never written by a tool.
+    ///
+    /// A rule that denies or asks makes this stricter, whatever others say. A rule that allows takes the place of a
+    /// question: of those about level 3, unconfined commands and losses only an exact one does. Nothing takes the
+    /// place of a deny, and nothing but reading is allowed in `plan`.
     #[must_use]
-    pub fn judge(&self, mode: Mode, effects: &Effects, sandbox: Option<&Enforcement>) -> Verdict {
-        let mut destroys = None;
-        let mut findings = vec![Finding::of(Level::ReadOnly, "it only reads the project".to_owned())];
-        findings.extend(written(&effects.writes));
-        if let Some(command) = &effects.command {
-            let analysis = analyse(command, &self.checks);
-            destroys.clone_from(&analysis.destroys);
-            findings.extend(ran(analysis, sandbox));
-        }
-        if !effects.hosts.is_empty() {
-            let reason = format!("it reaches {} over the network", named(&effects.hosts));
-            findings.push(Finding::of(Level::System, reason));
-        }
+    pub fn judge(&self, call: &Call<'_>) -> Verdict {
+        let analysis = self.analysed(call.effects);
+        self.judged_by_all(call, analysis.as_ref())
+    }
+
+    /// The strictest of the call's own mode and of those that it may have at most.
+    fn judged_by_all(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
+        let verdict = self.judged(call, analysis);
+        self.ceilings.iter().filter(|ceiling| **ceiling < call.mode).fold(verdict, |strictest, mode| {
+            let narrower = self.judged(&Call { mode: *mode, ..*call }, analysis);
+            if narrower.decision > strictest.decision { narrower } else { strictest }
+        })
+    }
+
+    fn analysed(&self, effects: &Effects) -> Option<CommandAnalysis> {
+        effects.command.as_deref().map(|command| {
+            let mut analysis = analyse(command, &self.checks);
+            analysis.beyond_undo &= !effects.contained;
+            analysis
+        })
+    }
+
+    fn judged(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
+        let case = Case::new(call, analysis);
+        let findings = findings(call, analysis);
         let level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
-        let floor = findings.iter().map(|finding| finding.floor).max().unwrap_or(Decision::Allow);
-        let decision = by_mode(mode, level, sandbox).max(floor);
-        let rules = findings.iter().filter_map(|finding| finding.rule).map(str::to_owned).collect();
-        // The reason of the finding that weighs most; of equals the later, which is the more particular.
-        let heaviest = findings.into_iter().max_by_key(|finding| (finding.floor, finding.level));
-        let mut reason = heaviest.map(|finding| finding.reason).unwrap_or_default();
-        if mode == Mode::Plan && decision == Decision::Deny {
-            reason = format!("plan mode only reads; {reason}");
-        } else if let (Mode::Auto, Level::Edit | Level::Shell, None, Some(why)) =
-            (mode, level, &effects.command, unmet(sandbox))
-        {
-            reason = format!("{reason}, and {why}");
+        let destroys = analysis.and_then(|analysis| analysis.destroys.clone());
+        // What of it the mode, or a built-in rule, doesn't allow, and no rule does.
+        let mut allowing: Vec<&Compiled> = Vec::new();
+        let mut decision = Decision::Allow;
+        let mut standing = Vec::with_capacity(findings.len());
+        for finding in findings {
+            let own = by_mode(call.mode, finding.level, call.sandbox).max(finding.floor);
+            let by_rules = match own {
+                Decision::Ask => self.allowing(&case, finding.about),
+                Decision::Allow | Decision::Deny => None,
+            };
+            if let Some(rules) = by_rules {
+                allowing.extend(rules);
+            } else {
+                decision = decision.max(own);
+                standing.push(finding);
+            }
         }
+        let spoken = self.spoken(&case);
+        let by_rule = spoken.iter().map(|one| one.decision).max().unwrap_or(Decision::Allow);
+        let decision = decision.max(by_rule);
+        let reason = match spoken.iter().find(|one| one.decision == decision) {
+            Some(one) => one.reason(call),
+            None => reason(call, decision, &standing, &allowing),
+        };
+        let named = |rule: &Compiled| rule.id.to_string();
+        let mut rules: Vec<String> = match decision {
+            Decision::Allow => allowing.into_iter().map(named).collect(),
+            _ => spoken.iter().filter(|one| one.decision == decision).map(|one| named(one.rule)).collect(),
+        };
+        let built_in =
+            standing.iter().filter(|finding| finding.floor == decision && decision > Decision::Allow);
+        rules.extend(built_in.filter_map(|finding| finding.rule).map(str::to_owned));
+        let mut seen = BTreeSet::new();
+        rules.retain(|rule| seen.insert(rule.clone()));
         Verdict { decision, level, reason, destroys, rules }
     }
+
+    /// The rules that deny or ask about a call, the strictest first.
+    fn spoken(&self, case: &Case<'_>) -> Vec<Spoken<'_>> {
+        let strict = self.rules.compiled().filter(|rule| rule.rule.decision > Decision::Allow);
+        let mut spoken: Vec<Spoken<'_>> = strict
+            .filter_map(|rule| {
+                let hit = rule.hit(&case.subject);
+                let decision = match hit {
+                    Hit::No => return None,
+                    Hit::Perhaps => Decision::Ask,
+                    Hit::Yes => rule.rule.decision,
+                };
+                Some(Spoken { rule, decision, hit })
+            })
+            .collect();
+        spoken.sort_by_key(|one| std::cmp::Reverse((one.decision, one.hit)));
+        spoken
+    }
+
+    /// The rules that allow all that a finding is about; `None` where they don't.
+    fn allowing(&self, case: &Case<'_>, about: About) -> Option<Vec<&Compiled>> {
+        let call = &case.call;
+        let mut rules = Vec::new();
+        let mut add = |aspect, need| self.covering(case, aspect, need).map(|rule| rules.push(rule));
+        match about {
+            About::Reading => return None,
+            About::Files => {
+                for path in &call.effects.writes {
+                    let level = level_of(path);
+                    if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
+                        add(Aspect::Path(path), outside(level))?;
+                    }
+                }
+            }
+            About::Hosts => {
+                for host in &call.effects.hosts {
+                    let level = host_level(host);
+                    if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
+                        add(Aspect::Host(host), outside(level))?;
+                    }
+                }
+            }
+            About::Tool => add(Aspect::Tool, Need::Any)?,
+            About::Command => return self.allowing_command(case),
+        }
+        Some(rules)
+    }
+
+    /// The rules that allow a command: one that has its whole line, or one for each program in it that isn't harmless.
+    fn allowing_command(&self, case: &Case<'_>) -> Option<Vec<&Compiled>> {
+        let line = case.call.effects.command.as_deref()?;
+        let analysis = case.subject.analysis?;
+        if let Some(rule) = self.covering(case, Aspect::Line(line), outside(analysis.level).max(Need::Exact))
+        {
+            return Some(vec![rule]);
+        }
+        let whole = analysis.complete && !analysis.parts.is_empty();
+        // What no part explains is in none of them.
+        let lost = analysis.beyond_undo && analysis.parts.iter().all(|part| part.destroys.is_none());
+        if !whole || explained(analysis) < analysis.level || lost {
+            return None;
+        }
+        let mut rules = Vec::new();
+        for part in analysis.parts.iter().filter(|part| is_open(case, analysis, part)) {
+            let lost = analysis.beyond_undo && part.destroys.is_some();
+            let need = if lost || unmet(case.call.sandbox).is_some() { Need::Exact } else { Need::Any };
+            rules.push(self.covering(case, Aspect::Part(part), need.max(outside(part.level)))?);
+        }
+        Some(rules)
+    }
+
+    fn covering(&self, case: &Case<'_>, aspect: Aspect<'_>, need: Need) -> Option<&Compiled> {
+        let allow = self.rules.compiled().filter(|rule| rule.rule.decision == Decision::Allow);
+        allow.into_iter().find(|rule| rule.covers(&case.subject, aspect, need))
+    }
+
+    /// What «always» would allow of a call that is asked about: the narrowest rules that let it through.
+    ///
+    /// # Errors
+    /// Why nothing is offered: it is denied, it reaches level 3, a rule wants to ask every time, or the rules would
+    /// allow more than a person sees.
+    pub fn propose(&self, call: &Call<'_>) -> Result<Rules, String> {
+        let analysis = self.analysed(call.effects);
+        let verdict = self.judge(call);
+        match (verdict.decision, verdict.level) {
+            (Decision::Ask, Level::System) => {
+                return Err("what reaches this far is asked about every time".to_owned());
+            }
+            (Decision::Ask, _) => {}
+            (Decision::Allow | Decision::Deny, _) => return Err("it isn't asked about".to_owned()),
+        }
+        let case = Case::new(call, analysis.as_ref());
+        if let Some(one) = self.spoken(&case).first() {
+            return Err(format!("{} wants it to be asked about every time", one.rule.id));
+        }
+        let rules = propose(call, analysis.as_ref(), |part| {
+            analysis.as_ref().is_none_or(|analysis| is_open(&case, analysis, part))
+        })?;
+        match self.clone().with_rules(rules.clone()).judge(call).decision {
+            Decision::Allow => Ok(rules),
+            Decision::Ask | Decision::Deny => Err("no rule says what of it would be allowed".to_owned()),
+        }
+    }
+
+    /// The programs that a call's command is seen to run, with the rules that speak of each, and whether these are all.
+    #[must_use]
+    pub fn explain(&self, call: &Call<'_>) -> (Vec<Explained>, bool) {
+        let Some(analysis) = self.analysed(call.effects) else { return (Vec::new(), true) };
+        let parts = analysis.parts.iter().map(|part| {
+            let alone = CommandAnalysis {
+                level: part.level,
+                reason: part.reason.clone(),
+                destroys: part.destroys.clone(),
+                beyond_undo: analysis.beyond_undo && part.destroys.is_some(),
+                parts: vec![part.clone()],
+                complete: true,
+            };
+            let case = Case::new(call, Some(&alone));
+            let speaks = self.rules.compiled().filter_map(|rule| {
+                let decision = match rule.rule.decision {
+                    Decision::Allow => rule
+                        .covers(&case.subject, Aspect::Part(part), outside(part.level))
+                        .then_some(Decision::Allow)?,
+                    strict => match rule.hit(&case.subject) {
+                        Hit::No => return None,
+                        Hit::Perhaps => Decision::Ask,
+                        Hit::Yes => strict,
+                    },
+                };
+                Some((rule.id.clone(), decision))
+            });
+            let words = part.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            let rules = speaks.collect();
+            Explained { words, level: part.level, reason: part.reason.clone(), rules }
+        });
+        (parts.collect(), analysis.complete)
+    }
+}
+
+/// Whether a rule that somebody wrote decided, and not the mode or what is built in.
+#[must_use]
+pub fn is_by_rule(verdict: &Verdict) -> bool {
+    verdict.rules.iter().any(|rule| !rule.starts_with(BUILT_IN))
+}
+
+impl<'a> Case<'a> {
+    fn new(call: &Call<'a>, analysis: Option<&'a CommandAnalysis>) -> Self {
+        let agent = call.agent.unwrap_or(MAIN_AGENT);
+        Self { call: *call, subject: Subject::new(call.tool, agent, call.mode, call.effects, analysis) }
+    }
+}
+
+impl Spoken<'_> {
+    fn reason(&self, call: &Call<'_>) -> String {
+        let Rule { name, reason, decision, .. } = &self.rule.rule;
+        let what = match &call.effects.command {
+            Some(command) => format!("`{}`", brief(command)),
+            None => format!("{} {}", call.tool, named(&call.effects.writes)).trim_end().to_owned(),
+        };
+        let whose = match self.rule.id.layer {
+            Layer::Admin => "the administrator's",
+            Layer::User => "your",
+            Layer::Project => "the project's",
+            Layer::Session => "this session's",
+        };
+        let rule = match name {
+            Some(name) => format!("{whose} rule «{name}»"),
+            None => format!("{whose} rule ({})", brief(&self.rule.rule.to_string())),
+        };
+        let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        match (self.hit, decision) {
+            (Hit::Yes, Decision::Deny) => format!("{rule} forbids {what}{why}"),
+            (Hit::Yes, _) => format!("{rule} wants to be asked about {what}{why}"),
+            (_, Decision::Deny) => {
+                format!("{rule} may forbid what {what} runs, which can't be seen before{why}")
+            }
+            _ => format!("{rule} may speak of what {what} runs, which can't be seen before{why}"),
+        }
+    }
+}
+
+/// Whether a part of a command has to be allowed by a rule: it isn't harmless where it is. Where a rule is needed at
+/// all, one has to allow the directory too: the same words are another program elsewhere.
+fn is_open(case: &Case<'_>, analysis: &CommandAnalysis, part: &Part) -> bool {
+    by_mode(case.call.mode, part.level, case.call.sandbox) > Decision::Allow
+        || unmet(case.call.sandbox).is_some()
+        || analysis.beyond_undo && part.destroys.is_some()
+        || changes_directory(part)
 }
 
 fn by_mode(mode: Mode, level: Level, sandbox: Option<&Enforcement>) -> Decision {
@@ -97,46 +423,113 @@ fn unmet(sandbox: Option<&Enforcement>) -> Option<String> {
     }
 }
 
+fn findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<Finding> {
+    let mut findings =
+        vec![Finding::of(About::Reading, Level::ReadOnly, "it only reads the project".to_owned())];
+    if let Some(server) = call.tool.strip_prefix(MCP) {
+        let server = server.split("__").next().unwrap_or_default();
+        findings.push(Finding {
+            level: Level::Shell,
+            floor: Decision::Ask,
+            reason: format!(
+                "it is a tool of the MCP server `{}`, which runs outside of the sandbox",
+                brief(server)
+            ),
+            rule: Some(RULE_MCP),
+            about: About::Tool,
+        });
+    }
+    findings.extend(written(&call.effects.writes));
+    if let Some(analysis) = analysis {
+        findings.extend(ran(analysis, call.sandbox));
+    }
+    let hosts = &call.effects.hosts;
+    if let Some(level) = hosts.iter().map(|host| host_level(host)).max() {
+        let of = if level == Level::Shell { ", which only hand out packages" } else { "" };
+        let reason = format!("it reaches {} over the network{of}", named(hosts));
+        findings.push(Finding::of(About::Hosts, level, reason));
+    }
+    findings
+}
+
+/// What allows something of a level.
+fn outside(level: Level) -> Need {
+    if level == Level::System { Need::Written } else { Need::Any }
+}
+
+fn level_of(path: &RelPath) -> Level {
+    if protection(path) == Protection::None { Level::Edit } else { Level::System }
+}
+
+/// What anybody may publish and everybody may fetch is within the sandbox; every other host is not.
+fn host_level(host: &str) -> Level {
+    if is_registry(host) { Level::Shell } else { Level::System }
+}
+
 fn written(paths: &[RelPath]) -> Option<Finding> {
     let (path, protection) =
         paths.iter().map(|path| (path, protection(path))).max_by_key(|(_, protection)| *protection)?;
     Some(match protection {
-        Protection::None => Finding::of(Level::Edit, format!("it changes {}", named(paths))),
+        Protection::None => Finding::of(About::Files, Level::Edit, format!("it changes {}", named(paths))),
         Protection::Guarded(why) => Finding {
             level: Level::System,
             floor: Decision::Ask,
             reason: format!("it changes {path}: {why}"),
             rule: Some(RULE_GUARDED),
+            about: About::Files,
         },
         Protection::Forbidden => Finding {
             level: Level::System,
             floor: Decision::Deny,
             reason: format!("{path} belongs to git and is changed by git commands only"),
             rule: Some(RULE_GIT),
+            about: About::Files,
         },
     })
 }
 
-fn ran(analysis: CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding> {
+fn ran(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding> {
     let mut findings = Vec::with_capacity(3);
+    let asked = |reason, rule| Finding {
+        level: analysis.level,
+        floor: Decision::Ask,
+        reason,
+        rule: Some(rule),
+        about: About::Command,
+    };
     if let Some(why) = unmet(sandbox) {
-        findings.push(Finding {
-            level: analysis.level,
-            floor: Decision::Ask,
-            reason: format!("{}, and {why}", analysis.reason),
-            rule: Some(RULE_UNCONFINED),
-        });
+        findings.push(asked(format!("{}, and {why}", analysis.reason), RULE_UNCONFINED));
     }
-    if let Some(lost) = analysis.destroys.filter(|_| analysis.beyond_undo) {
-        findings.push(Finding {
-            level: analysis.level,
-            floor: Decision::Ask,
-            reason: format!("{}, and undoing may not bring back what it destroys: {lost}", analysis.reason),
-            rule: Some(RULE_LOSS),
-        });
+    if let Some(lost) = analysis.destroys.as_ref().filter(|_| analysis.beyond_undo) {
+        let reason = format!("{}, and undoing may not bring back what it destroys: {lost}", analysis.reason);
+        findings.push(asked(reason, RULE_LOSS));
     }
-    findings.push(Finding::of(analysis.level, analysis.reason));
+    findings.push(Finding::of(About::Command, analysis.level, analysis.reason.clone()));
     findings
+}
+
+/// The reason of the finding that weighs most; of equals the later, which is the more particular.
+fn reason(call: &Call<'_>, decision: Decision, standing: &[Finding], allowing: &[&Compiled]) -> String {
+    if decision == Decision::Allow
+        && let Some(rule) = allowing.first()
+    {
+        return match &rule.rule.name {
+            Some(name) => format!("the {} rule «{name}» allows it", rule.id.layer),
+            None => format!("a {} rule allows it: {}", rule.id.layer, brief(&rule.rule.to_string())),
+        };
+    }
+    let heaviest = standing.iter().max_by_key(|finding| (finding.floor, finding.level));
+    let reason = heaviest.map(|finding| finding.reason.clone()).unwrap_or_default();
+    if call.mode == Mode::Plan && decision == Decision::Deny {
+        return format!("plan mode only reads; {reason}");
+    }
+    let level = heaviest.map(|finding| finding.level).unwrap_or_default();
+    if let (Mode::Auto, Level::Edit | Level::Shell, None, Some(why)) =
+        (call.mode, level, &call.effects.command, unmet(call.sandbox))
+    {
+        return format!("{reason}, and {why}");
+    }
+    reason
 }
 
 /// The first few of some names, and how many more there are.
@@ -149,3 +542,6 @@ fn named<T: ToString>(names: &[T]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

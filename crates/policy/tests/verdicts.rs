@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use Decision::{Allow, Ask, Deny};
-use journeyman_policy::Policy;
-use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, Needs, RelPath, Tier};
+use journeyman_policy::{Call, Policy};
+use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, Needs, RelPath, Tier, Verdict};
 use proptest::prelude::*;
 
 fn full() -> Enforcement {
@@ -19,12 +19,20 @@ fn runs(command: &str) -> Effects {
 }
 
 fn policy() -> Policy {
-    Policy::with_checks(vec!["cargo test".to_owned()])
+    Policy::default().with_checks(vec!["cargo test".to_owned()])
+}
+
+fn judge(mode: Mode, effects: &Effects, sandbox: Option<&Enforcement>) -> Verdict {
+    policy().judge(&Call { tool: "some_tool", agent: None, mode, effects, sandbox })
 }
 
 #[test]
 fn modes_by_levels() {
-    let reaches = Effects { hosts: vec!["example.com".into()], ..Effects::default() };
+    let hosts = |names: &[&str]| Effects {
+        hosts: names.iter().map(|&name| name.to_owned()).collect(),
+        ..Effects::default()
+    };
+    let reaches = hosts(&["example.com"]);
     // What, its level, and the decisions of plan, ask, edit and auto with a full sandbox.
     let table = [
         (Effects::default(), Level::ReadOnly, [Allow, Allow, Allow, Allow]),
@@ -35,6 +43,8 @@ fn modes_by_levels() {
         (runs("rm -rf target"), Level::Shell, [Deny, Ask, Ask, Allow]),
         (runs("git push"), Level::System, [Deny, Ask, Ask, Ask]),
         (reaches, Level::System, [Deny, Ask, Ask, Ask]),
+        (hosts(&["static.crates.io", "index.crates.io"]), Level::Shell, [Deny, Ask, Ask, Allow]),
+        (hosts(&["static.crates.io", "example.com"]), Level::System, [Deny, Ask, Ask, Ask]),
         (writes(&["a", "sub/.envrc"]), Level::System, [Deny, Ask, Ask, Ask]),
         (writes(&[".journeyman/policy.toml"]), Level::System, [Deny, Ask, Ask, Ask]),
         (writes(&["a", ".git/hooks/pre-commit"]), Level::System, [Deny, Deny, Deny, Deny]),
@@ -42,7 +52,7 @@ fn modes_by_levels() {
     ];
     for (effects, level, decisions) in table {
         for (mode, decision) in Mode::ALL.into_iter().zip(decisions) {
-            let verdict = policy().judge(mode, &effects, Some(&full()));
+            let verdict = judge(mode, &effects, Some(&full()));
             assert_eq!(
                 (verdict.level, verdict.decision),
                 (level, decision),
@@ -67,32 +77,32 @@ fn without_a_full_sandbox_every_command_asks_and_auto_asks_for_all_but_reading()
         ];
         for (effects, decisions) in table {
             for (mode, decision) in Mode::ALL.into_iter().zip(decisions) {
-                let verdict = policy().judge(mode, &effects, sandbox);
+                let verdict = judge(mode, &effects, sandbox);
                 assert_eq!(verdict.decision, decision, "{mode}: {effects:?}: {verdict:?}");
             }
         }
-        let reason = policy().judge(Mode::Auto, &runs("cargo build"), sandbox).reason;
+        let reason = judge(Mode::Auto, &runs("cargo build"), sandbox).reason;
         assert!(reason.contains("sandbox"), "{reason}");
-        let reason = policy().judge(Mode::Auto, &writes(&["src/lib.rs"]), sandbox).reason;
+        let reason = judge(Mode::Auto, &writes(&["src/lib.rs"]), sandbox).reason;
         assert!(reason.contains("src/lib.rs") && reason.contains("sandbox"), "{reason}");
     }
 }
 
 #[test]
 fn verdicts_say_why_in_words_and_by_rule() {
-    let git = policy().judge(Mode::Auto, &writes(&["x/.git/config"]), Some(&full()));
+    let git = judge(Mode::Auto, &writes(&["x/.git/config"]), Some(&full()));
     assert_eq!(git.reason, "x/.git/config belongs to git and is changed by git commands only");
     assert_eq!(git.rules, ["built-in: git's own files"]);
-    let guarded = policy().judge(Mode::Auto, &writes(&[".vscode/tasks.json"]), Some(&full()));
+    let guarded = judge(Mode::Auto, &writes(&[".vscode/tasks.json"]), Some(&full()));
     assert_eq!(guarded.reason, "it changes .vscode/tasks.json: an editor runs what it says");
-    let plan = policy().judge(Mode::Plan, &writes(&["a", "b", "c", "d"]), Some(&full()));
+    let plan = judge(Mode::Plan, &writes(&["a", "b", "c", "d"]), Some(&full()));
     assert_eq!(plan.reason, "plan mode only reads; it changes a, b, c and 1 more");
     assert_eq!(plan.rules, Vec::<String>::new());
-    let removal = policy().judge(Mode::Auto, &runs("rm -rf build"), Some(&full()));
+    let removal = judge(Mode::Auto, &runs("rm -rf build"), Some(&full()));
     assert_eq!(removal.destroys.as_deref(), Some("files removed: build"));
     // All effects of a call count: the worst decides.
     let both = Effects { command: Some("git push".into()), ..writes(&[".git/x"]) };
-    assert_eq!(policy().judge(Mode::Auto, &both, Some(&full())).decision, Deny);
+    assert_eq!(judge(Mode::Auto, &both, Some(&full())).decision, Deny);
 }
 
 fn some_effects() -> impl Strategy<Value = Effects> {
@@ -108,8 +118,9 @@ fn some_effects() -> impl Strategy<Value = Effects> {
     ];
     let paths = prop::collection::vec(path, 0..3)
         .prop_map(|paths| paths.iter().filter_map(|path| RelPath::parse(path).ok()).collect::<Vec<_>>());
-    (paths.clone(), paths, prop::option::of(command), prop::collection::vec("[a-z.]{1,9}", 0..2))
-        .prop_map(|(reads, writes, command, hosts)| Effects { reads, writes, command, hosts })
+    (paths.clone(), paths, prop::option::of(command), prop::collection::vec("[a-z.]{1,9}", 0..2)).prop_map(
+        |(reads, writes, command, hosts)| Effects { reads, writes, command, hosts, contained: false },
+    )
 }
 
 fn a_sandbox() -> impl Strategy<Value = Option<Enforcement>> {
@@ -138,7 +149,7 @@ proptest! {
     fn level_3_is_never_automatic_and_plan_only_reads(
         effects in some_effects(), sandbox in a_sandbox(), mode in prop::sample::select(Mode::ALL.to_vec())
     ) {
-        let verdict = policy().judge(mode, &effects, sandbox.as_ref());
+        let verdict = judge(mode, &effects, sandbox.as_ref());
         if verdict.level == Level::System {
             prop_assert!(verdict.decision > Allow);
         }
@@ -155,18 +166,18 @@ proptest! {
         effects in some_effects(), more in some_effects(), sandbox in a_sandbox(),
         mode in prop::sample::select(Mode::ALL.to_vec())
     ) {
-        let alone = policy().judge(mode, &effects, sandbox.as_ref()).decision;
+        let alone = judge(mode, &effects, sandbox.as_ref()).decision;
         let mut both = effects.clone();
         both.reads.extend(more.reads);
         both.writes.extend(more.writes);
         both.hosts.extend(more.hosts);
-        prop_assert!(policy().judge(mode, &both, sandbox.as_ref()).decision >= alone);
-        prop_assert!(policy().judge(mode, &effects, None).decision >= alone);
+        prop_assert!(judge(mode, &both, sandbox.as_ref()).decision >= alone);
+        prop_assert!(judge(mode, &effects, None).decision >= alone);
     }
 
     #[test]
     fn a_wider_mode_never_asks_for_more_with_a_full_sandbox(effects in some_effects()) {
-        let decisions = Mode::ALL.map(|mode| policy().judge(mode, &effects, Some(&full())).decision);
+        let decisions = Mode::ALL.map(|mode| judge(mode, &effects, Some(&full())).decision);
         prop_assert!(decisions.is_sorted_by(|narrow, wide| narrow >= wide), "{decisions:?}");
     }
 }
@@ -227,12 +238,12 @@ fn what_undoing_may_not_bring_back_is_asked_for_in_every_mode() {
     ];
     for (commands, decision) in [(asked.as_slice(), Ask), (allowed.as_slice(), Allow)] {
         for command in commands {
-            let verdict = policy().judge(Mode::Auto, &runs(command), Some(&full()));
+            let verdict = judge(Mode::Auto, &runs(command), Some(&full()));
             assert_eq!(verdict.decision, decision, "{command}: {verdict:?}");
-            assert_eq!(policy().judge(Mode::Edit, &runs(command), Some(&full())).decision, Ask, "{command}");
+            assert_eq!(judge(Mode::Edit, &runs(command), Some(&full())).decision, Ask, "{command}");
         }
     }
-    let verdict = policy().judge(Mode::Auto, &runs("rm -rf ."), Some(&full()));
+    let verdict = judge(Mode::Auto, &runs("rm -rf ."), Some(&full()));
     assert_eq!(verdict.rules, ["built-in: loss beyond undo"]);
     assert!(verdict.reason.contains("undoing may not bring back"), "{}", verdict.reason);
 }

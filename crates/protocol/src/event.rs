@@ -412,8 +412,8 @@ pub enum Event {
         summary: String,
         /// What policy says.
         verdict: Verdict,
-        /// What «allow from now on» would cover, in words, to be shown before anybody chooses it; absent where
-        /// nothing may be allowed beyond this call.
+        /// The rules that «allow from now on» would make, as text of a `policy.toml`, to be shown before anybody
+        /// chooses it; absent where nothing may be allowed beyond this call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },

@@ -112,6 +112,9 @@ pub struct Effects {
     pub command: Option<String>,
     /// Hosts it reaches.
     pub hosts: Vec<String>,
+    /// Whether its changes go to a layer that is looked at before it lands: then nothing is lost by running it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub contained: bool,
 }
 
 /// What `policy` says of a call.

@@ -1,5 +1,6 @@
 //! Runs a command confined in the current directory: `cargo run --example confined -- 'make test'`.
-//! With `--bench N`, the median start-up of `/bin/true` over N runs, plain and confined.
+//! With `--bench N`, the median start-up of `/bin/true` over N runs, plain and confined. With `--flood`, what a command
+//! that writes as fast as it can costs this process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,9 +28,10 @@ fn main() -> ExitCode {
             let runs = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(200);
             runtime.block_on(bench(&root, &host, runs))
         }
+        Some("--flood") => runtime.block_on(flood(&root)),
         Some(command) => runtime.block_on(run(&root, &host, command)),
         None => {
-            eprintln!("usage: confined 'COMMAND' | confined --bench RUNS");
+            eprintln!("usage: confined 'COMMAND' | confined --bench RUNS | confined --flood");
             return ExitCode::from(2);
         }
     };
@@ -47,6 +49,41 @@ async fn run(root: &Path, host: &HostEnvironment, command: &str) -> Result<ExitC
     print!("{}", completed.combined.text);
     println!("{:?} after {:?}, {:?}", completed.outcome, completed.duration, completed.usage);
     Ok(if completed.outcome == Outcome::Exited(0) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Bytes that this process held at most since it was last asked, by proc(5).
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    std::fs::write("/proc/self/clear_refs", "5").ok();
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+async fn flood(root: &Path) -> Result<ExitCode, SandboxError> {
+    let sandbox = Sandbox::new(SandboxSettings::default());
+    // Whatever is needed once is there after the first one.
+    sandbox.spawn(Request::shell(root, "echo"), CancellationToken::new()).await?.wait().await?;
+    let cpu = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Duration::try_from(now).unwrap_or_default()
+    };
+    for lags in [false, true] {
+        peak();
+        let (held, used, begun) = (peak(), cpu(), Instant::now());
+        let mut running = sandbox.spawn(Request::shell(root, "yes"), CancellationToken::new()).await?;
+        while !lags && running.next().await.is_some() {}
+        let completed = running.wait().await?;
+        let (used, took) = (cpu().saturating_sub(used), begun.elapsed());
+        let megabytes = completed.combined.total_bytes as f64 / 1e6;
+        println!(
+            "{:?} after {megabytes:.1} MB in {took:.1?}, {:.0} MB/s: {:.1} ms CPU, {} KiB",
+            completed.outcome,
+            megabytes / took.as_secs_f64(),
+            used.as_secs_f64() * 1e3,
+            peak().saturating_sub(held) / 1024
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn bench(root: &Path, host: &HostEnvironment, runs: usize) -> Result<ExitCode, SandboxError> {

@@ -14,7 +14,7 @@ const FLOOD_FACTOR: u64 = 64;
 /// How far a cut may move to fall on a line's end. Longer lines are cut within.
 const CUT_SLACK: usize = 1024;
 /// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never comes costs.
-const LIVE_CHUNKS: usize = 16;
+const LIVE_CHUNKS: usize = 8;
 /// One read. A pipe holds 64 KiB by default, but most output comes in small pieces.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
 
@@ -77,23 +77,31 @@ impl Ring {
         self.tail.extend(newest);
     }
 
-    fn finish(mut self) -> Captured {
-        let kept = (self.head.len() + self.tail.len()) as u64;
-        let tail: &[u8] = self.tail.make_contiguous();
-        if self.total == kept {
-            self.head.extend_from_slice(tail);
-            return Captured { text: clean(&self.head), total_bytes: self.total, dropped_bytes: 0 };
+    /// Gives each part of what was kept back as soon as it is cleaned: of a large output nothing lies there three times.
+    fn finish(self) -> Captured {
+        let Self { mut head, mut tail, total, .. } = self;
+        let kept = (head.len() + tail.len()) as u64;
+        if total == kept {
+            head.extend(tail);
+            return Captured { text: clean(&head), total_bytes: total, dropped_bytes: 0 };
         }
-        let head = cut_head(&self.head);
-        let tail = cut_tail(tail);
-        let dropped = self.total - (head.len() + tail.len()) as u64;
-        let mut text = clean(head);
+        let (mut text, head_bytes) = {
+            let cut = cut_head(&head);
+            (clean(cut), cut.len())
+        };
+        drop(head);
+        let cut = cut_tail(tail.make_contiguous());
+        let dropped = total - (head_bytes + cut.len()) as u64;
+        let end = clean(cut);
+        drop(tail);
+        let note = format!("[… {dropped} bytes left out …]\n");
+        text.reserve_exact(1 + note.len() + end.len());
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(&format!("[… {dropped} bytes left out …]\n"));
-        text.push_str(&clean(tail));
-        Captured { text, total_bytes: self.total, dropped_bytes: dropped }
+        text.push_str(&note);
+        text.push_str(&end);
+        Captured { text, total_bytes: total, dropped_bytes: dropped }
     }
 }
 
@@ -194,6 +202,11 @@ impl Collector {
         if let Ok(place) = self.live.try_reserve() {
             place.send(OutputChunk { stream, at, bytes: bytes.to_vec() });
         }
+    }
+
+    /// Whether pieces may be taken without waiting for [`room`](Self::room) before each.
+    pub(crate) fn is_hasty(&self) -> bool {
+        !self.patient
     }
 
     /// Whether the command wrote so much that it is to be stopped.

@@ -16,8 +16,10 @@ enum State {
 
 /// Removes what a terminal would act on and what a reader can't see: escape sequences (colours, titles,
 /// OSC 52 clipboard writes), control characters except newline and tab, bidirectional overrides, tag
-/// characters and supplementary variation selectors. Bytes that aren't UTF-8 become U+FFFD. Of a line that
-/// was overwritten by carriage returns, as progress bars do, the last version stays.
+/// characters, variation selectors but for those of emoji, and what has no width. Bytes that aren't UTF-8 become
+/// U+FFFD. Of a line that was overwritten, as progress bars and spinners do by carriage returns, by going to the first
+/// column or by erasing the line, the last version stays; a backspace takes back a character once another comes.
+/// Moving up never takes back a line: nothing can be hidden so that was said before.
 ///
 /// A string sequence ends at a newline even if unterminated, so it can't swallow what follows. Linear in the
 /// input; cleaning twice changes nothing.
@@ -27,8 +29,14 @@ enum State {
 /// ```
 #[must_use]
 pub fn clean(bytes: &[u8]) -> String {
-    let mut cleaner =
-        Cleaner { out: String::with_capacity(bytes.len()), line: 0, returned: false, state: State::Text };
+    let mut cleaner = Cleaner {
+        out: String::with_capacity(bytes.len()),
+        line: 0,
+        returned: false,
+        back: 0,
+        number: Some(0),
+        state: State::Text,
+    };
     for chunk in bytes.utf8_chunks() {
         chunk.valid().chars().for_each(|character| cleaner.feed(character));
         if !chunk.invalid().is_empty() {
@@ -44,6 +52,10 @@ struct Cleaner {
     line: usize,
     /// A carriage return was seen and nothing after it yet.
     returned: bool,
+    /// How many backspaces, likewise.
+    back: usize,
+    /// Of a control sequence that has one number or none as its parameter; `None` if it has anything else.
+    number: Option<u16>,
     state: State,
 }
 
@@ -51,9 +63,9 @@ impl Cleaner {
     fn feed(&mut self, character: char) {
         self.state = match (self.state, character) {
             // ECMA-48: CSI parameters and intermediates, then one final byte.
-            (State::Csi, ' '..='?') => State::Csi,
-            (State::Csi, '@'..='~') => State::Text,
-            (State::Escape, '[') => State::Csi,
+            (State::Csi, ' '..='?') => self.parameter(character),
+            (State::Csi, last @ '@'..='~') => self.control(last),
+            (State::Escape, '[') => self.begin(),
             (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::String,
             (State::Escape, ' '..='/') => State::Escape,
             (State::Escape, '0'..='~') => State::Text,
@@ -66,14 +78,38 @@ impl Cleaner {
         };
     }
 
+    /// A control sequence begins.
+    fn begin(&mut self) -> State {
+        self.number = Some(0);
+        State::Csi
+    }
+
+    fn parameter(&mut self, character: char) -> State {
+        let digit = character.to_digit(10).and_then(|digit| u16::try_from(digit).ok());
+        self.number =
+            self.number.zip(digit).and_then(|(number, digit)| number.checked_mul(10)?.checked_add(digit));
+        State::Csi
+    }
+
+    /// The last character of a control sequence, which says what it does.
+    fn control(&mut self, last: char) -> State {
+        // To the first column; erase all of the line, before it is written anew.
+        if matches!((last, self.number), ('G', Some(0 | 1)) | ('K', Some(2))) {
+            self.returned = true;
+        }
+        State::Text
+    }
+
     fn text(&mut self, character: char) -> State {
         match character {
             '\u{1b}' => return State::Escape,
-            '\u{9b}' => return State::Csi,
+            '\u{9b}' => return self.begin(),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => return State::String,
             '\r' => self.returned = true,
+            '\u{8}' => self.back = self.back.saturating_add(1),
             '\n' => {
                 self.returned = false;
+                self.back = 0;
                 self.out.push('\n');
                 self.line = self.out.len();
             }
@@ -82,7 +118,13 @@ impl Cleaner {
                 if self.returned {
                     self.out.truncate(self.line);
                     self.returned = false;
+                    self.back = 0;
                 }
+                while self.back > 0 && self.out.len() > self.line {
+                    self.out.pop();
+                    self.back -= 1;
+                }
+                self.back = 0;
                 self.out.push(visible);
             }
         }
@@ -90,10 +132,11 @@ impl Cleaner {
     }
 }
 
-/// Control, direction and tag characters: invisible, and able to make a text read as what it isn't.
+/// Control, direction and tag characters, and others without a width: invisible, and able to make a text read as what
+/// it isn't, or to carry what nobody sees. The joiner and the selectors that emoji need stay.
 fn is_hidden(character: char) -> bool {
     (character.is_control() && character != '\t' && character != '\n')
         || matches!(character,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
+            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
 }

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+mod read;
+
+pub(crate) use read::denials;
+
 /// What was denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DenialKind {

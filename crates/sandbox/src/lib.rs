@@ -7,7 +7,8 @@
 //! planted. [`clean`] makes output safe to show.
 //!
 //! On Linux a command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
-//! root made of an allow-list, no capability, a seccomp filter and resource limits. What can't be set up
+//! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and bounds of its whole
+//! tree: by control groups where some can be made, else by looking. What can't be set up
 //! refuses the command; nothing is weakened silently. Elsewhere only [`Tier::Unconfined`] exists, and it is
 //! used only if [`SandboxSettings::allow`] names it.
 //!
@@ -51,6 +52,9 @@ mod repositories;
 mod request;
 mod run;
 mod sandbox;
+#[cfg(unix)]
+#[cfg_attr(not(target_os = "macos"), allow(dead_code))]
+mod seatbelt;
 mod spill;
 mod toolchain;
 mod trial;

@@ -106,7 +106,7 @@ impl Running {
     }
 
     /// The next piece of output, or `None` when there will be no more. A reader who lags misses pieces (at
-    /// most 16 wait), unless [`Request::live`](crate::Request::live) is [`Live::Whole`](crate::Live::Whole);
+    /// most 8 wait), unless [`Request::live`](crate::Request::live) is [`Live::Whole`](crate::Live::Whole);
     /// [`Completed`] has what counts.
     pub async fn next(&mut self) -> Option<OutputChunk> {
         self.live.recv().await

@@ -285,6 +285,8 @@ fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
         Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
         #[cfg(target_os = "linux")]
         Tier::Landlock => Some(Box::new(crate::namespaces::LandlockOnly::new(settings.clone()))),
+        #[cfg(target_os = "macos")]
+        Tier::Seatbelt => Some(Box::new(crate::seatbelt::Seatbelt::new())),
         Tier::Unconfined => Some(Box::new(Unconfined)),
         _ => None,
     }

@@ -57,13 +57,18 @@ impl Backend for Unconfined {
         _enforcement: Enforcement,
         cancel: CancellationToken,
     ) -> Boxed<'_, Result<Running, SandboxError>> {
-        Box::pin(async move { spawn(request, cancel) })
+        Box::pin(async move { spawn(request, Enforcement::none(), cancel, None) })
     }
 }
 
 /// Runs the request with the caller's own rights, in a process group of its own. Of the limits only wall
-/// time and output hold.
-fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, SandboxError> {
+/// time and output hold. `kept` is dropped when it is over.
+pub(crate) fn spawn(
+    request: Request,
+    enforcement: Enforcement,
+    cancel: CancellationToken,
+    kept: Option<Box<dyn Send>>,
+) -> Result<Running, SandboxError> {
     let begun = Instant::now();
     let Some((program, arguments)) = request.argv.split_first() else {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
@@ -102,6 +107,11 @@ fn spawn(request: Request, cancel: CancellationToken) -> Result<Running, Sandbox
     let stop = CancellationToken::new();
     let ends = Ends { cancel, dropped: stop.clone() };
     let watcher = watch(child, group, request.stdin, request.limits, ends, collector, begun);
+    let watcher = async move {
+        let completed = watcher.await.map(|completed| Completed { enforcement, ..completed });
+        drop(kept);
+        completed
+    };
     Ok(Running::watch(live, stop, watcher))
 }
 

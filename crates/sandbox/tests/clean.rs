@@ -20,7 +20,20 @@ fn cleaning_table() {
         (b"broken \x1b", "broken "),
         (b"\x1b[1\nnext", "\nnext"),
         ("\u{9b}31mred\u{9d}0;t\u{9c}x".as_bytes(), "redx"),
-        (b"a\0b\x08c\x7fd\x0ce", "abcde"),
+        (b"a\0b\x7fc\x0cd", "abcd"),
+        (b"/\x08-\x08\\\x08|\x08done\n", "done\n"),
+        (b"\x08\x08ab\x08\x08\x08c\nd\x08\x08e", "c\ne"),
+        (b"kept\x08\x08\n\x08x", "kept\nx"),
+        ("ü\x08u\x08\x08".as_bytes(), "u"),
+        ("\x1b[1G\x1b[0K⠙\x1b[1G\x1b[0K⠹\x1b[1G\x1b[0Kadded 1 package\n".as_bytes(), "added 1 package\n"),
+        (
+            b"    Building [=>  ] 1/3\r    Building [==> ] 2/3\r\x1b[K   Compiling a v1\n",
+            "   Compiling a v1\n",
+        ),
+        (b"\x1b[?25l   ---- 10%\r\x1b[2K   ---- 90%\r\x1b[2K\x1b[?25hInstalled\n", "Installed\n"),
+        (b"said\n\x1b[1A\x1b[2Kunsaid\n", "said\nunsaid\n"),
+        (b"a\x1b[7Gb\x1b[1;1Gc\x1b[>1Gd\x1b[99999999999999999Ge", "abcde"),
+        ("a\u{200b}b\u{2060}c\u{feff}d\u{2028}e\u{fe01}f".as_bytes(), "abcdef"),
         (b"  0%\r 50%\r100%\ndone\n", "100%\ndone\n"),
         (b"windows\r\nlines\r\n", "windows\nlines\n"),
         (b"cut off\r", "cut off"),
@@ -29,7 +42,7 @@ fn cleaning_table() {
         (b"bad \xff\xfe utf8 \xe2\x82", "bad \u{fffd}\u{fffd} utf8 \u{fffd}"),
         ("a\u{202e}b\u{2066}c\u{200f}d\u{61c}e".as_bytes(), "abcde"),
         ("x\u{e0041}\u{e0042}\u{e007f}y\u{e0100}".as_bytes(), "xy"),
-        ("👩\u{200d}💻 naïve 漢字".as_bytes(), "👩\u{200d}💻 naïve 漢字"),
+        ("👩\u{200d}💻 ❤\u{fe0f} naïve 漢字".as_bytes(), "👩\u{200d}💻 ❤\u{fe0f} naïve 漢字"),
     ];
     for (given, expected) in cases {
         assert_eq!(clean(given), *expected, "{:?}", String::from_utf8_lossy(given));
@@ -52,6 +65,9 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
         b"\x1b",
         b"0;1m",
         b"K",
+        b"1G",
+        b"2K",
+        b"\x08",
         b"\xc2\x9b",
         b"\xe2\x80\xae",
         b"\xf3\xa0\x81\x81",
@@ -94,6 +110,13 @@ proptest! {
     fn every_line_end_stays(bytes in hostile()) {
         let lines = |bytes: &[u8]| bytes.iter().filter(|&&b| b == b'\n').count();
         prop_assert_eq!(lines(clean(&bytes).as_bytes()), lines(&bytes));
+    }
+
+    #[test]
+    fn what_is_cut_anywhere_stays_harmless(bytes in hostile(), at in any::<prop::sample::Index>()) {
+        let (first, second) = bytes.split_at(at.index(bytes.len() + 1));
+        let both = clean(first) + &clean(second);
+        prop_assert!(!both.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{both:?}");
     }
 
     #[test]

@@ -5,80 +5,20 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::Arc;
 
+use common::world::{PUBLIC, Tls, World, echo, logging_web, web};
 use common::{block_on, has, project, settings};
 use journeyman_protocol::Needs;
 use journeyman_sandbox::{
-    Completed, Connection, DenialKind, Network, NetworkRules, Outcome, Outside, Reaching, Request, Sandbox,
-    SandboxSettings, WriteMode,
+    Completed, Connection, DenialKind, Network, NetworkRules, Outcome, Request, Sandbox, SandboxSettings,
+    WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
 const PYTHON: &str = "/usr/bin/python3";
-const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4));
-const PAGE: &str = "a page of the allowed host\n";
-const REFS: &str = "1111111111111111111111111111111111111111\trefs/heads/main\n";
-
-/// What the proxy finds outside: names, and a server for each port.
-#[derive(Debug, Default)]
-struct World {
-    names: BTreeMap<&'static str, Vec<Vec<IpAddr>>>,
-    servers: BTreeMap<u16, SocketAddr>,
-    resolved: Mutex<Vec<String>>,
-    connected: Mutex<Vec<SocketAddr>>,
-}
-
-impl World {
-    fn new() -> Self {
-        let at = |text: &str| text.parse::<IpAddr>().unwrap();
-        let names = BTreeMap::from([
-            ("allowed.test", vec![vec![PUBLIC]]),
-            ("private.test", vec![vec![at("10.1.2.3")]]),
-            ("metadata.test", vec![vec![at("169.254.169.254")]]),
-            ("mapped.test", vec![vec![at("::ffff:127.0.0.1")]]),
-            ("mixed.test", vec![vec![PUBLIC, at("192.168.0.1")]]),
-            // The first answer is what it should be, the next ones aren't.
-            ("rebinding.test", vec![vec![PUBLIC], vec![at("127.0.0.1")]]),
-        ]);
-        Self { names, ..Self::default() }
-    }
-
-    fn serving(mut self, port: u16, server: SocketAddr) -> Self {
-        self.servers.insert(port, server);
-        self
-    }
-
-    fn connected(&self) -> Vec<SocketAddr> {
-        self.connected.lock().unwrap().clone()
-    }
-}
-
-impl Outside for World {
-    fn resolve<'a>(&'a self, host: &'a str) -> Reaching<'a, Vec<IpAddr>> {
-        let mut resolved = self.resolved.lock().unwrap();
-        let before = resolved.iter().filter(|name| *name == host).count();
-        resolved.push(host.to_owned());
-        let answers = self.names.get(host);
-        let answer = answers.and_then(|answers| answers.get(before).or(answers.last()));
-        let answer = answer.cloned().ok_or_else(|| std::io::ErrorKind::NotFound.into());
-        Box::pin(async move { answer })
-    }
-
-    fn connect(&self, address: SocketAddr) -> Reaching<'_, tokio::net::TcpStream> {
-        self.connected.lock().unwrap().push(address);
-        let server = self.servers.get(&address.port()).copied();
-        Box::pin(async move {
-            let server = server.ok_or(std::io::ErrorKind::ConnectionRefused)?;
-            tokio::net::TcpStream::connect(server).await
-        })
-    }
-}
 
 fn rules() -> Arc<NetworkRules> {
     let hosts = ["allowed", "private", "metadata", "mapped", "mixed", "rebinding"];
@@ -101,91 +41,6 @@ fn run(world: &Arc<World>, request: Request) -> Completed {
         let running = sandbox(world).spawn(request, CancellationToken::new()).await.unwrap();
         running.wait().await.unwrap()
     })
-}
-
-/// A web server for as long as the tests run.
-fn web() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || listener.incoming().flatten().for_each(|client| page(client).unwrap_or(())));
-    address
-}
-
-fn page(mut client: TcpStream) -> std::io::Result<()> {
-    let mut reader = BufReader::new(client.try_clone()?);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let mut field = String::new();
-    while reader.read_line(&mut field)? > 2 {
-        field.clear();
-    }
-    let body = match line.split(' ').nth(1).unwrap_or_default() {
-        path if path.starts_with("/repo.git/info/refs") => REFS,
-        "/repo.git/HEAD" => "ref: refs/heads/main\n",
-        _ => PAGE,
-    };
-    let length = body.len();
-    write!(client, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
-}
-
-/// A server that sends back what it gets, and tells what it got when a connection ends.
-fn echo() -> (SocketAddr, mpsc::Receiver<usize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let (ended, ends) = mpsc::channel();
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            let ended = ended.clone();
-            std::thread::spawn(move || {
-                let (mut buffer, mut total) = (vec![0; 65536], 0);
-                while let Ok(count @ 1..) = client.read(&mut buffer) {
-                    total += count;
-                    if client.write_all(&buffer[..count]).is_err() {
-                        break;
-                    }
-                }
-                ended.send(total).ok();
-            });
-        }
-    });
-    (address, ends)
-}
-
-/// OpenSSL's own server with a certificate for `allowed.test`, which is left in the directory.
-struct Tls {
-    server: Child,
-    address: SocketAddr,
-}
-
-impl Tls {
-    fn new(directory: &Path) -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
-            .args(["-subj", "/CN=allowed.test", "-addext", "subjectAltName=DNS:allowed.test", "-days", "2"])
-            .args(["-keyout", "/dev/stdout", "-out", "/dev/stdout"])
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        std::fs::write(directory.join("certificate.pem"), made.stdout).unwrap();
-        let server = Command::new("openssl")
-            .args(["s_server", "-quiet", "-www", "-accept", &address.to_string()])
-            .args(["-cert".as_ref(), directory.join("certificate.pem").as_os_str()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        common::eventually("the TLS server", || TcpStream::connect(address).is_ok());
-        Self { server, address }
-    }
-}
-
-impl Drop for Tls {
-    fn drop(&mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
-    }
 }
 
 /// The entries of a host, by whether they were let through.
@@ -269,6 +124,52 @@ fn git_fetches_from_the_allowed_host_alone() {
     assert!(completed.outcome != Outcome::Exited(0) && text.contains("403"), "{text}");
 }
 
+#[test]
+fn package_managers_find_the_proxy_by_themselves() {
+    let project = project();
+    let config = "[source.crates-io]\nreplace-with = 'here'\n[source.here]\nregistry = 'sparse+http://allowed.test/cargo/'\n";
+    std::fs::create_dir_all(project.path().join("rust/.cargo")).unwrap();
+    std::fs::create_dir_all(project.path().join("rust/src")).unwrap();
+    std::fs::write(project.path().join("rust/.cargo/config.toml"), config).unwrap();
+    let manifest = "[package]\nname = 'a'\nversion = '0.1.0'\n[dependencies]\nsome-crate = '1'\n";
+    std::fs::write(project.path().join("rust/Cargo.toml"), manifest).unwrap();
+    std::fs::write(project.path().join("rust/src/lib.rs"), "").unwrap();
+    let java = "import java.net.*; public class Ask { public static void main(String[] a) throws Exception {
+        new URL(\"http://allowed.test/java/x\").openStream().readAllBytes(); } }";
+    std::fs::write(project.path().join("Ask.java"), java).unwrap();
+    let tools = [
+        ("npm", "npm view --registry http://allowed.test/npm/ some-package", "GET /npm/some-package"),
+        (
+            "pip3",
+            "/usr/bin/python3 -m pip download --retries 0 --trusted-host allowed.test -i http://allowed.test/pip/simple some-package",
+            "GET /pip/simple/some-package/",
+        ),
+        ("cargo", "cd rust && cargo fetch", "GET /cargo/"),
+        // As the scripts of Maven, Gradle and sbt start it.
+        ("java", "java $MAVEN_OPTS Ask.java", "GET /java/x"),
+        ("wget", "wget -q -O - http://allowed.test/wget/x", "GET /wget/x"),
+    ];
+    for (tool, line, expected) in tools {
+        // On some systems python comes without pip; the others say that they are missing.
+        if !has(tool) {
+            continue;
+        }
+        let (server, asked) = logging_web();
+        let world = Arc::new(World::new().serving(80, server));
+        let mut request =
+            request(project.path(), line).with_toolchains(&common::host_toolchains(project.path()));
+        request.limits.processes = 4096;
+        let completed = run(&world, request);
+        let requests: Vec<String> = asked.try_iter().collect();
+        assert!(
+            requests.iter().any(|line| line.starts_with(expected)),
+            "{tool}: {requests:?}\n{}",
+            completed.combined.text
+        );
+        assert_eq!(of(&completed, "allowed.test")[0].denied, None, "{tool}");
+    }
+}
+
 /// Asks the proxy in the words given, and prints the first line of the answer.
 const ASK: &str = r#"
 import socket, sys
@@ -286,14 +187,8 @@ for ask in eval(sys.stdin.read()):
     print(answer.split(b"\r\n")[0])
 "#;
 
-#[test]
-fn no_trick_gets_past_the_names() {
-    if !has(PYTHON) {
-        return;
-    }
-    let project = project();
-    let (server, _) = echo();
-    let world = Arc::new(World::new().serving(80, server).serving(443, server));
+/// What a client may try to get elsewhere, each in its own words.
+fn tricks() -> Vec<String> {
     let mut asks: Vec<String> = [
         "other.test:443",
         "127.0.0.1:443",
@@ -355,6 +250,18 @@ fn no_trick_gets_past_the_names() {
         ]
         .map(str::to_owned),
     );
+    asks
+}
+
+#[test]
+fn no_trick_gets_past_the_names() {
+    if !has(PYTHON) {
+        return;
+    }
+    let project = project();
+    let (server, _) = echo();
+    let world = Arc::new(World::new().serving(80, server).serving(443, server));
+    let asks = tricks();
     let count = asks.len();
     let listed: Vec<String> = asks.iter().map(|ask| format!("bytes({:?})", ask.as_bytes())).collect();
     let mut request = Request::program(project.path(), [PYTHON, "-c", ASK].map(Into::into).to_vec());

@@ -1,21 +1,283 @@
-//! The shell's grammar (bash's, which reads what POSIX shells read), by tree-sitter.
+//! What a shell command consists of: its grammar (bash's, which reads what POSIX shells read) by tree-sitter, and from
+//! its tree a form of our own, with quotes taken away and with what can't be known before it runs marked as such.
+//!
+//! A parser that recovers from errors may take a text for something else than a shell does, and the shell that
+//! will run it may be bash or a plain POSIX one. So every token of the tree is held against the text: words are read
+//! once more here by the shell's own rules, and between two tokens there may be nothing but blanks. Whatever doesn't
+//! fit, an error of the grammar, what this form has no place for, and what shells read differently in a way that
+//! matters makes the [`Script`] [`unclear`](Script::unclear), and says why.
+//!
+//! ```
+//! use journeyman_syntax::shell::{Statement, parse};
+//!
+//! let script = parse("ls 'a b' | head -5");
+//! assert_eq!(script.unclear, None);
+//! let [Statement::Pipeline(commands)] = script.statements.as_slice() else { panic!() };
+//! let Statement::Simple(first) = &commands[0] else { panic!() };
+//! assert_eq!(first.words[1].text, "a b");
+//! assert!(parse("ls 'a").unclear.is_some());
+//! ```
 
-use tree_sitter::{Parser, Tree};
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::ControlFlow;
 
-/// Parses a command or a script. `None` where the grammar can't be loaded.
-#[must_use]
-pub fn parse(text: &str) -> Option<Tree> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    parser.parse(text, None)
+use tree_sitter::{ParseOptions, Parser, Tree};
+
+mod braces;
+mod convert;
+mod document;
+mod scan;
+
+/// Longer texts are not parsed: no command that anybody reads is that long.
+pub const MAX_BYTES: usize = 32 * 1024;
+/// How deep statements and substitutions may lie in one another. People's commands stay below ten.
+const MAX_DEPTH: usize = 60;
+/// Looks that the parser takes at whether to go on (one in a hundred of its steps), a byte of the text and in all.
+/// Ordinary texts take one in some thirty bytes; what takes this many makes the parser try many readings at once.
+const LOOKS_A_BYTE: usize = 2;
+const LOOKS: usize = 64;
+/// Bytes that the parser is given at once.
+const CHUNK: usize = 256;
+/// How often it may ask for each. It looks ahead for the ends of quotes and here-documents, and where it recovers from
+/// an error it does so again and again, to the end of the text: work that grows with the square of the length.
+const READS: usize = 24;
+
+/// Signs of pipelines in one text. The grammar's work on them grows with their square where the last one is cut off.
+const MAX_PIPES: usize = 400;
+
+/// A text taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Script {
+    /// What it runs, in order; not all of it when it is unclear.
+    pub statements: Vec<Statement>,
+    /// Why that is not all there is to it, if so.
+    pub unclear: Option<Unclear>,
+    /// How much work the parser had, in its own units; for tests of how that grows.
+    pub steps: usize,
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_command_is_a_program() {
-        let tree = super::parse("ls -l | wc -l").unwrap();
-        assert_eq!(tree.root_node().kind(), "program");
-        assert!(!tree.root_node().has_error());
+/// Why a text isn't understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unclear {
+    /// It is longer than [`MAX_BYTES`].
+    Long,
+    /// The grammar has no reading of it, or too many.
+    Grammar,
+    /// The grammar's reading isn't the shell's.
+    Reading,
+    /// A character that isn't seen, or looks like another.
+    Character(char),
+    /// Its parts lie in one another too deep.
+    Depth,
+    /// It has something that shells read differently.
+    Dialect(&'static str),
+    /// It has something that isn't taken apart.
+    Form(&'static str),
+    /// A quote isn't closed.
+    Quote,
+    /// There is nothing in it.
+    Empty,
+}
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Long => write!(f, "it is longer than {MAX_BYTES} bytes"),
+            Self::Grammar => f.write_str("it is not what a shell's grammar expects"),
+            Self::Reading => f.write_str("shells may read it in more than one way"),
+            Self::Character(character) if character.is_control() => {
+                write!(f, "it has a control character, {}", character.escape_default())
+            }
+            Self::Character(character) => {
+                write!(f, "it has a character that isn't what it seems, {}", character.escape_unicode())
+            }
+            Self::Depth => f.write_str("its parts lie in one another too deep"),
+            Self::Dialect(what) => write!(f, "shells differ about {what} in it"),
+            Self::Form(what) => write!(f, "{what} in it can do anything"),
+            Self::Quote => f.write_str("a quote in it is not closed"),
+            Self::Empty => f.write_str("a command in it is empty"),
+        }
     }
+}
+
+/// A command, or several under one roof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Statement {
+    /// A program with its arguments; or assignments or redirections alone.
+    Simple(Simple),
+    /// Commands of which each reads what the one before it writes.
+    Pipeline(Vec<Statement>),
+    /// A subshell, a group, a loop, a condition.
+    Compound(Compound),
+    /// A function is given a name.
+    Function {
+        /// The name.
+        name: String,
+        /// What runs when it is called.
+        body: Vec<Statement>,
+    },
+}
+
+/// A program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Simple {
+    /// What stands before the program; for the whole shell where there is no program.
+    pub assignments: Vec<Assignment>,
+    /// The program and its arguments.
+    pub words: Vec<Word>,
+    /// Where its input comes from and its output goes.
+    pub redirects: Vec<Redirect>,
+}
+
+/// What a [`Compound`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompoundKind {
+    /// `( … )`
+    Subshell,
+    /// `{ … }`
+    Group,
+    /// `for x in …; do …; done`, and `select`.
+    For,
+    /// `while …; do …; done`, and `until`.
+    While,
+    /// `if …; then …; fi`
+    If,
+    /// `case … in …) …;; esac`
+    Case,
+}
+
+/// Statements under one roof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compound {
+    /// What it is.
+    pub kind: CompoundKind,
+    /// The variable of a `for`.
+    pub variable: Option<String>,
+    /// What a `for` goes through; what a `case` looks at, and its patterns.
+    pub words: Vec<Word>,
+    /// Conditions and bodies, in order.
+    pub body: Vec<Statement>,
+    /// Where the input of all comes from and the output of all goes.
+    pub redirects: Vec<Redirect>,
+}
+
+/// `name=value`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The variable.
+    pub name: String,
+    /// Its value.
+    pub value: Word,
+}
+
+/// What a [`Redirect`] does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedirectKind {
+    /// `<`: reads a file.
+    Input,
+    /// `>`, `>>`, `>|`, `&>`, `&>>`: writes a file.
+    Output,
+    /// `<&`, `>&`: another name for a descriptor; a file where the target isn't a number or `-`.
+    Duplicate,
+    /// `<<`: reads the text that follows.
+    Document,
+    /// `<<<`: reads a word.
+    Text,
+}
+
+/// Where input comes from or output goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    /// What it does.
+    pub kind: RedirectKind,
+    /// The file, the descriptor or the text.
+    pub target: Word,
+}
+
+/// One word.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Word {
+    /// What it is, quotes and escapes taken away; where it isn't known before it runs, how it is written.
+    pub text: String,
+    /// Whether it is known: no variable, substitution or pattern in it.
+    pub known: bool,
+    /// Whether it is exactly one word however it turns out: what isn't known of it is quoted.
+    pub single: bool,
+    /// Whether some shells read it differently: `$'…'`, and braces, which are expanded here.
+    pub dialect: bool,
+    /// Of a word that isn't known, what it is known to begin with.
+    pub start: String,
+    /// What its substitutions run.
+    pub inner: Vec<Statement>,
+}
+
+impl Word {
+    /// A word that is known.
+    #[must_use]
+    pub fn of(text: impl Into<String>) -> Self {
+        Self { text: text.into(), known: true, single: true, ..Self::default() }
+    }
+
+    /// A word that isn't known before it runs.
+    #[must_use]
+    pub fn unknown(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+thread_local! {
+    /// A parser is made once a thread: it keeps its stacks from text to text, and nothing else.
+    static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
+}
+
+/// Takes a command or a script apart. Total for any text, in time linear in its length.
+#[must_use]
+pub fn parse(text: &str) -> Script {
+    if text.len() > MAX_BYTES {
+        return Script { unclear: Some(Unclear::Long), ..Script::default() };
+    }
+    if text.bytes().filter(|byte| *byte == b'|').count() > MAX_PIPES {
+        return Script { unclear: Some(Unclear::Grammar), ..Script::default() };
+    }
+    let mut steps = 0;
+    let Some(tree) = tree(text, &mut steps) else {
+        return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };
+    };
+    Script { steps, ..convert::script(text, &tree) }
+}
+
+/// The grammar's tree; `None` where that would take too long.
+fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
+    PARSER.with(|parser| {
+        let mut slot = parser.try_borrow_mut().ok()?;
+        if slot.is_none() {
+            let mut parser = Parser::new();
+            parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+            *slot = Some(parser);
+        }
+        let parser = slot.as_mut()?;
+        let most = LOOKS + text.len() * LOOKS_A_BYTE;
+        let mut look = |state: &tree_sitter::ParseState| {
+            *steps += 1;
+            if *steps > most || (state.has_error() && *steps > LOOKS) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let options = ParseOptions::new().progress_callback(&mut look);
+        let mut reads = READS * (2 + text.len() / CHUNK);
+        let mut read = |at: usize, _| {
+            reads = reads.saturating_sub(1);
+            // The text seems to end where the patience does, and what comes of that isn't looked at.
+            let end = if reads == 0 { at } else { text.len().min(at - at % CHUNK + CHUNK) };
+            text.as_bytes().get(at..end).unwrap_or_default()
+        };
+        let tree = parser.parse_with_options(&mut read, None, Some(options)).filter(|_| reads > 0);
+        if tree.is_none() {
+            parser.reset();
+        }
+        tree
+    })
 }

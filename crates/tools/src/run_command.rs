@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_policy::{analyse, in_directory, is_guarded};
+use journeyman_policy::{analyse, in_directory, is_guarded, registry};
 use journeyman_protocol::{
     CallId, Effects, FileChange, FileChangeKind, Level, RelPath, ResultPart, SessionId, ToolSpec,
 };
-use journeyman_sandbox::{Completed, Limits, Outcome, Request, Running, Streams, WriteMode, clean};
+use journeyman_sandbox::{
+    Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
+    Streams, WriteMode, clean,
+};
 use journeyman_workspace::{Guarded, StatKind, TreeSnapshot, Trespass, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,6 +33,12 @@ const COMMAND_BYTES: usize = 64 * 1024;
 const LIVE_BYTES: usize = 256 * 1024;
 /// Changed files named in a result.
 const MOST_NAMED: usize = 20;
+/// Registries and hosts that one call may ask for: a build has a handful.
+const MOST_HOSTS: usize = 16;
+/// Hosts named in a summary, and denials told of in a result; who meets more has seen enough.
+const MOST_TOLD: usize = 8;
+/// Words of a command that are looked up in the tree; ordinary ones have a dozen.
+const MOST_WORDS: usize = 256;
 /// A command is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 200;
 /// As long as a command may run in the background: a working day and the night after it.
@@ -47,6 +56,8 @@ struct Arguments {
     directory: Option<String>,
     /// Returns an id at once: for servers, watchers
     background: Option<bool>,
+    /// Registries (npm, pypi, crates, go, maven …) or hosts that it has to reach
+    network: Option<Vec<String>>,
 }
 
 /// Runs commands.
@@ -60,6 +71,8 @@ struct Wish {
     directory: Option<RelPath>,
     seconds: Option<u64>,
     background: bool,
+    /// The hosts that it may reach.
+    network: NetworkRules,
 }
 
 impl Wish {
@@ -79,7 +92,8 @@ impl Wish {
 
 impl RunCommand {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "Runs a shell command in the project, in a sandbox without network. Nothing outlives it; \
+        let description = "Runs a shell command in the project, in a sandbox without network but for `network`: fetch \
+                           dependencies in a call of its own with that, then build without. Nothing outlives it; \
                            there is no terminal. Don't use it to read or edit files.";
         Self { shape: Shape::of::<Arguments>("run_command", description, root) }
     }
@@ -102,7 +116,28 @@ impl RunCommand {
             return Err(self.shape.refuse(problem));
         }
         let seconds = arguments.timeout_s.filter(|seconds| *seconds > 0);
-        Ok(Wish { command, directory, seconds, background: arguments.background.unwrap_or(false) })
+        let network = self.network(&arguments.network.unwrap_or_default())?;
+        Ok(Wish { command, directory, seconds, background: arguments.background.unwrap_or(false), network })
+    }
+
+    /// The hosts that registries and hosts stand for.
+    fn network(&self, wanted: &[String]) -> Result<NetworkRules, ToolError> {
+        let refuse = |why: String| self.shape.refuse(format!("`network`: {why}"));
+        if wanted.len() > MOST_HOSTS {
+            return Err(refuse(format!("at most {MOST_HOSTS} of them")));
+        }
+        let mut rules = NetworkRules::default();
+        for text in wanted {
+            let preset = registry::find(text);
+            rules.plain_http |= preset.is_some_and(|preset| preset.plain_http);
+            for host in registry::hosts(text).map_err(|error| refuse(error.to_string()))? {
+                let pattern = host.parse().map_err(|error: HostPatternError| refuse(error.to_string()))?;
+                if !rules.hosts.contains(&pattern) {
+                    rules.hosts.push(pattern);
+                }
+            }
+        }
+        Ok(rules)
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
@@ -125,6 +160,33 @@ impl RunCommand {
         text.extend(refusal);
         Ok(ToolOutput { parts: vec![ResultPart::Text { text }], changes, is_error })
     }
+}
+
+/// Whether a command may destroy what undoing can't bring back: policy says so, or it names something that no
+/// checkpoint covers, such as an ignored file. Programs that are, and what lies in directories that tools make
+/// again, may be named by any build.
+fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
+    let analysis = analyse(&wish.judged(), &[]);
+    if !matches!(analysis.level, Level::Edit | Level::Shell) {
+        return false;
+    }
+    let destroys = analysis.destroys.is_some();
+    analysis.beyond_undo
+        || named_paths(wish).any(|path| match workspace.uncovered(&path) {
+            Some(it) => destroys || !(it.directory || it.executable || it.remade),
+            None => false,
+        })
+}
+
+/// What may be paths among a command's words, taken apart roughly: a word too many costs a layer.
+fn named_paths(wish: &Wish) -> impl Iterator<Item = RelPath> {
+    let apart = |c: char| c.is_whitespace() || "'\"`;&|()<>={},".contains(c);
+    let words = wish.command.split(apart).filter(|word| !word.is_empty()).take(MOST_WORDS);
+    let parse = |word: &str| match &wish.directory {
+        Some(directory) => directory.join(word.trim_start_matches("./")),
+        None => RelPath::parse(word),
+    };
+    words.filter_map(move |word| parse(word).ok())
 }
 
 /// What is known from before a command, to tell and journal afterwards what it did.
@@ -249,7 +311,12 @@ impl Drop for Watched {
 /// The command as the sandbox takes it.
 fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
     let root = context.workspace.root();
-    let mut request = Request::shell(root, &wish.command).with_toolchains(&context.toolchains);
+    let mut request = Request::shell(root, &wish.command);
+    if !wish.network.hosts.is_empty() {
+        request.network = Network::Filtered(Arc::new(wish.network.clone()));
+    }
+    // What toolchains say of being offline goes by the network.
+    request = request.with_toolchains(&context.toolchains);
     if let Some(directory) = &wish.directory {
         request.cwd = root.join(directory.as_path());
     }
@@ -297,6 +364,7 @@ fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[
         Outcome::Cancelled => "interrupted".to_owned(),
         other => ending(other),
     };
+    let denied = denied(&completed);
     let output = completed.combined.text;
     if output.trim().is_empty() {
         report.push_str(", no output\n");
@@ -304,9 +372,37 @@ fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[
         report.push('\n');
         push_output(&mut report, context, output);
     }
+    report.push_str(&denied);
     push_changes(&mut report, changes);
     report.push_str(&names_told(&context.workspace, changes));
     report
+}
+
+/// What the sandbox kept a command from, a line each with what may be done about it.
+fn denied(completed: &Completed) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let refused = completed.connections.iter().filter_map(|it| {
+        let why = it.denied.as_ref()?;
+        Some(format!(
+            "[{}:{} was not reached: {why}; name what the command needs in `network`]\n",
+            it.host, it.port
+        ))
+    });
+    let others = completed.denials.iter().filter(|it| {
+        // Said of the host itself already.
+        it.kind != DenialKind::Network || completed.connections.iter().all(|it| it.denied.is_none())
+    });
+    for line in refused.chain(others.map(|denial| format!("[{denial}]\n"))) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let more = lines.len().saturating_sub(MOST_TOLD);
+    lines.truncate(MOST_TOLD);
+    if more > 0 {
+        lines.push(format!("[and {more} more denials]\n"));
+    }
+    lines.concat()
 }
 
 /// Appends the output, or its head and tail; then the whole of it stays reachable.
@@ -363,20 +459,28 @@ impl Tool for RunCommand {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        Ok(Effects { command: Some(self.wish(input)?.judged()), ..Effects::default() })
+        let wish = self.wish(input)?;
+        let hosts = wish.network.hosts.iter().map(ToString::to_string).collect();
+        Ok(Effects { command: Some(wish.judged()), hosts, ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
         let Ok(wish) = self.wish(input) else { return "run a command".to_owned() };
         let place = wish.directory.map(|directory| format!("in {directory}"));
         let how = wish.background.then(|| "in the background".to_owned());
-        let details: Vec<String> = place.into_iter().chain(how).collect();
+        let hosts: Vec<String> = wish.network.hosts.iter().take(MOST_TOLD).map(ToString::to_string).collect();
+        let reaching = (!hosts.is_empty()).then(|| format!("reaching {}", hosts.join(", ")));
+        let details: Vec<String> = place.into_iter().chain(how).chain(reaching).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         format!("run {}{details}", shown(wish.command.trim(), SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    fn tries_out(&self, workspace: &Workspace, input: &Value) -> bool {
+        self.wish(input).is_ok_and(|wish| !wish.background && endangers(workspace, &wish))
     }
 
     fn limit(&self) -> Option<Duration> {

@@ -32,6 +32,12 @@ pub trait Tool: Send + Sync {
     /// Whether no call of it changes anything, so that calls may run together.
     fn is_read_only(&self) -> bool;
 
+    /// Whether a call with `input` is better tried out in a layer over the tree, to be landed or dropped afterwards:
+    /// it may destroy what undoing can't bring back. Asked for calls that may run at all.
+    fn tries_out(&self, _workspace: &Workspace, _input: &Value) -> bool {
+        false
+    }
+
     /// How long a call may take before it is ended from outside; `None` for as long as it wants. A tool that ends
     /// its work itself, as `run_command` does, has a longer one than that.
     fn limit(&self) -> Option<Duration> {

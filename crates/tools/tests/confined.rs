@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bench::Bench;
-use journeyman_policy::Policy;
+use journeyman_policy::{Call, Policy};
 use journeyman_protocol::{CallId, Decision, FileChange, Mode, Needs, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_store::Blobs;
@@ -38,6 +38,7 @@ fn main() {
     a_command_that_only_reads_can_do_no_more(&sandbox);
     a_planted_repository_is_not_trusted(&sandbox);
     repositories_can_not_be_touched(&sandbox);
+    a_command_reaches_the_hosts_that_it_names_and_no_others(&sandbox);
     println!("ok");
 }
 
@@ -148,7 +149,11 @@ fn a_planted_repository_is_not_trusted(sandbox: &Arc<Sandbox>) {
     assert!(!bench.root.join("ran").exists(), "{said}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let enforced = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)).unwrap();
-    let judge = |mode| Policy::default().judge(mode, &effects, Some(&enforced)).decision;
+    let judge = |mode| {
+        let call =
+            Call { tool: "run_command", agent: None, mode, effects: &effects, sandbox: Some(&enforced) };
+        Policy::default().judge(&call).decision
+    };
     assert_eq!((judge(Mode::Plan), judge(Mode::Edit)), (Decision::Deny, Decision::Ask));
 }
 
@@ -166,4 +171,30 @@ fn repositories_can_not_be_touched(sandbox: &Arc<Sandbox>) {
         bench.say("run_command", json!({"command": "git init -q . && git config core.fsmonitor evil"}));
     assert!(said.contains("error: a command may not create a repository here: .git was moved to "), "{said}");
     assert!(!bench.root.join(".git").exists());
+}
+
+fn a_command_reaches_the_hosts_that_it_names_and_no_others(sandbox: &Arc<Sandbox>) {
+    let bench = confined(sandbox, &[("a", b"1\n")]);
+    let run = bench.tools.get("run_command").unwrap();
+    let effects = |network: serde_json::Value| run.effects(&json!({ "command": "make", "network": network }));
+    assert_eq!(
+        effects(json!(["crates", "example.org"])).unwrap().hosts,
+        ["index.crates.io", "static.crates.io", "crates.io", "example.org",]
+    );
+    assert_eq!(effects(json!([])).unwrap().hosts, Vec::<String>::new());
+    for wrong in [json!(["nonsense"]), json!(["127.0.0.1"]), json!(["*.com"]), json!(vec!["npm"; 17])] {
+        assert!(effects(wrong.clone()).is_err(), "{wrong}");
+    }
+    let summary = run.summary(&json!({ "command": "make", "network": ["npm"] }));
+    assert!(summary.contains("registry.npmjs.org"), "{summary}");
+    if std::process::Command::new("curl").arg("--version").output().is_err() {
+        assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "curl is missing");
+        println!("skipped: curl is not installed");
+        return;
+    }
+    // The proxy is asked for another host than was named, and says so without looking it up.
+    let command = "curl -sS --max-time 20 https://other.example.net/";
+    let said = bench.say("run_command", json!({ "command": command, "network": ["example.org"] }));
+    assert!(said.contains("[other.example.net:443 was not reached: "), "{said}");
+    assert!(said.contains("`network`"), "{said}");
 }

@@ -94,7 +94,9 @@ pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
 pub use guarded::{Guarded, Trespass};
-pub use isolate::{CopyInfo, Isolated, Means, Refreshed, Tier, remove_tree};
+pub use isolate::{
+    CopyInfo, Isolated, Loss, Means, Refreshed, Tier, Trial, TrialLanding, Tried, Uncovered, remove_tree,
+};
 pub use land::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict};
 pub use limits::{Clock, Limits, Options};
 pub use listing::{ListOptions, Listing, Stat, StatKind};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_protocol::UnixMillis;
+use journeyman_protocol::{RelPath, UnixMillis};
 use journeyman_store::Blobs;
 use rustix::io::Errno;
 
@@ -126,13 +126,16 @@ pub struct Options {
     /// A directory that holds these and more of the program's own. Where it lies in the tree, it is as invisible as
     /// git's own, and nothing is written there.
     pub own_dir: Option<PathBuf>,
+    /// Which paths nobody but the person changes: no copy and no command's layer lands them, except what an edit in
+    /// the copy wrote, which was judged by itself. Without it nothing that comes out of them is looked at for what it is.
+    pub guarded: Option<fn(&RelPath) -> bool>,
 }
 
 impl Options {
     /// With the usual bounds, and no clock.
     #[must_use]
     pub fn new(state_dir: PathBuf, blobs: Arc<Blobs>) -> Self {
-        Self { state_dir, blobs, limits: Limits::default(), clock: None, own_dir: None }
+        Self { state_dir, blobs, limits: Limits::default(), clock: None, own_dir: None, guarded: None }
     }
 }
 

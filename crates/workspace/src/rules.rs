@@ -46,6 +46,11 @@ pub(crate) fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
+/// Whether `name` is that of a directory which tools make and can make again.
+pub(crate) fn is_made_by_tools(name: &[u8]) -> bool {
+    MADE_BY_TOOLS.contains(&name)
+}
+
 /// Whether `name` is that of a file which holds ignore rules.
 pub(crate) fn is_rule_file(name: &[u8]) -> bool {
     name == b".gitignore" || name == b".ignore"

@@ -130,7 +130,7 @@ impl Workspace {
                 .map(|(path, there)| FileChange { path: path.clone(), kind: kind_of(there.0, there.1) })
                 .collect::<Vec<_>>()
         };
-        let applied = files_of(&[Cause::Edit, Cause::Command, Cause::Background]);
+        let applied = files_of(&[Cause::Edit, Cause::Command, Cause::Background, Cause::Landing]);
         let restored = files_of(&[Cause::Undo]);
         let ran =
             history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();

@@ -217,6 +217,14 @@ impl Workspace {
         Ok(())
     }
 
+    /// Lets go of the mount that this workspace reaches: nothing of the tree is found by it any more.
+    pub(crate) fn close_base(&self) -> Result<(), WorkspaceError> {
+        let path = self.options.state_dir.clone();
+        self.door.replace(&Door::open(&path)?)?;
+        *lock(&self.base) = Some(Base::Directory { layers: path.clone(), path, caches: Vec::new() });
+        Ok(())
+    }
+
     /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,
     /// sockets and devices are refused.
     ///

@@ -19,7 +19,7 @@ use super::{Config, Environment, MAX_CONFIG_BYTES, hooks};
 use crate::ConfigError;
 
 /// A project's configuration lies in this directory …
-const PROJECT_DIR: &str = ".journeyman";
+pub(super) const PROJECT_DIR: &str = ".journeyman";
 /// … under this name.
 const PROJECT_FILE: &str = "config.toml";
 
@@ -105,7 +105,7 @@ pub fn load(
         }
     }
     let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
-    if let Some(text) = read_project(root, &path)? {
+    if let Some(text) = read_project(root, PROJECT_FILE)? {
         let project = parse(&text, &Source::Project(path.clone()))?;
         let hash = hooks::hash_with_scripts(&text, &project, root);
         join_project(&mut settings, project, &path, hash, trust)?;
@@ -122,19 +122,20 @@ pub fn load(
 }
 
 /// Reads one of the user's own files if it exists. Links are followed: people keep such files elsewhere.
-fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     // Not blocking: opening a FIFO would wait for its other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     text_of(path, rustix::fs::open(path, flags, Mode::empty()))
 }
 
-/// Reads the project's file if it exists. The repository is somebody else's: a link in it could lead to the
+/// Reads a file of the project's configuration if it exists. The repository is somebody else's: a link in it could lead to the
 /// user's keys, whose text an error would show, so none is followed.
-fn read_project(root: &Path, path: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn read_project(root: &Path, name: &str) -> Result<Option<String>, ConfigError> {
+    let path = &root.join(PROJECT_DIR).join(name);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let opened = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .and_then(|root| rustix::fs::openat(root, PROJECT_DIR, flags | OFlags::DIRECTORY, Mode::empty()))
-        .and_then(|dir| rustix::fs::openat(dir, PROJECT_FILE, flags, Mode::empty()));
+        .and_then(|dir| rustix::fs::openat(dir, name, flags, Mode::empty()));
     match opened {
         // A link in place of the directory is «not a directory» here.
         Err(Errno::LOOP) => Err(beyond_a_link(path)),

@@ -5,12 +5,15 @@
 //! checked against the table before it is merged, so an unknown key, a value of the wrong kind or a project
 //! that widens a permission is an error that names the file and the line. [`Config`] is the typed result,
 //! and [`Loaded::settings`] tells where each value came from.
+//!
+//! Rules of what is allowed, asked about and forbidden are in files beside them: [`load_policy`].
 
 mod container;
 mod environment;
 mod hooks;
 mod keys;
 mod layers;
+mod policy;
 mod trust;
 mod typed;
 
@@ -18,6 +21,7 @@ pub use container::{ContainerConfig, ProjectImage};
 pub use environment::Environment;
 pub use keys::{KEYS, Key, Kind, ProjectMay};
 pub use layers::{Flag, Layer, Loaded, Setting, Source, load};
+pub use policy::{LoadedPolicy, PolicyFile, keep_rules, load_policy};
 pub use trust::{TrustStore, Trusted};
 /// Reads `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
 #[must_use]

@@ -106,7 +106,7 @@ impl<'a> Desk<'a> {
         drop(copy);
         // What was proven is what is landed: nothing that the user saved in the last instant is merged unseen.
         let as_checked = wish.unverified == Unverified::Keep && wish.on_conflict == OnConflict::Refuse;
-        let options = LandOptions { on_conflict: wish.on_conflict, dry_run: false, as_checked };
+        let options = LandOptions { on_conflict: wish.on_conflict, as_checked, ..LandOptions::default() };
         let landing = self.apply(&changes, options).await?;
         if refused(&landing, wish) {
             return self.stays(conflicting(self.session, tier, &landing)).await;

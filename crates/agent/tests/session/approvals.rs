@@ -94,7 +94,10 @@ async fn one_rule_answers_its_like_and_no_other() {
         rules.insert(rule.expect("a rule is shown before anybody saves it"));
     }
     let rules: Vec<String> = rules.into_iter().collect();
-    assert_eq!(rules, ["write_file on a.txt", "write_file on b.txt"]);
+    let rule = |path: &str| {
+        format!("[[rule]]\ntools = [\"write_file\"]\npaths = [\"{path}\"]\ndecision = \"allow\"\n")
+    };
+    assert_eq!(rules, [rule("a.txt"), rule("b.txt")]);
     assert!(session.handle.decide(&CallId::new("c2"), Answer::allow_rule()));
     asked(&session, 1).await;
     assert_eq!(session.handle.status().asked, [CallId::new("c3")]);
@@ -104,7 +107,7 @@ async fn one_rule_answers_its_like_and_no_other() {
     assert_eq!(session.handle.finished().await.unwrap().text, "done");
     assert_eq!(bench.file("a.txt").as_deref(), Some("c5"), "{}", told.heard());
     assert_eq!(bench.file("b.txt"), None);
-    assert_eq!(bench.state().await.allowed, ["write_file on a.txt"]);
+    assert_eq!(bench.state().await.allowed, [rule("a.txt")]);
 }
 
 async fn a_note_reaches_the_model() {

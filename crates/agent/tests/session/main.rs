@@ -30,6 +30,7 @@ mod review;
 mod stores;
 mod support;
 mod text_protocol;
+mod trying;
 
 fn main() -> std::process::ExitCode {
     journeyman_sandbox::run_helper_if_asked();
@@ -61,5 +62,6 @@ fn main() -> std::process::ExitCode {
         review::CASES,
         stores::CASES,
         text_protocol::CASES,
+        trying::CASES,
     ])
 }

@@ -1,6 +1,6 @@
 //! Who may do what: every mode with every kind of call, and what a person's answer reaches.
 
-use journeyman_agent::{Answer, Approver, Checks, Record, RunSettings};
+use journeyman_agent::{Answer, Approver, Checks, CutOff, Record, RunSettings};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{CallId, CallState, Decision, Event, Mode, Outcome};
 use serde_json::{Value, json};
@@ -17,6 +17,12 @@ cases![
     what_reaches_outside_is_asked_every_time,
     an_answer_to_nothing_says_so,
     without_confinement_auto_is_edit,
+    rules_deny_in_every_mode_also_where_checks_are_known,
+    rules_allow_what_the_mode_would_ask_about,
+    what_a_rule_asks_about_is_asked_every_time,
+    always_holds_for_the_words_that_were_shown,
+    a_log_that_was_taken_in_allows_nothing_that_reaches_outside,
+    checks_are_judged_by_rules_too,
 ];
 
 use Decision::{Allow, Ask, Deny};
@@ -115,7 +121,17 @@ async fn nobody_is_never_waited_for() {
 
 /// Runs these calls one a turn, answering every question alike; gives the ids of those that were asked.
 async fn asked_of(mode: Mode, inputs: &[(&str, &str, Value)], answer: Answer) -> (Vec<String>, ModelRequest) {
-    let mut bench = Bench::new(&[("a/x.txt", "x\n"), ("b/x.txt", "x\n")]);
+    asked_with("", mode, inputs, answer).await
+}
+
+/// The same where the user has rules.
+async fn asked_with(
+    rules: &str,
+    mode: Mode,
+    inputs: &[(&str, &str, Value)],
+    answer: Answer,
+) -> (Vec<String>, ModelRequest) {
+    let mut bench = Bench::new(&[("a/x.txt", "x\n"), ("b/x.txt", "x\n")]).with_rules(rules);
     let steps = inputs.iter().map(|(id, tool, input)| calls_of(vec![call(id, tool, input.clone())]));
     let told = Told::new(steps.chain([says("done")]).collect::<Vec<_>>());
     let mut session = bench.start(&told, settings(mode, Approver::Handle));
@@ -199,5 +215,116 @@ async fn without_confinement_auto_is_edit() {
         assert_eq!(bench.log.states("run").last(), Some(&CallState::Denied), "{mode}");
         // Nor do checks run unasked: what they run is the project's.
         assert_eq!(report.outcome, Outcome::Unverified, "{mode}: {}", report.summary);
+    }
+}
+
+fn write(path: &str) -> Value {
+    json!({ "path": path, "content": "new\n" })
+}
+
+/// The checks that are found when a task is opened don't take the rules away.
+async fn rules_deny_in_every_mode_also_where_checks_are_known() {
+    let rules = "[[rule]]\nname = 'no touch'\ncommand = ['touch']\ndecision = 'deny'\nreason = 'it is of no use'\n\
+                 [[rule]]\npaths = ['kept/**']\ndecision = 'deny'";
+    for mode in [Mode::Ask, Mode::Edit, Mode::Auto] {
+        let inputs = [
+            ("plain", "run_command", run("touch made")),
+            ("wrapped", "run_command", run("true && sh -c 'env touch made'")),
+            ("file", "write_file", write("kept/x.txt")),
+        ];
+        let (asked, heard) = asked_with(rules, mode, &inputs, Answer::allow()).await;
+        assert!(asked.is_empty(), "{mode}: {asked:?}");
+        let said = result(&heard, "plain");
+        assert_eq!(said, "denied: your rule «no touch» forbids `touch made`: it is of no use", "{mode}");
+        assert!(result(&heard, "wrapped").starts_with("denied: your rule «no touch» forbids"), "{mode}");
+        assert!(
+            result(&heard, "file")
+                .starts_with("denied: your rule (on kept/**) forbids write_file kept/x.txt"),
+            "{mode}: {}",
+            result(&heard, "file")
+        );
+    }
+}
+
+async fn rules_allow_what_the_mode_would_ask_about() {
+    let rules = "[[rule]]\ntools = ['write_file']\npaths = ['docs/**']\ndecision = 'allow'";
+    let inputs = [("docs", "write_file", write("docs/a.md")), ("other", "write_file", write("b.md"))];
+    let (asked, heard) = asked_with(rules, Mode::Ask, &inputs, Answer::allow()).await;
+    assert_eq!(asked, ["other"], "{}", result(&heard, "docs"));
+}
+
+async fn what_a_rule_asks_about_is_asked_every_time() {
+    let mut bench = Bench::new(&[]).with_rules("[[rule]]\npaths = ['b.txt']\ndecision = 'ask'");
+    let inputs = [("c1", "write_file", write("b.txt")), ("c2", "write_file", write("b.txt"))];
+    let told = Told::new([calls(inputs), says("done")]);
+    let mut session = bench.start(&told, settings(Mode::Auto, Approver::Handle));
+    session.handle.send("do it").await.unwrap();
+    for _ in 0..2 {
+        let event = session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
+        let Event::PermissionRequired { call, rule, verdict, .. } = event else { unreachable!() };
+        assert_eq!(rule, None, "«always» can't be said to it");
+        assert_eq!(verdict.rules, ["user: policy.toml:1"]);
+        assert!(session.handle.decide(&call, Answer::allow_rule()));
+    }
+    session.handle.finished().await.unwrap();
+    assert!(bench.state().await.allowed.is_empty());
+}
+
+/// A program's words, whatever harmless stands beside it; no other words, and no other directory.
+async fn always_holds_for_the_words_that_were_shown() {
+    if !confined().await {
+        return;
+    }
+    let inputs = [
+        ("first", "run_command", run("touch made")),
+        ("beside", "run_command", run("ls; touch made")),
+        ("other", "run_command", run("touch made other")),
+        ("both", "run_command", run("touch made && touch made other")),
+        ("hidden", "run_command", run("touch $(echo made)")),
+    ];
+    let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::allow_rule()).await;
+    assert_eq!(asked, ["first", "other", "hidden"]);
+}
+
+async fn a_log_that_was_taken_in_allows_nothing_that_reaches_outside() {
+    let mut bench = Bench::new(&[]);
+    let told = Told::new([calls([("c1", "write_file", write("a.txt"))]), says("done")]);
+    let session = bench.start(&told, settings(Mode::Ask, Approver::Handle));
+    session.handle.send("do it").await.unwrap();
+    session.handle.close().await;
+    let push = "[[rule]]\nexact = 'git push origin main'\ndecision = 'allow'";
+    let note = "[[rule]]\npaths = ['b.txt']\ndecision = 'allow'";
+    for rule in [push, note, "write_file on c.txt"] {
+        bench.note(&Record::Allowed { rule: rule.to_owned() }).await;
+    }
+    let told = Told::new([
+        calls([
+            ("push", "run_command", run("git push origin main")),
+            ("noted", "write_file", write("b.txt")),
+            ("older", "write_file", write("c.txt")),
+        ]),
+        says("done"),
+    ]);
+    let mut session =
+        bench.resume(&told, settings(Mode::Ask, Approver::Handle), CutOff::Close).await.unwrap();
+    session.handle.send("go on").await.unwrap();
+    let asked = answering(&mut session, &Answer::deny()).await;
+    assert_eq!(asked, [CallId::new("push"), CallId::new("older")]);
+}
+
+async fn checks_are_judged_by_rules_too() {
+    if !confined().await {
+        return;
+    }
+    for (decision, outcome) in
+        [("deny", Outcome::Unverified), ("ask", Outcome::Unverified), ("allow", Outcome::Verified)]
+    {
+        let rule = format!(
+            "[[rule]]\ntools = ['check']\ncommand = ['test', '-f', 'a.txt']\ndecision = '{decision}'"
+        );
+        let mut bench = Bench::new(&[("a.txt", "a\n")]).with_rules(&rule);
+        let told = Told::new([calls([("c1", "write_file", write("b.txt"))]), says("done")]);
+        let report = bench.run(&told, settings(Mode::Edit, Approver::Nobody)).await;
+        assert_eq!(report.outcome, outcome, "{decision}: {}", report.summary);
     }
 }

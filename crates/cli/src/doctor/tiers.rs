@@ -6,7 +6,7 @@ use journeyman_sandbox::{Sandbox, SandboxError};
 use serde_json::{Value, json};
 
 use crate::color;
-use crate::confinement::{self, TIERS, aspects};
+use crate::confinement::{self, TIERS, aspects, missing};
 use crate::edge::{Failure, House};
 use crate::stdout::say;
 
@@ -47,19 +47,21 @@ fn row(
             row.insert(key.to_owned(), value);
         }
     };
+    let mut needs = Vec::new();
+    if !allowed {
+        needs.push(format!("sandbox.allow = [\"{tier}\"] in your configuration"));
+    }
     if needs_leave {
-        add("needs", json!("--allow-root, or sandbox.allow_root = true in your configuration"));
-    } else if !allowed {
-        add("needs", json!(format!("sandbox.allow = [\"{tier}\"] in your configuration")));
+        needs.push("--allow-root, or sandbox.allow_root = true in your configuration".to_owned());
+    }
+    if !needs.is_empty() {
+        add("needs", json!(needs.join("; ")));
     }
     match seen {
         Ok(enforcement) => {
-            let of = |wanted: bool| -> Vec<&str> {
-                let all = aspects(&enforcement).into_iter();
-                all.filter(|(_, _, holds)| *holds == wanted).map(|(_, what, _)| what).collect()
-            };
-            add("enforced", json!(of(true)));
-            add("not_enforced", json!(of(false)));
+            let held = aspects(&enforcement).into_iter().filter(|(_, _, holds)| *holds);
+            add("enforced", json!(held.map(|(_, what, _)| what).collect::<Vec<_>>()));
+            add("not_enforced", json!(missing(&enforcement)));
             add("layers", json!(enforcement.layers));
             add("gaps", json!(enforcement.gaps));
         }
@@ -86,7 +88,8 @@ pub(super) fn print(report: &Value) {
     match report.get("error").and_then(Value::as_str) {
         Some(error) => say!("{} {error}", paint.red("✗ commands are refused:")),
         None => {
-            let layers = list(report, "layers");
+            let mut layers = list(report, "layers");
+            layers.retain(|layer| *layer != text(report, "tier"));
             let layers = if layers.is_empty() { String::new() } else { format!(" ({})", layers.join(", ")) };
             let tier = report.get("tiers").and_then(Value::as_array).into_iter().flatten();
             let tier = tier.clone().find(|tier| yes(tier, "used")).map(|tier| text(tier, "tier"));
@@ -115,8 +118,9 @@ pub(super) fn print(report: &Value) {
             say!("      {} {fix}", paint.dim("fix:"));
         }
         if yes(tier, "works") && !yes(tier, "used") {
-            for what in list(tier, "not_enforced") {
-                say!("      {} {what}", paint.dim("not enforced:"));
+            let missing = list(tier, "not_enforced");
+            if !missing.is_empty() {
+                say!("      {} {}", paint.dim("not enforced:"), missing.join(", "));
             }
         }
     }

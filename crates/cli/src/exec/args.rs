@@ -20,6 +20,7 @@ Exit codes: the command's own, or
   126  it didn't run: the program can't be executed
   127  it didn't run: the program isn't there
   130  interrupted
+  141  nobody reads what it writes any more
 128+N  ended by signal N
 
 Examples:

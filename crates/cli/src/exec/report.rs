@@ -50,8 +50,7 @@ impl Report<'_> {
                 paint.yellow("warning:")
             )
         });
-        let denials =
-            self.completed.denials.iter().map(|denial| format!("{} {denial}", paint.yellow("denied:")));
+        let denials = self.completed.denials.iter().map(|denial| paint.yellow(&denial.to_string()));
         let connections =
             self.completed.connections.iter().filter(|one| one.denied.is_none()).map(connection);
         let changes = self.changes.iter().flatten().map(change);

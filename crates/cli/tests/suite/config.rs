@@ -162,6 +162,8 @@ fn a_project_narrows_and_never_widens() {
         ("timeout = \"1m\"\n", "timeout = \"2m\"\n", &["`timeout", "wider"]),
         ("budget_usd = 1\n", "budget_usd = 2\n", &["`budget_usd = 2` is wider than `1`"]),
         ("", "[sandbox]\nallow = [\"none\"]\n", &["`sandbox.allow` can only be set in your own"]),
+        ("", "[sandbox]\nprefer = \"none\"\n", &["`sandbox.prefer` can only be set in your own"]),
+        ("", "[sandbox]\nallow_root = true\n", &["`sandbox.allow_root` can only be set in your own"]),
     ];
     for (user, project, wanted) in cases {
         let house = House::with_greeter();

@@ -313,3 +313,30 @@ fn flags_that_make_no_sense_together_are_refused() {
     }
     assert!(server.seen().is_empty());
 }
+
+#[test]
+fn what_a_command_may_not_change_is_not_landed() {
+    if !needs_sandbox() || !needs(&["make"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let command = "e=rc; mkdir sub; echo x > sub/.env$e; ln -s ../up out";
+    let server = Server::chat([
+        call("run_command", json!({ "command": command })),
+        call("edit_file", polite_edit()),
+        say("Polite now."),
+    ]);
+    let ran = server.run(&house, &["--isolate", "--mode", "auto", "--json", "be polite"]).run().expect(9);
+    let report = ran.report();
+    let copy = report.copy.clone().unwrap();
+    assert_eq!(copy.state, CopyState::Kept);
+    let conflicts: Vec<String> = copy.conflicts.iter().map(|it| it.path.to_string()).collect();
+    assert_eq!(conflicts, ["out", "sub/.envrc"]);
+    assert_eq!(house.tree(), before);
+    // The rest of it can be had without them.
+    let id = report.session.to_string();
+    house.jm(&["land", &id, "--on-conflict", "theirs"]).run().expect(0);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    assert!(!house.project().join("sub/.envrc").exists() && !house.project().join("out").is_symlink());
+}

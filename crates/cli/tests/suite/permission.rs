@@ -132,3 +132,49 @@ fn commands_are_confined() {
     let result = server.seen()[1].newest();
     assert!(!result.contains("a diary"), "nothing of the home directory is read\n{result}");
 }
+
+#[test]
+fn what_undo_cannot_bring_back_stays_where_nobody_can_be_asked() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write(".gitignore", "target/\n.env\n");
+    house.write(".env", "KEY=1\n");
+    for number in 0..1_100 {
+        house.write(&format!("target/f{number}"), "12345678");
+    }
+    let before = house.tree();
+    let server = Server::chat([command("rm -rf .env target"), say("Then not.")]);
+    server.run(&house, &["--mode", "auto", "clean up"]).run().expect(6);
+    let said = server.seen()[1].newest();
+    for part in ["nobody can be asked", "target/ (1,100 files, 8.8 KB)", "nothing of it was landed"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(house.tree(), before);
+    assert_eq!(states(&house), [CallState::Denied]);
+    // What is small is kept for an undo, and so is not asked about.
+    let server = Server::chat([command("rm -rf .env && echo 'fn main() {}' > build.rs"), say("Done.")]);
+    let ran = server.run(&house, &["--mode", "auto", "--no-check", "clean up"]).run().expect(4);
+    assert!(!house.project().join(".env").exists());
+    assert!(ran.stdout.contains("runs code on your machine: build.rs: a build runs it"), "{}", ran.stdout);
+    house.jm(&["diff"]).run().expect(0).says(&["runs code on your machine: build.rs"]);
+    house.jm(&["undo"]).run().expect(0);
+    assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn a_command_names_the_hosts_that_it_needs() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let wrong = call("run_command", json!({ "command": "true", "network": ["nowhere", "127.0.0.1"] }));
+    let other = call("run_command", json!({ "command": "true", "network": ["example.org"] }));
+    let server = Server::chat([wrong, other, say("Then not.")]);
+    server.run(&house, &["--mode", "auto", "fetch it"]).run().expect(6);
+    let seen = server.seen();
+    assert!(seen[1].newest().contains("registries are:"), "{}", seen[1].newest());
+    assert!(seen[2].newest().contains("example.org"), "{}", seen[2].newest());
+    assert_eq!(states(&house), [CallState::Failed, CallState::Denied]);
+}

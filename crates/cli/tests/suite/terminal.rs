@@ -73,7 +73,7 @@ fn several_questions_come_one_after_the_other() {
     let server = Server::chat([calls, say("Done.")]);
     let mut person = at_the_terminal(&server, &house, &["--no-check", "make files"]);
     person.sees("touch one");
-    person.sees("would allow, in this session: run_command exactly this: touch one");
+    person.sees("would allow, in this session: run_command `touch one`");
     person.sees("say what to do instead:");
     person.types("a\n");
     person.sees("touch two");

@@ -6,6 +6,9 @@
 
 use names::{ANYWHERE, AS_PROGRAM, HARMLESS_DEVICES, MACHINES, PACKAGES, SYSTEM, SYSTEM_PLACES, WRAPPERS};
 
+use journeyman_protocol::Level;
+
+use super::{Part, Word};
 use crate::protect::{Protection, protection_of_text};
 
 mod git;
@@ -23,13 +26,24 @@ pub(super) struct Danger {
 }
 
 impl Danger {
-    fn outside(&mut self, why: impl FnOnce() -> String) {
+    pub(super) fn outside(&mut self, why: impl FnOnce() -> String) {
         self.outside.get_or_insert_with(why);
     }
 
     fn destroys(&mut self, what: impl FnOnce() -> String) {
         self.beyond_undo = true;
         self.removes(what);
+    }
+
+    /// Adds what was found elsewhere.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.beyond_undo |= other.beyond_undo;
+        if let Some(outside) = &other.outside {
+            self.outside(|| outside.clone());
+        }
+        if let Some(destroys) = &other.destroys {
+            self.removes(|| destroys.clone());
+        }
     }
 
     /// Something is lost that undoing brings back.
@@ -61,6 +75,67 @@ pub(super) fn scan(command: &str) -> Danger {
     redirections(command, &mut danger);
     statements(command, &mut danger);
     danger
+}
+
+/// Looks at one program with its arguments. Where these aren't only data, they are looked through as roughly as a
+/// command that isn't understood: one of them may be a program or a text for one.
+pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
+    let Some((program, arguments)) = words.split_first() else { return };
+    let name = base_name(program);
+    if let Some((_, what)) = ANYWHERE.iter().chain(AS_PROGRAM).find(|(known, _)| *known == name) {
+        danger.outside(|| format!("`{name}` {what}"));
+    }
+    if data {
+        by_arguments(name, arguments, danger);
+        return;
+    }
+    let mut patience = PATIENCE;
+    scan_segment(words, danger, &mut patience);
+    for text in arguments
+        .iter()
+        .filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '(', '`', '<', '>', '=']))
+    {
+        for segment in rough(text).split('\n') {
+            let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
+            scan_segment(&words, danger, &mut patience);
+        }
+        redirections(text, danger);
+    }
+    let all = words.join(" ");
+    statements(&all, danger);
+}
+
+/// Whether a program takes its arguments for data: names, numbers, messages, and never for a program or a text that
+/// one is in. What is judged by arguments is so all the same.
+pub(super) fn takes_data(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "basename", "cat", "cd", "chgrp", "chmod", "chown", "cp", "cut", "date", "df", "diff", "du", "echo",
+        "false", "file", "git", "grep", "head", "install", "jq", "kill", "ln", "ls", "make", "mkdir",
+        "mktemp", "mv", "npm", "pnpm", "printf", "pwd", "read", "readlink", "realpath", "rg", "rm", "rmdir",
+        "seq", "sleep", "sort", "stat", "tail", "tee", "test", "touch", "tr", "tree", "true", "truncate",
+        "uniq", "unzip", "wait", "wc", "which", "yarn", "zip", "export", "unset", "cargo", "go", "pip",
+        "pip3", "pytest", "tsc", "eslint", "prettier", "rustfmt", "gcc", "cc",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Parts of a text that isn't understood: whatever might be a program with its arguments. For rules that deny.
+pub(super) fn rough_parts(command: &str) -> Vec<Part> {
+    /// More parts than that, or words of one, are no command that anybody reads; it asks in any case.
+    const MOST: usize = 200;
+    rough(command)
+        .split('\n')
+        .map(|segment| segment.split(' ').filter(|word| !word.is_empty()).take(MOST))
+        .map(|words| words.map(|word| Word { text: word.to_owned(), known: true }).collect::<Vec<_>>())
+        .filter(|words| !words.is_empty())
+        .take(MOST)
+        .map(|words| Part {
+            words,
+            level: Level::Shell,
+            reason: "it may be run by a command that isn't understood".to_owned(),
+            ..Part::default()
+        })
+        .collect()
 }
 
 /// The command without quotes and backslashes, one rough command a line.
@@ -103,7 +178,7 @@ fn scan_segment(words: &[&str], danger: &mut Danger, patience: &mut usize) {
 }
 
 /// The name of a program given with the place where programs are; other paths are files.
-fn base_name(word: &str) -> &str {
+pub(super) fn base_name(word: &str) -> &str {
     match word.rsplit_once('/') {
         Some((place, name)) if place == "." || place.ends_with("bin") => name,
         _ => word,
@@ -144,6 +219,15 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
             }
             system_places(name, arguments, danger);
         }
+        "mv" | "cp" if has_cluster(arguments, 'f') => {
+            danger.removes(|| {
+                format!(
+                    "what was there before: {}",
+                    named(arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default())
+                )
+            });
+            system_places(name, arguments, danger);
+        }
         "cp" | "mv" | "ln" | "install" | "tee" | "mkdir" | "touch" | "sed" => {
             system_places(name, arguments, danger);
         }
@@ -163,6 +247,8 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
                 "kill",
                 "remove",
                 "destroy",
+                "delete-stack",
+                "terminate-instances",
             ];
             if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
                 danger.destroys(|| format!("what `{name} {verb}` removes"));
@@ -339,25 +425,29 @@ fn is_system_place(path: &str) -> bool {
 
 /// Redirections into places that are protected from tools, too.
 fn redirections(command: &str, danger: &mut Danger) {
-    for target in command.split('>').skip(1) {
-        let target = target.trim_start_matches(['>', '|', '&', ' ', '\t', '\'', '"']);
-        let end = target.find([' ', '\t', '\n', ';', '&', '|', ')', '\'', '"']).unwrap_or(target.len());
-        let target = target.get(..end).unwrap_or_default();
-        if is_system_place(target) {
-            danger.outside(|| format!("writing {} {SYSTEM}", short(target)));
-        }
-        match protection_of_text(target) {
-            Protection::None => {}
-            Protection::Guarded(why) => danger.outside(|| format!("it writes {}: {why}", short(target))),
-            Protection::Forbidden => {
-                danger.outside(|| format!("it writes {}, which belongs to git", short(target)));
-            }
+    for place in command.split('>').skip(1) {
+        let place = place.trim_start_matches(['>', '|', '&', ' ', '\t', '\'', '"']);
+        let end = place.find([' ', '\t', '\n', ';', '&', '|', ')', '\'', '"']).unwrap_or(place.len());
+        target(place.get(..end).unwrap_or_default(), danger);
+    }
+}
+
+/// A file that a redirection writes.
+pub(super) fn target(target: &str, danger: &mut Danger) {
+    if is_system_place(target) {
+        danger.outside(|| format!("writing {} {SYSTEM}", short(target)));
+    }
+    match protection_of_text(target) {
+        Protection::None => {}
+        Protection::Guarded(why) => danger.outside(|| format!("it writes {}: {why}", short(target))),
+        Protection::Forbidden => {
+            danger.outside(|| format!("it writes {}, which belongs to git", short(target)));
         }
     }
 }
 
 /// Statements of other languages that destroy.
-fn statements(command: &str, danger: &mut Danger) {
+pub(super) fn statements(command: &str, danger: &mut Danger) {
     const SQL: &[(&str, &str)] = &[
         ("drop table", "a table of a database"),
         ("drop database", "a database"),
@@ -365,6 +455,7 @@ fn statements(command: &str, danger: &mut Danger) {
         ("truncate table", "the rows of a table"),
         ("delete from", "rows of a table"),
         ("flushall", "everything in a database"),
+        ("flushdb", "everything in a database"),
         ("dropdatabase", "a database"),
     ];
     const CALLS: &[&str] = &[

@@ -137,7 +137,7 @@ const READINGS: &[Reading] = &[
         name: "diff",
         flags: "psuwbRazMCB0123456789",
         valued: "SGUlX",
-        long: &[DIFF, &["cached", "staged", "merge-base"]],
+        long: &[DIFF, &["cached", "staged", "merge-base", "no-index"]],
     },
     Reading {
         name: "diff-tree",
@@ -301,7 +301,7 @@ const READINGS: &[Reading] = &[
 /// Whether `git` with these arguments only reads.
 pub(super) fn only_reads(arguments: &[&str]) -> bool {
     let arguments = match arguments {
-        ["--no-pager", rest @ ..] => rest,
+        ["--no-pager" | "-P", rest @ ..] => rest,
         all => all,
     };
     let Some((&command, rest)) = arguments.split_first() else { return false };

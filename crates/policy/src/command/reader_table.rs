@@ -79,11 +79,16 @@ const GREP_LONG: &[&str] = &[
 const GREP_FLAGS: &str = "EFGPivwxcLloqsbHhnTaIrRUzZy0123456789";
 const DIGESTS: &[&str] = &["binary", "check", "text", "tag", "zero", "quiet", "status", "strict", "warn"];
 
+/// A program that may have nothing.
+pub(super) const NOTHING: Reader = reader("", "", "").operands(Operands::AtMost(0));
+
 /// In the order of their names.
 pub(super) const READERS: &[Reader] = &[
     reader("arch", "", "").operands(Operands::AtMost(0)),
     reader("b2sum", "bctwz", "").long(DIGESTS),
     reader("basename", "az", "s").long(&["multiple", "suffix=", "zero"]),
+    reader("bc", "lqs", "").operands(Operands::AtMost(0)),
+    reader("cal", "13jmy", ""),
     reader("cat", "AbeEnstTuv", "").long(&[
         "number",
         "number-nonblank",
@@ -179,6 +184,7 @@ pub(super) const READERS: &[Reader] = &[
     reader("file", "bhiLN", "").long(&["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
     reader("fold", "bs", "w").long(&["bytes", "spaces", "width="]),
     reader("free", "bkmghtw", "").long(&["human", "total", "wide"]).operands(Operands::AtMost(0)),
+    reader("getconf", "a", "").operands(Operands::AtMost(2)),
     reader("grep", GREP_FLAGS, "efmABC").long(GREP_LONG),
     reader("head", "qvz0123456789", "nc").long(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
     reader("hexdump", "bcCdovx", "ns"),
@@ -198,7 +204,10 @@ pub(super) const READERS: &[Reader] = &[
         "monochrome-output",
         "raw-input",
         "indent=",
+        "stream",
+        "seq",
     ]),
+    reader("locale", "ackm", ""),
     reader("ls", "1aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ", "ITw").long(&[
         "all",
         "almost-all",
@@ -227,11 +236,13 @@ pub(super) const READERS: &[Reader] = &[
         "file-type",
         "dereference",
     ]),
+    reader("lsof", "PnltU", "ipu"),
     reader("md5sum", "bctwz", "").long(DIGESTS),
     reader("nl", "p", "bdfhilnsvw"),
     reader("nproc", "", "").long(&["all", "ignore="]).operands(Operands::AtMost(0)),
     reader("od", "bcdosx", "AjNtw").long(&["address-radix=", "format=", "read-bytes=", "skip-bytes="]),
     reader("paste", "sz", "d").long(&["delimiters=", "serial", "zero-terminated"]),
+    reader("pgrep", "aflnoxv", "uPt"),
     reader("printenv", "0", ""),
     reader("ps", "AaefFjlTuwxH", "CGgopPtUn").operands(Operands::Like(|operands| {
         operands.iter().all(|o| o.bytes().all(|b| b.is_ascii_alphanumeric()))
@@ -345,6 +356,7 @@ pub(super) const READERS: &[Reader] = &[
         "zero-terminated",
         "random-sort",
     ]),
+    reader("ss", "tulnpaxsm46eor", ""),
     reader("stat", "LftZ", "c").long(&["dereference", "file-system", "format=", "printf=", "terse"]),
     reader("strings", "af", "nt").long(&["all", "bytes=", "print-file-name", "radix="]),
     reader("tac", "br", "s"),
@@ -376,4 +388,11 @@ pub(super) const READERS: &[Reader] = &[
     reader("which", "a", "").long(&["all"]),
     reader("whoami", "", "").operands(Operands::AtMost(0)),
     reader("xxd", "abeipu", "clgs").operands(Operands::AtMost(1)),
+    reader("yq", "CMNPcejnrs", "op").long(&[
+        "unwrapScalar",
+        "prettyPrint",
+        "no-colors",
+        "output-format=",
+        "input-format=",
+    ]),
 ];

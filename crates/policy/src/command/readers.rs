@@ -6,26 +6,104 @@
 //! `rg -z`, `find -exec`, `sort --compress-program`, `diff -l`, `fd -x`, `fd -l`), follows a file without
 //! end (`tail -f`), or sets what it else shows (`date -s`, `hostname NAME`).
 
-use super::git;
-use super::reader_table::{Operands, READERS, Reader};
-use super::words::Simple;
+use journeyman_syntax::shell::Word;
+
+use super::reader_table::{NOTHING, Operands, READERS, Reader};
+use super::{awk, git, sed};
 
 /// Programs whose `--version`, alone, neither reads nor runs anything of the project. Not `cargo`, `go`,
 /// `yarn` and their kin, which look up in the project which version of themselves to run.
-const VERSIONED: &[&str] =
-    &["bash", "cc", "clang", "cmake", "g++", "gcc", "git", "grep", "make", "rg", "sed", "tar"];
+const VERSIONED: &[&str] = &[
+    "bash", "cc", "clang", "cmake", "g++", "gcc", "git", "grep", "java", "jq", "make", "node", "perl", "php",
+    "python", "python3", "rg", "ruby", "sed", "tar",
+];
 
 /// The directories whose programs are the system's own.
 const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/bin/", "/bin/"];
 
-/// Whether a simple command is known to read only; the error says why it isn't.
+/// Programs of the table that no option makes do more than read, so that an argument may be anything.
+const TAME: &[&str] = &[
+    "b2sum",
+    "basename",
+    "cat",
+    "cd",
+    "cksum",
+    "cmp",
+    "comm",
+    "cut",
+    "df",
+    "dirname",
+    "du",
+    "egrep",
+    "expand",
+    "false",
+    "fgrep",
+    "fold",
+    "grep",
+    "head",
+    "id",
+    "jq",
+    "ls",
+    "md5sum",
+    "nl",
+    "nproc",
+    "od",
+    "paste",
+    "printenv",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "seq",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "stat",
+    "tac",
+    "tr",
+    "true",
+    "uname",
+    "unexpand",
+    "wc",
+    "which",
+];
+
+/// Programs that a function of their own judges.
+const SPECIAL: &[&str] = &[
+    "awk", "break", "bzcat", "command", "continue", "env", "exit", "expr", "find", "git", "gunzip", "gzip",
+    "read", "return", "sed", "set", "sleep", "tar", "type", "unzip", "wait", "xzcat", "zcat", "zstdcat",
+];
+
+/// What stands for a word that isn't known: no option, no number, no script.
+const UNKNOWN: &str = "\u{2026}";
+
+/// The name of a program that is named by itself or in the system's directories; others keep their path.
+pub(super) fn base_name(path: &str) -> &str {
+    SYSTEM_PROGRAMS.iter().find_map(|directory| path.strip_prefix(directory)).unwrap_or(path)
+}
+
+/// Whether a program with its arguments is known to read only; the error says why it isn't.
 ///
 /// In a directory that the command itself went to, git isn't trusted: the settings of a repository planted
 /// there could name programs to run.
-pub(super) fn only_reads(simple: &Simple, changed_directory: bool) -> Result<(), String> {
-    let path = simple.program();
-    let program = SYSTEM_PROGRAMS.iter().find_map(|directory| path.strip_prefix(directory)).unwrap_or(path);
-    let arguments: Vec<&str> = simple.arguments().collect();
+pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), String> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    if !program.known || program.dialect {
+        return Err("which program it runs isn't known before it runs".to_owned());
+    }
+    let program = base_name(&program.text);
+    let refused = || Err(format!("not every argument of `{program}` is known to read"));
+    match program {
+        "echo" | ":" => return Ok(()),
+        "test" | "[" | "[[" => return if test(program, arguments) { Ok(()) } else { refused() },
+        "printf" => return if printf(arguments) { Ok(()) } else { refused() },
+        _ => {}
+    }
+    let reader = READERS.iter().find(|reader| reader.name == program);
+    if reader.is_none() && !SPECIAL.contains(&program) && !VERSIONED.contains(&program) {
+        return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
+    }
+    let Some(arguments) = arguments_of(arguments, TAME.contains(&program)) else { return refused() };
     if arguments == ["--version"] && VERSIONED.contains(&program) {
         return Ok(());
     }
@@ -33,22 +111,124 @@ pub(super) fn only_reads(simple: &Simple, changed_directory: bool) -> Result<(),
         "git" if changed_directory => return Err("`git` after `cd` may meet another repository".to_owned()),
         "git" => git::only_reads(&arguments),
         "find" => find(&arguments),
-        "sed" => sed(&arguments),
-        "awk" => awk(&arguments),
-        "test" => test(&arguments),
+        "sed" => sed::only_prints(&arguments),
+        "awk" => awk::only_prints(&arguments),
         "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if plain_names(names)),
-        "type" => plain_names(&arguments),
-        "env" => arguments.is_empty(),
-        "echo" => true,
-        "printf" => printf(&arguments),
-        _ => match READERS.iter().find(|reader| reader.name == program) {
+        "type" => match arguments.as_slice() {
+            ["-a" | "-t" | "-p", names @ ..] | names => plain_names(names),
+        },
+        "tar" => lists_archive(&arguments),
+        "unzip" => {
+            matches!(arguments.as_slice(), ["-l" | "-v" | "-lv" | "-Z1" | "-lq", names @ ..] if plain_names(names))
+        }
+        "gunzip" | "gzip" | "zcat" | "xzcat" | "bzcat" | "zstdcat" => decompresses(program, &arguments),
+        "jq" => takes(reader.unwrap_or(&NOTHING), &without_values(&arguments)),
+        "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
+        "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
+        "read" => read(&arguments),
+        "exit" | "break" | "continue" | "return" => {
+            arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit()))
+        }
+        "sleep" => arguments
+            .iter()
+            .all(|argument| argument.bytes().all(|b| b.is_ascii_digit() || b".smhd".contains(&b))),
+        "set" => arguments.iter().all(|argument| {
+            matches!(*argument, "-e" | "-u" | "-eu" | "+e" | "-o" | "pipefail" | "-euo" | "-eo" | "-f")
+        }),
+        _ => match reader {
             Some(reader) => takes(reader, &arguments),
             None => {
                 return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
             }
         },
     };
-    if accepted { Ok(()) } else { Err(format!("not every argument of `{program}` is known to read")) }
+    if accepted { Ok(()) } else { refused() }
+}
+
+/// Whether a wrapper with its own arguments, without what it runs, only reads.
+pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> {
+    if program != "find" {
+        return Ok(());
+    }
+    let mut outside = Vec::with_capacity(words.len());
+    let mut inside = false;
+    for word in words {
+        match word.text.as_str() {
+            "-exec" if word.known => inside = true,
+            ";" | "+" if inside => inside = false,
+            _ if !inside => outside.push(word.clone()),
+            _ => {}
+        }
+    }
+    if inside {
+        return Err("an `-exec` of it has no end".to_owned());
+    }
+    only_reads(&outside, false)
+}
+
+/// The arguments, with [`UNKNOWN`] for what isn't known and can't be an option. `None` if one could be, unless the
+/// program is `tame`.
+fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<&str>> {
+    let mut known = Vec::with_capacity(arguments.len());
+    let mut only_operands = false;
+    for word in arguments {
+        if word.known && !word.dialect {
+            only_operands |= word.text == "--";
+            known.push(word.text.as_str());
+            continue;
+        }
+        let operand = !word.start.is_empty() && !word.start.starts_with('-');
+        let accepted = operand || tame || (only_operands && word.single);
+        if !accepted {
+            return None;
+        }
+        // Perhaps more than one.
+        known.extend(std::iter::repeat_n(UNKNOWN, if word.single { 1 } else { 2 }));
+    }
+    Some(known)
+}
+
+/// `tar t…f archive`. An archive with a colon in its name is on another machine.
+fn lists_archive(arguments: &[&str]) -> bool {
+    let [options, archive, members @ ..] = arguments else { return false };
+    let cluster = options.strip_prefix('-').unwrap_or(options);
+    cluster.ends_with('f')
+        && cluster.contains('t')
+        && cluster.bytes().all(|option| b"tvzjJf".contains(&option))
+        && !archive.contains(':')
+        && *archive != UNKNOWN
+        && no_option(archive)
+        && members.iter().all(|member| no_option(member))
+}
+
+fn no_option(argument: &str) -> bool {
+    !argument.starts_with('-')
+}
+
+/// What prints the content of compressed files, and leaves these alone.
+fn decompresses(program: &str, arguments: &[&str]) -> bool {
+    let (prints, files) = match arguments {
+        ["-c" | "-dc" | "-cd", files @ ..] => (true, files),
+        ["-l", files @ ..] => (program == "gzip", files),
+        files => (program.ends_with("cat"), files),
+    };
+    prints && (program != "gzip" || arguments.first() != Some(&"-c")) && plain_names(files)
+}
+
+/// Arguments of `jq` without the names and values that `--arg` sets.
+fn without_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut rest = arguments;
+    let mut kept = Vec::with_capacity(arguments.len());
+    loop {
+        match rest {
+            ["--arg" | "--argjson", _, _, after @ ..] => rest = after,
+            [first, after @ ..] => {
+                kept.push(*first);
+                rest = after;
+            }
+            [] => return kept,
+        }
+    }
 }
 
 fn takes(reader: &Reader, arguments: &[&str]) -> bool {
@@ -230,57 +410,68 @@ const ACTIONS: &[&str] = &[
     "-files0-from",
 ];
 
-/// `sed -n` with a script that only prints lines by number, such as `3p` or `10,20p;$p`.
-fn sed(arguments: &[&str]) -> bool {
-    let (script, files) = match arguments {
-        ["-n", "-e", script, files @ ..] | ["-ne" | "-n", script, files @ ..] => (script, files),
-        _ => return false,
+/// `test` of files and texts. Its numeric comparisons evaluate their operands in some shells, and `-v` does in bash.
+fn test(program: &str, arguments: &[Word]) -> bool {
+    const OF_FILES: [&str; 14] =
+        ["-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x", "-z", "-n", "-b", "-p", "-S"];
+    let close = match program {
+        "[" => Some("]"),
+        "[[" => Some("]]"),
+        _ => None,
     };
-    let line =
-        |text: &str| text == "$" || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
-    let prints = |command: &str| {
-        command.trim_matches(' ').strip_suffix('p').is_some_and(|address| match address.split_once(',') {
-            Some((from, to)) => line(from) && line(to.strip_prefix('+').unwrap_or(to)),
-            None => line(address),
-        })
-    };
-    script.split(';').all(prints) && files.iter().all(|file| !file.starts_with('-'))
-}
-
-/// `awk` with a program that only prints fields, such as `{print $1, $NF}`.
-fn awk(arguments: &[&str]) -> bool {
-    let (program, files) = match arguments {
-        ["-F", separator, program, files @ ..] if separator.chars().count() == 1 => (program, files),
-        [option, program, files @ ..] if option.starts_with("-F") && option.chars().count() == 3 => {
-            (program, files)
+    let mut arguments = arguments;
+    if let Some(close) = close {
+        match arguments.split_last() {
+            Some((last, rest)) if last.known && last.text == close => arguments = rest,
+            _ => return false,
         }
-        [program, files @ ..] => (program, files),
-        [] => return false,
-    };
-    let field = |text: &str| {
-        let text = text.trim_matches(' ');
-        text.strip_prefix('$').is_some_and(|name| {
-            name == "NF" || (!name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()))
-        })
-    };
-    let fields = program
-        .trim_matches(' ')
-        .strip_prefix('{')
-        .and_then(|rest| rest.strip_suffix('}'))
-        .and_then(|rest| rest.trim_matches([' ', ';']).strip_prefix("print"));
-    let prints = fields.is_some_and(|fields| fields.trim().is_empty() || fields.split(',').all(field));
-    prints && files.iter().all(|file| !file.starts_with('-') && !file.contains('='))
-}
-
-/// `test` of one file. Its numeric comparisons evaluate their operands in some shells.
-fn test(arguments: &[&str]) -> bool {
-    matches!(arguments, ["-d" | "-e" | "-f" | "-h" | "-L" | "-r" | "-s" | "-w" | "-x", file] if !file.starts_with('-'))
+    }
+    if let [first, rest @ ..] = arguments
+        && first.known
+        && first.text == "!"
+    {
+        arguments = rest;
+    }
+    // One word however it turns out; between double brackets all are.
+    let one = |word: &Word| !word.dialect && (word.known || word.single || program == "[[");
+    let is = |word: &Word, among: &[&str]| word.known && among.contains(&word.text.as_str());
+    match arguments {
+        [operator, operand] => is(operator, &OF_FILES) && one(operand) && !operand.text.starts_with('-'),
+        [left, operator, right] => {
+            // Two words that both aren't known could make an operator of one of them.
+            one(left)
+                && one(right)
+                && is(operator, &["=", "==", "!=", "-nt", "-ot", "-ef"])
+                && !left.text.starts_with('-')
+                && (!left.text.starts_with(['(', '!']))
+        }
+        _ => false,
+    }
 }
 
 /// `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can run a command.
-fn printf(arguments: &[&str]) -> bool {
-    arguments.split_first().is_some_and(|(format, values)| {
-        !format.starts_with('-') && !values.iter().any(|value| value.contains('['))
+fn printf(arguments: &[Word]) -> bool {
+    let Some((format, values)) = arguments.split_first() else { return false };
+    if !format.known || format.dialect && format.text.starts_with('-') || format.text.starts_with('-') {
+        return false;
+    }
+    let harmless = format.text.split('%').skip(1).all(|rest| {
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.0".contains(c));
+        !rest.starts_with(['n', '(', '*', '\'']) && !rest.is_empty()
+            || rest.is_empty() && format.text.ends_with("%%")
+    });
+    // `%d` evaluates in some shells.
+    harmless || values.iter().all(|value| value.known && !value.dialect && !value.text.contains('['))
+}
+
+/// `read` into variables that nothing else looks at.
+fn read(arguments: &[&str]) -> bool {
+    let Some(names) = options(arguments, "rs", "ntd", &[]) else { return false };
+    names.iter().all(|name| {
+        name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())
+            && name.bytes().all(|b| b == b'_' || b.is_ascii_lowercase() || b.is_ascii_digit())
+            && !name.ends_with("_proxy")
+            && !matches!(*name, "path" | "fpath" | "cdpath" | "_")
     })
 }
 

@@ -23,7 +23,7 @@ use super::restrict::{self, Grant, Tcp};
 use super::root::{Builder, copy, enter, new_root};
 use super::sys::{self, Strings};
 use super::wire::{self, HEADER, Note, Policy, Stage, Step, body_length};
-use super::{bounds, bubblewrap, canary, cgroups, landlock_only, mounter, pass};
+use super::{bounds, bubblewrap, canary, cgroups, landlock_only, mounter, pass, terminal};
 
 /// Which limits a policy carries, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
@@ -290,6 +290,8 @@ impl Init<'_> {
     }
 
     fn command(&self) -> Result<(), Failure> {
+        let terminal = self.policy.terminal.map(|size| terminal::open(size, self.control));
+        let terminal = terminal.transpose().at(Stage::Terminal)?;
         self.grouped().at(Stage::Groups)?;
         let mut bounds = Bounds::new(self.policy);
         let children = sys::watch_children().at(Stage::Supervise)?;
@@ -299,10 +301,11 @@ impl Init<'_> {
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
                 let counted = bounds.resident(&bounds::processes()) > 0;
-                escaped.set(canary::escapes(canary, self.policy.own_network, self.policy.listen, counted));
+                let Policy { own_network, listen, .. } = *self.policy;
+                escaped.set(canary::escapes(canary, own_network, listen, counted));
                 return 0;
             }
-            trouble.set(Some(match self.become_command(&argv, &env) {
+            trouble.set(Some(match self.become_command(&argv, &env, terminal.as_ref()) {
                 Ok(never) => match never {},
                 Err(failure) => failure,
             }));
@@ -317,6 +320,7 @@ impl Init<'_> {
         }
         // The output ends when its last writer does, and that isn't this process.
         sys::close_standard();
+        drop(terminal);
         self.supervise(pid, &children, &mut bounds).at(Stage::Supervise)
     }
 
@@ -325,13 +329,15 @@ impl Init<'_> {
         &self,
         argv: &Strings,
         env: &Strings,
+        terminal: Option<&OwnedFd>,
     ) -> Result<std::convert::Infallible, Failure> {
         sys::reset_signals();
         rustix::process::umask(self.mask);
         rustix::process::setsid().at(Stage::Execute)?;
-        match self.stdin {
-            Some(file) => rustix::stdio::dup2_stdin(file).at(Stage::Input)?,
-            None => {
+        match (terminal, self.stdin) {
+            (Some(terminal), _) => terminal::become_leader(terminal).at(Stage::Terminal)?,
+            (None, Some(file)) => rustix::stdio::dup2_stdin(file).at(Stage::Input)?,
+            (None, None) => {
                 let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
                 rustix::stdio::dup2_stdin(null.at(Stage::Input)?).at(Stage::Input)?;
             }

@@ -28,6 +28,7 @@ mod probe;
 mod restrict;
 mod root;
 mod sys;
+mod terminal;
 mod watch;
 mod wire;
 
@@ -72,6 +73,8 @@ const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
 const LANDLOCK_ARGUMENT: &str = "landlock";
 /// The second argument of one that `bwrap` starts.
 const INSIDE_ARGUMENT: &str = "inside";
+/// What waits in the pipe of standard output, in the kernel, until it is read.
+const PIPE_BYTES: usize = 256 * 1024;
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const LEAST_PID_MAX: u64 = 301;
 
@@ -98,12 +101,15 @@ struct Job {
     policy: Vec<u8>,
     candidates: Vec<CString>,
     streams: Streams,
+    network: Network,
     live: Live,
     limits: Limits,
     /// Serves the listener that is passed out.
     proxy: Option<Proxy>,
     /// Whose namespaces it is started in; they must last as long.
     joined: Option<Arc<Mounted>>,
+    /// What is typed into its terminal, where it has one.
+    typed: Vec<u8>,
     /// Its control groups, for as long as anything of it lives.
     groups: Lease,
     /// Where all of the output goes besides.
@@ -247,9 +253,15 @@ fn prepare(
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = candidates(&request)?;
-    let stdin = match request.stdin {
+    let stdin = match &request.stdin {
         Stdin::Null => Vec::new(),
-        Stdin::Bytes(ref bytes) => bytes.clone(),
+        Stdin::Bytes(bytes) => bytes.clone(),
+    };
+    let (terminal, stdin, typed) = match request.streams {
+        Streams::Terminal { columns, rows } => {
+            (Some(terminal::Size { columns, rows }), Vec::new(), terminal::typed(stdin))
+        }
+        Streams::Separate | Streams::Merged | Streams::Exact => (None, stdin, Vec::new()),
     };
     let mut env = Vec::with_capacity(request.env.len());
     for (name, value) in &request.env {
@@ -289,7 +301,8 @@ fn prepare(
         candidates: candidates.clone(),
         argv: request.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?,
         env,
-        stdin: matches!(request.stdin, Stdin::Bytes(_)).then_some(stdin.len() as u64),
+        stdin: (terminal.is_none() && request.stdin != Stdin::Null).then_some(stdin.len() as u64),
+        terminal,
         witness: request.witness.as_ref().map(|path| c_string(path.as_os_str())).transpose()?,
         canary,
     };
@@ -298,8 +311,8 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    let proxy = match request.network {
-        Network::Filtered(rules) => Some(Proxy::new(rules, settings.outside.clone())),
+    let proxy = match &request.network {
+        Network::Filtered(rules) => Some(Proxy::new(Arc::clone(rules), settings.outside.clone())),
         Network::Off | Network::Host => None,
     };
     Ok(Job {
@@ -307,10 +320,12 @@ fn prepare(
         policy,
         candidates,
         streams: request.streams,
+        network: request.network,
         live: request.live,
         limits: request.limits,
         proxy,
         joined,
+        typed,
         groups: lease,
         spill: request.spill,
         lead: Lead::Init,
@@ -372,6 +387,9 @@ fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError>
     };
     let (stdout, out) = io::pipe().map_err(error)?;
     let (stderr, err) = io::pipe().map_err(error)?;
+    // Fewer turns for a command that says much; one that says little costs no more. Where the user's share is used up
+    // it stays as it is.
+    rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES).ok();
     let err = match job.streams {
         Streams::Separate | Streams::Exact => err,
         // Nobody writes to the second pipe then; it ends at once.

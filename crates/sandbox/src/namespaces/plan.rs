@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::hidden::{self, Memory};
 use super::wire::{Access, Step};
-use crate::request::{Request, WriteMode};
+use crate::request::{Request, Streams, WriteMode};
 use crate::spill::check_hidden;
 use crate::toolchain::{SYSTEM, is_above};
 use crate::view::View;
@@ -92,6 +92,10 @@ pub(super) fn plan(
 ) -> Result<Plan, SandboxError> {
     let mut builder = Builder::default();
     builder.system(&request.network)?;
+    if matches!(request.streams, Streams::Terminal { .. }) {
+        // The terminal that whoever opens it is controlled by: the command's own, as its session has no other.
+        builder.mounts.insert("/dev/tty".into(), Mount::Device);
+    }
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
     builder.home(home)?;
     let root = builder.project(request, joined, home)?;

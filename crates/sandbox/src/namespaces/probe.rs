@@ -33,7 +33,7 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 4;
+const CACHE_VERSION: u32 = 5;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -252,20 +252,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         ),
         (false, false) => gaps.push("the memory of a command's whole tree isn't bounded".to_owned()),
     }
-    // Where it can't be read, nothing is known to be reachable.
-    let sockets = fs::File::open("/proc/net/unix").and_then(|list| {
-        let mut text = Vec::new();
-        list.take(MAX_SOCKETS).read_to_end(&mut text)?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    });
-    let sockets = sockets.unwrap_or_default();
-    let sockets = hidden::reachable_sockets(&sockets);
-    if !sockets.is_empty() && !landlock_alone {
-        let named = sockets.iter().take(SOCKETS_NAMED).copied().collect::<Vec<_>>().join(", ");
-        let more = sockets.len().saturating_sub(SOCKETS_NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        gaps.push(format!("commands can connect to services at {named}{more}"));
-    }
+    gaps.extend(services().into_iter().filter(|_| !landlock_alone));
     let mut layers: Vec<String> = (!landlock_alone).then(|| tier.to_string()).into_iter().collect();
     match landlock {
         0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),
@@ -285,6 +272,20 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         gaps,
         ..Enforcement::meeting(tier, tier.promises())
     })
+}
+
+/// The services that commands can connect to, as a gap.
+fn services() -> Option<String> {
+    // Where it can't be read, nothing is known to be reachable.
+    let list = fs::File::open("/proc/net/unix").ok()?;
+    let mut text = Vec::new();
+    list.take(MAX_SOCKETS).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let sockets = hidden::reachable_sockets(&text);
+    let named = sockets.iter().take(SOCKETS_NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = sockets.len().saturating_sub(SOCKETS_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!sockets.is_empty()).then(|| format!("commands can connect to services at {named}{more}"))
 }
 
 fn kernel_version(release: &str) -> Option<(u32, u32)> {

@@ -20,7 +20,7 @@ use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::{Denial, Mounted, SandboxError};
+use crate::{Denial, Mounted, Network, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
@@ -29,6 +29,9 @@ const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// Between two looks at whether the kernel killed a process of the command for want of memory.
 const GROUP_LOOKS: Duration = Duration::from_millis(50);
+
+/// Full reads in a row, before anything else is looked at again: what fits into the pipe.
+const READS_AT_ONCE: usize = 8;
 
 /// The two ways a caller ends a command.
 pub(super) struct Ends {
@@ -43,10 +46,11 @@ pub(super) struct Seen {
     /// Where and with which error the set-up failed, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
     output: ([Captured; 3], Vec<u8>),
-    /// What was asked of the proxy.
-    connections: Vec<Connection>,
     spilled: Option<u64>,
     denials: Vec<Denial>,
+    /// What it was given, and what was asked of the proxy.
+    network: Network,
+    connections: Vec<Connection>,
     duration: Duration,
     usage: ResourceUsage,
 }
@@ -64,6 +68,8 @@ impl Seen {
 
     pub(super) fn completed(self, enforcement: Enforcement) -> Completed {
         let ([stdout, stderr, combined], exact) = self.output;
+        let mut denials = self.denials;
+        denials.extend(crate::denial::denials(&self.outcome, &combined.text, &self.network));
         let (duration, usage) = (self.duration, self.usage);
         Completed {
             outcome: self.outcome,
@@ -72,7 +78,7 @@ impl Seen {
             combined,
             exact,
             spilled: self.spilled,
-            denials: self.denials,
+            denials,
             connections: self.connections,
             duration,
             usage,
@@ -148,6 +154,11 @@ impl Pipe {
         }
     }
 
+    /// The outer side of a terminal, which can be read as a pipe can.
+    fn terminal(outer: OwnedFd) -> io::Result<Self> {
+        pipe::Receiver::from_owned_fd_unchecked(outer).map(|pipe| Self(Some(pipe)))
+    }
+
     /// Reads what is there.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(pipe) = &self.0 else { return Ok(0) };
@@ -156,10 +167,40 @@ impl Pipe {
                 self.0 = None;
                 Ok(0)
             }
+            // Nobody has the terminal any more, and nothing is left in it.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+                self.0 = None;
+                Ok(0)
+            }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Ok(0)
             }
             other => other,
+        }
+    }
+}
+
+/// What is typed into a command's terminal, as fast as it takes it.
+struct Typing(Option<(pipe::Sender, Vec<u8>)>);
+
+impl Typing {
+    async fn ready(&self) -> io::Result<()> {
+        match &self.0 {
+            Some((terminal, _)) => terminal.writable().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Types on. A terminal that is gone needs no more.
+    fn go_on(&mut self) {
+        let Some((terminal, rest)) = &mut self.0 else { return };
+        match terminal.try_write(rest) {
+            Ok(count) => drop(rest.drain(..count.min(rest.len()))),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => rest.clear(),
+        }
+        if rest.is_empty() {
+            self.0 = None;
         }
     }
 }
@@ -178,6 +219,7 @@ pub(super) struct Watcher {
     proxy: Option<Serving>,
     stdout: Pipe,
     stderr: Pipe,
+    typing: Typing,
     collector: Collector,
     ends: Ends,
     begun: Instant,
@@ -197,6 +239,7 @@ enum Turn {
     Stdout,
     Stderr,
     Control,
+    Typing,
     Ended(ResourceUsage),
     Stop(Outcome),
     Look,
@@ -229,6 +272,7 @@ impl Watcher {
             proxy: None,
             stdout: Pipe::new(stdout).map_err(&error)?,
             stderr: Pipe::new(stderr).map_err(&error)?,
+            typing: Typing(None),
             collector,
             ends,
             begun,
@@ -257,6 +301,7 @@ impl Watcher {
                     ready.map_err(supervise("hearing from the command"))?;
                     Turn::Control
                 }
+                ready = self.typing.ready() => { ready.map_err(supervise("typing"))?; Turn::Typing }
                 usage = self.processes.ended() => Turn::Ended(usage.map_err(supervise("waiting for the command"))?),
                 () = &mut deadline, if running => Turn::Stop(Outcome::TimedOut),
                 _ = looks.tick(), if running && grouped => Turn::Look,
@@ -269,6 +314,7 @@ impl Watcher {
                 Turn::Stdout => self.take(Stream::Stdout, &mut buffer)?,
                 Turn::Stderr => self.take(Stream::Stderr, &mut buffer)?,
                 Turn::Control => self.exchange()?,
+                Turn::Typing => self.typing.go_on(),
                 Turn::Ended(usage) => self.processes.usage = Some(usage),
                 Turn::Stop(outcome) => self.stop(outcome),
                 // One that goes on without what was killed is stopped as one is whose use is looked at.
@@ -309,9 +355,14 @@ impl Watcher {
 
     fn take(&mut self, stream: Stream, buffer: &mut [u8]) -> Result<(), SandboxError> {
         let pipe = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
-        let count = pipe.read(buffer).map_err(supervise("reading output"))?;
-        if count > 0 {
-            self.collector.take(stream, buffer.get(..count).unwrap_or_default());
+        for _ in 0..READS_AT_ONCE {
+            let count = pipe.read(buffer).map_err(supervise("reading output"))?;
+            if count > 0 {
+                self.collector.take(stream, buffer.get(..count).unwrap_or_default());
+            }
+            if count < buffer.len() || !self.collector.is_hasty() {
+                break;
+            }
         }
         if self.outcome.is_none() && self.collector.is_flooded() {
             self.stop(Outcome::OutputLimit);
@@ -380,6 +431,7 @@ impl Watcher {
             }
             Note::Canaries { escaped } => self.escaped = Some(escaped),
             Note::Listening => self.serve()?,
+            Note::Terminal => self.attach().map_err(supervise("taking the command's terminal"))?,
             // The other helper's.
             Note::Unshared | Note::Mounted => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
@@ -397,6 +449,16 @@ impl Watcher {
         if let Some(proxy) = self.job.proxy.take() {
             self.proxy = Some(proxy.serve(listener).map_err(supervise("serving the command's network"))?);
         }
+        Ok(())
+    }
+
+    /// Takes the outer side of the command's terminal, which is where its output comes from then.
+    fn attach(&mut self) -> io::Result<()> {
+        let outer = self.passed.pop().ok_or(io::ErrorKind::InvalidData)?;
+        rustix::io::ioctl_fionbio(&outer, true)?;
+        let typing = pipe::Sender::from_owned_fd_unchecked(outer.try_clone()?)?;
+        self.typing = Typing(Some((typing, std::mem::take(&mut self.job.typed))));
+        self.stdout = Pipe::terminal(outer)?;
         Ok(())
     }
 
@@ -425,9 +487,10 @@ impl Watcher {
             escaped: self.escaped,
             failure: self.failure,
             output: self.collector.finish(),
-            connections,
             spilled,
             denials,
+            network: std::mem::take(&mut self.job.network),
+            connections,
             duration: self.begun.elapsed(),
             usage: self.processes.usage.unwrap_or(self.used),
         };

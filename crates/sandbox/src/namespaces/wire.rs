@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString};
 
 use super::cgroups::Group;
+use super::terminal::Size;
 
 /// First bytes of a policy; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMS4";
@@ -119,6 +120,8 @@ pub(super) struct Policy<T> {
     pub(super) env: Vec<T>,
     /// Bytes of standard input that follow the policy; `None` is `/dev/null`.
     pub(super) stdin: Option<u64>,
+    /// A terminal of its own in place of what standard input, output and error are.
+    pub(super) terminal: Option<Size>,
     /// A file to keep locked for as long as anything of the command lives.
     pub(super) witness: Option<T>,
     pub(super) canary: Option<Canary<T>>,
@@ -151,6 +154,7 @@ impl Policy<CString> {
             list.iter().for_each(|text| out.text(text));
         }
         out.option(self.stdin);
+        out.option(self.terminal.map(Size::number));
         out.count(self.witness.iter().len());
         self.witness.iter().for_each(|path| out.text(path));
         out.u32(u32::from(self.canary.is_some()));
@@ -208,6 +212,10 @@ impl<'a> Policy<&'a CStr> {
             argv: from.list(Reader::text)?,
             env: from.list(Reader::text)?,
             stdin: from.option()?,
+            terminal: match from.option()? {
+                None => None,
+                Some(size) => Some(Size::from_number(size)?),
+            },
             witness: from.list(Reader::text)?.pop(),
             canary: match from.u32()? {
                 0 => None,
@@ -382,14 +390,15 @@ pub(super) enum Stage {
     Attach = 20,
     Pass = 21,
     Landlock = 22,
-    Listen = 30,
     Groups = 23,
+    Listen = 30,
+    Terminal = 31,
     Bubblewrap = 40,
     Private = 41,
 }
 
 impl Stage {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -414,6 +423,7 @@ impl Stage {
         Self::Landlock,
         Self::Listen,
         Self::Groups,
+        Self::Terminal,
         Self::Bubblewrap,
         Self::Private,
     ];
@@ -445,6 +455,7 @@ impl Stage {
             Self::Landlock => "restricting by Landlock",
             Self::Listen => "making the proxy's listener",
             Self::Groups => "joining control groups of its own",
+            Self::Terminal => "making the command's terminal",
             Self::Bubblewrap => "having bubblewrap build the sandbox",
             Self::Private => "making the command's private directory",
         }
@@ -474,6 +485,8 @@ pub(super) enum Note {
     Mounted,
     /// The listener that [`Policy::listen`] asks for comes with this.
     Listening,
+    /// The outer side of the command's terminal comes with this.
+    Terminal,
 }
 
 /// What a tree used too much of.
@@ -514,8 +527,9 @@ impl Note {
             Self::Canaries { escaped } => (6, 0, 0, escaped, none),
             Self::Unshared => (7, 0, 0, 0, none),
             Self::Mounted => (8, 0, 0, 0, none),
-            Self::Listening => (12, 0, 0, 0, none),
             Self::Exceeded { what, usage } => (9, 0, what as u32, 0, usage),
+            Self::Listening => (12, 0, 0, 0, none),
+            Self::Terminal => (13, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -543,8 +557,9 @@ impl Note {
             6 => Self::Canaries { escaped: value },
             7 => Self::Unshared,
             8 => Self::Mounted,
-            12 => Self::Listening,
             9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
+            12 => Self::Listening,
+            13 => Self::Terminal,
             _ => return None,
         })
     }
@@ -599,6 +614,7 @@ mod tests {
             argv: vec![c("sh"), c("")],
             env: vec![c("A=b")],
             stdin: Some(7),
+            terminal: Some(Size { columns: 11, rows: 12 }),
             witness: Some(c("/state/witness")),
             canary: Some(Canary {
                 port: 8,
@@ -635,8 +651,9 @@ mod tests {
             Note::Canaries { escaped: 5 },
             Note::Unshared,
             Note::Mounted,
-            Note::Listening,
             Note::Exceeded { what: Excess::Disk, usage },
+            Note::Listening,
+            Note::Terminal,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Where the proxy is on the sandbox's own loopback: the usual port of one.
+#[cfg(target_os = "linux")]
 pub(crate) const PROXY_PORT: u16 = 3128;
 
 const PROXY: &str = "http://127.0.0.1:3128";
 /// The sandbox's own servers are asked directly.
 const DIRECT: &str = "localhost,127.0.0.1,::1";
-/// Java reads no variable by itself. These are read by its build tools alone: `JAVA_TOOL_OPTIONS`, which every JVM
+/// Java reads no variable by itself, and asks loopback directly unless it is told otherwise. These are read by its build tools alone: `JAVA_TOOL_OPTIONS`, which every JVM
 /// reads, makes each of them write a line to standard error, which breaks tests that compare it.
 const JAVA: &str = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 -Dhttps.proxyHost=127.0.0.1 \
-                    -Dhttps.proxyPort=3128 -Dhttp.nonProxyHosts=localhost|127.0.0.1|[::1] \
-                    -Daether.connector.http.useSystemProperties=true \
+                    -Dhttps.proxyPort=3128 -Daether.connector.http.useSystemProperties=true \
                     -Daether.transport.http.useSystemProperties=true";
 
 /// What is set for a command whose network is a proxy. Curl, git, pip, go, cargo, gem, apt, wget and most libraries read

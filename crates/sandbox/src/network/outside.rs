@@ -24,16 +24,41 @@ pub trait Outside: fmt::Debug + Send + Sync {
     fn connect(&self, address: SocketAddr) -> Reaching<'_, TcpStream>;
 }
 
-/// The system's.
-#[derive(Debug)]
-pub(super) struct System;
+/// Names that are resolved at once for one command. The system's resolver can't be stopped and takes a thread, which
+/// mustn't be one of those that the caller's files are read on.
+#[cfg(target_os = "linux")]
+const RESOLVERS: usize = 8;
 
+/// The system's.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct System {
+    turns: std::sync::Arc<tokio::sync::Semaphore>,
+}
+
+#[cfg(target_os = "linux")]
+impl System {
+    pub(super) fn new() -> Self {
+        Self { turns: std::sync::Arc::new(tokio::sync::Semaphore::new(RESOLVERS)) }
+    }
+}
+
+#[cfg(target_os = "linux")]
 impl Outside for System {
     fn resolve<'a>(&'a self, host: &'a str) -> Reaching<'a, Vec<IpAddr>> {
+        use std::net::ToSocketAddrs as _;
         Box::pin(async move {
+            let turn = self.turns.clone().acquire_owned().await.map_err(io::Error::other)?;
+            let (tell, told) = tokio::sync::oneshot::channel();
             // The dot keeps the resolver from trying the host's own domains after the name.
-            let found = tokio::net::lookup_host((format!("{host}."), 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let name = format!("{host}.");
+            std::thread::Builder::new().name("resolver".to_owned()).spawn(move || {
+                let found = (name.as_str(), 0).to_socket_addrs();
+                // Nobody waits any more where it took too long.
+                tell.send(found.map(|found| found.map(|address| address.ip()).collect())).ok();
+                drop(turn);
+            })?;
+            told.await.map_err(io::Error::other)?
         })
     }
 

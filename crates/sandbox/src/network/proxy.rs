@@ -55,8 +55,8 @@ struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            // Package managers open some fifty.
-            clients: 128,
+            // Package managers open some twenty. Each takes two descriptors of the program that runs the sandbox.
+            clients: 64,
             asking: Duration::from_secs(10),
             resolving: Duration::from_secs(15),
             connecting: Duration::from_secs(10),
@@ -79,7 +79,7 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// A proxy with these rules, which reaches the world by `outside` or the system's means.
     pub(crate) fn new(rules: Arc<NetworkRules>, outside: Option<Arc<dyn Outside>>) -> Self {
-        Self { rules, outside: outside.unwrap_or_else(|| Arc::new(System)), bounds: Bounds::default() }
+        Self { rules, outside: outside.unwrap_or_else(|| Arc::new(System::new())), bounds: Bounds::default() }
     }
 
     /// Serves a listening TCP socket, which may be of another network namespace, until the result is dropped. Must be

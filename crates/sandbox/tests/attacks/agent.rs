@@ -33,6 +33,8 @@ pub(crate) struct Order {
     pub(crate) stand: Stand,
     pub(crate) layers: PathBuf,
     pub(crate) cache: PathBuf,
+    /// The socket of a container service, and an image.
+    pub(crate) service: Option<(PathBuf, String)>,
 }
 
 pub(crate) fn run() {
@@ -72,13 +74,31 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
     Ok(request)
 }
 
-async fn command(order: &Order, has_keys: bool) -> Said {
-    let settings = SandboxSettings {
+fn settings(order: &Order) -> SandboxSettings {
+    #[cfg_attr(not(feature = "container"), allow(unused_mut))]
+    let mut settings = SandboxSettings {
         allow: vec![order.tier],
         cache: Some(order.cache.clone()),
         allow_root: true,
         ..SandboxSettings::default()
     };
+    #[cfg(feature = "container")]
+    {
+        use journeyman_sandbox::{ContainerImage, ContainerSettings};
+        settings.container = order.service.clone().map(|(socket, image)| ContainerSettings {
+            socket: Some(socket),
+            image: ContainerImage::Named(image),
+            ..ContainerSettings::default()
+        });
+    }
+    settings
+}
+
+async fn command(order: &Order, has_keys: bool) -> Said {
+    if order.tier == Tier::Container && order.service.is_none() {
+        return Said::Unavailable("JM_TEST_DOCKER_SOCKET and JM_TEST_IMAGE aren't set".to_owned());
+    }
+    let settings = settings(order);
     let sandbox = Sandbox::new(settings);
     let request = match request(order, &sandbox) {
         Ok(request) => request,

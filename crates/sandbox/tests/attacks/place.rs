@@ -77,7 +77,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 impl Place {
-    pub(crate) fn new(user: User, stand: Stand) -> Self {
+    pub(crate) fn new(user: User, tier: Tier, stand: Stand) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("jm-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let directory = tempfile::Builder::new().prefix("jm-attack-").tempdir().unwrap();
@@ -103,7 +103,9 @@ impl Place {
         let paths = ["out/docker.sock", "shown/docker.sock", "home/.ssh/agent"];
         let mut sockets: Vec<_> = paths.map(|path| UnixListener::bind(at(path)).unwrap()).into();
         sockets.push(UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap());
-        if let Some(id) = user.id() {
+        // Commands in containers are those of the project's owner, who isn't root.
+        let owner = if tier == Tier::Container { User::Ordinary.id() } else { user.id() };
+        if let Some(id) = owner {
             give(directory.path(), id);
         }
         let (terminal, slave) = terminal().unwrap();
@@ -164,10 +166,13 @@ impl Place {
             program: program.clone(),
             segment: self.segment.id,
             shared: self.strewn[0].clone(),
+            tier,
             confined: tier != Tier::Unconfined,
         };
         let cache = program.with_file_name(format!("probe-{tier}"));
-        let order = Order { scene, tier, stand, layers: self.at("layers"), cache };
+        let socket = std::env::var_os("JM_TEST_DOCKER_SOCKET").map(PathBuf::from);
+        let service = socket.zip(std::env::var("JM_TEST_IMAGE").ok());
+        let order = Order { scene, tier, stand, layers: self.at("layers"), cache, service };
         let output = self.start(&program, &order);
         let text = String::from_utf8_lossy(&output.stdout);
         let said = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
@@ -272,9 +277,11 @@ fn program(user: User) -> PathBuf {
             let directory = tempfile::Builder::new().prefix("jm-attacker-").tempdir().unwrap();
             let program = directory.path().join("attacks");
             fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+            let resting = directory.path().join("resting");
+            fs::write(&resting, "like it").unwrap();
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
             fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-            for path in user.id().iter().flat_map(|_| [directory.path(), &program]) {
+            for path in user.id().iter().flat_map(|_| [directory.path(), &program, &resting]) {
                 chown(path, user.id(), user.id()).unwrap();
             }
             directory

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use journeyman_protocol::Tier;
 use serde::{Deserialize, Serialize};
 
 /// The variable with the [`Scene`].
@@ -41,6 +42,8 @@ pub(crate) struct Scene {
     /// Shared memory of both kinds.
     pub(crate) segment: i32,
     pub(crate) shared: PathBuf,
+    /// Which back-end it is.
+    pub(crate) tier: Tier,
     /// Whether anything confines the attacker. What would reach beyond this machine is tried only then.
     pub(crate) confined: bool,
 }

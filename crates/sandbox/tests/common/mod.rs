@@ -4,6 +4,8 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod place;
+#[cfg(target_os = "linux")]
+pub(crate) mod world;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

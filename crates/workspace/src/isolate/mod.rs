@@ -20,6 +20,9 @@ mod record;
 mod refresh;
 mod remove;
 mod tiers;
+mod trial;
+
+pub use trial::{Loss, Trial, TrialLanding, Tried, Uncovered};
 
 pub use remove::remove_tree;
 

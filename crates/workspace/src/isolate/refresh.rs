@@ -74,6 +74,7 @@ impl Isolated {
             files: with_renames(found),
             made: dir_records(&user.door, &made, true),
             removed: dir_records(&user.door, &removed, false),
+            objections: Vec::new(),
         })
     }
 

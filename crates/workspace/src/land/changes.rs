@@ -8,7 +8,7 @@ use journeyman_store::Durability;
 use super::contested::{self, Contested};
 use super::decide::is_same;
 use super::large::Large;
-use super::{CopyChange, CopyChanges, stored};
+use super::{CopyChange, CopyChanges, Filter, stored};
 use crate::compare::{dir_records, filtered};
 use crate::door::{Links, Seen, read_up_to};
 use crate::history::History;
@@ -60,11 +60,20 @@ impl Workspace {
         copy.vault.sync()?;
         self.vault.sync()?;
         let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
+        let made = dir_records(&copy.door, &made, true);
+        let objections = match Filter::of(self) {
+            Some(filter) => {
+                let dirs: Vec<RelPath> = made.iter().map(|dir| dir.path.clone()).collect();
+                filter.objections(copy, &found, &dirs)?
+            }
+            None => Vec::new(),
+        };
         let changes = CopyChanges {
             session: info.session.clone(),
             base: info.base,
             files: with_renames(found),
-            made: dir_records(&copy.door, &made, true),
+            made,
+            objections,
             removed: dir_records(&copy.door, &removed, false),
         };
         stored::write(&self.copy_dir(&changes.session), &changes)?;

@@ -16,6 +16,14 @@ use crate::transaction::{After, Operation, Source, executable_mode};
 
 /// What can be done with what can't be landed.
 const BY_HAND: &str = "it has to be taken from the copy by hand";
+/// What is said of what can be landed, but not undone.
+const DELETING: &str = "deleting it couldn't be undone";
+const REPLACING: &str = "replacing it couldn't be undone";
+
+/// Whether a conflict's reason is only that landing it couldn't be undone.
+pub(crate) fn is_beyond_undo(reason: &str) -> bool {
+    [DELETING, REPLACING].iter().any(|but| reason == too_large(but))
+}
 
 /// What the user's tree has under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +151,7 @@ impl<C: Contents> Judge<'_, C> {
         let take = vec![operation(path, here, Some(after))];
         if is_same(now, base) {
             if now.is_some_and(|now| self.is_too_large(now) && !is_same_content(now, copy)) {
-                return Ok(conflict(too_large("replacing it couldn't be undone"), Some(take), None));
+                return Ok(conflict(too_large(REPLACING), Some(take), None));
             }
             return Ok(Verdict::Land { operations: take, merged: false });
         }
@@ -190,7 +198,7 @@ impl<C: Contents> Judge<'_, C> {
             return conflict("it was changed here, and deleted in the copy", Some(gone), None);
         }
         if self.is_too_large(now) {
-            return conflict(too_large("deleting it couldn't be undone"), Some(gone), None);
+            return conflict(too_large(DELETING), Some(gone), None);
         }
         Verdict::Land { operations: gone, merged: false }
     }
@@ -240,7 +248,7 @@ impl<C: Contents> Judge<'_, C> {
         };
         if is_same(Some(now), base) {
             if self.is_too_large(now) {
-                return Ok(conflict(too_large("deleting it couldn't be undone"), Some(moved(take)), None));
+                return Ok(conflict(too_large(DELETING), Some(moved(take)), None));
             }
             return Ok(Verdict::Land { operations: moved(take), merged: false });
         }
@@ -305,7 +313,7 @@ impl<C: Contents> Judge<'_, C> {
         if let Some(base) = base {
             if is_same_content(now, base) {
                 return Ok(match self.is_too_large(now) {
-                    true => apart(&too_large("replacing it couldn't be undone")),
+                    true => apart(&too_large(REPLACING)),
                     false => Combined::To { content: Content::Copy, mode },
                 });
             }

@@ -2,18 +2,29 @@
 
 use std::collections::{HashMap, HashSet};
 
-use journeyman_protocol::{FileChange, RelPath};
+use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
 use super::changes::renames;
 use super::decide::is_same;
 use super::plan::Planner;
-use super::{CopyChange, CopyChanges, LandOptions, Landing};
+use super::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
 use crate::compare::filtered;
-use crate::journal::Cause;
+use crate::journal::{Cause, DirRecord};
 use crate::rules::is_git;
 use crate::snapshot::{Difference, Keep, differences, kind_of};
-use crate::transaction::Intent;
+use crate::transaction::{Intent, Operation};
 use crate::{Applied, ChangeId, Workspace, WorkspaceError};
+
+/// What else belongs to a landing's transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Besides {
+    /// Of other files than the copy's changes.
+    pub(crate) operations: Vec<Operation>,
+    /// Directories to make, besides those that files need.
+    pub(crate) make: Vec<DirRecord>,
+    /// Directories to remove at the end if they are empty.
+    pub(crate) remove: Vec<DirRecord>,
+}
 
 impl Workspace {
     /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What the user changed
@@ -30,6 +41,17 @@ impl Workspace {
     /// [`WorkspaceError::TooManyChanges`] when the journal couldn't hold it; as [`Workspace::apply`]. In each case
     /// the tree is as it was.
     pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
+        self.land_as(changes, options, (&changes.session, None), Besides::default())
+    }
+
+    /// The same as the doing of a session's call, with what else belongs to the transaction.
+    pub(crate) fn land_as(
+        &self,
+        changes: &CopyChanges,
+        options: &LandOptions,
+        (session, call): (&SessionId, Option<&CallId>),
+        besides: Besides,
+    ) -> Result<Landing, WorkspaceError> {
         self.door.check_alive()?;
         if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
             return Err(WorkspaceError::Protected { path: file.path.clone() });
@@ -39,7 +61,13 @@ impl Workspace {
         }
         let moved = self.moved_here(changes)?;
         let landing = self.writing(|writer, hands| {
-            let plan = Planner::new(self, changes, &moved, options).plan()?;
+            let mut plan = Planner::new(self, changes, &moved, options, &besides).plan()?;
+            if options.on_conflict != OnConflict::Refuse || plan.conflicts.is_empty() {
+                plan.operations.extend(besides.operations);
+                plan.operations.sort_by(|one, other| one.path.cmp(&other.path));
+                plan.make.extend(besides.make);
+                plan.remove.extend(besides.remove);
+            }
             let done = plan.operations.iter().map(|operation| FileChange {
                 path: operation.path.clone(),
                 kind: kind_of(operation.before.is_some(), operation.after.is_some()),
@@ -57,8 +85,8 @@ impl Workspace {
             }
             self.journal_meanwhile(writer, &plan.operations)?;
             let intent = Intent {
-                session: changes.session.clone(),
-                call: None,
+                session: session.clone(),
+                call: call.cloned(),
                 cause: Cause::Landing,
                 undoes: Vec::new(),
                 left: Vec::new(),

@@ -14,7 +14,8 @@ use crate::{Applied, CheckpointId};
 
 mod changes;
 pub(crate) mod contested;
-mod decide;
+pub(crate) mod decide;
+mod filter;
 mod landing;
 mod large;
 mod lines;
@@ -24,6 +25,8 @@ mod shown;
 pub(crate) mod stored;
 
 pub(crate) use changes::with_renames;
+pub(crate) use filter::{Filter, is_repository};
+pub(crate) use landing::Besides;
 pub use shown::DiffStat;
 
 /// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions, renames, changes of
@@ -42,6 +45,9 @@ pub struct CopyChanges {
     /// Directories that the copy hasn't any more, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) removed: Vec<DirRecord>,
+    /// Files that may not be landed, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) objections: Vec<(RelPath, String)>,
 }
 
 /// One file of [`CopyChanges`]. One that got another name is two: the old name is gone, the new one says so.
@@ -83,6 +89,8 @@ pub struct LandOptions {
     /// Nothing is merged: files that both changed are conflicts, also where their lines go together. For landing
     /// exactly what was checked.
     pub as_checked: bool,
+    /// What can't be undone is landed all the same: somebody said yes to it.
+    pub beyond_undo: bool,
 }
 
 /// What landing did.

@@ -11,10 +11,10 @@ use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::Dir;
 use rustix::io::Errno;
 
-use super::decide::{Conflict, Contents, Here, Judge, Sides, Verdict};
+use super::decide::{Conflict, Contents, Here, Judge, Sides, Verdict, is_beyond_undo};
 use super::large::Large;
 use super::merge::Labels;
-use super::{CopyChange, CopyChanges, LandOptions, OnConflict};
+use super::{Besides, CopyChange, CopyChanges, LandOptions, OnConflict};
 use crate::door::{Door, Links, Seen, read_up_to};
 use crate::journal::DirRecord;
 use crate::limits::MAX_DEPTH;
@@ -67,6 +67,8 @@ pub(super) struct Planner<'a> {
     changes: &'a CopyChanges,
     moved: &'a HashMap<RelPath, RelPath>,
     options: &'a LandOptions,
+    /// What goes along in the same transaction.
+    besides: &'a Besides,
     label: String,
     kept_file_bytes: u64,
     journal_bytes: u64,
@@ -78,6 +80,7 @@ impl<'a> Planner<'a> {
         changes: &'a CopyChanges,
         moved: &'a HashMap<RelPath, RelPath>,
         options: &'a LandOptions,
+        besides: &'a Besides,
     ) -> Self {
         let limits = workspace.limits();
         Self {
@@ -90,6 +93,7 @@ impl<'a> Planner<'a> {
             changes,
             moved,
             options,
+            besides,
             label: format!("session {}", changes.session),
             kept_file_bytes: limits.kept_file_bytes,
             journal_bytes: limits.journal_bytes,
@@ -158,9 +162,15 @@ impl<'a> Planner<'a> {
                 sources.entry(from).or_insert(&file.path);
             }
         }
+        let objections: HashMap<&RelPath, &String> =
+            self.changes.objections.iter().map(|(path, why)| (path, why)).collect();
         let mut outcomes = Vec::with_capacity(self.changes.files.len());
         for file in &self.changes.files {
             if sources.contains_key(&file.path) && file.after.is_none() {
+                continue;
+            }
+            if let Some(why) = objections.get(&file.path) {
+                outcomes.push(self.refused(&file.path, why));
                 continue;
             }
             let source = file.from.as_ref().filter(|from| sources.get(from) == Some(&&file.path));
@@ -172,6 +182,13 @@ impl<'a> Planner<'a> {
             outcomes.push(self.outcome(path, verdict));
         }
         Ok(outcomes)
+    }
+
+    /// What nobody lands, whatever was said of conflicts.
+    fn refused(&self, path: &RelPath, why: &str) -> Outcome {
+        let (path, conflict) = (path.clone(), Some(why.to_owned()));
+        let left = matches!(self.options.on_conflict, OnConflict::Markers | OnConflict::Theirs);
+        Outcome { path, operations: Vec::new(), merged: false, already: false, conflict, left }
     }
 
     fn judge(&self) -> Judge<'_, Stores<'a>> {
@@ -220,6 +237,11 @@ impl<'a> Planner<'a> {
             }
             Verdict::Already => Outcome { already: true, ..nothing },
             Verdict::Land { operations, merged } => Outcome { operations, merged, ..nothing },
+            Verdict::Conflict(Conflict { reason, theirs: Some(operations), .. })
+                if self.options.beyond_undo && is_beyond_undo(&reason) =>
+            {
+                Outcome { operations, ..nothing }
+            }
             Verdict::Conflict(Conflict { reason, theirs, marked }) => {
                 let (operations, left) = match self.options.on_conflict {
                     OnConflict::Refuse | OnConflict::Mine => (None, false),
@@ -236,7 +258,7 @@ impl<'a> Planner<'a> {
     /// Takes what is blocked out of the plan; whether there was any, so that others may be blocked now.
     fn block(&self, outcomes: &mut [Outcome]) -> Result<bool, WorkspaceError> {
         let mut blocked: BTreeMap<usize, String> = BTreeMap::new();
-        let aims = Aims::of(outcomes, &self.changes.removed);
+        let aims = Aims::of(outcomes, &self.changes.removed).with(self.besides);
         let mut taken: HashMap<&RelPath, usize> = HashMap::new();
         for (index, outcome) in outcomes.iter().enumerate() {
             for operation in &outcome.operations {
@@ -316,7 +338,7 @@ impl<'a> Planner<'a> {
         &self,
         operations: &[Operation],
     ) -> Result<(Vec<DirRecord>, Vec<DirRecord>), WorkspaceError> {
-        let aims = Aims::of_all(operations.iter(), &[]);
+        let aims = Aims::of_all(operations.iter(), &[]).with(self.besides);
         let files: BTreeSet<&[u8]> = self
             .changes
             .files
@@ -361,6 +383,13 @@ impl<'a> Planner<'a> {
 }
 
 impl<'o> Aims<'o> {
+    fn with(mut self, besides: &'o Besides) -> Self {
+        let gone = besides.operations.iter().filter(|operation| operation.after.is_none());
+        self.removed.extend(gone.map(|operation| &operation.path));
+        self.dirs.extend(besides.remove.iter().map(|dir| &dir.path));
+        self
+    }
+
     fn of(outcomes: &'o [Outcome], dirs: &'o [DirRecord]) -> Self {
         Self::of_all(outcomes.iter().flat_map(|outcome| &outcome.operations), dirs)
     }

@@ -22,7 +22,7 @@ use crate::support::{Project, session, skipped};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     mode: u32,
-    modified: (i64, i64),
+    pub(crate) modified: (i64, i64),
     bytes: Vec<u8>,
     attributes: BTreeMap<Vec<u8>, Vec<u8>>,
 }

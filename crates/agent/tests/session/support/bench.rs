@@ -5,11 +5,12 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::{
-    AgentError, CutOff, Filter, Parts, RunSettings, SessionHandle, Since, State, Subscription, resume, start,
+    AgentError, CutOff, Filter, Parts, Record, RunSettings, SessionHandle, Since, State, Subscription,
+    resume, start,
 };
 use journeyman_model::Model;
-use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
+use journeyman_policy::{Layer, Policy, Rules};
 use journeyman_protocol::{Envelope, Event, Mode, Needs, RunReport, Seq, SessionId, Tier, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
@@ -47,6 +48,7 @@ pub(crate) struct Bench {
     pub(crate) sandbox: Arc<Sandbox>,
     /// What looks on.
     pub(crate) hooks: Hooks,
+    policy: Policy,
     /// The tree.
     pub(crate) workspace: Arc<Workspace>,
     tools: Vec<Arc<dyn Tool>>,
@@ -81,12 +83,13 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
-        let options = Options::new(outside.join("state"), blobs);
+        let guarded = Some(journeyman_policy::is_guarded as fn(&_) -> _);
+        let options = Options { guarded, ..Options::new(outside.join("state"), blobs) };
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let log = Watched::over(store(&outside), failing);
         let (sandbox, secrets, tools) = (Arc::clone(&SANDBOX), Vec::new(), Vec::new());
-        let (hooks, misshapen) = (Hooks::none(), Arc::default());
-        Self { _dir: dir, outside, root, log, secrets, sandbox, hooks, workspace, tools, misshapen }
+        let (hooks, misshapen, policy) = (Hooks::none(), Arc::default(), Policy::default());
+        Self { _dir: dir, outside, root, log, secrets, sandbox, hooks, policy, workspace, tools, misshapen }
     }
 
     /// Commands run unconfined.
@@ -100,6 +103,13 @@ impl Bench {
     /// With one more tool.
     pub(crate) fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// With rules of the user's.
+    pub(crate) fn with_rules(mut self, text: &str) -> Self {
+        let rules = Rules::parse(text, Layer::User, "policy.toml").unwrap();
+        self.policy = self.policy.clone().with_rules(rules);
         self
     }
 
@@ -129,7 +139,7 @@ impl Bench {
             sandbox: Arc::clone(&self.sandbox),
             toolchains: Arc::new(toolchains(&host, &self.root)),
             registry,
-            policy: Policy::default(),
+            policy: self.policy.clone(),
             redactor: Arc::new(Redactor::new(self.secrets.clone())),
             hooks: self.hooks.clone(),
             clock: Arc::new(|| NOW),
@@ -181,6 +191,14 @@ impl Bench {
         watched.append(&id(), Seq::START, copies.collect()).await.unwrap();
         assert_eq!(self.log.problems(), Vec::<String>::new());
         self.log = watched;
+    }
+
+    /// Writes a record into the log, as one that was taken in has it.
+    pub(crate) async fn note(&self, record: &Record) {
+        let payload = serde_json::to_vec(record).unwrap();
+        let entry = NewEntry { channel: None, kind: record.kind().to_owned(), at: NOW, payload };
+        let last = self.log.entries().last().map_or(Seq::START, |entry| entry.seq);
+        self.log.append(&id(), last, vec![entry]).await.unwrap();
     }
 
     /// The state that a restart would find.

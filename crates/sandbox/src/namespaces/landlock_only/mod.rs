@@ -37,7 +37,7 @@ use super::watch::Watcher;
 use super::wire::Canary;
 use super::{Job, Known, LANDLOCK_ARGUMENT, Launched, Lead, launch, prepare};
 use crate::backend::{Backend, Boxed};
-use crate::request::{Request, WriteMode};
+use crate::request::{Request, Streams, WriteMode};
 use crate::run::Running;
 use crate::{Base, Network, SandboxError, SandboxSettings};
 use frame::Order;
@@ -79,6 +79,11 @@ impl LandlockOnly {
                  another kind of copy",
                 mounted.path.display()
             )));
+        }
+        if matches!(request.streams, Streams::Terminal { .. }) {
+            let reason =
+                "without namespaces a command can't be given a terminal of its own; use another back-end";
+            return Err(SandboxError::Refused(reason.to_owned()));
         }
         let private = private();
         for name in TEMPORARY_VARIABLES {

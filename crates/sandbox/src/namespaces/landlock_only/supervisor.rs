@@ -117,7 +117,7 @@ fn oversee(init: &Init<'_>, order: &Order<&CStr>, signals: &OwnedFd) -> Result<E
             escaped.set(canary::escapes(canary, policy.own_network, policy.listen, false));
             return 0;
         }
-        trouble.set(Some(match init.become_command(&argv, &env) {
+        trouble.set(Some(match init.become_command(&argv, &env, None) {
             Ok(never) => match never {},
             Err(failure) => failure,
         }));

@@ -1,0 +1,127 @@
+//! Files of rules: a `policy.toml` beside each `config.toml`.
+//!
+//! None of them needs trust: a project's rules only tighten, and one that would allow is an error. A file that
+//! doesn't parse stops the start, because a rule that isn't read forbids nothing.
+
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use journeyman_policy::{Layer, Policy, Rule, Rules};
+use rustix::fs::FlockOperation;
+
+use super::layers::{PROJECT_DIR, read, read_project};
+use super::{Environment, Source};
+use crate::ConfigError;
+
+/// Rules lie in files of this name.
+const FILE: &str = "policy.toml";
+
+/// A place where rules may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyFile {
+    /// Whose rules they are.
+    pub layer: Layer,
+    /// Where they are.
+    pub path: PathBuf,
+    /// How many there are; `None` where there is no such file.
+    pub rules: Option<usize>,
+}
+
+/// The rules of all layers.
+#[derive(Debug, Clone)]
+pub struct LoadedPolicy {
+    /// What holds.
+    pub policy: Policy,
+    /// Where rules were looked for.
+    pub files: Vec<PolicyFile>,
+}
+
+/// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`, the user's, the
+/// project's.
+///
+/// # Errors
+/// [`ConfigError`] for a file that can't be read, and for one that says something that can't hold, with its line.
+pub fn load_policy(
+    environment: &Environment,
+    root: &Path,
+    admin: Option<&Path>,
+) -> Result<LoadedPolicy, ConfigError> {
+    let user = environment.config_dir().map(|dir| dir.join(FILE));
+    let project = root.join(PROJECT_DIR).join(FILE);
+    let places =
+        [(Layer::Admin, admin.map(Path::to_owned)), (Layer::User, user), (Layer::Project, Some(project))];
+    let mut loaded = LoadedPolicy { policy: Policy::default(), files: Vec::new() };
+    for (layer, path) in places {
+        let Some(path) = path else { continue };
+        let text = match layer {
+            Layer::Project => read_project(root, FILE)?,
+            Layer::Admin | Layer::User | Layer::Session => read(&path)?,
+        };
+        let mut count = None;
+        if let Some(text) = text {
+            let rules = Rules::parse(&text, layer, &path.display().to_string())?;
+            count = Some(rules.len());
+            loaded.policy = loaded.policy.with_rules(rules);
+        }
+        loaded.files.push(PolicyFile { layer, path, rules: count });
+    }
+    Ok(loaded)
+}
+
+/// Adds rules to the user's own `policy.toml`, in the directory of their configuration, and gives its path. `when` is
+/// the day, for the comment above them. Those that are there already aren't added again.
+///
+/// The file is replaced in one step, and only by one that can be read.
+///
+/// # Errors
+/// [`ConfigError`] where the file can't be read or written, or couldn't be read any more.
+pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, ConfigError> {
+    let place = dir.join(FILE);
+    let unwritable = |source| ConfigError::Unwritable { path: place.clone(), source };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritable)?;
+    // Two sessions may be answered at once. The lock goes with the descriptor.
+    let lock = std::fs::File::open(dir).map_err(unwritable)?;
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|errno| unwritable(errno.into()))?;
+    // People keep such files elsewhere, and a link to it stays one.
+    let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
+    let mut text = read(&path)?.unwrap_or_default();
+    let shown = Source::User(place.clone()).to_string();
+    let there = Rules::parse(&text, Layer::User, &shown)?;
+    let known = |rule: &Rule| there.iter().any(|(_, old)| old == rule);
+    let new: Vec<String> =
+        rules.iter().map(|(_, rule)| rule).filter(|rule| !known(rule)).map(Rule::to_toml).collect();
+    if new.is_empty() {
+        return Ok(place);
+    }
+    if !text.is_empty() {
+        text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    let when: String = when.chars().filter(|c| !c.is_control()).collect();
+    text.push_str(&format!("# Said «from now on» on {when}.\n{}", new.join("\n")));
+    Rules::parse(&text, Layer::User, &shown)?;
+    replace(&path, &text).map_err(unwritable)?;
+    Ok(place)
+}
+
+/// Puts a new text in a file's place, durably and in one step.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mode = std::fs::metadata(path).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
+    let beside = path.with_extension(format!("toml.jm-{}", std::process::id()));
+    let written = (|| {
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)?;
+        match path.parent() {
+            Some(dir) => std::fs::File::open(dir)?.sync_all(),
+            None => Ok(()),
+        }
+    })();
+    if written.is_err() {
+        // What it failed for is told; what is left of it is nobody's.
+        std::fs::remove_file(&beside).ok();
+    }
+    written
+}

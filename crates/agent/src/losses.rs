@@ -1,0 +1,158 @@
+//! What a command would take away for good, in words.
+
+use std::fmt::Write as _;
+
+use journeyman_protocol::{FileChange, RelPath};
+use journeyman_workspace::Loss;
+
+/// Things named in one sentence: a question is read.
+const MOST_NAMED: usize = 8;
+
+/// What would be lost, for a question: «removes 3 files that undo can't bring back: .env (1.2 KB), target/ (2 files,
+/// 812 MB)». `None` where an undo brings all of it back.
+pub(crate) fn lost(losses: &[Loss]) -> Option<String> {
+    let mut gone: Vec<&Loss> = losses.iter().filter(|loss| !loss.undoable).collect();
+    if gone.is_empty() {
+        return None;
+    }
+    // What is most of it first.
+    gone.sort_by_key(|loss| std::cmp::Reverse(loss.bytes));
+    let verb = match (gone.iter().all(|loss| loss.replaced), gone.iter().any(|loss| loss.replaced)) {
+        (true, _) => "replaces",
+        (false, true) => "removes or replaces",
+        (false, false) => "removes",
+    };
+    let mut text = format!("{verb} {} that undo can't bring back: {}", counted(&gone), named(&gone));
+    let kept: Vec<&Loss> = losses.iter().filter(|loss| loss.undoable).collect();
+    if !kept.is_empty() {
+        // Writing to a string can't fail.
+        write!(text, "; and {}, which undo brings back: {}", counted(&kept), named(&kept)).ok();
+    }
+    Some(text)
+}
+
+/// What of ignored files went, where an undo brings it back.
+pub(crate) fn recoverable(losses: &[Loss]) -> Option<String> {
+    let kept: Vec<&Loss> = losses.iter().filter(|loss| loss.undoable).collect();
+    (!kept.is_empty()).then(|| format!("{} that no checkpoint has: {}", counted(&kept), named(&kept)))
+}
+
+fn counted(losses: &[&Loss]) -> String {
+    let files = losses.iter().fold(0_u64, |sum, loss| sum.saturating_add(loss.files));
+    let more = if losses.iter().any(|loss| loss.more) { "more than " } else { "" };
+    match files {
+        1 => format!("{more}1 file"),
+        _ => format!("{more}{} files", grouped(files)),
+    }
+}
+
+fn named(losses: &[&Loss]) -> String {
+    let each = losses.iter().take(MOST_NAMED).map(|loss| {
+        let size = size(loss.bytes);
+        match (loss.directory, loss.files) {
+            (false, _) => format!("{} ({size})", loss.path),
+            (true, 1) => format!("{}/ (1 file, {size})", loss.path),
+            (true, files) => format!("{}/ ({} files, {size})", loss.path, grouped(files)),
+        }
+    });
+    let text = each.collect::<Vec<_>>().join(", ");
+    and_more(text, losses.len())
+}
+
+fn and_more(mut text: String, all: usize) -> String {
+    if let Some(more) = all.checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        write!(text, " and {more} more").ok();
+    }
+    text
+}
+
+/// The changed files of a command, for a question.
+pub(crate) fn changed(changes: &[FileChange]) -> String {
+    match changes {
+        [] => "no file that a checkpoint has".to_owned(),
+        [one] => one.path.to_string(),
+        _ => {
+            let names = changes.iter().take(MOST_NAMED).map(|change| change.path.to_string());
+            let names = and_more(names.collect::<Vec<_>>().join(", "), changes.len());
+            format!("{} files: {names}", grouped(changes.len() as u64))
+        }
+    }
+}
+
+/// Files with the reason for each.
+pub(crate) fn reasons(files: &[(RelPath, String)]) -> String {
+    let each = files.iter().take(MOST_NAMED).map(|(path, why)| format!("{path}: {why}"));
+    and_more(each.collect::<Vec<_>>().join("; "), files.len())
+}
+
+/// Thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes as people say them: three digits at most, decimal units.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1_000 {
+        return format!("{bytes} B");
+    }
+    let (mut whole, mut tenths) = (bytes / 1_000, bytes % 1_000 / 100);
+    let mut unit = 0;
+    while whole >= 1_000 && unit + 1 < UNITS.len() {
+        (whole, tenths) = (whole / 1_000, whole % 1_000 / 100);
+        unit += 1;
+    }
+    let unit = UNITS.get(unit).copied().unwrap_or_default();
+    if whole < 10 { format!("{whole}.{tenths} {unit}") } else { format!("{whole} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loss(path: &str, files: u64, bytes: u64, undoable: bool) -> Loss {
+        let directory = path.ends_with('/');
+        let path = RelPath::parse(path).unwrap();
+        Loss { path, files, bytes, directory, replaced: false, undoable, more: false }
+    }
+
+    #[test]
+    fn what_is_lost_in_one_line() {
+        let losses = [loss(".env", 1, 1_234, false), loss("target/", 1_204, 812_345_678, false)];
+        let expected =
+            "removes 1,205 files that undo can't bring back: target/ (1,204 files, 812 MB), .env (1.2 KB)";
+        assert_eq!(lost(&losses).unwrap(), expected);
+        let losses =
+            [loss(".env", 1, 12, true), Loss { replaced: true, ..loss("big", 1, 20_000_000, false) }];
+        let expected = "replaces 1 file that undo can't bring back: big (20 MB); and 1 file, which undo brings back: \
+                        .env (12 B)";
+        assert_eq!(lost(&losses).unwrap(), expected);
+        assert_eq!(lost(&losses[..1]), None);
+        assert_eq!(recoverable(&losses).unwrap(), "1 file that no checkpoint has: .env (12 B)");
+    }
+
+    #[test]
+    fn much_is_counted() {
+        let losses: Vec<Loss> = (0..12).map(|n| loss(&format!("f{n}"), 1, 1_000, false)).collect();
+        let text = lost(&losses).unwrap();
+        assert!(
+            text.starts_with("removes 12 files that ") && text.ends_with("f7 (1.0 KB) and 4 more"),
+            "{text}"
+        );
+        let losses = [Loss { more: true, ..loss("all/", 400_000, u64::MAX, false) }];
+        assert!(lost(&losses).unwrap().contains("more than 400,000 files"), "{:?}", lost(&losses));
+        assert_eq!(
+            (size(999), size(1_000), size(9_999), size(10_000)),
+            ("999 B".into(), "1.0 KB".into(), "9.9 KB".into(), "10 KB".into())
+        );
+        assert_eq!(size(u64::MAX), "18 EB");
+    }
+}

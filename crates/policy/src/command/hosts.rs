@@ -1,0 +1,111 @@
+//! Hosts that arguments name.
+
+use journeyman_syntax::shell::Word;
+
+/// Programs whose operands are hosts, or begin with them.
+const HOST_OPERANDS: &[&str] = &[
+    "ssh",
+    "sftp",
+    "ftp",
+    "telnet",
+    "nc",
+    "ncat",
+    "netcat",
+    "ping",
+    "dig",
+    "host",
+    "nslookup",
+    "whois",
+    "traceroute",
+    "mosh",
+    "nmap",
+];
+/// Programs whose operands may be addresses without a scheme.
+const ADDRESSES: &[&str] = &["curl", "wget", "http", "https", "xh", "aria2c"];
+/// Programs whose operands may be `host:path`.
+const REMOTE_PATHS: &[&str] = &["scp", "rsync", "git"];
+/// Hosts of one part that are named. More is a list from a file, which isn't seen here.
+const MAX_HOSTS: usize = 16;
+
+/// The hosts that the words after `program` name, in lower case, each once.
+pub(super) fn named(program: &str, words: &[Word]) -> Vec<String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for word in words.iter().skip(1).filter(|word| word.known) {
+        if let Some(host) = host(program, &word.text)
+            && !hosts.contains(&host)
+            && hosts.len() < MAX_HOSTS
+        {
+            hosts.push(host);
+        }
+    }
+    hosts
+}
+
+fn host(program: &str, text: &str) -> Option<String> {
+    let text = match text.strip_prefix('-') {
+        // `--url=https://…`
+        Some(option) => {
+            option.split_once('=').map(|(_, value)| value).filter(|value| value.contains("://"))?
+        }
+        None => text,
+    };
+    let authority = match text.split_once("://") {
+        Some((scheme, rest)) => {
+            if scheme.is_empty() || !scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b))
+            {
+                return None;
+            }
+            rest.split(['/', '?', '#']).next()?
+        }
+        None if REMOTE_PATHS.contains(&program) => {
+            let (host, _) = text.split_once(':')?;
+            if host.contains('/') || (program == "git" && !host.contains('@')) {
+                return None;
+            }
+            host
+        }
+        None if HOST_OPERANDS.contains(&program) => text,
+        None if ADDRESSES.contains(&program) => text.split(['/', '?', '#']).next()?,
+        None => return None,
+    };
+    let authority = authority.rsplit('@').next()?;
+    let host = match authority.strip_prefix('[') {
+        Some(literal) => literal.split(']').next()?,
+        None => authority.split(':').next()?,
+    };
+    // `localhost` is one; a word without a dot is more often a subcommand or a file.
+    let plain = host.contains('.')
+        || host.contains(':')
+        || host == "localhost"
+        || text.contains("://")
+        || program == "ssh"
+        || REMOTE_PATHS.contains(&program);
+    let named =
+        plain && !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:_".contains(&b));
+    named.then(|| host.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table() {
+        let cases: &[(&str, &[&str], &[&str])] = &[
+            ("curl", &["-s", "https://user:pw@Example.com:8443/a?b"], &["example.com"]),
+            ("curl", &["example.com/x", "--url=http://b.example"], &["example.com", "b.example"]),
+            ("wget", &["http://[::1]:80/"], &["::1"]),
+            ("git", &["clone", "git@github.com:a/b.git"], &["github.com"]),
+            ("git", &["log", "HEAD:src/lib.rs"], &[]),
+            ("scp", &["a", "host:b"], &["host"]),
+            ("ssh", &["me@host", "ls"], &["host", "ls"]),
+            ("ls", &["a.example"], &[]),
+            ("npm", &["ci", "--registry=https://r.example/"], &["r.example"]),
+        ];
+        for (program, arguments, expected) in cases {
+            let words: Vec<Word> =
+                std::iter::once(program).chain(arguments.iter()).map(|word| Word::of(*word)).collect();
+            assert_eq!(named(program, &words), *expected, "{program} {arguments:?}");
+        }
+    }
+}

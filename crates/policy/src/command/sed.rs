@@ -1,0 +1,240 @@
+//! What a script of `sed` may do and still only print.
+
+/// Whether `sed` with these arguments prints, deletes and substitutes, and neither writes files (`-i`, `w`) nor runs
+/// anything (`e`).
+pub(super) fn only_prints(arguments: &[&str]) -> bool {
+    let mut scripts = Vec::new();
+    let mut operands = Vec::new();
+    let mut rest = arguments.iter().copied();
+    while let Some(word) = rest.next() {
+        match word {
+            "-n" | "-E" | "-r" | "-u" | "-z" | "--quiet" | "--silent" | "--regexp-extended" | "-nE"
+            | "-En" | "-nr" | "-rn" => {}
+            "-e" | "-ne" | "-Ee" | "-re" | "-nEe" | "-nre" | "--expression" => match rest.next() {
+                Some(script) => scripts.push(script),
+                None => return false,
+            },
+            "--" => {
+                operands.extend(rest);
+                break;
+            }
+            _ => match word.strip_prefix("--expression=") {
+                Some(script) => scripts.push(script),
+                None if word.starts_with('-') && word != "-" => return false,
+                None => operands.push(word),
+            },
+        }
+    }
+    if scripts.is_empty() {
+        if operands.is_empty() {
+            return false;
+        }
+        scripts.push(operands.remove(0));
+    }
+    // Several scripts are lines of one; each must be whole by itself.
+    scripts.iter().all(|script| Script { rest: script, depth: 0 }.prints())
+}
+
+struct Script<'a> {
+    rest: &'a str,
+    depth: usize,
+}
+
+impl Script<'_> {
+    fn prints(mut self) -> bool {
+        loop {
+            self.rest = self.rest.trim_start_matches([' ', '\t', ';', '\n']);
+            if self.rest.is_empty() {
+                return self.depth == 0;
+            }
+            if self.command().is_none() {
+                return false;
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let next = self.rest.chars().next()?;
+        self.rest = self.rest.get(next.len_utf8()..)?;
+        Some(next)
+    }
+
+    fn blanks(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t']);
+    }
+
+    fn command(&mut self) -> Option<()> {
+        if self.address()? {
+            self.blanks();
+            if let Some(rest) = self.rest.strip_prefix(',') {
+                self.rest = rest.trim_start_matches([' ', '\t']);
+                self.rest = self.rest.strip_prefix(['+', '~']).unwrap_or(self.rest);
+                if !self.address()? {
+                    return None;
+                }
+            }
+        }
+        self.blanks();
+        while let Some(rest) = self.rest.strip_prefix('!') {
+            self.rest = rest.trim_start_matches([' ', '\t']);
+        }
+        match self.take()? {
+            '{' => {
+                self.depth += 1;
+                return Some(());
+            }
+            '}' => self.depth = self.depth.checked_sub(1)?,
+            'p' | 'P' | 'd' | 'D' | 'h' | 'H' | 'g' | 'G' | 'x' | 'n' | 'N' | '=' => {}
+            'q' | 'Q' | 'l' => {
+                self.rest = self.rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
+            }
+            's' => {
+                let delimiter = self.delimiter()?;
+                self.until(delimiter, true)?;
+                self.until(delimiter, false)?;
+                let flags = self
+                    .rest
+                    .trim_start_matches(|c: char| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
+                self.rest = flags;
+            }
+            'y' => {
+                let delimiter = self.delimiter()?;
+                self.until(delimiter, false)?;
+                self.until(delimiter, false)?;
+            }
+            _ => return None,
+        }
+        self.blanks();
+        // A command ends here, or something is left that isn't known.
+        match self.rest.chars().next() {
+            None | Some(';' | '\n' | '}') => Some(()),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether there is an address; `None` for one that isn't known.
+    fn address(&mut self) -> Option<bool> {
+        match self.rest.chars().next() {
+            Some('$') => {
+                self.take();
+                Some(true)
+            }
+            Some('0'..='9') => {
+                self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_digit());
+                if let Some(step) = self.rest.strip_prefix('~') {
+                    self.rest = step.trim_start_matches(|c: char| c.is_ascii_digit());
+                }
+                Some(true)
+            }
+            Some('/') => {
+                self.take();
+                self.until('/', true)?;
+                self.rest = self.rest.strip_prefix('I').unwrap_or(self.rest);
+                Some(true)
+            }
+            _ => Some(false),
+        }
+    }
+
+    fn delimiter(&mut self) -> Option<char> {
+        self.take().filter(|c| c.is_ascii_punctuation() && !matches!(c, '\\' | ';' | '[' | ']' | '{' | '}'))
+    }
+
+    /// To the delimiter. In brackets it ends the expression for some versions and not for others.
+    fn until(&mut self, delimiter: char, expression: bool) -> Option<()> {
+        let mut inside = false;
+        loop {
+            match self.take()? {
+                '\n' => return None,
+                '\\' => {
+                    let escaped = self.take()?;
+                    if escaped == '\n' {
+                        return None;
+                    }
+                }
+                end if end == delimiter => return (!inside).then_some(()),
+                '[' if expression && !inside => {
+                    inside = true;
+                    self.rest = self.rest.strip_prefix('^').unwrap_or(self.rest);
+                    self.rest = self.rest.strip_prefix(']').unwrap_or(self.rest);
+                }
+                ']' => inside = false,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn table() {
+        let prints = |words: &[&str]| super::only_prints(words);
+        for script in [
+            "1p",
+            "1,5p",
+            "$p",
+            "/a/p",
+            "/a/,/b/p",
+            "1,+3p",
+            "1~2p",
+            "/a/!d",
+            "s/a/b/",
+            "s/a/b/g;s|c|d|2p",
+            "/a/{s/b/c/;p}",
+            "1q",
+            "y/ab/cd/",
+            "s/[^/]*$//",
+            "1d;$d",
+            "/^$/d",
+            "s/\\/a/b/",
+            "1!G;h;$!d",
+            "",
+        ] {
+            let expected = !script.contains("[^/]");
+            assert_eq!(prints(&["-n", script, "x"]), expected, "{script}");
+        }
+        for script in [
+            "w x",
+            "1w x",
+            "s/a/b/w x",
+            "s/a/b/e",
+            "e ls",
+            "1e",
+            "s/a/b/gw x",
+            "r x",
+            "R x",
+            "W x",
+            "F",
+            "s/a/b/m",
+            "s/a/b",
+            "s;a;b;w x",
+            "1p\nw x",
+            "1pw x",
+            "/a/w x",
+            "a x",
+            "}",
+            "{p",
+            "s/[/]/w x/",
+            "\\xaxw y",
+            "v",
+            "b",
+            "T",
+        ] {
+            assert!(!prints(&["-n", script, "x"]), "{script}");
+        }
+        for words in [
+            &["-i", "p"][..],
+            &["-n", "p", "-i"],
+            &["-f", "x"],
+            &["-s", "p"],
+            &["--in-place", "p"],
+            &[],
+            &["-n"],
+            &["-ni", "p"],
+            &["-e"],
+        ] {
+            assert!(!prints(words), "{words:?}");
+        }
+    }
+}

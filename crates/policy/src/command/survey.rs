@@ -1,0 +1,552 @@
+//! The parts of a command: every program that it is seen to run.
+
+use journeyman_protocol::Level;
+use journeyman_syntax::shell::{
+    self, Compound, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown,
+};
+
+use super::danger::{self, Danger};
+use super::unwrap::{Inner, Wrapped, unwrap};
+use super::{Part, Word, hosts, readers, shown};
+
+/// Parts of one command. More is not a command that anybody reads.
+const MAX_PARTS: usize = 400;
+/// Commands in commands (`sh -c "sh -c …"`), wrappers in wrappers and statements in one another.
+const MAX_DEPTH: usize = 80;
+/// Bytes of the texts within a command that are taken apart as commands of their own, in all. Each lies in the one
+/// around it, so that honest ones take a few times the length of the whole.
+const MAX_INNER_BYTES: usize = 4 * shell::MAX_BYTES;
+
+/// What is found in one command.
+pub(super) struct Survey<'c> {
+    checks: Vec<&'c str>,
+    /// Whether the first change of directory is one that the caller wrote.
+    entered: bool,
+    pub(super) parts: Vec<Part>,
+    /// Why there may be more to it than these.
+    pub(super) unclear: Option<String>,
+    /// Whether a part has words that some shells read differently.
+    pub(super) partial: bool,
+    /// What they destroy.
+    pub(super) danger: Danger,
+    /// What runs code from the network, if anything does: worse than each of its parts.
+    pub(super) fetched: Option<String>,
+    /// Whether a part that isn't known to treat its arguments as data may run or destroy by what they say.
+    pub(super) may_hide: bool,
+    moves: usize,
+    depth: usize,
+    inner_bytes: usize,
+    /// Functions that the text defines: their names are no longer those of programs.
+    functions: Vec<String>,
+}
+
+/// What surrounds a command.
+#[derive(Clone, Copy, Default)]
+struct Place<'a> {
+    /// What it reads, where that is known: the text of a here-document, or what `echo` before it prints.
+    input: Option<&'a str>,
+    /// Whether something is piped into it.
+    piped: bool,
+    /// Whether what is piped into it comes over the network.
+    network: bool,
+}
+
+/// A part under way.
+#[derive(Default)]
+struct Draft {
+    /// Why it doesn't only read; the first reason.
+    why: Option<String>,
+    writes: Vec<Word>,
+    danger: Danger,
+}
+
+impl Draft {
+    fn because(&mut self, why: impl FnOnce() -> String) {
+        self.why.get_or_insert_with(why);
+    }
+}
+
+impl<'c> Survey<'c> {
+    pub(super) fn new(checks: &'c [String], entered: bool) -> Self {
+        Self {
+            checks: checks.iter().map(String::as_str).collect(),
+            entered,
+            parts: Vec::new(),
+            unclear: None,
+            partial: false,
+            danger: Danger::default(),
+            fetched: None,
+            may_hide: false,
+            moves: 0,
+            depth: 0,
+            inner_bytes: 0,
+            functions: Vec::new(),
+        }
+    }
+
+    /// Looks through a text that a shell runs.
+    pub(super) fn script(&mut self, text: &str) {
+        self.inner_bytes += text.len();
+        if self.depth >= MAX_DEPTH || self.inner_bytes > MAX_INNER_BYTES {
+            return self.give_up("its parts lie in one another too deep");
+        }
+        let script = shell::parse(text);
+        if let Some(why) = script.unclear
+            && why != Unclear::Empty
+        {
+            self.give_up(&why.to_string());
+        } else if script.unclear.is_some() && self.depth == 0 {
+            self.give_up("a command in it is empty");
+        }
+        self.depth += 1;
+        define(&script.statements, &mut self.functions, 0);
+        self.statements(&script.statements, Place::default());
+        self.depth -= 1;
+    }
+
+    fn give_up(&mut self, why: &str) {
+        if self.unclear.is_none() {
+            self.unclear = Some(why.to_owned());
+        }
+    }
+
+    fn statements(&mut self, statements: &[Statement], place: Place<'_>) {
+        if self.depth >= MAX_DEPTH {
+            return self.give_up("its parts lie in one another too deep");
+        }
+        self.depth += 1;
+        for statement in statements {
+            self.statement(statement, place);
+        }
+        self.depth -= 1;
+    }
+
+    fn statement(&mut self, statement: &Statement, place: Place<'_>) {
+        match statement {
+            Statement::Simple(simple) => self.simple(simple, place),
+            Statement::Pipeline(parts) => self.pipeline(parts, place),
+            Statement::Compound(compound) => self.compound(compound, place),
+            Statement::Function { name, body } => {
+                self.give_up("a function changes what its name means");
+                self.push(Part {
+                    words: vec![Word { text: name.clone(), known: true }],
+                    level: Level::Shell,
+                    reason: format!("it defines the function `{}`", shown(name)),
+                    ..Part::default()
+                });
+                self.statements(body, Place::default());
+            }
+        }
+    }
+
+    fn pipeline(&mut self, parts: &[Statement], place: Place<'_>) {
+        let mut here = place;
+        let mut network = place.network;
+        for statement in parts {
+            let before = self.parts.len();
+            self.statement(statement, here);
+            network |= self.parts.iter().skip(before).any(fetches);
+            here = Place { input: printed(statement), piped: true, network };
+        }
+    }
+
+    fn compound(&mut self, compound: &Compound, place: Place<'_>) {
+        let mut draft = Draft::default();
+        if let Some(variable) = &compound.variable
+            && !is_harmless_name(variable)
+        {
+            draft.because(|| format!("it sets `{}`", shown(variable)));
+        }
+        let mut input = place;
+        for redirect in &compound.redirects {
+            if redirect.kind == RedirectKind::Document || redirect.kind == RedirectKind::Text {
+                input.input = redirect.target.known.then_some(redirect.target.text.as_str());
+                input.piped = true;
+            }
+        }
+        self.redirects(&compound.redirects, &mut draft);
+        for word in &compound.words {
+            self.statements(&word.inner, Place::default());
+        }
+        if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
+            let level = if draft.danger.outside.is_some() { Level::System } else { Level::Shell };
+            let reason =
+                draft.danger.outside.clone().or(draft.why).unwrap_or_else(|| "it writes a file".to_owned());
+            self.danger.add(&draft.danger);
+            self.push(Part {
+                level,
+                reason,
+                destroys: draft.danger.destroys,
+                writes: draft.writes,
+                ..Part::default()
+            });
+        }
+        self.statements(&compound.body, input);
+    }
+
+    /// A program with its arguments, assignments and redirections.
+    fn simple(&mut self, simple: &Simple, place: Place<'_>) {
+        let mut draft = Draft::default();
+        for word in simple.words.iter().chain(simple.assignments.iter().map(|assignment| &assignment.value)) {
+            if !word.inner.is_empty() {
+                self.statements(&word.inner, Place::default());
+            }
+        }
+        for assignment in &simple.assignments {
+            // Before a program it is for that program; alone it is for all that follows.
+            let harmless = if simple.words.is_empty() {
+                is_harmless_name(&assignment.name) || is_harmless_variable(&assignment.name)
+            } else {
+                is_harmless_variable(&assignment.name)
+            };
+            if !harmless {
+                draft
+                    .because(|| format!("it sets `{}`, which may change what runs", shown(&assignment.name)));
+                if !simple.words.is_empty() || !is_harmless_name(&assignment.name.to_ascii_lowercase()) {
+                    self.give_up("it sets a variable that may change what runs");
+                }
+                self.runs_by_variable(&assignment.name, &assignment.value);
+            }
+        }
+        let mut here = place;
+        for redirect in &simple.redirects {
+            if matches!(redirect.kind, RedirectKind::Document | RedirectKind::Text) {
+                here.input = redirect.target.known.then_some(redirect.target.text.as_str());
+                here.piped = true;
+            }
+        }
+        self.redirects(&simple.redirects, &mut draft);
+        self.program(&simple.words, draft, here);
+    }
+
+    /// `PAGER=…`, `GIT_SSH_COMMAND=…`: what they name runs.
+    fn runs_by_variable(&mut self, name: &str, value: &Shown) {
+        let runs = [
+            "PAGER",
+            "EDITOR",
+            "VISUAL",
+            "COMMAND",
+            "ASKPASS",
+            "SHELL",
+            "BROWSER",
+            "EXTERNAL_DIFF",
+            "LESSOPEN",
+            "LESSCLOSE",
+        ];
+        if value.known && !value.text.is_empty() && runs.iter().any(|end| name.ends_with(end)) {
+            self.script(value.text.trim_start_matches('|'));
+        }
+    }
+
+    fn redirects(&mut self, redirects: &[Redirect], draft: &mut Draft) {
+        for redirect in redirects {
+            let target = &redirect.target;
+            if !target.inner.is_empty() {
+                self.statements(&target.inner, Place::default());
+            }
+            match redirect.kind {
+                RedirectKind::Document | RedirectKind::Text => {}
+                RedirectKind::Input => {
+                    // bash connects to these.
+                    let network = target.text.contains("dev/tcp") || target.text.contains("dev/udp");
+                    if network {
+                        draft.danger.outside(|| format!("`< {}` reaches the network", shown(&target.text)));
+                    } else if !target.known
+                        && !matches!(target.start.chars().next(), Some(first) if first != '/')
+                    {
+                        draft.because(|| format!("what `< {}` reads isn't known", shown(&target.text)));
+                    }
+                }
+                RedirectKind::Duplicate
+                    if target.known
+                        && (target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit())) => {}
+                RedirectKind::Output | RedirectKind::Duplicate => {
+                    let harmless = ["/dev/null", "/dev/stdout", "/dev/stderr"];
+                    if target.known && !target.dialect && harmless.contains(&target.text.as_str()) {
+                        continue;
+                    }
+                    draft.because(|| format!("it writes {}", shown(&target.text)));
+                    danger::target(&target.text, &mut draft.danger);
+                    draft.writes.push(Word { text: target.text.clone(), known: target.known });
+                }
+            }
+        }
+    }
+
+    fn program(&mut self, words: &[Shown], mut draft: Draft, place: Place<'_>) {
+        if self.depth >= MAX_DEPTH {
+            return self.give_up("its parts lie in one another too deep");
+        }
+        let Some(first) = words.first() else {
+            // Assignments or redirections alone.
+            if draft.why.is_some() || !draft.writes.is_empty() {
+                self.finish(&[], draft, Ok(()));
+            }
+            return;
+        };
+        if !first.known || first.dialect || first.text.is_empty() {
+            self.give_up("which program it runs isn't known before it runs");
+            draft.because(|| "which program that is isn't known before it runs".to_owned());
+            self.may_hide = true;
+        } else if let Some(character) = first.text.chars().find(|character| !character.is_ascii()) {
+            draft.because(|| {
+                format!(
+                    "`{}` is spelled with `{}`, {}",
+                    shown(&first.text),
+                    character,
+                    character.escape_unicode()
+                )
+            });
+        }
+        let path = first.text.as_str();
+        let name = readers::base_name(path);
+        if self.functions.iter().any(|function| function == name) {
+            draft.because(|| format!("`{}` is a function here", shown(name)));
+        }
+        let wrapped = unwrap(danger::base_name(path), words);
+        let reading = match &wrapped {
+            _ if self.is_check(words) && draft.why.is_none() => {
+                self.push(Part {
+                    words: words.iter().map(plain).collect(),
+                    level: Level::Edit,
+                    reason: "it is one of the project's own checks".to_owned(),
+                    ..Part::default()
+                });
+                return;
+            }
+            Some(wrapped) if wrapped.transparent && name == danger::base_name(path) => {
+                readers::reads_around(name, words)
+            }
+            Some(_) => Err(format!("`{}` runs other programs", shown(name))),
+            None => readers::only_reads(words, self.moves > 0),
+        };
+        if name == "cd" {
+            self.moves += 1;
+        }
+        self.finish(words, draft, reading);
+        if !first.known && !first.single {
+            // Nothing may be left of it, and then the next word is the program.
+            self.depth += 1;
+            self.program(words.get(1..).unwrap_or_default(), Draft::default(), place);
+            self.depth -= 1;
+        }
+        if let Some(wrapped) = wrapped {
+            self.wrapped(name, wrapped, place);
+        }
+    }
+
+    fn wrapped(&mut self, name: &str, wrapped: Wrapped, place: Place<'_>) {
+        if let Some(why) = wrapped.unclear {
+            self.give_up(why);
+        }
+        if wrapped.input {
+            if let Some(text) =
+                place.input.filter(|_| super::unwrap_table::SHELLS.contains(&name) || name == "parallel")
+            {
+                self.script(text);
+            }
+            if place.network {
+                self.fetched.get_or_insert_with(|| {
+                    format!("`{}` runs code that comes from the network", shown(name))
+                });
+            }
+            if place.input.is_none() && place.piped {
+                self.give_up("it runs what it reads");
+            }
+            self.may_hide = true;
+        }
+        self.depth += 1;
+        for inner in wrapped.inner {
+            match inner {
+                Inner::Words(words) => self.program(&words, Draft::default(), place),
+                Inner::Script(text) => self.script(&text),
+            }
+        }
+        self.depth -= 1;
+    }
+
+    /// Whether these words are one of the project's checks, in the directory that it belongs to.
+    fn is_check(&self, words: &[Shown]) -> bool {
+        if self.moves > usize::from(self.entered) {
+            return false;
+        }
+        let Some(first) = words.first() else { return false };
+        self.checks.iter().any(|check| {
+            if !check.contains(&first.text) || check.len() > shell::MAX_BYTES {
+                return false;
+            }
+            let script = shell::parse(check);
+            match (script.unclear, script.statements.as_slice()) {
+                (None, [Statement::Simple(only)]) => {
+                    only.assignments.is_empty()
+                        && only.redirects.is_empty()
+                        && only.words.len() == words.len()
+                        && only
+                            .words
+                            .iter()
+                            .zip(words)
+                            .all(|(a, b)| a.known && b.known && !a.dialect && !b.dialect && a.text == b.text)
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// Puts a part on the list.
+    fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<(), String>) {
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        // As `danger` wants them: no quotes around what isn't known.
+        let bare: Vec<String> = words
+            .iter()
+            .filter(|word| !word.known)
+            .map(|word| word.text.replace(['"', '\'', '$', '{', '}'], ""))
+            .collect();
+        let mut bare = bare.iter();
+        let rough: Vec<&str> = words
+            .iter()
+            .map(|word| if word.known { word.text.as_str() } else { bare.next().map_or("", String::as_str) })
+            .collect();
+        let name = texts.first().map_or("", |path| danger::base_name(path));
+        let mut level = Level::ReadOnly;
+        let mut reason = "it only reads".to_owned();
+        let why = match (draft.why.take(), reading) {
+            (Some(why), _) | (None, Err(why)) => Some(why),
+            (None, Ok(())) => None,
+        };
+        if let Some(why) = why {
+            level = Level::Shell;
+            let what = texts.join(" ");
+            reason = if what.is_empty() { why } else { format!("it runs `{}` ({why})", shown(&what)) };
+            let data = danger::takes_data(name);
+            self.may_hide |= !data;
+            danger::part(&rough, data, &mut draft.danger);
+        }
+        if let Some(outside) = &draft.danger.outside {
+            level = Level::System;
+            reason.clone_from(outside);
+        }
+        // Any of them may stand for more than it shows.
+        if words.iter().any(stands_for_anything) && draft.danger.destroys.is_some() {
+            draft.danger.beyond_undo = true;
+        }
+        self.danger.add(&draft.danger);
+        self.push(Part {
+            words: words.iter().map(plain).collect(),
+            level,
+            reason,
+            destroys: draft.danger.destroys,
+            writes: draft.writes,
+            hosts: hosts::named(name, words),
+        });
+        if words.iter().any(|word| word.dialect) {
+            // Readers have looked at every reading of it.
+            self.partial = true;
+            if level > Level::ReadOnly {
+                self.give_up("shells differ about a word in it");
+            }
+        }
+    }
+
+    fn push(&mut self, part: Part) {
+        if self.parts.len() >= MAX_PARTS {
+            return self.give_up("it runs more programs than anybody reads");
+        }
+        self.parts.push(part);
+    }
+}
+
+/// Whether a word may be anything, and not only names that a pattern in it fits.
+fn stands_for_anything(word: &Shown) -> bool {
+    let pattern = word.text.contains(['*', '?', '[']) && !word.text.contains(['$', '`', '~', '(']);
+    word.dialect || (!word.known && !pattern)
+}
+
+fn plain(word: &Shown) -> Word {
+    Word { text: word.text.clone(), known: word.known }
+}
+
+/// The names of the functions that statements define.
+fn define(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    for statement in statements {
+        match statement {
+            Statement::Function { name, body } => {
+                names.push(name.clone());
+                define(body, names, depth + 1);
+            }
+            Statement::Pipeline(parts) => define(parts, names, depth + 1),
+            Statement::Compound(compound) => define(&compound.body, names, depth + 1),
+            Statement::Simple(_) => {}
+        }
+    }
+}
+
+/// Whether a part brings something from the network.
+fn fetches(part: &Part) -> bool {
+    let Some(program) = part.words.first() else { return false };
+    matches!(
+        danger::base_name(&program.text),
+        "curl" | "wget" | "nc" | "ncat" | "netcat" | "aria2c" | "http" | "xh" | "fetch" | "lynx"
+    )
+}
+
+/// What a statement prints, if it only prints what is known.
+fn printed(statement: &Statement) -> Option<&str> {
+    let Statement::Simple(simple) = statement else { return None };
+    let [program, rest @ ..] = simple.words.as_slice() else { return None };
+    let text = match (program.text.as_str(), rest) {
+        ("echo" | "printf", [only]) => only,
+        ("echo", [option, only]) if matches!(option.text.as_str(), "-n" | "-e" | "-E") => only,
+        ("printf", [format, only]) if matches!(format.text.as_str(), "%s" | "%s\\n" | "%b") => only,
+        ("cat", []) => {
+            let document =
+                simple.redirects.iter().find(|redirect| redirect.kind == RedirectKind::Document)?;
+            &document.target
+        }
+        _ => return None,
+    };
+    text.known.then_some(text.text.as_str())
+}
+
+/// Names of variables that a command may set for itself: nothing else looks at them.
+fn is_harmless_name(name: &str) -> bool {
+    name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && !name.ends_with("_proxy")
+        && !matches!(name, "path" | "cdpath" | "fpath" | "_" | "manpath" | "prompt" | "histchars")
+}
+
+/// Variables that change how much a program says, and not what it runs.
+pub(super) fn is_harmless_variable(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "CARGO_TERM_COLOR",
+        "CI",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "COLUMNS",
+        "FORCE_COLOR",
+        "LANG",
+        "LANGUAGE",
+        "LC_ALL",
+        "LC_COLLATE",
+        "LC_CTYPE",
+        "LC_MESSAGES",
+        "LC_NUMERIC",
+        "LC_TIME",
+        "LINES",
+        "NODE_ENV",
+        "NO_COLOR",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHASHSEED",
+        "PYTHONUNBUFFERED",
+        "RUST_BACKTRACE",
+        "RUST_LOG",
+        "RUST_MIN_STACK",
+        "RUST_TEST_THREADS",
+        "TERM",
+        "TZ",
+    ];
+    NAMES.contains(&name)
+}

@@ -1,0 +1,586 @@
+//! Programs that run other programs: what they run.
+
+use journeyman_syntax::shell::Word;
+
+use super::unwrap_table::{CODE, INTERPRETERS, PREFIXES, Prefix, RUNS_OPTION, SHELLS};
+
+/// What a program is told to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Inner {
+    /// A program with its arguments.
+    Words(Vec<Word>),
+    /// A text for a shell.
+    Script(String),
+}
+
+/// What is known of a program that runs others.
+#[derive(Debug, Default)]
+pub(super) struct Wrapped {
+    pub(super) inner: Vec<Inner>,
+    /// Whether it does nothing but run them.
+    pub(super) transparent: bool,
+    /// Why these may not be all it runs.
+    pub(super) unclear: Option<&'static str>,
+    /// Whether it runs what it reads from its input.
+    pub(super) input: bool,
+}
+
+impl Wrapped {
+    fn script(text: impl Into<String>) -> Self {
+        Self { inner: vec![Inner::Script(text.into())], ..Self::default() }
+    }
+
+    fn unclear(why: &'static str) -> Self {
+        Self { unclear: Some(why), ..Self::default() }
+    }
+
+    fn words(words: &[Word]) -> Self {
+        let inner = if words.is_empty() { Vec::new() } else { vec![Inner::Words(words.to_vec())] };
+        Self { inner, ..Self::default() }
+    }
+}
+
+const HIDDEN: &str = "what it is told to run isn't known before it runs";
+const UNKNOWN_OPTION: &str = "not every option of it is known";
+const INPUT: &str = "it runs what it reads";
+
+/// What `program` (a name without its directory) runs, if it is one that runs others. `words` has the program first.
+pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
+    let arguments = words.get(1..).unwrap_or_default();
+    if SHELLS.contains(&program) {
+        return Some(shell(arguments));
+    }
+    if let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.name == program) {
+        return prefixed(prefix, arguments);
+    }
+    match program {
+        "env" => Some(env(arguments)),
+        "xargs" => Some(xargs(arguments)),
+        "parallel" => Some(parallel(arguments)),
+        "find" | "gfind" => find(arguments),
+        "fd" | "fdfind" => fd(arguments),
+        "eval" => Some(joined(arguments)),
+        "watch" => {
+            let words = after_options(arguments, "n", &["--interval"]);
+            Some(joined(words))
+        }
+        "trap" => Some(trap(arguments)),
+        "alias" => Some(alias(arguments)),
+        "su" | "runuser" => Some(option_script(arguments, &["-c", "--command"])),
+        "script" => Some(option_script(arguments, &["-c", "--command"])),
+        "ssh" => Some(ssh(arguments)),
+        "git" => super::unwrap_git::git(arguments),
+        "make" | "gmake" => make(arguments),
+        "npm" | "pnpm" | "yarn" | "bun" | "npx" | "bunx" | "pnpx" => node(program, arguments),
+        "docker" | "podman" | "nerdctl" => container(arguments),
+        "kubectl" | "oc" => {
+            let at = arguments.iter().position(|word| word.text == "--")?;
+            Some(Wrapped::words(arguments.get(at + 1..)?))
+        }
+        "tmux" | "screen" => Some(terminal(arguments)),
+        "busybox" | "toybox" => (!arguments.is_empty()).then(|| Wrapped::words(arguments)),
+        _ => escapes(program, arguments),
+    }
+}
+
+/// The words from the first that is neither an option nor an option's value.
+pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w [Word] {
+    let mut rest = arguments;
+    while let [first, after @ ..] = rest {
+        let text = first.text.as_str();
+        if text == "--" {
+            return after;
+        }
+        if !text.starts_with('-') || text == "-" {
+            return rest;
+        }
+        let takes = if text.starts_with("--") {
+            long.contains(&text)
+        } else {
+            // `-n` takes the next word where nothing follows it in its own.
+            text.char_indices()
+                .skip(1)
+                .find(|(_, c)| valued.contains(*c))
+                .is_some_and(|(at, c)| at + c.len_utf8() == text.len())
+        };
+        rest = if takes { after.get(1..).unwrap_or_default() } else { after };
+    }
+    rest
+}
+
+/// Whether all options before `rest` are ones that change nothing.
+fn plain_options(arguments: &[Word], rest: &[Word], prefix: &Prefix) -> bool {
+    let taken = arguments.len().saturating_sub(rest.len());
+    let mut value = false;
+    arguments.iter().take(taken).all(|word| {
+        if !word.known {
+            return false;
+        }
+        if std::mem::take(&mut value) {
+            return true;
+        }
+        let text = word.text.as_str();
+        if let Some(long) = text.strip_prefix("--") {
+            let name = long.split('=').next().unwrap_or_default();
+            value = prefix.long_valued.contains(&text);
+            return text == "--" || value || prefix.long.contains(&name);
+        }
+        let Some(cluster) = text.strip_prefix('-') else { return true };
+        for (at, option) in cluster.char_indices() {
+            if prefix.valued.contains(option) {
+                value = at + option.len_utf8() == cluster.len();
+                return true;
+            }
+            if !prefix.flags.contains(option) {
+                return false;
+            }
+        }
+        true
+    })
+}
+
+fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
+    let mut rest = after_options(arguments, prefix.valued, prefix.long_valued);
+    let plain = plain_options(arguments, rest, prefix);
+    if prefix.name == "command" && !plain {
+        return None;
+    }
+    if prefix.name == "flock"
+        && let Some(script) = rest.get(1..).and_then(|rest| value_of(rest, &["-c", "--command"]))
+    {
+        return Some(Wrapped::script(script.text.clone()));
+    }
+    rest = rest.get(prefix.operands..).unwrap_or_default();
+    // `sudo A=1 x`.
+    if prefix.assignments {
+        while let [first, after @ ..] = rest {
+            if !first.text.contains('=') || first.text.starts_with('=') {
+                break;
+            }
+            rest = after;
+        }
+    }
+    if rest.is_empty() {
+        // Alone it may start a shell.
+        return (prefix.name != "command" && prefix.name != "exec").then(|| Wrapped::unclear(HIDDEN));
+    }
+    let mut wrapped = Wrapped::words(rest);
+    wrapped.transparent = prefix.transparent && plain;
+    if !plain {
+        wrapped.unclear = Some(UNKNOWN_OPTION);
+    }
+    Some(wrapped)
+}
+
+fn env(arguments: &[Word]) -> Wrapped {
+    if arguments.is_empty() {
+        return Wrapped { transparent: true, ..Wrapped::default() };
+    }
+    let mut rest = arguments;
+    let mut unclear = None;
+    while let [first, after @ ..] = rest {
+        let text = first.text.as_str();
+        if let Some(script) = text.strip_prefix("--split-string=") {
+            return Wrapped::script(script);
+        }
+        // `-S` may stand at the end of a cluster, with its text behind it.
+        if let (true, Some(at)) = (text.starts_with('-') && !text.starts_with("--"), text.find('S')) {
+            let script = text.get(at + 1..).filter(|script| !script.is_empty());
+            let rest: Vec<&str> =
+                script.into_iter().chain(after.iter().map(|word| word.text.as_str())).collect();
+            return Wrapped::script(rest.join(" "));
+        }
+        if text == "--split-string" {
+            let rest: Vec<&str> = after.iter().map(|word| word.text.as_str()).collect();
+            return Wrapped::script(rest.join(" "));
+        }
+        match text {
+            "-u" | "--unset" | "-C" | "--chdir" => rest = after.get(1..).unwrap_or_default(),
+            "-i" | "-" | "-0" | "--ignore-environment" | "--" => rest = after,
+            _ if text.starts_with('-') => {
+                unclear = Some(UNKNOWN_OPTION);
+                rest = after;
+            }
+            _ if text.contains('=') => {
+                if !super::survey::is_harmless_variable(text.split('=').next().unwrap_or_default()) {
+                    unclear = Some("it sets a variable that may change what runs");
+                }
+                rest = after;
+            }
+            _ => break,
+        }
+    }
+    Wrapped { unclear, ..Wrapped::words(rest) }
+}
+
+/// Words of which some aren't known: an inner program with what its wrapper adds.
+fn with_unknown(words: &[Word], what: &str) -> Vec<Word> {
+    words.iter().cloned().chain([Word::unknown(what)]).collect()
+}
+
+fn xargs(arguments: &[Word]) -> Wrapped {
+    const FLAGS: &str = "0rtx";
+    const VALUED: &str = "adEILnPs";
+    const LONG: &[&str] =
+        &["null", "no-run-if-empty", "delimiter", "max-args", "max-procs", "max-lines", "replace", "verbose"];
+    const LONG_VALUED: &[&str] =
+        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--process-slot-var"];
+    let rest = after_options(arguments, VALUED, LONG_VALUED);
+    let prefix =
+        Prefix { flags: FLAGS, valued: VALUED, long: LONG, long_valued: LONG_VALUED, ..Prefix::NONE };
+    let plain = plain_options(arguments, rest, &prefix);
+    let inner = match rest {
+        [] => vec![Word::of("echo"), Word::unknown("…")],
+        words => {
+            let replaces = |text: &str| {
+                text.starts_with("-I") || text.starts_with("-i") || text.starts_with("--replace")
+            };
+            let options = arguments.len() - words.len();
+            if arguments.iter().take(options).any(|word| replaces(&word.text)) {
+                let mark = |word: &Word| {
+                    if word.text.contains("{}") || !plain {
+                        Word::unknown(word.text.clone())
+                    } else {
+                        word.clone()
+                    }
+                };
+                // Whatever the mark is, any word may have it.
+                let known_mark = arguments
+                    .windows(2)
+                    .any(|pair| matches!(pair, [option, value] if option.text == "-I" && value.text == "{}"))
+                    || arguments.iter().any(|word| word.text == "-I{}");
+                words
+                    .iter()
+                    .map(|word| if known_mark { mark(word) } else { Word::unknown(word.text.clone()) })
+                    .collect()
+            } else {
+                with_unknown(words, "…")
+            }
+        }
+    };
+    Wrapped {
+        inner: vec![Inner::Words(inner)],
+        transparent: plain,
+        unclear: (!plain).then_some(UNKNOWN_OPTION),
+        input: false,
+    }
+}
+
+fn parallel(arguments: &[Word]) -> Wrapped {
+    let rest = after_options(
+        arguments,
+        "jaNnLISd",
+        &["--jobs", "--arg-file", "--delay", "--timeout", "--colsep", "--joblog", "--results"],
+    );
+    let end = rest.iter().position(|word| word.text.starts_with(":::")).unwrap_or(rest.len());
+    let template = rest.get(..end).unwrap_or_default();
+    match template {
+        // Each line, or what follows `:::`, is a command.
+        [] => Wrapped { input: true, ..Wrapped::unclear(INPUT) },
+        [only] if only.text.contains(' ') => Wrapped::script(only.text.clone()),
+        words => Wrapped { inner: vec![Inner::Words(with_unknown(words, "…"))], ..Wrapped::default() },
+    }
+}
+
+fn find(arguments: &[Word]) -> Option<Wrapped> {
+    let mut inner = Vec::new();
+    let mut rest = arguments;
+    while let Some(at) =
+        rest.iter().position(|word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
+    {
+        let after = rest.get(at + 1..)?;
+        let end =
+            after.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(after.len());
+        let words = after.get(..end)?.iter().map(|word| {
+            if word.text.contains("{}") { Word::unknown(word.text.clone()) } else { word.clone() }
+        });
+        inner.push(Inner::Words(words.collect()));
+        rest = after.get(end..)?;
+    }
+    (!inner.is_empty()).then(|| {
+        // In the directory of each file a name may lead to another program.
+        let safe = !arguments.iter().any(|word| matches!(word.text.as_str(), "-execdir" | "-okdir" | "-ok"));
+        Wrapped { inner, transparent: safe, unclear: None, input: false }
+    })
+}
+
+fn fd(arguments: &[Word]) -> Option<Wrapped> {
+    let runs = |text: &str| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch");
+    let at =
+        arguments.iter().position(|word| runs(&word.text) || is_cluster_ending(&word.text, ['x', 'X']))?;
+    let words = arguments.get(at + 1..)?;
+    let end = words.iter().position(|word| word.text == ";").unwrap_or(words.len());
+    Some(Wrapped { inner: vec![Inner::Words(with_unknown(words.get(..end)?, "{}"))], ..Wrapped::default() })
+}
+
+fn is_cluster_ending(text: &str, options: [char; 2]) -> bool {
+    text.starts_with('-') && !text.starts_with("--") && text.len() > 2 && text.ends_with(options)
+}
+
+/// Words that a program joins with blanks and gives to a shell.
+pub(super) fn joined(words: &[Word]) -> Wrapped {
+    if words.is_empty() {
+        return Wrapped::default();
+    }
+    // One that isn't known is as it is written: its quotes are none of the text that is run.
+    let text =
+        |word: &'_ Word| if word.known { word.text.clone() } else { word.text.trim_matches('"').to_owned() };
+    let text = words.iter().map(text).collect::<Vec<_>>().join(" ");
+    let unclear = words.iter().any(|word| !word.known).then_some(HIDDEN);
+    Wrapped { unclear, ..Wrapped::script(text) }
+}
+
+fn trap(arguments: &[Word]) -> Wrapped {
+    match after_options(arguments, "", &[]) {
+        [] => Wrapped::default(),
+        [action, ..] => joined(std::slice::from_ref(action)),
+    }
+}
+
+fn alias(arguments: &[Word]) -> Wrapped {
+    let values = arguments.iter().filter_map(|word| word.text.split_once('='));
+    Wrapped {
+        inner: values.map(|(_, value)| Inner::Script(value.to_owned())).collect(),
+        unclear: Some("an alias changes what later names mean"),
+        ..Wrapped::default()
+    }
+}
+
+fn value_of<'w>(arguments: &'w [Word], options: &[&str]) -> Option<&'w Word> {
+    let at = arguments.iter().position(|word| {
+        options.contains(&word.text.as_str())
+            || options.iter().any(|option| {
+                option.len() == 2
+                    && word.text.starts_with('-')
+                    && !word.text.starts_with("--")
+                    && word.text.ends_with(option.trim_start_matches('-'))
+            })
+    })?;
+    arguments.get(at + 1)
+}
+
+fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
+    let long = arguments.iter().find_map(|word| word.text.strip_prefix("--command="));
+    let wrapped = long
+        .map(Wrapped::script)
+        .or_else(|| value_of(arguments, options).map(|word| joined(std::slice::from_ref(word))));
+    wrapped.unwrap_or_else(|| Wrapped::unclear("it starts a shell"))
+}
+
+fn shell(arguments: &[Word]) -> Wrapped {
+    let mut rest = arguments;
+    let mut script = false;
+    let mut plain = true;
+    while let [first, after @ ..] = rest {
+        if !first.known {
+            return Wrapped::unclear(HIDDEN);
+        }
+        let text = first.text.as_str();
+        match text {
+            "--" | "-" => {
+                rest = after;
+                break;
+            }
+            "--rcfile" | "--init-file" | "-O" | "+O" => {
+                plain = false;
+                rest = after.get(1..).unwrap_or_default();
+            }
+            _ if text.starts_with("--") => {
+                plain &= matches!(text, "--norc" | "--noprofile" | "--posix");
+                rest = after;
+            }
+            _ if text.len() > 1 && text.starts_with(['-', '+']) => {
+                let cluster = text.get(1..).unwrap_or_default();
+                script |= cluster.contains('c') && text.starts_with('-');
+                plain &= cluster.bytes().all(|byte| b"ceuxvfno".contains(&byte));
+                if cluster.ends_with(['o', 'O']) {
+                    rest = after.get(1..).unwrap_or_default();
+                } else {
+                    rest = after;
+                }
+            }
+            _ => break,
+        }
+    }
+    match (script, rest) {
+        (true, [text, others @ ..]) if text.known => Wrapped {
+            transparent: plain && others.iter().all(|word| word.known && !word.dialect),
+            ..Wrapped::script(text.text.clone())
+        },
+        (true, [text, ..]) => joined(std::slice::from_ref(text)),
+        (true, []) => Wrapped::default(),
+        (false, []) => Wrapped { input: true, ..Wrapped::default() },
+        // A script's file; or its arguments, where `-s` has it read its input.
+        (false, _) => Wrapped { input: arguments.iter().any(|word| word.text == "-s"), ..Wrapped::default() },
+    }
+}
+
+fn ssh(arguments: &[Word]) -> Wrapped {
+    const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
+    let mut wrapped = Wrapped::default();
+    for (index, word) in arguments.iter().enumerate() {
+        let value = match word.text.as_str() {
+            "-o" => arguments.get(index + 1).map(|word| word.text.as_str()),
+            text => text.strip_prefix("-o"),
+        };
+        let command = value.and_then(|value| value.split_once(['=', ' '])).filter(|(key, _)| {
+            ["proxycommand", "localcommand", "knownhostscommand"]
+                .contains(&key.trim().to_ascii_lowercase().as_str())
+        });
+        wrapped.inner.extend(command.map(|(_, command)| Inner::Script(command.to_owned())));
+    }
+    let rest = after_options(arguments, VALUED, &[]);
+    let command = rest.get(1..).map(|rest| after_options(rest, VALUED, &[])).unwrap_or_default();
+    if !command.is_empty() {
+        let there = joined(command);
+        wrapped.inner.extend(there.inner);
+        wrapped.unclear = there.unclear;
+    }
+    wrapped
+}
+
+fn make(arguments: &[Word]) -> Option<Wrapped> {
+    let shell = arguments.iter().find_map(|word| word.text.strip_prefix("SHELL="))?;
+    Some(Wrapped { unclear: Some("it chooses the shell that runs all the rest"), ..Wrapped::script(shell) })
+}
+
+fn node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+    let rest = match program {
+        "npx" | "bunx" | "pnpx" => arguments,
+        _ => {
+            let (verb, rest) = arguments.split_first()?;
+            if !matches!(verb.text.as_str(), "exec" | "x" | "dlx") {
+                return None;
+            }
+            rest
+        }
+    };
+    if let Some(script) = value_of(rest, &["-c", "--call"]) {
+        return Some(joined(std::slice::from_ref(script)));
+    }
+    let words = after_options(rest, "pw", &["--package", "--workspace", "--prefix"]);
+    Some(if words.is_empty() { Wrapped::unclear(HIDDEN) } else { Wrapped::words(words) })
+}
+
+fn container(arguments: &[Word]) -> Option<Wrapped> {
+    const VALUED: &str = "vewuphlmac";
+    const LONG: &[&str] = &[
+        "--name",
+        "--volume",
+        "--env",
+        "--workdir",
+        "--user",
+        "--publish",
+        "--network",
+        "--net",
+        "--entrypoint",
+        "--mount",
+        "--env-file",
+        "--hostname",
+        "--label",
+        "--memory",
+        "--cpus",
+        "--platform",
+        "--add-host",
+        "--device",
+        "--gpus",
+        "--cap-add",
+        "--cap-drop",
+        "--security-opt",
+        "--pid",
+        "--ipc",
+        "--restart",
+        "--tmpfs",
+        "--shm-size",
+        "--ulimit",
+    ];
+    let at = arguments.iter().position(|word| matches!(word.text.as_str(), "run" | "exec" | "create"))?;
+    let rest = after_options(arguments.get(at + 1..)?, VALUED, LONG);
+    // The image or the container.
+    let words = rest.get(1..).unwrap_or_default();
+    (!words.is_empty()).then(|| Wrapped::words(words))
+}
+
+fn terminal(arguments: &[Word]) -> Wrapped {
+    const COMMANDS: &[&str] = &[
+        "new-session",
+        "new",
+        "new-window",
+        "neww",
+        "split-window",
+        "splitw",
+        "respawn-pane",
+        "run-shell",
+        "run",
+        "send-keys",
+        "send",
+        "if-shell",
+        "pipe-pane",
+    ];
+    let rest = after_options(arguments, "LSftTXpcsn", &[]);
+    let rest = match rest {
+        [command, after @ ..] if COMMANDS.contains(&command.text.as_str()) => {
+            after_options(after, "ctsnxyFe", &[])
+        }
+        other => other,
+    };
+    let mut wrapped = joined(rest);
+    wrapped.unclear = Some("it runs in a terminal of its own");
+    wrapped
+}
+
+/// Options and arguments of other programs that name a program: `tar --to-command=x`, `vim -c '!x'`.
+fn escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+    let mut inner: Vec<Inner> = Vec::new();
+    if let Some((_, options)) = RUNS_OPTION.iter().find(|(name, _)| *name == program) {
+        inner.extend(option_values(arguments, options).map(|value| {
+            let value = value.strip_prefix("exec=").unwrap_or(&value).to_owned();
+            Inner::Script(value)
+        }));
+    }
+    if CODE.contains(&program) {
+        inner.extend(arguments.iter().filter_map(|word| command_in(&word.text)).map(Inner::Script));
+    }
+    let interprets = INTERPRETERS.iter().any(|name| program.starts_with(name)) && arguments.is_empty();
+    (!inner.is_empty() || interprets).then(|| Wrapped { inner, input: interprets, ..Wrapped::default() })
+}
+
+/// What follows the sign by which an editor, a debugger or a database's client runs a command.
+fn command_in(text: &str) -> Option<String> {
+    let text = text.trim_start_matches(['+', ':', ' ']);
+    let signs = [
+        "!",
+        "\\!",
+        "shell ",
+        "sh ",
+        ".shell ",
+        ".system ",
+        "system ",
+        "silent !",
+        "silent! !",
+        "%!",
+        "r !",
+        "r!",
+        "term ",
+    ];
+    let found = signs.iter().find_map(|sign| text.strip_prefix(sign))?;
+    (!found.trim().is_empty()).then(|| found.trim().to_owned())
+}
+
+/// The values of some options: `--option=value`, `--option value`, `-ovalue`, `-o value`.
+pub(super) fn option_values(arguments: &[Word], options: &[&str]) -> impl Iterator<Item = String> {
+    let mut values = Vec::new();
+    for (index, word) in arguments.iter().enumerate() {
+        for option in options {
+            let Some(rest) = word.text.strip_prefix(option) else { continue };
+            let value = match (rest, rest.strip_prefix('=')) {
+                ("", _) => arguments.get(index + 1).map(|word| word.text.as_str()),
+                (_, Some(value)) => Some(value),
+                (value, None) if option.len() == 2 && !option.ends_with('-') => Some(value),
+                _ => None,
+            };
+            values.extend(value.filter(|value| !value.is_empty()).map(str::to_owned));
+        }
+    }
+    values.into_iter()
+}

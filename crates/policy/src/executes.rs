@@ -1,0 +1,161 @@
+//! Files by which a project runs code on the machine of whoever builds, tests or installs it.
+//!
+//! They are ordinary work, and nothing keeps a model from changing them. But what they say runs outside of any sandbox
+//! at the user's next build, so whoever lands a change is told that it has some.
+
+use journeyman_protocol::RelPath;
+
+const BUILD: &str = "a build runs it";
+const INSTALL: &str = "installing or building runs its scripts";
+const TESTS: &str = "a test run loads it";
+const TOOL: &str = "a tool that reads it runs what it names";
+const HOOKS: &str = "a manager of git hooks runs what it names";
+const TASKS: &str = "it is a list of commands that people run by name";
+
+/// Names in lower case, and what runs them.
+const NAMES: &[(&str, &str)] = &[
+    ("build.rs", BUILD),
+    ("makefile", TASKS),
+    ("gnumakefile", TASKS),
+    ("justfile", TASKS),
+    (".justfile", TASKS),
+    ("taskfile.yml", TASKS),
+    ("taskfile.yaml", TASKS),
+    ("rakefile", TASKS),
+    ("configure", BUILD),
+    ("configure.ac", BUILD),
+    ("cmakelists.txt", BUILD),
+    ("meson.build", BUILD),
+    ("sconstruct", BUILD),
+    ("wscript", BUILD),
+    ("build.zig", BUILD),
+    ("build.sbt", BUILD),
+    ("build.xml", BUILD),
+    ("pom.xml", BUILD),
+    ("gradlew", BUILD),
+    ("mvnw", BUILD),
+    ("gradle-wrapper.properties", BUILD),
+    ("package.swift", BUILD),
+    ("mix.exs", BUILD),
+    ("rebar.config", BUILD),
+    ("flake.nix", BUILD),
+    ("default.nix", BUILD),
+    ("shell.nix", BUILD),
+    ("dockerfile", BUILD),
+    ("vagrantfile", BUILD),
+    ("directory.build.props", BUILD),
+    ("directory.build.targets", BUILD),
+    ("package.json", INSTALL),
+    (".npmrc", TOOL),
+    (".yarnrc.yml", TOOL),
+    (".pnpmfile.cjs", INSTALL),
+    ("bunfig.toml", TOOL),
+    ("composer.json", INSTALL),
+    ("gemfile", INSTALL),
+    ("setup.py", INSTALL),
+    ("setup.cfg", INSTALL),
+    ("pyproject.toml", INSTALL),
+    ("sitecustomize.py", TOOL),
+    ("usercustomize.py", TOOL),
+    ("conftest.py", TESTS),
+    ("noxfile.py", TASKS),
+    ("tox.ini", TASKS),
+    ("tasks.py", TASKS),
+    ("pytest.ini", TESTS),
+    (".rspec", TESTS),
+    ("rust-toolchain", TOOL),
+    ("rust-toolchain.toml", TOOL),
+    (".pre-commit-config.yaml", HOOKS),
+    ("lefthook.yml", HOOKS),
+    (".lefthook.yml", HOOKS),
+    (".gitmodules", TOOL),
+    (".gitattributes", TOOL),
+    (".mise.toml", TOOL),
+    ("mise.toml", TOOL),
+    (".tool-versions", TOOL),
+];
+/// How names end, in lower case.
+const ENDINGS: &[(&str, &str)] = &[
+    (".gradle", BUILD),
+    (".gradle.kts", BUILD),
+    (".csproj", BUILD),
+    (".fsproj", BUILD),
+    (".vcxproj", BUILD),
+    (".gemspec", INSTALL),
+    (".podspec", INSTALL),
+    (".pth", TOOL),
+    (".mk", TASKS),
+    (".cmake", BUILD),
+    (".dockerfile", BUILD),
+];
+/// What a configuration of a JavaScript tool ends with: each is a program.
+const SCRIPTS: [&str; 6] =
+    [".config.js", ".config.cjs", ".config.mjs", ".config.ts", ".config.cts", ".config.mts"];
+
+/// Whether a file runs code on the machine of whoever builds, tests or installs the project, and how. In any letter
+/// case, at any depth.
+#[must_use]
+pub fn runs_code(path: &RelPath) -> Option<&'static str> {
+    let name = std::str::from_utf8(path.file_name()).ok()?.to_lowercase();
+    let above = path.components().rev().nth(1).map(<[u8]>::to_ascii_lowercase);
+    if above.as_deref() == Some(b".cargo") && matches!(name.as_str(), "config" | "config.toml") {
+        return Some(BUILD);
+    }
+    if let Some((_, how)) = NAMES.iter().find(|(known, _)| *known == name) {
+        return Some(how);
+    }
+    let rc = name.strip_prefix('.').is_some_and(|name| name.ends_with("rc.js") || name.ends_with("rc.cjs"));
+    if rc || SCRIPTS.iter().any(|ending| name.ends_with(ending)) {
+        return Some(TOOL);
+    }
+    ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, how)| *how)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table() {
+        let runs = [
+            ".cargo/config.toml",
+            "sub/.Cargo/config",
+            "build.rs",
+            "crates/a/build.rs",
+            "Makefile",
+            "GNUmakefile",
+            "package.json",
+            "web/package.json",
+            "conftest.py",
+            "tests/conftest.py",
+            "setup.py",
+            "CMakeLists.txt",
+            "app/build.gradle.kts",
+            "vite.config.ts",
+            ".eslintrc.js",
+            "x.csproj",
+            "rules.mk",
+            ".pre-commit-config.yaml",
+        ];
+        for path in runs {
+            assert!(runs_code(&RelPath::parse(path).unwrap()).is_some(), "{path}");
+        }
+        let not = [
+            "src/main.rs",
+            "config.toml",
+            "cargo/config.toml",
+            "README.md",
+            "src/build.rs.txt",
+            "tests/test_a.py",
+            "package-lock.json",
+            "a.json",
+            "makefile.md",
+            "src/config.js.map",
+        ];
+        for path in not {
+            assert_eq!(runs_code(&RelPath::parse(path).unwrap()), None, "{path}");
+        }
+        assert_eq!(runs_code(&RelPath::parse(b"\xff/build.rs").unwrap()), Some(BUILD));
+        assert_eq!(runs_code(&RelPath::parse(b"\xff.mk").unwrap()), None);
+    }
+}

@@ -1,0 +1,269 @@
+//! A rule made ready to be held against calls, and what is refused of one.
+
+use journeyman_protocol::Decision;
+
+use super::glob::{Case, MAX_PATTERN, PathPattern, Text};
+use super::parse::{Problem, problem};
+use super::rule::shown;
+use super::wide;
+use super::{Layer, Rule, RuleId};
+
+/// Tools that run shell commands: what allows one of them speaks of the command.
+pub(super) const COMMAND_TOOLS: [&str; 2] = ["run_command", "check"];
+
+/// One position of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Position {
+    /// One of these.
+    One(Vec<Text>),
+    /// Whatever is left.
+    Rest,
+}
+
+impl Position {
+    pub(super) fn fits(&self, word: &str, case: Case) -> bool {
+        match self {
+            Self::One(texts) => texts.iter().any(|text| text.fits(word, case)),
+            Self::Rest => true,
+        }
+    }
+
+    /// Whether it names what it stands for, without wildcards.
+    pub(super) fn is_literal(&self) -> bool {
+        match self {
+            Self::One(texts) => texts.iter().all(|text| text.literal().is_some()),
+            Self::Rest => false,
+        }
+    }
+
+    fn is_everything(&self) -> bool {
+        match self {
+            Self::One(texts) => texts.iter().any(Text::is_everything),
+            Self::Rest => true,
+        }
+    }
+
+    /// The texts that it names.
+    pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
+        let texts = match self {
+            Self::One(texts) => texts.as_slice(),
+            Self::Rest => &[],
+        };
+        texts.iter().filter_map(Text::literal)
+    }
+}
+
+/// A host or those beneath one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Host {
+    Only(String),
+    Beneath(String),
+    Every,
+}
+
+impl Host {
+    fn parse(text: &str) -> Result<Self, Problem> {
+        let plain = normal_host(text);
+        if plain == "*" {
+            return Ok(Self::Every);
+        }
+        let (host, beneath) = match plain.strip_prefix("*.") {
+            Some(rest) => (rest.to_owned(), true),
+            None => (plain, false),
+        };
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']');
+        if host.is_empty() || !host.chars().all(is_name) {
+            let what = format!("`{}` in `hosts` is not the name of a host", shown(text));
+            return Err(problem(what, "Write it like `example.com`, or `*.example.com` for all beneath it"));
+        }
+        Ok(if beneath { Self::Beneath(host) } else { Self::Only(host) })
+    }
+
+    pub(super) fn fits(&self, host: &str) -> bool {
+        match self {
+            Self::Only(only) => *only == host,
+            Self::Beneath(of) => {
+                host.strip_suffix(of.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+            }
+            Self::Every => true,
+        }
+    }
+
+    pub(super) fn only(&self) -> Option<&str> {
+        match self {
+            Self::Only(host) => Some(host),
+            Self::Beneath(_) | Self::Every => None,
+        }
+    }
+}
+
+/// A host's name as it is compared: in lower case, without a port and without the dot at its end.
+pub(crate) fn normal_host(host: &str) -> String {
+    let host = match host.rsplit_once(':') {
+        Some((name, port))
+            if !port.is_empty()
+                && port.bytes().all(|byte| byte.is_ascii_digit())
+                && (!name.contains(':') || name.ends_with(']')) =>
+        {
+            name
+        }
+        _ => host,
+    };
+    host.trim_end_matches('.').to_lowercase()
+}
+
+/// A rule, ready to be held against calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Compiled {
+    pub(crate) id: RuleId,
+    pub(crate) rule: Rule,
+    pub(super) tools: Vec<Text>,
+    pub(super) agents: Vec<Text>,
+    pub(super) command: Vec<Position>,
+    /// Options that have to be there. Those among the words of a rule that doesn't allow are here too: an option
+    /// counts wherever it stands.
+    pub(super) flags: Vec<Vec<String>>,
+    pub(super) paths: Vec<PathPattern>,
+    pub(super) hosts: Vec<Host>,
+}
+
+impl Compiled {
+    /// # Errors
+    /// What is wrong with the rule, and what to do.
+    pub(crate) fn new(rule: Rule, id: RuleId) -> Result<Self, Problem> {
+        let allows = rule.decision == Decision::Allow;
+        if allows && id.layer == Layer::Project {
+            return Err(problem(
+                "a project's rules only tighten, and this one allows",
+                "Write \"ask\" or \"deny\", or put the rule into your own policy.toml",
+            ));
+        }
+        let mut compiled = Self {
+            tools: patterns("tools", &rule.tools)?,
+            agents: patterns("agents", &rule.agents)?,
+            command: positions(&rule.command)?,
+            flags: rule.flags.clone(),
+            paths: paths(&rule.paths)?,
+            hosts: rule.hosts.iter().map(|host| Host::parse(host)).collect::<Result<_, _>>()?,
+            id,
+            rule,
+        };
+        let rule = &compiled.rule;
+        if rule.command.is_empty() && !(rule.flags.is_empty() && rule.without_flags.is_empty()) {
+            return Err(problem(
+                "it names options and no command",
+                "Add `command`, such as [\"git\", \"push\"]",
+            ));
+        }
+        let flags = rule.flags.iter().flatten().chain(&rule.without_flags);
+        if let Some(flag) = flags.into_iter().find(|flag| !is_option(flag)) {
+            let what = format!("`{}` is no option", shown(flag));
+            return Err(problem(what, "Options begin with `-`; put other words into `command`"));
+        }
+        let alone = allows && rule.command.is_empty() && rule.paths.is_empty() && rule.hosts.is_empty();
+        if rule.exact.is_some() && !alone {
+            return Err(problem(
+                "`exact` stands for one whole command line, by itself, and only to allow it",
+                "To forbid or ask about a command, write its first words as `command`",
+            ));
+        }
+        if allows {
+            wide::check(&compiled)?;
+        } else {
+            compiled.gather_options();
+        }
+        Ok(compiled)
+    }
+
+    /// Options among the words of a rule that forbids or asks count wherever they stand, and wildcards at its end
+    /// say nothing.
+    fn gather_options(&mut self) {
+        let is_flag = |position: &Position| {
+            let mut literals = position.literals().peekable();
+            position.is_literal() && literals.peek().is_some() && literals.all(is_option)
+        };
+        let words = std::mem::take(&mut self.command);
+        for (place, position) in words.into_iter().enumerate() {
+            if place > 0 && is_flag(&position) {
+                self.flags.push(position.literals().map(str::to_owned).collect());
+            } else {
+                self.command.push(position);
+            }
+        }
+        // A rule that forbids speaks of every command that begins so, whether or not more follows.
+        while self.command.len() > 1 && self.command.last().is_some_and(Position::is_everything) {
+            self.command.pop();
+        }
+    }
+
+    /// Whether it names all words of a command, one host or one path without a wildcard: only then does it allow what
+    /// reaches outside.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.command.iter().all(Position::is_literal)
+            && self.paths.iter().all(PathPattern::is_literal)
+            && self.hosts.iter().all(|host| host.only().is_some())
+            && !(self.command.is_empty()
+                && self.rule.exact.is_none()
+                && self.paths.is_empty()
+                && self.hosts.is_empty())
+    }
+
+    /// Whether it speaks of commands, files or hosts at all.
+    pub(super) fn has_object(&self) -> bool {
+        !self.command.is_empty()
+            || self.rule.exact.is_some()
+            || !self.paths.is_empty()
+            || !self.hosts.is_empty()
+    }
+
+    /// Whether its first words are wildcards: how many positions from the first on stand for anything.
+    pub(super) fn position_is_everything(&self, place: usize) -> bool {
+        self.command.get(place).is_some_and(Position::is_everything)
+    }
+}
+
+/// Whether a word is an option.
+pub(super) fn is_option(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-') && word != "--"
+}
+
+fn bounded(key: &str, text: &str) -> Result<(), Problem> {
+    if text.len() > MAX_PATTERN {
+        let what = format!("a pattern in `{key}` has {} bytes", text.len());
+        return Err(problem(what, format!("At most {MAX_PATTERN} are read; use wildcards")));
+    }
+    Ok(())
+}
+
+fn patterns(key: &str, texts: &[String]) -> Result<Vec<Text>, Problem> {
+    texts.iter().map(|text| bounded(key, text).map(|()| Text::parse(text, false))).collect()
+}
+
+fn positions(words: &[Vec<String>]) -> Result<Vec<Position>, Problem> {
+    let mut positions = Vec::with_capacity(words.len());
+    for (place, alternatives) in words.iter().enumerate() {
+        if alternatives.iter().any(|word| word == "**") {
+            if alternatives.len() > 1 || place + 1 < words.len() || place == 0 {
+                return Err(problem(
+                    "`**` in `command` stands for all words that are left",
+                    "Put it alone at the end, and `*` for any one word",
+                ));
+            }
+            positions.push(Position::Rest);
+            continue;
+        }
+        positions.push(Position::One(patterns("command", alternatives)?));
+    }
+    Ok(positions)
+}
+
+fn paths(texts: &[String]) -> Result<Vec<PathPattern>, Problem> {
+    let parse = |text: &String| {
+        bounded("paths", text)?;
+        PathPattern::parse(text).map_err(|wrong| {
+            let what = format!("`{}` in `paths` {wrong}", shown(text));
+            problem(what, "Write it like `src/**`, `docs/*.md` or `**/.env`")
+        })
+    };
+    texts.iter().map(parse).collect()
+}

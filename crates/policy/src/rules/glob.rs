@@ -1,0 +1,354 @@
+//! Wildcards: of names, of words, of paths. No regular expressions: each is matched in time that is bounded by the
+//! lengths of both sides multiplied, and most are rejected at their first character.
+
+use std::collections::BTreeSet;
+
+/// Longest pattern, in bytes. A path of the deepest projects has half of that.
+pub(super) const MAX_PATTERN: usize = 512;
+
+/// Whether letter case counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Case {
+    /// It does: what is allowed is allowed as it is written.
+    Exact,
+    /// It doesn't: some file systems ignore it, and what is forbidden is forbidden there too.
+    Ignored,
+}
+
+impl Case {
+    fn same(self, one: char, other: char) -> bool {
+        one == other || self == Self::Ignored && one.to_lowercase().eq(other.to_lowercase())
+    }
+
+    /// Whether two texts are the same.
+    pub(super) fn equal(self, one: &str, other: &str) -> bool {
+        match self {
+            Self::Exact => one == other,
+            Self::Ignored => {
+                one.eq_ignore_ascii_case(other)
+                    || !one.is_ascii() && one.to_lowercase() == other.to_lowercase()
+            }
+        }
+    }
+}
+
+/// Matches a sequence against a pattern in which some elements stand for any number of others. Going back to the last
+/// of these is enough: what an earlier one took can only be left to a later one.
+fn wild<P, T>(
+    pattern: &[P],
+    items: &[T],
+    is_any: impl Fn(&P) -> bool,
+    fits: impl Fn(&P, &T) -> bool,
+) -> bool {
+    let (mut at, mut item) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while let Some(current) = items.get(item) {
+        match pattern.get(at) {
+            Some(any) if is_any(any) => {
+                back = Some((at, item));
+                at += 1;
+            }
+            Some(one) if fits(one, current) => {
+                at += 1;
+                item += 1;
+            }
+            _ => {
+                let Some((star, from)) = back else { return false };
+                back = Some((star, from + 1));
+                at = star + 1;
+                item = from + 1;
+            }
+        }
+    }
+    pattern.iter().skip(at).all(is_any)
+}
+
+/// One character of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Any,
+    One,
+    Plain(char),
+}
+
+/// A pattern of characters: `*` stands for any of them, `?` for one where that is a sign, a backslash takes a sign's
+/// meaning away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Text {
+    signs: Vec<Sign>,
+    /// The text it stands for where it has no wildcard.
+    literal: Option<String>,
+    /// That in lower case.
+    lower: Option<String>,
+    /// What it ends in, as far as that is plain: most texts are rejected by it.
+    end: String,
+}
+
+impl Text {
+    /// `one`: whether `?` is a sign.
+    pub(super) fn parse(text: &str, one: bool) -> Self {
+        let mut signs = Vec::new();
+        let mut characters = text.chars().peekable();
+        while let Some(character) = characters.next() {
+            signs.push(match character {
+                '*' => Sign::Any,
+                '?' if one => Sign::One,
+                '\\' => match characters.next_if(|next| matches!(next, '*' | '?' | '\\')) {
+                    Some(next) => Sign::Plain(next),
+                    None => Sign::Plain('\\'),
+                },
+                plain => Sign::Plain(plain),
+            });
+        }
+        let literal = signs.iter().map(|sign| match sign {
+            Sign::Plain(character) => Some(*character),
+            Sign::Any | Sign::One => None,
+        });
+        let literal: Option<String> = literal.collect();
+        let lower = literal.as_ref().map(|literal| literal.to_lowercase());
+        let plain = |sign: &Sign| match sign {
+            Sign::Plain(character) if character.is_ascii() => Some(*character),
+            _ => None,
+        };
+        let mut end: Vec<char> = signs.iter().rev().map_while(plain).collect();
+        end.reverse();
+        Self { signs, literal, lower, end: end.into_iter().collect() }
+    }
+
+    /// What it stands for, where that is one text alone.
+    pub(super) fn literal(&self) -> Option<&str> {
+        self.literal.as_deref()
+    }
+
+    /// Whether it stands for everything.
+    pub(super) fn is_everything(&self) -> bool {
+        self.signs.iter().all(|sign| *sign == Sign::Any) && !self.signs.is_empty()
+    }
+
+    pub(super) fn fits(&self, text: &str, case: Case) -> bool {
+        if let Some(literal) = &self.literal {
+            return case.equal(literal, text);
+        }
+        if let (Some(Sign::Plain(first)), Some(begins)) = (self.signs.first(), text.chars().next())
+            && !case.same(*first, begins)
+        {
+            return false;
+        }
+        let end = text.len().checked_sub(self.end.len()).and_then(|from| text.as_bytes().get(from..));
+        // Some letters beyond ASCII are ASCII ones in lower case.
+        if text.is_ascii() && !end.is_some_and(|end| end.eq_ignore_ascii_case(self.end.as_bytes())) {
+            return false;
+        }
+        let characters: Vec<char> = text.chars().collect();
+        wild(
+            &self.signs,
+            &characters,
+            |sign| *sign == Sign::Any,
+            |sign, character| match sign {
+                Sign::Any | Sign::One => true,
+                Sign::Plain(plain) => case.same(*plain, *character),
+            },
+        )
+    }
+}
+
+/// Writes a text so that [`Text::parse`] reads it as itself.
+pub(super) fn escaped(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '?' | '\\') {
+            written.push('\\');
+        }
+        written.push(character);
+    }
+    written
+}
+
+/// One name of a path's pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Name {
+    /// `**`: any number of names.
+    Any,
+    One(Text),
+}
+
+/// A pattern of paths: `*` and `?` within a name, `**` for any number of names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathPattern {
+    names: Vec<Name>,
+}
+
+impl PathPattern {
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        if text.starts_with('/') || text.starts_with('~') {
+            return Err("is not within the project; paths are written from the project's root");
+        }
+        let text = text.strip_suffix('/').unwrap_or(text);
+        let mut names = Vec::new();
+        for name in text.split('/') {
+            names.push(match name {
+                "" | "." | ".." => return Err("has an empty name, `.` or `..` in it"),
+                "**" => Name::Any,
+                name if name.contains("**") => return Err("has `**` within a name; it stands alone"),
+                name if name.contains(['[', ']', '{', '}']) => {
+                    return Err("has brackets; only `*`, `?` and `**` stand for others. Write several paths");
+                }
+                name => Name::One(Text::parse(name, true)),
+            });
+        }
+        Ok(Self { names })
+    }
+
+    /// Whether a path with these names, in lower case, may be one that it [`touches`](Self::touches). One of its own
+    /// names has to be among them.
+    pub(super) fn may_touch(&self, lower: &BTreeSet<String>) -> bool {
+        let texts = self.names.iter().filter_map(|name| match name {
+            Name::Any => None,
+            Name::One(text) => Some(text),
+        });
+        let mut open = None;
+        for text in texts {
+            match &text.lower {
+                Some(name) => return lower.contains(name),
+                None => open = Some(text),
+            }
+        }
+        open.is_none_or(|text| lower.iter().any(|name| text.fits(name, Case::Ignored)))
+    }
+
+    /// Whether it stands for one path alone.
+    pub(super) fn is_literal(&self) -> bool {
+        self.names.iter().all(|name| matches!(name, Name::One(text) if text.literal().is_some()))
+    }
+
+    /// Whether it stands for everything in the project.
+    pub(super) fn is_everything(&self) -> bool {
+        match self.names.as_slice() {
+            [Name::One(only)] => only.is_everything(),
+            names => names.iter().all(|name| match name {
+                Name::Any => true,
+                Name::One(text) => text.is_everything(),
+            }),
+        }
+    }
+
+    /// Whether a path is one of them.
+    pub(super) fn fits(&self, names: &[&str], case: Case) -> bool {
+        fit(&self.names, names, case)
+    }
+
+    /// As [`PathPattern::fits`] for what is forbidden: also of the directory that `dir/**` speaks of, and of a path
+    /// that is written from somewhere else and ends in it.
+    pub(super) fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
+        let directory =
+            self.names.split_last().filter(|(last, rest)| **last == Name::Any && !rest.is_empty());
+        let within = |names: &[&str]| {
+            fit(&self.names, names, Case::Ignored)
+                || directory.is_some_and(|(_, directory)| fit(directory, names, Case::Ignored))
+        };
+        if elsewhere {
+            return (0..names.len()).any(|from| names.get(from..).is_some_and(within));
+        }
+        within(names)
+    }
+}
+
+fn fit(pattern: &[Name], names: &[&str], case: Case) -> bool {
+    let is_any = |name: &Name| *name == Name::Any;
+    wild(pattern, names, is_any, |name, given| match name {
+        Name::Any => true,
+        Name::One(text) => text.fits(given, case),
+    })
+}
+
+/// A path as a command has it, in names, and whether it is written from somewhere else than the project's root.
+pub(super) fn names_of(path: &str) -> (Vec<&str>, bool) {
+    let mut names = Vec::new();
+    let mut elsewhere = path.starts_with(['/', '~', '$']);
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." if names.pop().is_none() => elsewhere = true,
+            ".." => {}
+            name => names.push(name),
+        }
+    }
+    (names, elsewhere)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        let cases = [
+            ("git", "git", true),
+            ("git", "gitk", false),
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("a*c", "abcbc", true),
+            ("a*c", "abcb", false),
+            ("*b*b*", "abab", true),
+            ("\\*", "*", true),
+            ("\\*", "x", false),
+            ("mcp__*__get_*", "mcp__git__hub__get_issue", true),
+            ("a\\", "a\\", true),
+        ];
+        for (pattern, text, fits) in cases {
+            assert_eq!(Text::parse(pattern, true).fits(text, Case::Exact), fits, "{pattern} {text}");
+        }
+        assert!(Text::parse("GIT", true).fits("git", Case::Ignored));
+        assert!(Text::parse("*É", true).fits("cafÉ".to_lowercase().as_str(), Case::Ignored));
+    }
+
+    #[test]
+    fn paths() {
+        let cases = [
+            ("a.txt", "a.txt", true, true),
+            ("a.txt", "sub/a.txt", false, false),
+            ("**/a.txt", "sub/deep/a.txt", true, true),
+            ("**/a.txt", "a.txt", true, true),
+            ("src/**", "src/a/b", true, true),
+            ("src/**", "src", true, true),
+            ("src/**", "source", false, false),
+            ("src/*.rs", "src/a.rs", true, true),
+            ("src/*.rs", "src/a/b.rs", false, false),
+            ("a/**/z", "a/z", true, true),
+            ("a/**/z", "a/b/c/z", true, true),
+            (".env", ".ENV", false, true),
+        ];
+        for (pattern, path, fits, touches) in cases {
+            let pattern = PathPattern::parse(pattern).unwrap();
+            let (names, elsewhere) = names_of(path);
+            assert_eq!(pattern.fits(&names, Case::Exact), fits, "{pattern:?} {path}");
+            assert_eq!(pattern.touches(&names, elsewhere), touches, "{pattern:?} {path}");
+        }
+        for (path, touches) in [
+            ("/home/me/p/secrets/x", true),
+            ("../secrets/x", true),
+            ("x/secrets/y", false),
+            ("secrets", true),
+        ] {
+            let (names, elsewhere) = names_of(path);
+            assert_eq!(
+                PathPattern::parse("secrets/**").unwrap().touches(&names, elsewhere),
+                touches,
+                "{path}"
+            );
+        }
+        for bad in ["", "/a", "a//b", "../a", "a/./b", "a**/b", "{a,b}", "~/x"] {
+            assert!(PathPattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_escaped_stands_for_itself() {
+        for text in ["a", "*", "a\\*b", "\\\\", "?x", "é*"] {
+            let pattern = Text::parse(&escaped(text), true);
+            assert_eq!(pattern.literal(), Some(text));
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Holding a rule against a call.
+//!
+//! What forbids and what allows are matched with opposite care. A rule that denies or asks has to be hit by any
+//! spelling: its words are only the beginning, options in between don't matter, a program counts under every path,
+//! letter case is ignored, and what can't be seen is taken for a possible hit. A rule that allows has to say what
+//! runs: word for word, in order, and nothing that isn't known before it runs.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+use journeyman_protocol::{Effects, Level, Mode, RelPath};
+
+use super::Layer;
+use super::compiled::{Compiled, Position, is_option, normal_host};
+use super::glob::{Case, names_of};
+use crate::command::{CommandAnalysis, Part, Word};
+use crate::protect::{Protection, protection_of_text};
+
+/// Words of a part that are held against a rule. More are operands of one kind, such as files.
+const MAX_WORDS: usize = 512;
+
+/// A call as rules see it.
+pub(crate) struct Subject<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) mode: Mode,
+    pub(crate) effects: &'a Effects,
+    /// The shell command, taken apart.
+    pub(crate) analysis: Option<&'a CommandAnalysis>,
+    /// Words of a command's text, roughly: where it isn't understood.
+    tokens: OnceCell<BTreeSet<String>>,
+    places: OnceCell<Vec<Place>>,
+    /// The names in all of these, in lower case.
+    names: OnceCell<BTreeSet<String>>,
+    hosts: OnceCell<Vec<String>>,
+}
+
+/// A path that a call may speak of, in names, and whether it is written from somewhere else.
+struct Place {
+    names: Vec<String>,
+    elsewhere: bool,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(
+        tool: &'a str,
+        agent: &'a str,
+        mode: Mode,
+        effects: &'a Effects,
+        analysis: Option<&'a CommandAnalysis>,
+    ) -> Self {
+        Self {
+            tool,
+            agent,
+            mode,
+            effects,
+            analysis,
+            tokens: OnceCell::new(),
+            places: OnceCell::new(),
+            names: OnceCell::new(),
+            hosts: OnceCell::new(),
+        }
+    }
+
+    fn parts(&self) -> &'a [Part] {
+        self.analysis.map_or(&[], |analysis| analysis.parts.as_slice())
+    }
+
+    /// Whether something of the command may be hidden.
+    fn is_opaque(&self) -> bool {
+        self.analysis.is_some_and(|analysis| !analysis.complete)
+    }
+
+    /// The words of a command that isn't understood: as they are written, and without the signs that shells take away.
+    fn tokens(&self) -> &BTreeSet<String> {
+        self.tokens.get_or_init(|| {
+            let text = self.effects.command.as_deref().unwrap_or_default().to_lowercase();
+            let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+            let between = |c: char| {
+                !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | ':' | '~' | '%')
+            };
+            let words = text.split(between).chain(bare.split(between)).filter(|word| !word.is_empty());
+            words.flat_map(|word| [word, base(word)]).map(str::to_owned).collect()
+        })
+    }
+
+    /// Whether a word stands in a command that isn't understood.
+    fn may_name(&self, word: &str) -> bool {
+        self.tokens().contains(&word.to_lowercase())
+    }
+
+    /// What the call may name as paths: its effects, and the words of its command.
+    fn places(&self) -> &[Place] {
+        self.places.get_or_init(|| {
+            let effects = self.effects.reads.iter().chain(&self.effects.writes).map(ToString::to_string);
+            let words = self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes));
+            let words = words.take(MAX_WORDS).map(|word| word.text.clone());
+            let tokens = self.is_opaque().then(|| self.tokens().iter().take(MAX_WORDS).cloned());
+            let texts: BTreeSet<String> = effects.chain(words).chain(tokens.into_iter().flatten()).collect();
+            let owned = |(names, elsewhere): (Vec<&str>, bool)| Place {
+                names: names.into_iter().map(str::to_owned).collect(),
+                elsewhere,
+            };
+            texts.iter().flat_map(|text| in_word(text)).map(owned).collect()
+        })
+    }
+
+    fn names(&self) -> &BTreeSet<String> {
+        self.names.get_or_init(|| {
+            self.places().iter().flat_map(|place| &place.names).map(|name| name.to_lowercase()).collect()
+        })
+    }
+
+    /// The hosts that it names, as they are compared.
+    fn hosts(&self) -> &[String] {
+        self.hosts.get_or_init(|| {
+            let hosts = self.effects.hosts.iter().chain(self.parts().iter().flat_map(|part| &part.hosts));
+            hosts.map(|host| normal_host(host)).collect()
+        })
+    }
+}
+
+/// The paths that a word may name: itself, or what follows a sign in it.
+fn in_word(word: &str) -> impl Iterator<Item = (Vec<&str>, bool)> {
+    let after = |sign| word.split_once(sign).map(|(_, rest)| rest);
+    [Some(word), after('='), after(':'), word.strip_prefix('@')].into_iter().flatten().map(names_of)
+}
+
+/// The last name of a path.
+fn base(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// Whether a rule that forbids or asks speaks of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hit {
+    No,
+    /// It may: something of the call can't be seen.
+    Perhaps,
+    Yes,
+}
+
+/// How much a rule has to say to allow something, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// Wildcards will do.
+    Any,
+    /// Without wildcards: of what isn't confined, or is lost for good.
+    Exact,
+    /// The same for level 3, and in a file: an answer in a session, or a log that was taken in, never allows it.
+    Written,
+}
+
+/// What an allow rule has to speak of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Aspect<'a> {
+    /// The command, whole.
+    Line(&'a str),
+    /// One program of it.
+    Part(&'a Part),
+    /// A file that is written.
+    Path(&'a RelPath),
+    /// A host that is reached.
+    Host(&'a str),
+    /// The tool itself.
+    Tool,
+}
+
+impl Compiled {
+    /// Whether tool, agent and mode are those that it speaks of.
+    fn applies(&self, subject: &Subject<'_>, case: Case) -> bool {
+        let one_of = |texts: &[super::glob::Text], name: &str| {
+            texts.is_empty() || texts.iter().any(|text| text.fits(name, case))
+        };
+        (self.rule.modes.is_empty() || self.rule.modes.contains(&subject.mode))
+            && one_of(&self.tools, subject.tool)
+            && one_of(&self.agents, subject.agent)
+    }
+
+    /// Whether it speaks of a call. For rules that deny or ask.
+    pub(crate) fn hit(&self, subject: &Subject<'_>) -> Hit {
+        if !self.applies(subject, Case::Ignored) {
+            return Hit::No;
+        }
+        if self.command.is_empty() {
+            let paths = self.paths.is_empty() || self.hits_path(subject);
+            let hosts = self.hosts.is_empty() || self.hits_host(subject);
+            return if paths && hosts { Hit::Yes } else { Hit::No };
+        }
+        if subject.effects.command.is_none() {
+            return Hit::No;
+        }
+        let seen = subject.parts().iter().map(|part| self.hits_part(part)).max().unwrap_or(Hit::No);
+        if seen < Hit::Yes && subject.is_opaque() { seen.max(self.hits_text(subject)) } else { seen }
+    }
+
+    fn hits_path(&self, subject: &Subject<'_>) -> bool {
+        let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.names()));
+        likely.any(|path| {
+            subject.places().iter().any(|place| {
+                let names: Vec<&str> = place.names.iter().map(String::as_str).collect();
+                !names.is_empty() && path.touches(&names, place.elsewhere)
+            })
+        })
+    }
+
+    fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
+        !names.is_empty() && self.paths.iter().any(|path| path.touches(names, elsewhere))
+    }
+
+    fn hits_host(&self, subject: &Subject<'_>) -> bool {
+        subject.hosts().iter().any(|host| self.hosts.iter().any(|pattern| pattern.fits(host)))
+            || subject.is_opaque()
+                && self
+                    .hosts
+                    .iter()
+                    .filter_map(|host| host.only())
+                    .any(|host| subject.tokens().iter().any(|token| token.contains(host)))
+    }
+
+    fn hits_part(&self, part: &Part) -> Hit {
+        let mut hit = self.begins(&part.words).min(self.has_flags(&part.words));
+        if hit > Hit::No && !self.paths.is_empty() {
+            let mut words = part.words.iter().skip(1).chain(&part.writes);
+            let named = words
+                .clone()
+                .flat_map(|word| in_word(&word.text))
+                .any(|(names, elsewhere)| self.touches(&names, elsewhere));
+            if !named {
+                hit = if words.all(|word| word.known) { Hit::No } else { Hit::Perhaps };
+            }
+        }
+        if hit > Hit::No && !self.hosts.is_empty() {
+            let named = part.hosts.iter().any(|host| {
+                let host = normal_host(host);
+                self.hosts.iter().any(|pattern| pattern.fits(&host))
+            });
+            if !named {
+                hit = if part.words.iter().all(|word| word.known) { Hit::No } else { Hit::Perhaps };
+            }
+        }
+        hit
+    }
+
+    /// Whether a command begins with the rule's words. Options and what may be their values are passed over.
+    fn begins(&self, words: &[Word]) -> Hit {
+        let Some((program, pattern)) = self.command.split_first() else { return Hit::Yes };
+        let Some((first, words)) = words.split_first() else { return Hit::No };
+        if !first.known {
+            return Hit::Perhaps;
+        }
+        let named = |name: &str| program.fits(name, Case::Ignored);
+        if !named(&first.text) && !named(base(&first.text)) {
+            return Hit::No;
+        }
+        let words = words.get(..MAX_WORDS.min(words.len())).unwrap_or(words);
+        // Places in `words` that the positions so far may have led to.
+        let mut reached = vec![false; words.len() + 1];
+        if let Some(start) = reached.first_mut() {
+            *start = true;
+        }
+        let mut perhaps = false;
+        for position in pattern {
+            if *position == Position::Rest {
+                break;
+            }
+            let mut next = vec![false; words.len() + 1];
+            for (place, word) in words.iter().enumerate() {
+                if !reached.get(place).copied().unwrap_or(false) {
+                    continue;
+                }
+                // It may stand for any number of words.
+                perhaps |= !word.known;
+                let mark = |of: &mut Vec<bool>, at: usize| {
+                    if let Some(mark) = of.get_mut(at) {
+                        *mark = true;
+                    }
+                };
+                if word.known && position.fits(&word.text, Case::Ignored) {
+                    mark(&mut next, place + 1);
+                }
+                if word.text.starts_with('-') {
+                    mark(&mut reached, place + 1);
+                    mark(&mut reached, place + 2);
+                }
+            }
+            reached = next;
+        }
+        match reached.contains(&true) {
+            true => Hit::Yes,
+            false if perhaps => Hit::Perhaps,
+            false => Hit::No,
+        }
+    }
+
+    /// Whether the options that have to be there are, and none that must not. For rules that deny or ask.
+    fn has_flags(&self, words: &[Word]) -> Hit {
+        let unknown = words.iter().skip(1).any(|word| !word.known);
+        let mut hit = Hit::Yes;
+        for alternatives in &self.flags {
+            let there = words
+                .iter()
+                .skip(1)
+                .any(|word| alternatives.iter().any(|flag| is_flag(&word.text, flag, Spelling::Any)));
+            hit = hit.min(match (there, unknown) {
+                (true, _) => Hit::Yes,
+                (false, true) => Hit::Perhaps,
+                (false, false) => Hit::No,
+            });
+        }
+        let before = words.iter().skip(1).take_while(|word| word.text != "--").filter(|word| word.known);
+        for word in before {
+            if self.rule.without_flags.iter().any(|flag| is_flag(&word.text, flag, Spelling::Whole)) {
+                return Hit::No;
+            }
+        }
+        hit
+    }
+
+    /// Whether the text of a command that isn't understood may run it.
+    fn hits_text(&self, subject: &Subject<'_>) -> Hit {
+        let Some((program, rest)) = self.command.split_first() else { return Hit::Yes };
+        let named = match program.is_literal() {
+            true => program.literals().any(|name| subject.may_name(name)),
+            false => subject.tokens().iter().any(|token| program.fits(token, Case::Ignored)),
+        };
+        let all = rest.iter().all(|position| match position.is_literal() {
+            true => position.literals().any(|word| subject.may_name(word)),
+            false => true,
+        });
+        let flags = self.flags.iter().all(|flags| {
+            flags.iter().any(|flag| {
+                subject.tokens().iter().any(|token| is_flag(token, &flag.to_lowercase(), Spelling::Any))
+            })
+        });
+        let bare = self.paths.is_empty() && self.hosts.is_empty() && self.rule.without_flags.is_empty();
+        match named && all && flags && bare {
+            true => Hit::Yes,
+            // What isn't understood may run anything.
+            false => Hit::Perhaps,
+        }
+    }
+
+    /// Whether it allows this much of a call.
+    pub(crate) fn covers(&self, subject: &Subject<'_>, aspect: Aspect<'_>, need: Need) -> bool {
+        let says_enough = match need {
+            Need::Any => true,
+            Need::Exact => self.is_exact(),
+            Need::Written => self.is_exact() && self.id.layer != Layer::Session,
+        };
+        if !says_enough || !self.applies(subject, Case::Exact) {
+            return false;
+        }
+        let speaks_of_commands = !self.command.is_empty() || self.rule.exact.is_some();
+        let effects = subject.effects;
+        match aspect {
+            Aspect::Line(line) => self.rule.exact.as_deref().is_some_and(|exact| exact == line),
+            Aspect::Part(part) => !self.command.is_empty() && self.covers_part(part, need),
+            Aspect::Tool => {
+                !speaks_of_commands
+                    && effects.reads.iter().chain(&effects.writes).all(|path| self.covers_path(path))
+                    && effects.hosts.iter().all(|host| self.covers_host(host))
+            }
+            Aspect::Path(path) => {
+                !speaks_of_commands
+                    && (!self.paths.is_empty() || self.hosts.is_empty())
+                    && self.covers_path(path)
+                    && effects.hosts.iter().all(|host| self.covers_host(host))
+            }
+            Aspect::Host(host) => {
+                !speaks_of_commands
+                    && (!self.hosts.is_empty() || self.paths.is_empty())
+                    && self.covers_host(host)
+                    && effects.reads.iter().chain(&effects.writes).all(|path| self.covers_path(path))
+            }
+        }
+    }
+
+    fn covers_path(&self, path: &RelPath) -> bool {
+        let text = path.to_string();
+        let names: Vec<&str> = text.split('/').collect();
+        self.paths.is_empty()
+            || std::str::from_utf8(path.as_bytes()).is_ok()
+                && self.paths.iter().any(|pattern| pattern.fits(&names, Case::Exact))
+    }
+
+    fn covers_host(&self, host: &str) -> bool {
+        let host = normal_host(host);
+        self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.fits(&host))
+    }
+
+    /// Whether it names a part word for word.
+    fn covers_part(&self, part: &Part, need: Need) -> bool {
+        if part.words.iter().chain(&part.writes).any(|word| !word.known) {
+            return false;
+        }
+        let open = matches!(self.command.last(), Some(Position::Rest));
+        let fixed = self.command.len() - usize::from(open);
+        if part.words.len() < fixed || !open && part.words.len() > fixed {
+            return false;
+        }
+        let rest = std::iter::repeat(&Position::Rest);
+        for (position, word) in self.command.iter().take(fixed).chain(rest).zip(&part.words) {
+            if !position.fits(&word.text, Case::Exact) {
+                return false;
+            }
+            // What a wildcard stands for has to be one of the paths, where the rule has some.
+            if !self.paths.is_empty() && !position.is_literal() && !self.covers_text(&word.text) {
+                return false;
+            }
+        }
+        let arguments = part.words.iter().skip(1);
+        let has = |flag: &String, how| arguments.clone().any(|word| is_flag(&word.text, flag, how));
+        if !self.flags.iter().all(|flags| flags.iter().any(|flag| has(flag, Spelling::Whole)))
+            || self.rule.without_flags.iter().any(|flag| has(flag, Spelling::Any))
+        {
+            return false;
+        }
+        let hosts = part.hosts.iter().all(|host| self.covers_host(host));
+        hosts && part.writes.iter().all(|word| self.covers_write(&word.text, need))
+    }
+
+    /// Whether a word of a command is one of the rule's paths.
+    fn covers_text(&self, word: &str) -> bool {
+        let (names, elsewhere) = names_of(word);
+        let plain = !word.starts_with('-') && !elsewhere && !word.split('/').any(|name| name == "..");
+        plain && !names.is_empty() && self.paths.iter().any(|path| path.fits(&names, Case::Exact))
+    }
+
+    /// Whether a redirection may write this: an ordinary file of the project, or one that the rule names.
+    fn covers_write(&self, target: &str, need: Need) -> bool {
+        if matches!(target, "/dev/null" | "/dev/stdout" | "/dev/stderr") {
+            return true;
+        }
+        if !self.paths.is_empty() {
+            return self.covers_text(target);
+        }
+        let ordinary = !names_of(target).1 && protection_of_text(target) == Protection::None;
+        ordinary && need == Need::Any
+    }
+}
+
+/// Which spellings of an option count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// Whole, in a cluster of short ones, or with a value.
+    Whole,
+    /// Also the beginning of a long one, which many programs take for it.
+    Any,
+}
+
+/// Whether a word is, or has in it, this option.
+fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
+    if word == flag {
+        return true;
+    }
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    if name == flag {
+        return true;
+    }
+    let Some(short) = flag.strip_prefix('-').filter(|rest| rest.chars().count() == 1) else {
+        // Two letters at least: fewer could be more than one option.
+        return spelling == Spelling::Any
+            && flag.starts_with("--")
+            && name.len() >= "--xx".len()
+            && is_option(name)
+            && flag.starts_with(name);
+    };
+    !word.starts_with("--") && word.strip_prefix('-').is_some_and(|cluster| cluster.contains(short))
+}
+
+/// Whether a part by itself is known to do nothing that is asked about.
+pub(crate) fn changes_directory(part: &Part) -> bool {
+    part.words.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"))
+}
+
+/// The level that a command's parts explain.
+pub(crate) fn explained(analysis: &CommandAnalysis) -> Level {
+    analysis.parts.iter().map(|part| part.level).max().unwrap_or_default()
+}

@@ -1,0 +1,207 @@
+//! Rules: what people allow, want to be asked about, and forbid, beyond levels and modes.
+//!
+//! [`Rules::parse`] reads a layer's `policy.toml`; a [`Policy`](crate::Policy) holds those of all layers. Every rule
+//! is held against every call, and **deny > ask > allow**, whichever layer a rule is from: no order of layers or of
+//! lines lets an allow beat a deny or an ask.
+//!
+//! `rule` is a rule as it is written, `parse` reads it with its line, `compiled` makes it ready, `wide` refuses what
+//! would allow everything, `matching` holds it against a call, `proposal` says what «always» would allow.
+
+mod compiled;
+mod glob;
+mod matching;
+mod parse;
+mod proposal;
+mod rule;
+mod wide;
+
+use std::sync::Arc;
+
+use journeyman_protocol::{Decision, Effects, Mode, RelPath};
+
+pub(crate) use compiled::Compiled;
+pub(crate) use matching::{Aspect, Hit, Need, Subject, changes_directory, explained};
+pub use parse::{MAX_POLICY_BYTES, MAX_RULES, RuleError};
+pub(crate) use proposal::propose;
+pub use rule::{Example, Layer, MAIN_AGENT, Rule, RuleId};
+
+use crate::command::analyse;
+use crate::rules::rule::shown;
+
+/// Rules of one layer, or of several, each checked and ready.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    compiled: Vec<Arc<Compiled>>,
+}
+
+impl PartialEq for Rules {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Rules {
+    /// Reads the text of a `policy.toml`. `file` is what errors and verdicts call it.
+    ///
+    /// # Errors
+    /// [`RuleError`] with the line: what isn't TOML, a key that there isn't, a rule of a project that allows, an allow
+    /// that amounts to everything, an example that a rule doesn't match as it says.
+    pub fn parse(text: &str, layer: Layer, file: &str) -> Result<Self, RuleError> {
+        let mut compiled = Vec::new();
+        for (line, rule) in parse::rules(text, file)? {
+            let id = RuleId { layer, file: Some(file.to_owned()), line, name: rule.name.clone() };
+            compiled.push(Arc::new(ready(rule, id)?));
+        }
+        Ok(Self { compiled })
+    }
+
+    /// Takes rules that are in no file.
+    ///
+    /// # Errors
+    /// As [`Rules::parse`]; the line is the rule's place, from 1.
+    pub fn of(rules: impl IntoIterator<Item = Rule>, layer: Layer) -> Result<Self, RuleError> {
+        let mut compiled = Vec::new();
+        for (place, rule) in rules.into_iter().enumerate() {
+            let id = RuleId { layer, file: None, line: place + 1, name: rule.name.clone() };
+            compiled.push(Arc::new(ready(rule, id)?));
+        }
+        Ok(Self { compiled })
+    }
+
+    /// The same rules, out of no file: such as those that a session's log kept.
+    #[must_use]
+    pub fn unfiled(mut self) -> Self {
+        for rule in &mut self.compiled {
+            Arc::make_mut(rule).id.file = None;
+        }
+        self
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.compiled.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.compiled.is_empty()
+    }
+
+    /// Each rule with where it stands.
+    pub fn iter(&self) -> impl Iterator<Item = (&RuleId, &Rule)> {
+        self.compiled.iter().map(|rule| (&rule.id, &rule.rule))
+    }
+
+    /// The rules as text of a `policy.toml`.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        self.iter().map(|(_, rule)| rule.to_toml()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Adds others. Those that are in no file go on counting.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for mut rule in other.compiled {
+            if rule.id.file.is_none() {
+                let like = |one: &&Arc<Compiled>| one.id.file.is_none() && one.id.layer == rule.id.layer;
+                let line = self.compiled.iter().filter(like).count() + 1;
+                Arc::make_mut(&mut rule).id.line = line;
+            }
+            self.compiled.push(rule);
+        }
+    }
+
+    pub(crate) fn compiled(&self) -> impl Iterator<Item = &Compiled> {
+        self.compiled.iter().map(|rule| &**rule)
+    }
+}
+
+fn ready(rule: Rule, id: RuleId) -> Result<Compiled, RuleError> {
+    let place = (id.file.clone().unwrap_or_else(|| id.layer.to_string()), id.line);
+    let error = |(problem, help)| RuleError { file: place.0, line: place.1, problem, help };
+    let compiled = Compiled::new(rule, id).and_then(|compiled| {
+        exemplified(&compiled)?;
+        Ok(compiled)
+    });
+    compiled.map_err(error)
+}
+
+/// Holds a rule against its own examples.
+fn exemplified(rule: &Compiled) -> Result<(), parse::Problem> {
+    let cases = [(&rule.rule.matches, true), (&rule.rule.not_matches, false)];
+    for (examples, expected) in cases {
+        for example in examples {
+            if speaks_of(rule, example) != expected {
+                let what = if expected { "does not match" } else { "matches" };
+                let key = if expected { "matches" } else { "not_matches" };
+                return Err(parse::problem(
+                    format!("the rule {what} {example}, which `{key}` names"),
+                    match (expected, rule.rule.decision) {
+                        (true, Decision::Allow) => {
+                            "A rule that allows has to name all words of a command, and each program in it; mend \
+                             the rule or the example"
+                        }
+                        (true, _) => "Mend the rule or the example",
+                        (false, _) => {
+                            "A rule that asks or denies speaks of every command that begins with its words; mend \
+                             the rule or the example"
+                        }
+                    },
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a rule speaks of an example, in a mode and by an agent that it speaks of.
+fn speaks_of(rule: &Compiled, example: &Example) -> bool {
+    let mut effects = Effects::default();
+    let first = |texts: &[String], otherwise: &str| {
+        // What a pattern stands for is a name that it matches.
+        texts.first().map_or_else(|| otherwise.to_owned(), |text| text.replace('*', "x"))
+    };
+    let mut tool = first(&rule.rule.tools, "run_command");
+    match example {
+        Example::Command(command) => effects.command = Some(command.clone()),
+        Example::Call { tool: given, path, host } => {
+            if let Some(given) = given {
+                tool.clone_from(given);
+            }
+            let Ok(paths) = path.iter().map(RelPath::parse).collect::<Result<Vec<_>, _>>() else {
+                return false;
+            };
+            effects.writes = paths;
+            effects.hosts.extend(host.clone());
+        }
+    }
+    let agent = first(&rule.rule.agents, MAIN_AGENT);
+    let mode = rule.rule.modes.first().copied().unwrap_or(Mode::Edit);
+    let analysis = effects.command.as_deref().map(|command| analyse(command, &[]));
+    let subject = Subject::new(&tool, &agent, mode, &effects, analysis.as_ref());
+    if rule.rule.decision > Decision::Allow {
+        return rule.hit(&subject) == Hit::Yes;
+    }
+    let covers = |aspect| rule.covers(&subject, aspect, Need::Any);
+    let files = effects.writes.iter().all(|path| covers(Aspect::Path(path)));
+    let hosts = effects.hosts.iter().all(|host| covers(Aspect::Host(host)));
+    let nothing = effects.writes.is_empty() && effects.hosts.is_empty();
+    match (effects.command.as_deref(), &analysis) {
+        (Some(line), Some(analysis)) => {
+            let parts = || {
+                analysis.complete
+                    && !analysis.parts.is_empty()
+                    && analysis.parts.iter().all(|part| covers(Aspect::Part(part)))
+            };
+            covers(Aspect::Line(line)) || parts()
+        }
+        _ if nothing => covers(Aspect::Tool),
+        _ => files && hosts,
+    }
+}
+
+/// A command or a file as a reason repeats it.
+pub(crate) fn brief(text: &str) -> String {
+    shown(text)
+}

@@ -1,0 +1,230 @@
+//! Rules out of a `policy.toml`, each with its line. An error says what to do about it.
+
+use journeyman_protocol::{Decision, Mode};
+use toml::de::{DeTable, DeValue};
+
+use super::rule::shown;
+use super::{Example, Rule};
+
+/// Largest file of rules, in bytes: [`MAX_RULES`] of them with examples.
+pub const MAX_POLICY_BYTES: usize = 256 * 1024;
+/// Rules of one file. Nobody knows what more of them mean together.
+pub const MAX_RULES: usize = 500;
+/// Entries of one list of a rule. Longer ones are several rules.
+const MAX_ENTRIES: usize = 64;
+/// Bytes of one text of a rule, such as a whole command line.
+const MAX_TEXT: usize = 4 * 1024;
+
+/// Why a file of rules is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {problem}. {help}")]
+pub struct RuleError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// What is wrong and what to do, before it is known where.
+pub(super) type Problem = (String, String);
+
+pub(super) fn problem(what: impl Into<String>, help: impl Into<String>) -> Problem {
+    (what.into(), help.into())
+}
+
+/// The rules of a file with the lines they begin on.
+pub(super) fn rules(text: &str, file: &str) -> Result<Vec<(usize, Rule)>, RuleError> {
+    let error = |line, (problem, help): Problem| RuleError { file: file.to_owned(), line, problem, help };
+    if text.len() > MAX_POLICY_BYTES {
+        let what = format!("it has {} bytes, and at most {MAX_POLICY_BYTES} are read", text.len());
+        return Err(error(1, problem(what, "Remove rules that others make superfluous")));
+    }
+    let table = DeTable::parse(text).map_err(|wrong| {
+        let line = wrong.span().map_or(1, |span| line_of(text, span.start));
+        let what = format!("it is not TOML: {}", wrong.message().trim_end());
+        error(
+            line,
+            problem(
+                what,
+                "Nothing starts before this is mended, because a rule that is not read forbids nothing",
+            ),
+        )
+    })?;
+    let mut found = Vec::new();
+    for (key, value) in table.get_ref() {
+        let line = line_of(text, key.span().start);
+        let DeValue::Array(items) = value.get_ref() else {
+            return Err(error(line, unknown(key.get_ref(), &["rule"])));
+        };
+        if key.get_ref() != "rule" {
+            return Err(error(line, unknown(key.get_ref(), &["rule"])));
+        }
+        if items.len() > MAX_RULES {
+            let what = format!("it has {} rules, and at most {MAX_RULES} are read", items.len());
+            return Err(error(line, problem(what, "Join rules: every list takes several entries")));
+        }
+        for item in items {
+            let line = line_of(text, item.span().start);
+            let DeValue::Table(fields) = item.get_ref() else {
+                let what = "an entry of `rule` is not a table";
+                return Err(error(line, problem(what, "Write each rule as a `[[rule]]`")));
+            };
+            found.push((line, rule(text, line, fields).map_err(|(line, wrong)| error(line, wrong))?));
+        }
+    }
+    Ok(found)
+}
+
+fn line_of(text: &str, place: usize) -> usize {
+    text.get(..place).unwrap_or_default().matches('\n').count() + 1
+}
+
+const KEYS: &[&str] = &[
+    "name",
+    "decision",
+    "reason",
+    "tools",
+    "command",
+    "exact",
+    "flags",
+    "without_flags",
+    "paths",
+    "hosts",
+    "agents",
+    "modes",
+    "matches",
+    "not_matches",
+];
+
+fn unknown(key: &str, known: &[&str]) -> Problem {
+    let key = shown(key);
+    problem(format!("`{key}` is not a key here"), format!("There are: {}", known.join(", ")))
+}
+
+fn rule(text: &str, line: usize, fields: &DeTable<'_>) -> Result<Rule, (usize, Problem)> {
+    let mut rule = Rule::new(Decision::Deny);
+    let mut decided = false;
+    for (key, value) in fields {
+        let at = line_of(text, key.span().start);
+        let name = key.get_ref().as_ref();
+        let value = value.get_ref();
+        let wrong = |(what, help): Problem| (at, problem(format!("`{}` {what}", shown(name)), help));
+        match name {
+            "name" => rule.name = Some(line_text(value).map_err(wrong)?),
+            "reason" => rule.reason = Some(line_text(value).map_err(wrong)?),
+            "exact" => rule.exact = Some(text_of(value).map_err(wrong)?),
+            "decision" => {
+                rule.decision = decision(value).map_err(wrong)?;
+                decided = true;
+            }
+            "tools" => rule.tools = texts(value).map_err(wrong)?,
+            "command" => rule.command = words(value).map_err(wrong)?,
+            "flags" => rule.flags = words(value).map_err(wrong)?,
+            "without_flags" => rule.without_flags = texts(value).map_err(wrong)?,
+            "paths" => rule.paths = texts(value).map_err(wrong)?,
+            "hosts" => rule.hosts = texts(value).map_err(wrong)?,
+            "agents" => rule.agents = texts(value).map_err(wrong)?,
+            "modes" => {
+                let names = texts(value).map_err(wrong)?;
+                let modes = names.iter().map(|name| name.parse::<Mode>());
+                let modes: Result<_, _> = modes.collect();
+                rule.modes = modes.map_err(|_| {
+                    wrong(problem("has a mode that there isn't", "The modes are plan, ask, edit and auto"))
+                })?;
+            }
+            "matches" => rule.matches = examples(value).map_err(wrong)?,
+            "not_matches" => rule.not_matches = examples(value).map_err(wrong)?,
+            other => return Err((at, unknown(other, KEYS))),
+        }
+    }
+    if !decided {
+        let what = "the rule has no `decision`";
+        return Err((line, problem(what, "Add decision = \"allow\", \"ask\" or \"deny\"")));
+    }
+    Ok(rule)
+}
+
+fn decision(value: &DeValue<'_>) -> Result<Decision, Problem> {
+    match value.as_str() {
+        Some("allow") => Ok(Decision::Allow),
+        Some("ask") => Ok(Decision::Ask),
+        Some("deny") => Ok(Decision::Deny),
+        _ => Err(problem("is not a decision", "Write \"allow\", \"ask\" or \"deny\"")),
+    }
+}
+
+fn text_of(value: &DeValue<'_>) -> Result<String, Problem> {
+    let text = value.as_str().ok_or_else(|| problem("is not a text", "Put it in quotes"))?;
+    match text.len() {
+        0 => Err(problem("is empty", "Remove it, or say what it is to be")),
+        1..=MAX_TEXT => Ok(text.to_owned()),
+        long => Err(problem(format!("has {long} bytes"), format!("At most {MAX_TEXT} are read; shorten it"))),
+    }
+}
+
+/// A text that people are shown: it must not repaint their terminal.
+fn line_text(value: &DeValue<'_>) -> Result<String, Problem> {
+    let text = text_of(value)?;
+    match text.chars().any(char::is_control) {
+        true => Err(problem("has control characters", "Write it on one line")),
+        false => Ok(text),
+    }
+}
+
+fn entries<T>(
+    value: &DeValue<'_>,
+    entry: impl Fn(&DeValue<'_>) -> Result<T, Problem>,
+) -> Result<Vec<T>, Problem> {
+    let DeValue::Array(items) = value else {
+        return Err(problem("is not a list", "Write it in brackets: [\"one\", \"two\"]"));
+    };
+    match items.len() {
+        0 => Err(problem("is an empty list", "Remove it: what a rule leaves out holds for every call")),
+        1..=MAX_ENTRIES => items.iter().map(|item| entry(item.get_ref())).collect(),
+        many => {
+            Err(problem(format!("has {many} entries"), format!("At most {MAX_ENTRIES}; write several rules")))
+        }
+    }
+}
+
+fn texts(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
+    entries(value, text_of)
+}
+
+/// Words by position, each alone or a list of alternatives.
+fn words(value: &DeValue<'_>) -> Result<Vec<Vec<String>>, Problem> {
+    if let DeValue::String(line) = value {
+        let words: Vec<String> = line.split_whitespace().map(|word| format!("\"{}\"", shown(word))).collect();
+        let help = format!("Write the words one by one: [{}]", words.join(", "));
+        return Err(problem("is one text", help));
+    }
+    entries(value, |item| match item {
+        DeValue::Array(_) => texts(item),
+        // A program may be called with an empty word.
+        DeValue::String(text) if text.is_empty() => Ok(vec![String::new()]),
+        other => text_of(other).map(|text| vec![text]),
+    })
+}
+
+fn examples(value: &DeValue<'_>) -> Result<Vec<Example>, Problem> {
+    entries(value, |item| match item {
+        DeValue::Table(fields) => {
+            let (mut tool, mut path, mut host) = (None, None, None);
+            for (key, value) in fields {
+                let text = Some(text_of(value.get_ref())?);
+                match key.get_ref().as_ref() {
+                    "tool" => tool = text,
+                    "path" => path = text,
+                    "host" => host = text,
+                    other => return Err(unknown(other, &["tool", "path", "host"])),
+                }
+            }
+            Ok(Example::Call { tool, path, host })
+        }
+        other => text_of(other).map(Example::Command),
+    })
+}

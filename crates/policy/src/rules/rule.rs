@@ -1,0 +1,297 @@
+//! A rule as it is written.
+
+use std::fmt;
+
+use journeyman_protocol::{Decision, Mode};
+
+/// Whose rules they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// The administrator's, for everybody on the machine.
+    Admin,
+    /// The user's own.
+    User,
+    /// The project's: they only tighten.
+    Project,
+    /// What a person answered in this session.
+    Session,
+}
+
+impl Layer {
+    /// Every layer, in the order in which they are shown. No layer is stronger than another: what one denies, none
+    /// allows.
+    pub const ALL: [Self; 4] = [Self::Admin, Self::User, Self::Project, Self::Session];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Session => "session",
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where a rule stands: its layer, its file, and its name or line there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId {
+    /// Whose it is.
+    pub layer: Layer,
+    /// The file; absent for a rule of the session.
+    pub file: Option<String>,
+    /// The line that its table begins on, from 1; in a session, which of its rules it is.
+    pub line: usize,
+    /// What it is called.
+    pub name: Option<String>,
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}: {file}:{}", self.layer, self.line)?,
+            None => write!(f, "{}: rule {}", self.layer, self.line)?,
+        }
+        match &self.name {
+            Some(name) => write!(f, " «{name}»"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a rule has to match, or not to, when it is loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Example {
+    /// A shell command.
+    Command(String),
+    /// A call of a tool on a file or a host.
+    Call {
+        /// The tool; absent where any will do.
+        tool: Option<String>,
+        /// A path that it reads and writes.
+        path: Option<String>,
+        /// A host that it reaches.
+        host: Option<String>,
+    },
+}
+
+impl fmt::Display for Example {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(command) => write!(f, "`{}`", shown(command)),
+            Self::Call { tool, path, host } => {
+                f.write_str(&shown(tool.as_deref().unwrap_or("a tool")))?;
+                for (word, what) in [(" on ", path), (" to ", host)] {
+                    if let Some(what) = what {
+                        write!(f, "{word}{}", shown(what))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// One rule, as it is written.
+///
+/// What it says of the call has to hold all at once: one of `tools`, one of `agents`, one of `modes`, and so on; what
+/// it leaves out holds for every call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// What it is called.
+    pub name: Option<String>,
+    /// What it decides.
+    pub decision: Decision,
+    /// Why, for people.
+    pub reason: Option<String>,
+    /// Names of tools, with `*`.
+    pub tools: Vec<String>,
+    /// The words of a command by position, each with its alternatives; the last may be `**`.
+    pub command: Vec<Vec<String>>,
+    /// A whole command line, to be allowed as it is.
+    pub exact: Option<String>,
+    /// Options that have to be there, each with its alternatives.
+    pub flags: Vec<Vec<String>>,
+    /// Options that must not be there.
+    pub without_flags: Vec<String>,
+    /// Paths from the project's root, with `*`, `?` and `**`.
+    pub paths: Vec<String>,
+    /// Names of hosts; `*.example.com` stands for those beneath it.
+    pub hosts: Vec<String>,
+    /// Names of agents, with `*`; the session's own is [`MAIN_AGENT`].
+    pub agents: Vec<String>,
+    /// Modes that it holds in.
+    pub modes: Vec<Mode>,
+    /// What it has to match.
+    pub matches: Vec<Example>,
+    /// What it must not match.
+    pub not_matches: Vec<Example>,
+}
+
+/// What rules call the agent that a person talks to, as opposed to its sub-agents.
+pub const MAIN_AGENT: &str = "main";
+
+impl Rule {
+    /// A rule that says nothing yet but what it decides.
+    #[must_use]
+    pub fn new(decision: Decision) -> Self {
+        Self {
+            name: None,
+            decision,
+            reason: None,
+            tools: Vec::new(),
+            command: Vec::new(),
+            exact: None,
+            flags: Vec::new(),
+            without_flags: Vec::new(),
+            paths: Vec::new(),
+            hosts: Vec::new(),
+            agents: Vec::new(),
+            modes: Vec::new(),
+            matches: Vec::new(),
+            not_matches: Vec::new(),
+        }
+    }
+
+    /// The rule as a `[[rule]]` of a `policy.toml`.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text = String::from("[[rule]]\n");
+        let mut line = |key: &str, value: String| text.push_str(&format!("{key} = {value}\n"));
+        if let Some(name) = &self.name {
+            line("name", quoted(name));
+        }
+        for (key, texts) in [("tools", &self.tools), ("agents", &self.agents)] {
+            if !texts.is_empty() {
+                line(key, list(texts));
+            }
+        }
+        if !self.modes.is_empty() {
+            line("modes", list(&self.modes.iter().map(|mode| mode.name().to_owned()).collect::<Vec<_>>()));
+        }
+        for (key, words) in [("command", &self.command), ("flags", &self.flags)] {
+            if !words.is_empty() {
+                line(key, words_of(words));
+            }
+        }
+        for (key, texts) in
+            [("without_flags", &self.without_flags), ("paths", &self.paths), ("hosts", &self.hosts)]
+        {
+            if !texts.is_empty() {
+                line(key, list(texts));
+            }
+        }
+        if let Some(exact) = &self.exact {
+            line("exact", quoted(exact));
+        }
+        line("decision", quoted(decision_name(self.decision)));
+        if let Some(reason) = &self.reason {
+            line("reason", quoted(reason));
+        }
+        for (key, examples) in [("matches", &self.matches), ("not_matches", &self.not_matches)] {
+            if !examples.is_empty() {
+                line(key, format!("[{}]", examples.iter().map(example).collect::<Vec<_>>().join(", ")));
+            }
+        }
+        text
+    }
+}
+
+/// A rule on one line, for people: what it speaks of, not what it decides.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said: Vec<String> = Vec::new();
+        let alternatives = |words: &Vec<String>| words.join("|");
+        let words = |all: &[Vec<String>]| all.iter().map(alternatives).collect::<Vec<_>>().join(" ");
+        if !self.tools.is_empty() {
+            said.push(self.tools.join("|"));
+        }
+        if !self.command.is_empty() {
+            said.push(format!("`{}`", words(&self.command)));
+        }
+        if let Some(exact) = &self.exact {
+            said.push(format!("exactly this: {exact}"));
+        }
+        if !self.flags.is_empty() {
+            said.push(format!("with {}", words(&self.flags)));
+        }
+        if !self.without_flags.is_empty() {
+            said.push(format!("without {}", self.without_flags.join(" ")));
+        }
+        if !self.paths.is_empty() {
+            said.push(format!("on {}", self.paths.join(", ")));
+        }
+        if !self.hosts.is_empty() {
+            said.push(format!("to {}", self.hosts.join(", ")));
+        }
+        if !self.agents.is_empty() {
+            said.push(format!("by {}", self.agents.join("|")));
+        }
+        if !self.modes.is_empty() {
+            let modes: Vec<&str> = self.modes.iter().map(|mode| mode.name()).collect();
+            said.push(format!("in mode {}", modes.join("|")));
+        }
+        match said.is_empty() {
+            true => f.write_str("everything"),
+            false => f.write_str(&said.join(" ")),
+        }
+    }
+}
+
+/// How files and people call a decision.
+fn decision_name(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// Characters of a text that an error repeats.
+const SHOWN: usize = 60;
+
+/// The beginning of a text that may hold anything, on one line.
+pub(crate) fn shown(text: &str) -> String {
+    let plain = |character: char| if character.is_control() { '\u{fffd}' } else { character };
+    let mut shown: String = text.chars().take(SHOWN).map(plain).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn list(texts: &[String]) -> String {
+    format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+}
+
+fn words_of(words: &[Vec<String>]) -> String {
+    let word = |alternatives: &Vec<String>| match alternatives.as_slice() {
+        [only] => quoted(only),
+        several => list(several),
+    };
+    format!("[{}]", words.iter().map(word).collect::<Vec<_>>().join(", "))
+}
+
+fn example(example: &Example) -> String {
+    match example {
+        Example::Command(command) => quoted(command),
+        Example::Call { tool, path, host } => {
+            let fields = [("tool", tool), ("path", path), ("host", host)];
+            let given = fields
+                .iter()
+                .filter_map(|(key, value)| value.as_ref().map(|value| format!("{key} = {}", quoted(value))));
+            format!("{{ {} }}", given.collect::<Vec<_>>().join(", "))
+        }
+    }
+}

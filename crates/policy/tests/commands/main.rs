@@ -1,0 +1,17 @@
+//! The level a careful engineer would give, command by command, and what is said about each.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod deceptive;
+mod destroying;
+mod harmless;
+mod levels;
+mod others;
+mod parts;
+mod promise;
+mod properties;
+
+fn checks() -> Vec<String> {
+    ["cargo test --workspace", "cargo clippy --all-targets", "npm run lint && npm test", "sh -c 'a  b'"]
+        .map(str::to_owned)
+        .into()
+}

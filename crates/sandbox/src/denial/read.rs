@@ -1,0 +1,306 @@
+//! What a finished command was denied: known from how it ended, or read from what it said.
+
+use super::{Denial, DenialKind};
+use crate::network::{HostPattern, Network};
+use crate::run::Outcome;
+
+/// Denials of one command. A build that can't reach its registry says so a hundred times, in a hundred ways.
+pub(crate) const MOST: usize = 8;
+/// Bytes of a line that are looked at; what says why stands at its end or its beginning.
+const LINE: usize = 2_000;
+/// Characters of what was denied.
+const WHAT: usize = 200;
+
+/// How a line names what it was about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Host,
+    Path,
+    Nothing,
+}
+
+/// What programs say, exactly so; what it means; and what they name with it. The first that fits stands.
+const SAID: &[(&str, Reason, Names)] = &[
+    ("CONNECT tunnel failed, response 403", Reason::Host, Names::Host),
+    ("Tunnel connection failed: 403", Reason::Host, Names::Host),
+    ("Proxy tunneling failed: Forbidden", Reason::Host, Names::Host),
+    ("Received HTTP code 403 from proxy", Reason::Host, Names::Host),
+    ("Could not resolve host", Reason::Host, Names::Host),
+    ("Couldn't resolve host", Reason::Host, Names::Host),
+    ("Could not resolve proxy", Reason::Host, Names::Host),
+    ("Temporary failure in name resolution", Reason::Host, Names::Host),
+    ("Temporary failure resolving", Reason::Host, Names::Host),
+    ("temporary failure in name resolution", Reason::Host, Names::Host),
+    ("Name or service not known", Reason::Host, Names::Host),
+    ("nodename nor servname provided", Reason::Host, Names::Host),
+    ("failed to lookup address information", Reason::Host, Names::Host),
+    ("unable to resolve host address", Reason::Host, Names::Host),
+    ("UnknownHostException", Reason::Host, Names::Host),
+    ("getaddrinfo EAI_AGAIN", Reason::Host, Names::Host),
+    ("getaddrinfo ENOTFOUND", Reason::Host, Names::Host),
+    ("dial tcp: lookup ", Reason::Host, Names::Host),
+    ("Network is unreachable", Reason::Host, Names::Host),
+    ("network is unreachable", Reason::Host, Names::Host),
+    ("ENETUNREACH", Reason::Host, Names::Host),
+    ("only-if-cached", Reason::Host, Names::Host),
+    ("you're using offline mode", Reason::Host, Names::Nothing),
+    ("--offline was specified", Reason::Host, Names::Host),
+    ("No matching distribution found for", Reason::Host, Names::Nothing),
+    ("Read-only file system", Reason::Write, Names::Path),
+    ("read-only file system", Reason::Write, Names::Path),
+    ("EROFS", Reason::Write, Names::Path),
+    ("File size limit exceeded", Reason::FileSize, Names::Nothing),
+    ("File too large", Reason::FileSize, Names::Path),
+    ("No space left on device", Reason::Space, Names::Path),
+    ("no space left on device", Reason::Space, Names::Path),
+    ("ENOSPC", Reason::Space, Names::Path),
+    ("Too many open files", Reason::OpenFiles, Names::Nothing),
+    ("EMFILE", Reason::OpenFiles, Names::Nothing),
+    ("Cannot fork", Reason::Processes, Names::Nothing),
+    ("fork: retry", Reason::Processes, Names::Nothing),
+    ("fork: Resource temporarily unavailable", Reason::Processes, Names::Nothing),
+    ("can't start new thread", Reason::Processes, Names::Nothing),
+    ("unable to create native thread", Reason::Processes, Names::Nothing),
+    ("failed to spawn thread", Reason::Processes, Names::Nothing),
+    ("Resource temporarily unavailable", Reason::Processes, Names::Nothing),
+    ("Cannot allocate memory", Reason::Memory, Names::Nothing),
+    ("cannot allocate memory", Reason::Memory, Names::Nothing),
+    ("memory exhausted", Reason::Memory, Names::Nothing),
+    ("std::bad_alloc", Reason::Memory, Names::Nothing),
+    ("MemoryError", Reason::Memory, Names::Nothing),
+    ("ENOMEM", Reason::Memory, Names::Nothing),
+    ("Operation not permitted", Reason::Call, Names::Path),
+    ("operation not permitted", Reason::Call, Names::Path),
+    ("EPERM", Reason::Call, Names::Path),
+    ("Bad system call", Reason::Call, Names::Nothing),
+    ("Function not implemented", Reason::Call, Names::Nothing),
+    ("Address family not supported by protocol", Reason::Call, Names::Nothing),
+    ("Permission denied", Reason::Access, Names::Path),
+    ("permission denied", Reason::Access, Names::Path),
+    ("EACCES", Reason::Access, Names::Path),
+];
+
+/// Words of a line that speak of changing something.
+const CHANGING: [&str; 18] = [
+    "creat", "writ", "mkdir", "touch", "remov", "delet", "unlink", "rename", "cp:", "mv:", "rm:", "ln:",
+    "chmod", "install", "save", "lock", "append", "output",
+];
+
+/// What lies behind a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Host,
+    Write,
+    Access,
+    Call,
+    Space,
+    FileSize,
+    OpenFiles,
+    Processes,
+    Memory,
+}
+
+/// What a command was denied, from how it ended and from its output, which is cleaned. Only that of a command that
+/// failed is read: one that went on found another way. At most [`MOST`], each once, the certain ones first. Pure, and
+/// linear in the output.
+pub(crate) fn denials(outcome: &Outcome, output: &str, network: &Network) -> Vec<Denial> {
+    let mut found: Vec<Denial> = known(outcome).into_iter().collect();
+    let failed = !matches!(outcome, Outcome::Exited(0) | Outcome::Cancelled | Outcome::SetupFailed(_));
+    let lines = output.lines().filter(|_| failed);
+    for line in lines {
+        if found.len() >= MOST {
+            break;
+        }
+        if let Some(denial) = heard(cut(line, LINE), network)
+            && !found.iter().any(|known| (known.kind, &known.what) == (denial.kind, &denial.what))
+        {
+            found.push(denial);
+        }
+    }
+    found
+}
+
+/// What the sandbox did itself.
+fn known(outcome: &Outcome) -> Option<Denial> {
+    let (what, hint) = match outcome {
+        Outcome::MemoryLimit => (
+            "more memory than its processes may hold together",
+            "use less: fewer jobs at once, smaller inputs, or a part of the tests",
+        ),
+        Outcome::DiskLimit => (
+            "more disk than it may fill",
+            "write less, or remove what it made before; perhaps it doesn't end by itself",
+        ),
+        Outcome::CpuLimit => {
+            ("more processor time than it may use", "do less at once, or look for a loop that doesn't end")
+        }
+        Outcome::OutputLimit => (
+            "more output than is taken",
+            "have it say less: a quiet flag, a filter, or a file in the project",
+        ),
+        _ => return None,
+    };
+    Some(Denial { kind: DenialKind::Resource, what: what.to_owned(), certain: true, hint: hint.to_owned() })
+}
+
+/// What a line tells of, if it is a denial.
+fn heard(line: &str, network: &Network) -> Option<Denial> {
+    // Node's errors are followed by their parts, one a line.
+    if line.trim_start().starts_with("code: ") {
+        return None;
+    }
+    let (said, reason, names) = SAID.iter().find(|(said, _, _)| line.contains(said))?;
+    if *reason == Reason::Host && *network == Network::Host {
+        return None;
+    }
+    let named = match names {
+        Names::Host => host(line, said),
+        Names::Path => path(line),
+        Names::Nothing => None,
+    };
+    if named.is_some_and(|named| *reason == Reason::Host && is_own(named)) {
+        return None;
+    }
+    Some(tell(*reason, named, line, network))
+}
+
+fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> Denial {
+    let (kind, doing, hint) = match (reason, network) {
+        (Reason::Host, Network::Filtered(_)) => (
+            DenialKind::Network,
+            "connecting to",
+            "only the listed hosts can be reached, through the proxy: use one of them, or ask for this one by name",
+        ),
+        (Reason::Host, _) => (
+            DenialKind::Network,
+            "connecting to",
+            "the network is off: use dependencies that are there already, or ask for a run that may reach this host",
+        ),
+        (Reason::Write, _) if named.is_some_and(is_git) => (
+            DenialKind::Write,
+            "changing",
+            "no command changes what git keeps: use the agent's own git tools, or work without a commit",
+        ),
+        (Reason::Write, _) => (
+            DenialKind::Write,
+            "changing",
+            "only the project, but for its protected paths, and /tmp can be changed: write there, or use the edit tools",
+        ),
+        (Reason::Access, _) => {
+            let lower = line.to_ascii_lowercase();
+            let changes = CHANGING.iter().any(|word| lower.contains(word));
+            let kind = if changes { DenialKind::Write } else { DenialKind::Read };
+            let doing = if changes { "changing" } else { "reading or running" };
+            (
+                kind,
+                doing,
+                "check the path and its mode first; outside of the project and /tmp ask for access to it",
+            )
+        }
+        (Reason::Call, _) => (
+            DenialKind::SystemCall,
+            "a system call on",
+            "mounts, namespaces, set-user-ID files, devices and other users' files are closed: do it without them",
+        ),
+        (Reason::Space, _) => (
+            DenialKind::Resource,
+            "more space than there is for",
+            "/tmp, the home and throw-away layers are small and in memory: put large files into the project",
+        ),
+        (Reason::FileSize, _) => (
+            DenialKind::Resource,
+            "a larger file than allowed:",
+            "write smaller files, or ask for a larger bound",
+        ),
+        (Reason::OpenFiles, _) => {
+            (DenialKind::Resource, "more open files than allowed", "close some, or run fewer jobs at once")
+        }
+        (Reason::Processes, _) => (
+            DenialKind::Resource,
+            "more processes or threads than allowed",
+            "run fewer jobs at once, such as -j2",
+        ),
+        (Reason::Memory, _) => (
+            DenialKind::Resource,
+            "more memory than there was",
+            "run fewer jobs at once, or a smaller part of it",
+        ),
+    };
+    let bare = matches!(reason, Reason::OpenFiles | Reason::Processes | Reason::Memory);
+    let what = match named {
+        _ if bare => doing.to_owned(),
+        Some(named) => format!("{doing} {}", cut(named, WHAT)),
+        None => format!("«{}»", cut(line.trim(), WHAT)),
+    };
+    Denial {
+        kind,
+        what: crate::clean(what.as_bytes()).replace('\t', " "),
+        certain: false,
+        hint: hint.to_owned(),
+    }
+}
+
+/// The beginning of a text, to a character's border.
+fn cut(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+}
+
+/// A host that a line names: after what was said, in an address, or as a connection's argument; else any name.
+fn host<'a>(line: &'a str, said: &str) -> Option<&'a str> {
+    let is_between = |c: char| c.is_whitespace() || "'\"`«»‘’()[]{}<>,;=/?".contains(c);
+    let name = |word: &'a str| {
+        let word = word.trim_end_matches(['.', ':']);
+        // A port may come after the name.
+        let word = word.split_once(':').map_or(word, |(name, _)| name);
+        // Names of exceptions have dots, too, and capitals.
+        let is_address = word.parse::<std::net::IpAddr>().is_ok();
+        let is_name = !word.contains(|c: char| c.is_ascii_uppercase()) && word.parse::<HostPattern>().is_ok();
+        (word == "localhost" || (word.contains('.') && (is_address || is_name))).then_some(word)
+    };
+    let first = |text: &'a str| text.split(is_between).find_map(name);
+    let after = |mark: &str| {
+        line.split_once(mark).and_then(|(_, rest)| rest.split(is_between).find(|word| !word.is_empty()))
+    };
+    let after_said = line.split_once(said).and_then(|(_, rest)| first(rest));
+    let address =
+        ["://", "host='"].iter().find_map(|mark| after(mark).map(|word| name(word).unwrap_or(word)));
+    address.or(after_said).or_else(|| first(line))
+}
+
+/// What is inside the sandbox itself.
+fn is_own(host: &str) -> bool {
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether a path lies in a repository's own directory.
+fn is_git(path: &str) -> bool {
+    path.split('/').any(|part| part == ".git")
+}
+
+/// A path that a line names: quoted, or a word that begins like one.
+fn path(line: &str) -> Option<&str> {
+    let quoted = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('«', '»'), ('`', '\'')];
+    let in_quotes = quoted.iter().find_map(|(open, close)| {
+        let (_, rest) = line.split_once(*open)?;
+        let (inner, _) = rest.split_once(*close)?;
+        let is_path = !inner.is_empty() && (inner.contains('/') || !inner.contains(char::is_whitespace));
+        is_path.then_some(inner)
+    });
+    let word = || {
+        let words = line.split(|c: char| c.is_whitespace() || "'\"`(),;".contains(c));
+        words
+            .map(|word| word.trim_end_matches([':', '.']))
+            .find(|word| word.starts_with('/') && word.len() > 1)
+    };
+    // «sh: 1: cannot create build/out: Read-only file system», «touch: name: Permission denied»
+    let before = || {
+        let (before, _) = line.rsplit_once(": ")?;
+        let word = before.rsplit([' ', ':']).find(|word| !word.is_empty())?;
+        (word.contains(['/', '.']) && !word.ends_with(['\'', '"', '’', ')'])).then_some(word)
+    };
+    in_quotes.or_else(before).or_else(word)
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

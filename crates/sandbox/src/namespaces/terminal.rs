@@ -1,0 +1,83 @@
+//! A pseudo-terminal of the command's own: made by pid 1 inside, its other side passed out to the agent.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+
+use super::pass;
+use super::wire::Note;
+
+/// The end of the file, as it is typed: the usual `VEOF`.
+const END: u8 = 4;
+
+/// Columns and lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) columns: u16,
+    pub(super) rows: u16,
+}
+
+impl Size {
+    pub(super) fn number(self) -> u64 {
+        u64::from(self.columns) | u64::from(self.rows) << 16
+    }
+
+    pub(super) fn from_number(number: u64) -> Option<Self> {
+        let number = u32::try_from(number).ok()?;
+        Some(Self { columns: (number & 0xffff) as u16, rows: (number >> 16) as u16 })
+    }
+}
+
+/// Makes one among the sandbox's own terminals, and passes out the side that sees what is written and types. What the
+/// command gets comes back.
+pub(super) fn open(size: Size, control: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let outer = rustix::fs::open(c"/dev/pts/ptmx", flags, Mode::empty())?;
+    rustix::pty::unlockpt(&outer)?;
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let inner = rustix::pty::ioctl_tiocgptpeer(&outer, flags)?;
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    rustix::termios::tcsetwinsize(&inner, size)?;
+    pass::send(control, &Note::Terminal.encode(), &[outer.as_fd()])?;
+    Ok(inner)
+}
+
+/// Makes it all that the new session's leader reads and writes.
+pub(super) fn become_leader(terminal: &OwnedFd) -> Result<(), Errno> {
+    rustix::process::ioctl_tiocsctty(terminal)?;
+    rustix::stdio::dup2_stdin(terminal)?;
+    rustix::stdio::dup2_stdout(terminal)?;
+    rustix::stdio::dup2_stderr(terminal)
+}
+
+/// The input as it is typed, with the end of the file, which counts only at a line's beginning.
+pub(super) fn typed(mut input: Vec<u8>) -> Vec<u8> {
+    if !matches!(input.last(), None | Some(b'\n')) {
+        input.push(END);
+    }
+    input.push(END);
+    input
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_file_is_typed_where_it_counts() {
+        assert_eq!(typed(Vec::new()), [4]);
+        assert_eq!(typed(b"a\n".to_vec()), b"a\n\x04");
+        assert_eq!(typed(b"a".to_vec()), b"a\x04\x04");
+    }
+
+    #[test]
+    fn sizes_survive_the_wire() {
+        for size in [Size { columns: 80, rows: 24 }, Size { columns: u16::MAX, rows: 0 }] {
+            assert_eq!(Size::from_number(size.number()), Some(size));
+        }
+        assert_eq!(Size::from_number(u64::MAX), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! Which back-end takes a command: the first that works and gives what is needed, and never one that wasn't allowed.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{block_on, has, project, settings, skip};
+use journeyman_protocol::{Needs, Tier};
+use journeyman_sandbox::{Outcome, Request, Sandbox, SandboxError, SandboxSettings};
+use tokio_util::sync::CancellationToken;
+
+fn with(allow: &[Tier]) -> SandboxSettings {
+    SandboxSettings { allow: allow.to_vec(), allow_root: true, ..settings() }
+}
+
+/// Runs a command that leaves a trace; the tier that it ran in.
+fn ran(settings: SandboxSettings, needs: Needs) -> Result<Tier, SandboxError> {
+    let project = project();
+    let request = Request { needs, ..Request::shell(project.path(), "touch trace") };
+    let sandbox = Sandbox::new(settings);
+    let completed = block_on(async {
+        let running = sandbox.spawn(request, CancellationToken::new()).await?;
+        running.wait().await
+    });
+    let traced = project.path().join("trace").exists();
+    match completed {
+        Ok(completed) => {
+            assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
+            assert!(traced);
+            Ok(completed.enforcement.tier)
+        }
+        Err(error) => {
+            assert!(!traced, "it was refused, and ran: {error}");
+            Err(error)
+        }
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn the_first_that_works_takes_it_in_the_order_given() {
+    if !has("bwrap") {
+        return;
+    }
+    let [ns, bwrap] = [Tier::Namespaces, Tier::Bubblewrap];
+    assert_eq!(ran(with(&[ns, bwrap]), Needs::ALL).unwrap(), ns);
+    assert_eq!(ran(with(&[bwrap, ns]), Needs::ALL).unwrap(), bwrap);
+    // One that gives too little is passed over, wherever it stands.
+    assert_eq!(ran(with(&[Tier::Unconfined, ns]), Needs::ALL).unwrap(), ns);
+    assert_eq!(ran(with(&[Tier::Landlock, ns]), Needs::ALL).unwrap(), ns);
+    assert_eq!(ran(with(&[Tier::Unconfined, ns]), Needs::NONE).unwrap(), Tier::Unconfined);
+}
+
+#[test]
+fn nothing_is_weakened_silently() {
+    for (allow, needs, words) in [
+        (&[][..], Needs::NONE, "no back-end"),
+        (&[Tier::Unconfined], Needs::ALL, "confined writes"),
+        (&[Tier::Landlock], Needs::ALL, "protected paths"),
+        (&[Tier::Seatbelt], Needs::NONE, "no back-end"),
+    ] {
+        let error = ran(with(allow), needs).unwrap_err();
+        let unavailable = matches!(error, SandboxError::Unavailable { .. });
+        assert!(error.to_string().contains(words) || (unavailable && allow == [Tier::Landlock]), "{error}");
+    }
+}
+
+#[test]
+fn root_uses_others_than_the_strongest_only_with_leave() {
+    let without = |tier| SandboxSettings { allow_root: false, ..with(&[tier]) };
+    assert_eq!(ran(without(Tier::Namespaces), Needs::ALL).unwrap(), Tier::Namespaces);
+    for tier in [Tier::Bubblewrap, Tier::Landlock, Tier::Unconfined] {
+        let outcome = ran(without(tier), Needs::ALL.and(tier.promises()));
+        if !is_root() {
+            assert!(
+                outcome.is_ok() || matches!(outcome, Err(SandboxError::Unavailable { .. })),
+                "{outcome:?}"
+            );
+            continue;
+        }
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, SandboxError::Unavailable { .. }));
+        for words in [&format!("«{tier}» is not used by root"), "--allow-root", "sandbox.allow_root"] {
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}
+
+#[test]
+fn every_allowed_one_is_surveyed() {
+    let all = [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock, Tier::Unconfined];
+    let found = block_on(Sandbox::new(with(&all)).survey());
+    let tiers: Vec<Tier> = found.iter().map(|(tier, _)| *tier).collect();
+    assert_eq!(tiers, all);
+    for (tier, seen) in found {
+        match seen {
+            Ok(enforcement) => assert_eq!(enforcement.tier, tier),
+            Err(SandboxError::Unavailable { reason, fix }) => {
+                assert!(!reason.is_empty() && !fix.is_empty(), "{tier}");
+            }
+            Err(error) => panic!("{tier}: {error}"),
+        }
+    }
+}
+
+/// A helper that can't make namespaces of its own, and does everything else as it should.
+fn crippled(place: &Path) -> PathBuf {
+    let path = place.join("helper");
+    let real = common::helper();
+    let real = real.display();
+    let script = format!(
+        "#!/bin/sh\nif [ $# -eq 1 ]; then\n  exec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec {real} \
+         \"$@\"' sh \"$@\"\nfi\nexec {real} \"$@\"\n"
+    );
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn where_namespaces_fail_the_next_allowed_takes_it_if_it_gives_enough() {
+    if !has("unshare") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let helper = Some(crippled(place.path()));
+    let with = |allow: &[Tier]| SandboxSettings { helper: helper.clone(), ..with(allow) };
+    let error = ran(with(&[Tier::Namespaces]), Needs::ALL).unwrap_err();
+    assert!(error.to_string().contains("«namespaces»: the sandbox couldn't be set up"), "{error}");
+    let both = [Tier::Namespaces, Tier::Landlock];
+    if let Err(error @ SandboxError::Unavailable { .. }) =
+        ran(with(&[Tier::Landlock]), Tier::Landlock.promises())
+    {
+        skip(&error.to_string());
+        return;
+    }
+    // It doesn't give all that is needed: refused, not weakened.
+    assert!(matches!(ran(with(&both), Needs::ALL), Err(SandboxError::Unmet { need: "protected paths", .. })));
+    assert_eq!(ran(with(&both), Tier::Landlock.promises()).unwrap(), Tier::Landlock);
+}
+
+/// Not a test by itself: what [`a_system_without_user_namespaces_is_not_claimed_to_confine`] runs there.
+#[test]
+#[ignore = "run by another test"]
+fn without_user_namespaces() {
+    let [ns, bwrap] = [Tier::Namespaces, Tier::Bubblewrap];
+    let error = ran(with(&[ns, bwrap]), Needs::ALL).unwrap_err();
+    assert!(matches!(error, SandboxError::Unavailable { .. }), "{error}");
+    for words in ["«namespaces»", "max_user_namespaces"] {
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    // What was remembered of a system that had them isn't believed where they are gone, for nothing is claimed that
+    // isn't tried: the first command says so.
+    for (tier, seen) in block_on(Sandbox::new(with(&[ns, bwrap])).survey()) {
+        assert!(matches!(seen, Err(SandboxError::Unavailable { .. })), "{tier}: {seen:?}");
+    }
+    let landlock = ran(with(&[ns, bwrap, Tier::Landlock]), Tier::Landlock.promises());
+    assert!(matches!(landlock, Ok(Tier::Landlock) | Err(SandboxError::Unavailable { .. })), "{landlock:?}");
+    println!("nothing was claimed");
+}
+
+#[test]
+fn a_system_without_user_namespaces_is_not_claimed_to_confine() {
+    if !has("unshare") {
+        return;
+    }
+    let output = Command::new("unshare")
+        .args(["-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "without_user_namespaces", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("nothing was claimed"), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_unprivileged_choose_alike() {
+    common::again_unprivileged();
+}

@@ -1,0 +1,191 @@
+//! Statements with redirections, and the texts of here-documents.
+
+use tree_sitter::Node;
+
+use super::convert::{Converter, Token, substitutions};
+use super::{Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word, scan};
+
+impl Converter<'_> {
+    /// A statement and the redirections after it.
+    pub(super) fn redirected(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
+        let mut body = Vec::new();
+        let mut extra = Simple::default();
+        // What a line that begins a here-document goes on with.
+        let mut piped = Vec::new();
+        let mut after = Vec::new();
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "comment" => self.comment(child),
+                "file_redirect" | "herestring_redirect" => self.redirect(child, &mut extra),
+                "heredoc_redirect" => self.heredoc(child, &mut extra, &mut piped, &mut after),
+                _ if child.is_named() => self.statement(child, &mut body),
+                _ => self.sign(child),
+            }
+        }
+        match body.last_mut().map(last_simple) {
+            Some(Some(simple)) => {
+                simple.words.append(&mut extra.words);
+                simple.redirects.append(&mut extra.redirects);
+            }
+            None => body.push(Statement::Simple(extra)),
+            Some(None) => {
+                if !extra.words.is_empty() {
+                    self.give_up(Unclear::Reading);
+                }
+                let redirects = std::mem::take(&mut extra.redirects);
+                let all = std::mem::take(&mut body);
+                body.push(Statement::Compound(Compound {
+                    kind: CompoundKind::Group,
+                    variable: None,
+                    words: extra.words,
+                    body: all,
+                    redirects,
+                }));
+            }
+        }
+        if !piped.is_empty() {
+            body.append(&mut piped);
+            body = vec![Statement::Pipeline(body)];
+        }
+        out.append(&mut body);
+        out.append(&mut after);
+    }
+
+    /// `<<E`, the rest of its line, and the lines up to `E`.
+    fn heredoc(
+        &mut self,
+        node: Node<'_>,
+        simple: &mut Simple,
+        piped: &mut Vec<Statement>,
+        after: &mut Vec<Statement>,
+    ) {
+        let mut tabs = false;
+        let mut delimiter = None;
+        let mut body = None;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "comment" => self.comment(child),
+                "file_descriptor" => self.token(child, Token::Word),
+                "<<" | "<<-" => {
+                    tabs = child.kind() == "<<-";
+                    self.token(child, Token::Operator);
+                }
+                "heredoc_start" => {
+                    self.token(child, Token::Word);
+                    delimiter = delimiter_of(self.slice(child.start_byte(), child.end_byte()));
+                }
+                "heredoc_body" => body = Some(child),
+                "heredoc_end" => self.end(child, delimiter.take(), tabs, body, simple),
+                "pipeline" => self.statements(child, piped),
+                "file_redirect" | "herestring_redirect" => self.redirect(child, simple),
+                "||" | "&&" => self.sign(child),
+                "\n" => {}
+                "word"
+                | "string"
+                | "raw_string"
+                | "concatenation"
+                | "number"
+                | "simple_expansion"
+                | "expansion"
+                | "command_substitution"
+                | "ansi_c_string" => self.word(child, &mut simple.words),
+                _ if child.is_named() => self.statement(child, after),
+                _ => self.sign(child),
+            }
+        }
+        if !simple.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Document) {
+            self.give_up(Unclear::Form("a here-document"));
+        }
+    }
+
+    /// Looks for the end of a here-document as a shell does, and takes its text.
+    fn end(
+        &mut self,
+        end: Node<'_>,
+        delimiter: Option<(String, bool)>,
+        tabs: bool,
+        body: Option<Node<'_>>,
+        simple: &mut Simple,
+    ) {
+        let target = self.document(end, delimiter, tabs, body).unwrap_or_else(|| {
+            self.give_up(Unclear::Form("a here-document"));
+            Word::unknown(body.map_or("", |body| self.slice(body.start_byte(), body.end_byte())))
+        });
+        simple.redirects.push(Redirect { kind: RedirectKind::Document, target });
+        self.at = end.end_byte();
+        self.last = Token::Word;
+    }
+
+    fn document(
+        &mut self,
+        end: Node<'_>,
+        delimiter: Option<(String, bool)>,
+        tabs: bool,
+        body: Option<Node<'_>>,
+    ) -> Option<Word> {
+        let (delimiter, quoted) = delimiter?;
+        let rest = self.slice(self.at, end.end_byte());
+        let line = rest.find(|c| c != ' ' && c != '\t')?;
+        if !rest.get(line..)?.starts_with('\n') {
+            return None;
+        }
+        let from = self.at + line + 1;
+        let mut at = from;
+        for line in self.slice(from, end.end_byte()).split_inclusive('\n') {
+            let text = line.strip_suffix('\n').unwrap_or(line);
+            let text = if tabs { text.trim_start_matches('\t') } else { text };
+            if text == delimiter {
+                let ends = at + line.trim_end_matches('\n').len();
+                let next = self.slice(ends, ends + 1);
+                if ends != end.end_byte() || !(next.is_empty() || next == "\n") {
+                    return None;
+                }
+                if quoted {
+                    return Some(Word::of(self.slice(from, at)));
+                }
+                let mut nested = Vec::new();
+                if let Some(body) = body {
+                    substitutions(body, &mut nested);
+                }
+                let place = (self.at, self.last);
+                let word = scan::document(self, from, at, &nested);
+                (self.at, self.last) = place;
+                return match word {
+                    Ok(word) => Some(word),
+                    Err(why) => {
+                        self.give_up(why);
+                        None
+                    }
+                };
+            }
+            at += line.len();
+        }
+        None
+    }
+}
+
+/// The delimiter, and whether it is quoted, so that nothing expands in the text. `None` where it is more than a name.
+fn delimiter_of(source: &str) -> Option<(String, bool)> {
+    let bare = source
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''))
+        .or_else(|| source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')))
+        .or_else(|| source.strip_prefix('\\'));
+    let name = bare.unwrap_or(source);
+    let plain = !name.is_empty() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+    plain.then(|| (name.to_owned(), bare.is_some()))
+}
+
+/// The last program of a statement, which words behind it belong to; `None` where it isn't a program.
+fn last_simple(statement: &mut Statement) -> Option<&mut Simple> {
+    let mut here = statement;
+    loop {
+        match here {
+            Statement::Simple(simple) => return Some(simple),
+            Statement::Pipeline(parts) => here = parts.last_mut()?,
+            Statement::Compound(_) | Statement::Function { .. } => return None,
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! One word, read by the shell's own rules.
+
+use tree_sitter::Node;
+
+use super::convert::Converter;
+use super::{Unclear, Word, braces};
+
+/// What is known so far of a word that is being read.
+#[derive(Default)]
+struct Draft {
+    word: Word,
+    /// What has been read literally since the last unknown part.
+    literal: String,
+    /// Whether some part isn't known.
+    unknown: bool,
+    /// Whether it stays one word.
+    single: bool,
+    /// Whether an unquoted `{` was seen.
+    brace: bool,
+}
+
+impl Draft {
+    fn unknown(&mut self, quoted: bool) {
+        if !self.unknown {
+            self.unknown = true;
+            self.word.start.clone_from(&self.literal);
+        }
+        self.single &= quoted;
+    }
+}
+
+/// Where a text is read: within what quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quoting {
+    None,
+    Double,
+    /// As between double quotes, with `"` an ordinary character.
+    Document,
+}
+
+/// Reads `text[from..to]`, in which the tree found `nested` substitutions, as one word.
+pub(super) struct Scanner<'c, 'a, 't> {
+    converter: &'c mut Converter<'a>,
+    nested: &'c [Node<'t>],
+    at: usize,
+    to: usize,
+    draft: Draft,
+}
+
+type Failed = Unclear;
+
+/// Reads one word, which becomes several where it has braces.
+pub(super) fn words(
+    converter: &mut Converter<'_>,
+    from: usize,
+    to: usize,
+    nested: &[Node<'_>],
+) -> Result<Vec<Word>, Failed> {
+    let mut scanner = Scanner::new(converter, from, to, nested);
+    scanner.unquoted()?;
+    let brace = scanner.draft.brace;
+    let source = scanner.converter.slice(from, to);
+    let word = scanner.finish(source);
+    if brace && braces::expands(source) {
+        let expanded = braces::expand(source).ok_or(Unclear::Dialect("braces"))?;
+        let mut words = Vec::with_capacity(expanded.len());
+        for source in expanded {
+            let mut again = Converter::new(&source);
+            let mut scanner = Scanner::new(&mut again, 0, source.len(), &[]);
+            // What a substitution in it runs is known from the whole word.
+            if scanner.unquoted().is_err() {
+                return Err(Unclear::Dialect("braces"));
+            }
+            let part = scanner.finish(&source);
+            words.push(Word { dialect: true, ..part });
+        }
+        if let Some(first) = words.first_mut() {
+            first.inner = word.inner;
+        }
+        return Ok(words);
+    }
+    Ok(vec![word])
+}
+
+/// Reads the body of a here-document whose delimiter isn't quoted.
+pub(super) fn document(
+    converter: &mut Converter<'_>,
+    from: usize,
+    to: usize,
+    nested: &[Node<'_>],
+) -> Result<Word, Failed> {
+    let mut scanner = Scanner::new(converter, from, to, nested);
+    scanner.quoted(Quoting::Document)?;
+    let source = scanner.converter.slice(from, to);
+    Ok(scanner.finish(source))
+}
+
+impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
+    fn new(converter: &'c mut Converter<'a>, from: usize, to: usize, nested: &'c [Node<'t>]) -> Self {
+        Self { converter, nested, at: from, to, draft: Draft { single: true, ..Draft::default() } }
+    }
+
+    fn finish(self, source: &str) -> Word {
+        let Draft { mut word, literal, unknown, single, .. } = self.draft;
+        word.known = !unknown;
+        word.single = single;
+        word.text = if unknown { source.to_owned() } else { literal };
+        if word.dialect && word.known {
+            word.start.clone_from(&word.text);
+        }
+        word
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.converter.slice(self.at, self.to).chars().next()
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn push(&mut self, character: char) {
+        self.draft.literal.push(character);
+    }
+
+    fn unquoted(&mut self) -> Result<(), Failed> {
+        let from = self.at;
+        // Programs, and no patterns.
+        if matches!(self.converter.slice(from, self.to), "[" | "[[") {
+            self.draft.literal.push_str(self.converter.slice(from, self.to));
+            self.at = self.to;
+        }
+        while let Some(character) = self.take() {
+            match character {
+                '\\' => match self.take() {
+                    Some('\n') | None => return Err(Unclear::Reading),
+                    Some(escaped) => self.push(escaped),
+                },
+                '\'' => self.raw()?,
+                '"' => {
+                    self.quoted(Quoting::Double)?;
+                }
+                '$' => self.dollar(Quoting::None)?,
+                '`' => self.substitution(self.at - 1, Quoting::None)?,
+                '*' | '?' => {
+                    self.draft.unknown(false);
+                    self.push(character);
+                }
+                '[' => {
+                    self.draft.unknown(false);
+                    self.push('[');
+                }
+                '{' => {
+                    self.draft.brace = true;
+                    self.push('{');
+                }
+                '~' if from + 1 == self.at || self.draft.literal.ends_with(['=', ':']) => {
+                    self.draft.unknown(true);
+                    if self.draft.word.start.is_empty() {
+                        self.draft.word.start.push('~');
+                    }
+                    self.push('~');
+                }
+                '#' if from + 1 == self.at => return Err(Unclear::Reading),
+                '<' | '>' if self.peek() == Some('(') => self.substitution(self.at - 1, Quoting::None)?,
+                '<' | '>' | '(' | ')' | '|' | '&' | ';' | ' ' | '\t' | '\n' => return Err(Unclear::Reading),
+                plain if plain.is_ascii() || plain.is_alphanumeric() => self.push(plain),
+                // A look-alike of punctuation, or a mark that joins what stands before it.
+                other => return Err(Unclear::Character(other)),
+            }
+        }
+        Ok(())
+    }
+
+    fn raw(&mut self) -> Result<(), Failed> {
+        let rest = self.converter.slice(self.at, self.to);
+        let end = rest.find('\'').ok_or(Unclear::Quote)?;
+        self.draft.literal.push_str(rest.get(..end).unwrap_or_default());
+        self.at += end + 1;
+        Ok(())
+    }
+
+    /// To the closing quote, or to the end of a document.
+    fn quoted(&mut self, quoting: Quoting) -> Result<(), Failed> {
+        loop {
+            match self.take() {
+                None if quoting == Quoting::Document => return Ok(()),
+                None => return Err(Unclear::Quote),
+                Some('"') if quoting == Quoting::Double => return Ok(()),
+                Some('\\') => match self.peek() {
+                    Some('\n') if quoting == Quoting::Document => return Err(Unclear::Reading),
+                    Some('\n') => {
+                        self.take();
+                    }
+                    Some(escaped @ ('$' | '`' | '\\')) => {
+                        self.take();
+                        self.push(escaped);
+                    }
+                    Some('"') if quoting == Quoting::Double => {
+                        self.take();
+                        self.push('"');
+                    }
+                    _ => self.push('\\'),
+                },
+                Some('$') => self.dollar(quoting)?,
+                Some('`') => self.substitution(self.at - 1, quoting)?,
+                Some(literal) => self.push(literal),
+            }
+        }
+    }
+
+    /// After a `$`.
+    fn dollar(&mut self, quoting: Quoting) -> Result<(), Failed> {
+        let start = self.at - 1;
+        let quoted = quoting != Quoting::None;
+        match self.peek() {
+            Some('\'') if !quoted => self.ansi(),
+            Some('"') if !quoted => Err(Unclear::Dialect("`$\"…\"`")),
+            Some('(' | '{') => self.substitution(start, quoting),
+            Some('[') => Err(Unclear::Dialect("`$[…]`")),
+            Some(first) if first == '_' || first.is_ascii_alphabetic() => {
+                let rest = self.converter.slice(self.at, self.to);
+                let length =
+                    rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+                self.at += length;
+                self.draft.unknown(quoted);
+                Ok(())
+            }
+            Some('@' | '*') => {
+                self.take();
+                self.draft.unknown(false);
+                Ok(())
+            }
+            Some('#' | '?' | '$' | '!' | '-') => {
+                self.take();
+                self.draft.unknown(quoted);
+                Ok(())
+            }
+            Some(digit) if digit.is_ascii_digit() => {
+                self.take();
+                self.draft.unknown(quoted);
+                Ok(())
+            }
+            _ => {
+                self.push('$');
+                Ok(())
+            }
+        }
+    }
+
+    /// `$'…'`: what bash makes of it. To a plain shell it is a `$` and a quoted text, which ends at the next quote.
+    fn ansi(&mut self) -> Result<(), Failed> {
+        let rest = self.converter.slice(self.at + 1, self.to);
+        let end = rest.find('\'').ok_or(Unclear::Quote)?;
+        let body = rest.get(..end).unwrap_or_default();
+        if body.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
+            return Err(Unclear::Dialect("`$'…'`"));
+        }
+        let decoded = ansi_text(body).ok_or(Unclear::Dialect("`$'…'`"))?;
+        self.draft.literal.push_str(&decoded);
+        self.draft.word.dialect = true;
+        self.at += end + 2;
+        Ok(())
+    }
+
+    /// A substitution that begins at `start`, where the tree must have one.
+    fn substitution(&mut self, start: usize, quoting: Quoting) -> Result<(), Failed> {
+        let (node, rest) = self.nested.split_first().ok_or(Unclear::Reading)?;
+        if node.start_byte() != start || node.end_byte() > self.to {
+            return Err(Unclear::Reading);
+        }
+        self.nested = rest;
+        let quoted = quoting != Quoting::None;
+        let single = self.converter.substitution(*node, quoted, &mut self.draft.word.inner)?;
+        self.at = node.end_byte();
+        let process = node.kind() == "process_substitution";
+        if process && !self.draft.unknown && self.draft.literal.is_empty() {
+            self.draft.unknown(true);
+            "/dev/fd/".clone_into(&mut self.draft.word.start);
+        }
+        self.draft.unknown(process || (quoted && single));
+        Ok(())
+    }
+}
+
+/// The text between the quotes of `$'…'`, escapes resolved as bash does; `None` for an escape that isn't known or
+/// makes a character that can't be in a word.
+fn ansi_text(body: &str) -> Option<String> {
+    let mut text = String::with_capacity(body.len());
+    let mut rest = body.chars().peekable();
+    while let Some(character) = rest.next() {
+        if character != '\\' {
+            text.push(character);
+            continue;
+        }
+        let (digits, radix) = match rest.next()? {
+            'n' => {
+                text.push('\n');
+                continue;
+            }
+            't' => {
+                text.push('\t');
+                continue;
+            }
+            'r' => {
+                text.push('\r');
+                continue;
+            }
+            'e' | 'E' => {
+                text.push('\u{1b}');
+                continue;
+            }
+            same @ ('\\' | '\'' | '"' | '?') => {
+                text.push(same);
+                continue;
+            }
+            'x' => (2, 16),
+            'u' => (4, 16),
+            'U' => (8, 16),
+            octal if octal.is_digit(8) => {
+                let mut value = octal.to_digit(8)?;
+                for _ in 0..2 {
+                    let Some(digit) = rest.peek().and_then(|digit| digit.to_digit(8)) else { break };
+                    value = value * 8 + digit;
+                    rest.next();
+                }
+                text.push(char::from_u32(value).filter(|c| c.is_ascii() && *c != '\0')?);
+                continue;
+            }
+            _ => return None,
+        };
+        let mut value = 0u32;
+        let mut found = false;
+        for _ in 0..digits {
+            let Some(digit) = rest.peek().and_then(|digit| digit.to_digit(radix)) else { break };
+            value = value.checked_mul(radix)?.checked_add(digit)?;
+            found = true;
+            rest.next();
+        }
+        // A byte that isn't a character by itself may become one with the next.
+        let most = if digits == 2 { 0x7f } else { u32::MAX };
+        text.push(char::from_u32(value).filter(|c| found && *c != '\0' && value <= most)?);
+    }
+    Some(text)
+}
