@@ -4,10 +4,10 @@
 //! | row | what | test |
 //! |---|---|---|
 //! | 81 | a daemon outlives the time limit | `daemons_and_double_forks_die_with_the_command`, `a_timeout_kills_the_whole_tree` |
-//! | 82 | a process that forks and ends for ever | `one_that_only_forks_and_ends_is_caught`; `bounds.rs` 1,000 times |
+//! | 82 | a process that forks and ends for ever | `one_that_only_forks_and_ends_is_caught`; `leftovers.rs`, 1,000 times by `cargo xtask soak sandbox` |
 //! | 83 | a fork bomb | `a_fork_bomb_is_bounded_and_ends` |
-//! | 84 | memory of one process, and of eight | `bounds.rs` |
-//! | 85 | a full disk | `a_full_scratch_space_stops_the_command_not_the_machine`; `bounds.rs` |
+//! | 84 | memory of one process, and of eight | `limits.rs`: `the_memory_of_a_tree_is_bounded` |
+//! | 85 | a full disk | `a_full_scratch_space_stops_the_command_not_the_machine`; `limits.rs`: `the_growth_of_the_disk_is_bounded` |
 //! | 86 | no inodes left | `files_without_content_are_bounded_too` |
 //! | 87 | a flood, a line of 1 GB | `a_flood_of_output_is_bounded`, `a_gigabyte_in_one_line_is_counted_not_kept` |
 //! | 88 | control characters, bidi, tags | `clean.rs` |
@@ -20,7 +20,7 @@
 //! | 96 | settings of git that run programs | `git/tests/repository/hostile.rs`; `git.rs`: `a_planted_monitor_or_hook_runs_nothing` |
 //! | 97 | a bare repository | `tools/tests/confined.rs`: `a_planted_repository_is_not_trusted` |
 //! | 98 | files that run later on the person's machine | `tools/tests/commands.rs`: `changes_that_are_a_persons_to_make_are_named_and_can_be_undone`; `policy/src/protect.rs` has the names |
-//! | 99 | a planted `git` or `bwrap` | `git/tests/repository/hostile.rs`: `a_git_in_the_project`; `tiers.rs` |
+//! | 99 | a planted `git` or `bwrap` | `git/tests/repository/hostile.rs`: `a_git_in_the_project`; `bubblewrap.rs` |
 //! | 100 | `LD_PRELOAD` and its like | `a_preloaded_library_is_loaded_by_the_command_alone`; `toolchains.rs`: `only_listed_variables_pass_and_no_secret` |
 //! | 101 | a link swapped in between | `workspace/tests/hostile` |
 //! | 102 | the user edits meanwhile | `workspace/tests/land`: `what_the_user_writes_in_the_last_instant_stays` |
