@@ -178,7 +178,8 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<&str>> {
             continue;
         }
         let operand = !word.start.is_empty() && !word.start.starts_with('-');
-        if !operand && !tame && !(only_operands && word.single) {
+        let accepted = operand || tame || (only_operands && word.single);
+        if !accepted {
             return None;
         }
         // Perhaps more than one.

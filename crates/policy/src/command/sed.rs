@@ -147,7 +147,8 @@ impl Script<'_> {
             match self.take()? {
                 '\n' => return None,
                 '\\' => {
-                    if self.take()? == '\n' {
+                    let escaped = self.take()?;
+                    if escaped == '\n' {
                         return None;
                     }
                 }

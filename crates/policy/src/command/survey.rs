@@ -145,7 +145,7 @@ impl<'c> Survey<'c> {
         for statement in parts {
             let before = self.parts.len();
             self.statement(statement, here);
-            network |= self.parts.iter().skip(before).any(|part| fetches(part));
+            network |= self.parts.iter().skip(before).any(fetches);
             here = Place { input: printed(statement), piped: true, network };
         }
     }

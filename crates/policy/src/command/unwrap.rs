@@ -69,7 +69,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
         "su" | "runuser" => Some(option_script(arguments, &["-c", "--command"])),
         "script" => Some(option_script(arguments, &["-c", "--command"])),
         "ssh" => Some(ssh(arguments)),
-        "git" => git(arguments),
+        "git" => super::unwrap_git::git(arguments),
         "make" | "gmake" => make(arguments),
         "npm" | "pnpm" | "yarn" | "bun" | "npx" | "bunx" | "pnpx" => node(program, arguments),
         "docker" | "podman" | "nerdctl" => container(arguments),
@@ -84,7 +84,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
 }
 
 /// The words from the first that is neither an option nor an option's value.
-fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w [Word] {
+pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w [Word] {
     let mut rest = arguments;
     while let [first, after @ ..] = rest {
         let text = first.text.as_str();
@@ -318,7 +318,7 @@ fn is_cluster_ending(text: &str, options: [char; 2]) -> bool {
 }
 
 /// Words that a program joins with blanks and gives to a shell.
-fn joined(words: &[Word]) -> Wrapped {
+pub(super) fn joined(words: &[Word]) -> Wrapped {
     if words.is_empty() {
         return Wrapped::default();
     }
@@ -437,142 +437,6 @@ fn ssh(arguments: &[Word]) -> Wrapped {
         wrapped.unclear = there.unclear;
     }
     wrapped
-}
-
-/// Settings of git's that name a program.
-fn git_runs(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    let ends = [
-        ".textconv",
-        ".command",
-        ".cmd",
-        ".clean",
-        ".smudge",
-        ".process",
-        ".driver",
-        ".program",
-        ".helper",
-        ".vcs",
-        "pager",
-        "editor",
-        "sshcommand",
-        "askpass",
-        "gitproxy",
-        "fsmonitor",
-        "external",
-        "difffilter",
-        "uploadpack",
-        "receivepack",
-        "hookspath",
-        "alternaterefscommand",
-        "packobjectshook",
-    ];
-    key.starts_with("alias.") || key.starts_with("pager.") || ends.iter().any(|end| key.ends_with(end))
-}
-
-fn git(arguments: &[Word]) -> Option<Wrapped> {
-    let mut wrapped = Wrapped::default();
-    let mut rest = arguments;
-    while let [first, after @ ..] = rest {
-        let text = first.text.as_str();
-        let setting = match text {
-            "-c" => {
-                rest = after.get(1..).unwrap_or_default();
-                after.first().map(|word| word.text.as_str())
-            }
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" => {
-                rest = after.get(1..).unwrap_or_default();
-                continue;
-            }
-            "--config-env" | "--exec-path" => {
-                wrapped.unclear = Some("it brings its own settings along");
-                rest = after.get(1..).unwrap_or_default();
-                continue;
-            }
-            _ if text.starts_with("--config-env") || text.starts_with("--exec-path=") => {
-                wrapped.unclear = Some("it brings its own settings along");
-                rest = after;
-                continue;
-            }
-            _ if text.starts_with("-c") => {
-                rest = after;
-                text.strip_prefix("-c")
-            }
-            _ if text.starts_with('-') => {
-                rest = after;
-                continue;
-            }
-            _ => break,
-        };
-        if let Some((key, value)) = setting.and_then(|setting| setting.split_once('=')) {
-            git_setting(key, value, &mut wrapped);
-        }
-    }
-    let (command, rest) = rest.split_first()?;
-    let words = |at: usize| Inner::Words(rest.get(at..).unwrap_or_default().to_vec());
-    let at = |name: &str| rest.iter().position(|word| word.text == name);
-    match command.text.as_str() {
-        "bisect" if rest.first().is_some_and(|word| word.text == "run") => wrapped.inner.push(words(1)),
-        "submodule" => {
-            if let Some(at) = at("foreach") {
-                let inner = after_options(rest.get(at + 1..).unwrap_or_default(), "", &[]);
-                let there = joined(inner);
-                wrapped.inner.extend(there.inner);
-                wrapped.unclear = wrapped.unclear.or(there.unclear);
-            }
-        }
-        "config" => {
-            let operands: Vec<&Word> = rest.iter().filter(|word| !word.text.starts_with('-')).collect();
-            let operands = match operands.as_slice() {
-                [first, rest @ ..] if first.text == "set" => rest,
-                all => all,
-            };
-            if let [key, value, ..] = operands {
-                git_setting(&key.text, &value.text, &mut wrapped);
-            }
-        }
-        _ => {}
-    }
-    let options = [
-        "-x",
-        "--exec",
-        "--extcmd",
-        "--upload-pack",
-        "--receive-pack",
-        "-u",
-        "--tree-filter",
-        "--index-filter",
-        "--env-filter",
-        "--msg-filter",
-        "--commit-filter",
-        "--parent-filter",
-        "--tag-name-filter",
-        "--open-files-in-pager",
-    ];
-    let listed: &[&str] = match command.text.as_str() {
-        "rebase" | "difftool" | "filter-branch" | "grep" | "fetch" | "pull" | "push" | "clone"
-        | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => &options,
-        _ => &[],
-    };
-    // `-u` is `--set-upstream` to `push`.
-    let listed =
-        listed.iter().copied().filter(|option| *option != "-u" || matches!(command.text.as_str(), "clone"));
-    let listed: Vec<&str> = listed.collect();
-    wrapped.inner.extend(option_values(rest, &listed).map(Inner::Script));
-    (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
-}
-
-fn git_setting(key: &str, value: &str, wrapped: &mut Wrapped) {
-    if !git_runs(key) {
-        return;
-    }
-    match (key.to_ascii_lowercase().starts_with("alias."), value.strip_prefix('!')) {
-        (_, Some(script)) => wrapped.inner.push(Inner::Script(script.to_owned())),
-        // Another of git's own commands.
-        (true, None) => wrapped.inner.push(Inner::Script(format!("git {value}"))),
-        (false, None) => wrapped.inner.push(Inner::Script(value.to_owned())),
-    }
-    wrapped.unclear = Some("it tells git what to run");
 }
 
 fn make(arguments: &[Word]) -> Option<Wrapped> {
@@ -704,7 +568,7 @@ fn command_in(text: &str) -> Option<String> {
 }
 
 /// The values of some options: `--option=value`, `--option value`, `-ovalue`, `-o value`.
-fn option_values<'w>(arguments: &'w [Word], options: &[&str]) -> impl Iterator<Item = String> {
+pub(super) fn option_values(arguments: &[Word], options: &[&str]) -> impl Iterator<Item = String> {
     let mut values = Vec::new();
     for (index, word) in arguments.iter().enumerate() {
         for option in options {

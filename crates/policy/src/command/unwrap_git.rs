@@ -1,0 +1,147 @@
+//! What git is told to run: by settings on its command line, and by options of its commands.
+
+use journeyman_syntax::shell::Word;
+
+use super::unwrap::{Inner, Wrapped, after_options, joined, option_values};
+
+/// Settings of git's that name a program.
+fn git_runs(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let ends = [
+        ".textconv",
+        ".command",
+        ".cmd",
+        ".clean",
+        ".smudge",
+        ".process",
+        ".driver",
+        ".program",
+        ".helper",
+        ".vcs",
+        "pager",
+        "editor",
+        "sshcommand",
+        "askpass",
+        "gitproxy",
+        "fsmonitor",
+        "external",
+        "difffilter",
+        "uploadpack",
+        "receivepack",
+        "hookspath",
+        "alternaterefscommand",
+        "packobjectshook",
+    ];
+    key.starts_with("alias.") || key.starts_with("pager.") || ends.iter().any(|end| key.ends_with(end))
+}
+
+/// What git with these arguments runs besides itself.
+pub(super) fn git(arguments: &[Word]) -> Option<Wrapped> {
+    let mut wrapped = Wrapped::default();
+    let mut rest = arguments;
+    while let [first, after @ ..] = rest {
+        let text = first.text.as_str();
+        let setting = match text {
+            "-c" => {
+                rest = after.get(1..).unwrap_or_default();
+                after.first().map(|word| word.text.as_str())
+            }
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" => {
+                rest = after.get(1..).unwrap_or_default();
+                continue;
+            }
+            "--config-env" | "--exec-path" => {
+                wrapped.unclear = Some("it brings its own settings along");
+                rest = after.get(1..).unwrap_or_default();
+                continue;
+            }
+            _ if text.starts_with("--config-env") || text.starts_with("--exec-path=") => {
+                wrapped.unclear = Some("it brings its own settings along");
+                rest = after;
+                continue;
+            }
+            _ if text.starts_with("-c") => {
+                rest = after;
+                text.strip_prefix("-c")
+            }
+            _ if text.starts_with('-') => {
+                rest = after;
+                continue;
+            }
+            _ => break,
+        };
+        if let Some((key, value)) = setting.and_then(|setting| setting.split_once('=')) {
+            git_setting(key, value, &mut wrapped);
+        }
+    }
+    commands(rest, &mut wrapped);
+    (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
+}
+
+/// What one of git's commands is told to run.
+fn commands(words: &[Word], wrapped: &mut Wrapped) {
+    let Some((command, rest)) = words.split_first() else { return };
+    let words = |at: usize| Inner::Words(rest.get(at..).unwrap_or_default().to_vec());
+    let at = |name: &str| rest.iter().position(|word| word.text == name);
+    match command.text.as_str() {
+        "bisect" if rest.first().is_some_and(|word| word.text == "run") => wrapped.inner.push(words(1)),
+        "submodule" => {
+            if let Some(at) = at("foreach") {
+                let inner = after_options(rest.get(at + 1..).unwrap_or_default(), "", &[]);
+                let there = joined(inner);
+                wrapped.inner.extend(there.inner);
+                wrapped.unclear = wrapped.unclear.or(there.unclear);
+            }
+        }
+        "config" => {
+            let operands: Vec<&Word> = rest.iter().filter(|word| !word.text.starts_with('-')).collect();
+            let operands = match operands.as_slice() {
+                [first, rest @ ..] if first.text == "set" => rest,
+                all => all,
+            };
+            if let [key, value, ..] = operands {
+                git_setting(&key.text, &value.text, wrapped);
+            }
+        }
+        _ => {}
+    }
+    let options = [
+        "-x",
+        "--exec",
+        "--extcmd",
+        "--upload-pack",
+        "--receive-pack",
+        "-u",
+        "--tree-filter",
+        "--index-filter",
+        "--env-filter",
+        "--msg-filter",
+        "--commit-filter",
+        "--parent-filter",
+        "--tag-name-filter",
+        "--open-files-in-pager",
+    ];
+    let listed: &[&str] = match command.text.as_str() {
+        "rebase" | "difftool" | "filter-branch" | "grep" | "fetch" | "pull" | "push" | "clone"
+        | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => &options,
+        _ => &[],
+    };
+    // `-u` is `--set-upstream` to `push`.
+    let listed =
+        listed.iter().copied().filter(|option| *option != "-u" || matches!(command.text.as_str(), "clone"));
+    let listed: Vec<&str> = listed.collect();
+    wrapped.inner.extend(option_values(rest, &listed).map(Inner::Script));
+}
+
+fn git_setting(key: &str, value: &str, wrapped: &mut Wrapped) {
+    if !git_runs(key) {
+        return;
+    }
+    match (key.to_ascii_lowercase().starts_with("alias."), value.strip_prefix('!')) {
+        (_, Some(script)) => wrapped.inner.push(Inner::Script(script.to_owned())),
+        // Another of git's own commands.
+        (true, None) => wrapped.inner.push(Inner::Script(format!("git {value}"))),
+        (false, None) => wrapped.inner.push(Inner::Script(value.to_owned())),
+    }
+    wrapped.unclear = Some("it tells git what to run");
+}
