@@ -386,8 +386,6 @@ fn cases(path: &Path, shown: &str) -> Result<Vec<Case>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn several_words_are_quoted_and_one_is_a_line() {
         let line =
