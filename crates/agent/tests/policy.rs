@@ -83,8 +83,9 @@ fn every_file_counts_and_none_loosens_another() {
 
 #[test]
 fn what_cannot_be_read_is_told_with_its_file() {
-    type Spoil<'a> = &'a dyn Fn(&Machine, &Path);
-    let cases: [(&str, Spoil<'_>); 5] = [
+    /// Puts something wrong at a path.
+    type Make = dyn Fn(&Machine, &Path);
+    let cases: [(&str, &Make); 5] = [
         (PROJECT, &|_, path| std::fs::write(path, rule("a", "allow")).unwrap()),
         (USER, &|_, path| std::fs::write(path, "[[rule]]\n").unwrap()),
         (ADMIN, &|_, path| std::fs::write(path, b"\xff").unwrap()),
