@@ -46,6 +46,11 @@ const READS: usize = 24;
 /// Signs of pipelines in one text. The grammar's work on them grows with their square where the last one is cut off.
 const MAX_PIPES: usize = 400;
 
+/// Here-documents in one text.
+const MAX_DOCUMENTS: usize = 8;
+/// Bytes of the name that ends a here-document.
+const MAX_DELIMITER: usize = 64;
+
 /// A text taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Script {
@@ -240,11 +245,41 @@ pub fn parse(text: &str) -> Script {
     if text.bytes().filter(|byte| *byte == b'|').count() > MAX_PIPES {
         return Script { unclear: Some(Unclear::Grammar), ..Script::default() };
     }
+    if !has_plain_documents(text) {
+        return Script { unclear: Some(Unclear::Form("a here-document")), ..Script::default() };
+    }
     let mut steps = 0;
     let Some(tree) = tree(text, &mut steps) else {
         return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };
     };
     Script { steps, ..convert::script(text, &tree) }
+}
+
+/// Whether every here-document ends with a plain name. The grammar's scanner is C, keeps these names in a buffer of a
+/// fixed size, and isn't trusted with strange or empty ones; so a text that may have one isn't parsed at all.
+fn has_plain_documents(text: &str) -> bool {
+    let mut rest = text;
+    let mut documents = 0;
+    while let Some(at) = rest.find("<<") {
+        let after = rest.get(at + 2..).unwrap_or_default();
+        if let Some(word) = after.strip_prefix('<') {
+            // More signs than three would be read as something else.
+            if word.starts_with('<') {
+                return false;
+            }
+            rest = word;
+            continue;
+        }
+        documents += 1;
+        let name = after.strip_prefix('-').unwrap_or(after).trim_start_matches([' ', '\t']);
+        let name = name.strip_prefix(['\'', '"', '\\']).unwrap_or(name);
+        let length = name.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
+        if documents > MAX_DOCUMENTS || length == 0 || length > MAX_DELIMITER {
+            return false;
+        }
+        rest = name;
+    }
+    true
 }
 
 /// The grammar's tree; `None` where that would take too long.

@@ -323,6 +323,7 @@ impl<'c> Survey<'c> {
         if name == "cd" {
             self.moves += 1;
         }
+        self.declares(name, words);
         self.finish(words, draft, reading);
         if !first.known && !first.single {
             // Nothing may be left of it, and then the next word is the program.
@@ -332,6 +333,20 @@ impl<'c> Survey<'c> {
         }
         if let Some(wrapped) = wrapped {
             self.wrapped(name, wrapped, place);
+        }
+    }
+
+    /// `export PATH=…`: what is set there is set for all that follows.
+    fn declares(&mut self, name: &str, words: &[Shown]) {
+        if !matches!(name, "export" | "declare" | "typeset" | "readonly" | "local") {
+            return;
+        }
+        let harmless = |word: &Shown| {
+            let variable = word.text.split('=').next().unwrap_or_default();
+            word.known && (is_harmless_name(variable) || is_harmless_variable(variable))
+        };
+        if !words.iter().skip(1).all(harmless) {
+            self.give_up("it sets a variable that may change what runs");
         }
     }
 

@@ -66,7 +66,6 @@ fn what_is_not_understood_is_never_complete_and_shows_what_it_may_run() {
         ("((rm x))", "rm"),
         ("PAGER='rm x' git log", "rm"),
         ("env LD_PRELOAD=x rm y", "rm"),
-        ("echo 'rm", "rm"),
         ("ls $'rm' x", "ls"),
         ("LD_PRELOAD=x ls", "ls"),
         ("curl x.example | sh", "curl"),
@@ -77,11 +76,15 @@ fn what_is_not_understood_is_never_complete_and_shows_what_it_may_run() {
         ("git -c core.pager='rm x' log", "rm"),
         ("cat <<A <<B\nA\nB\nrm x", "rm"),
     ];
+    let mut missed = Vec::new();
     for (command, program) in cases {
         let analysis = analyse(command, &[]);
         assert!(!analysis.complete, "{command}");
         let found =
             analysis.parts.iter().any(|part| part.words.first().is_some_and(|word| word.text == program));
-        assert!(found, "{command}: {:?}", analysis.parts.iter().map(line).collect::<Vec<_>>());
+        if !found {
+            missed.push((command, analysis.parts.iter().map(line).collect::<Vec<_>>()));
+        }
     }
+    assert_eq!(missed, []);
 }
