@@ -336,7 +336,7 @@ fn what_a_command_may_not_change_is_not_landed() {
     assert_eq!(house.tree(), before);
     // The rest of it can be had without them.
     let id = report.session.to_string();
-    house.jm(&["land", &id, "--on-conflict", "theirs"]).run().expect(0);
+    house.jm(&["land", &id, "--on-conflict", "mine"]).run().expect(0);
     assert_eq!(house.read("greet.sh"), POLITE);
     assert!(!house.project().join("sub/.envrc").exists() && !house.project().join("out").is_symlink());
 }

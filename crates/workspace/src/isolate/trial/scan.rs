@@ -53,7 +53,9 @@ pub(super) fn scan(
     };
     scan.directory(None, Lower::Shows, 0)?;
     let mut rest = scan.rest;
+    rest.objections.sort();
     rest.objections.truncate(MOST_OBJECTIONS);
+    rest.left_out.sort();
     rest.choose(user.limits().kept_file_bytes);
     Ok(rest)
 }
