@@ -103,7 +103,7 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
     };
     let config = load_layers(environment, &root, &[], Trusted::ThisRun, Some(Path::new(ADMIN)))?.config;
     let house = House::open(environment)?;
-    let sandbox = house.sandbox(&config.sandbox_allow)?.enforcement(&Needs::ALL).await.ok();
+    let sandbox = house.sandbox(&config)?.enforcement(&Needs::ALL).await.ok();
     let policy = loaded.policy.with_checks(checks(environment, &house, &root, &config)?);
     let modes = given.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
     let verdicts: Vec<(Mode, Verdict)> =
