@@ -324,15 +324,17 @@ impl Compiled {
             true => program.literals().any(|name| subject.may_name(name)),
             false => subject.tokens().iter().any(|token| program.fits(token, Case::Ignored)),
         };
-        let all = rest.iter().all(|position| match position.is_literal() {
-            true => position.literals().any(|word| subject.may_name(word)),
-            false => true,
-        });
-        let flags = self.flags.iter().all(|flags| {
-            flags.iter().any(|flag| {
-                subject.tokens().iter().any(|token| is_flag(token, &flag.to_lowercase(), Spelling::Any))
-            })
-        });
+        let all = named
+            && rest.iter().all(|position| match position.is_literal() {
+                true => position.literals().any(|word| subject.may_name(word)),
+                false => true,
+            });
+        let flags = all
+            && self.flags.iter().all(|flags| {
+                flags.iter().any(|flag| {
+                    subject.tokens().iter().any(|token| is_flag(token, &flag.to_lowercase(), Spelling::Any))
+                })
+            });
         let bare = self.paths.is_empty() && self.hosts.is_empty() && self.rule.without_flags.is_empty();
         match named && all && flags && bare {
             true => Hit::Yes,
