@@ -130,9 +130,8 @@ async fn go_on(
         None if args.close && !waits => return close(&session, events, options.quiet).await,
         None => {}
     }
-    let notes = wired.ground.notes().await;
     let questions = Questions::new(wired.config_dir.clone());
-    let report = stand_by(&session, events, questions, &notes, shown).await?;
+    let report = stand_by(&session, events, questions, &wired.ground, shown).await?;
     drop(session);
     let report = delivery.settle(&wired, &report, shown).await?;
     shown.print(&report)

@@ -21,7 +21,7 @@ use crate::render::Renderer;
 use crate::sessions::holder;
 use crate::settings::{Before, Settled};
 use crate::summary::Seen;
-use crate::wire::{Wired, wire};
+use crate::wire::{Ground, Wired, wire};
 use crate::{candidates, color, settings, summary};
 
 /// Largest task that is read, in bytes: more than any model's window.
@@ -217,10 +217,9 @@ pub(crate) async fn drive(
     let parts = delivery.parts(wired, &id).await?;
     let session = start(parts, wired.settings.clone(), id);
     let events = session.subscribe(Filter::all(), Since::Now);
-    let notes = wired.ground.notes().await;
     session.send(task).await?;
     let questions = Questions::new(wired.config_dir.clone());
-    let report = stand_by(&session, events, questions, &notes, shown).await?;
+    let report = stand_by(&session, events, questions, &wired.ground, shown).await?;
     drop(session);
     delivery.settle(wired, &report, shown).await
 }
@@ -230,12 +229,13 @@ pub(crate) async fn stand_by(
     session: &SessionHandle,
     mut events: Subscription,
     questions: Questions,
-    notes: &[String],
+    ground: &Ground,
     shown: Shown,
 ) -> Result<Arc<RunReport>, Failure> {
     let mut renderer = Renderer::new(color::stderr(), shown.is_quiet());
-    notes.iter().for_each(|note| renderer.note(note));
+    // First of all: trying the sandbox for the notes may take a moment.
     let mut signals = Signals::listen()?;
+    ground.notes().await.iter().for_each(|note| renderer.note(note));
     let watched = watch(session, &mut events, questions, &mut renderer, shown.output, &mut signals).await;
     renderer.end();
     tokio::select! {
