@@ -82,6 +82,21 @@ fn every_file_counts_and_none_loosens_another() {
 }
 
 #[test]
+fn a_part_of_a_repository_is_bound_by_the_whole() {
+    let machine = Machine::new();
+    machine.file(USER, &rule("*", "allow").replace("'*'", "'a', 'b', 'c'"));
+    machine.file(".journeyman/policy.toml", &rule("a", "deny"));
+    // Nothing above belongs to it while there is no repository.
+    assert_eq!(machine.decides("a"), Decision::Allow);
+    machine.file(".git/HEAD", "ref: refs/heads/main\n");
+    assert_eq!(machine.decides("a"), Decision::Deny);
+    assert_eq!(machine.decides("b"), Decision::Allow);
+    // One that is a repository of its own is a whole.
+    machine.file("project/.git", "gitdir: elsewhere\n");
+    assert_eq!(machine.decides("a"), Decision::Allow);
+}
+
+#[test]
 fn what_cannot_be_read_is_told_with_its_file() {
     /// Puts something wrong at a path.
     type Make = dyn Fn(&Machine, &Path);

@@ -37,8 +37,12 @@ pub struct LoadedPolicy {
     pub files: Vec<PolicyFile>,
 }
 
+/// How far up a project's repository is looked for; deeper trees are hand-made.
+const MAX_DEPTH: usize = 64;
+
 /// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`, the user's, the
-/// project's.
+/// project's; and where `root` is a directory of a repository, those of each directory above it in the repository: who
+/// works in a part of it is bound by what the whole says. Their paths are held against paths beneath `root`.
 ///
 /// # Errors
 /// [`ConfigError`] for a file that can't be read, and for one that says something that can't hold, with its line.
@@ -48,14 +52,18 @@ pub fn load_policy(
     admin: Option<&Path>,
 ) -> Result<LoadedPolicy, ConfigError> {
     let user = environment.config_dir().map(|dir| dir.join(FILE));
-    let project = root.join(PROJECT_DIR).join(FILE);
-    let places =
-        [(Layer::Admin, admin.map(Path::to_owned)), (Layer::User, user), (Layer::Project, Some(project))];
+    let mut places = vec![(Layer::Admin, admin.map(Path::to_owned)), (Layer::User, user)];
+    let projects: Vec<&Path> = of_repository(root);
+    places.extend(projects.iter().map(|dir| (Layer::Project, Some(dir.join(PROJECT_DIR).join(FILE)))));
+    let mut projects = projects.into_iter();
     let mut loaded = LoadedPolicy { policy: Policy::default(), files: Vec::new() };
     for (layer, path) in places {
         let Some(path) = path else { continue };
         let text = match layer {
-            Layer::Project => read_project(root, FILE)?,
+            Layer::Project => match projects.next() {
+                Some(dir) => read_project(dir, FILE)?,
+                None => None,
+            },
             Layer::Admin | Layer::User | Layer::Session => read(&path)?,
         };
         let mut count = None;
@@ -67,6 +75,13 @@ pub fn load_policy(
         loaded.files.push(PolicyFile { layer, path, rules: count });
     }
     Ok(loaded)
+}
+
+/// The directory, and those above it up to the one that has the repository; alone where there is none.
+fn of_repository(root: &Path) -> Vec<&Path> {
+    let above: Vec<&Path> = root.ancestors().take(MAX_DEPTH).collect();
+    let top = above.iter().position(|dir| dir.join(".git").symlink_metadata().is_ok()).unwrap_or(0);
+    above.into_iter().take(top + 1).collect()
 }
 
 /// Adds rules to the user's own `policy.toml`, in the directory of their configuration, and gives its path. `when` is
