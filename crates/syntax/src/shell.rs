@@ -18,38 +18,20 @@
 //! assert!(parse("ls 'a").unclear.is_some());
 //! ```
 
-use std::cell::RefCell;
 use std::fmt;
-use std::ops::ControlFlow;
-
-use tree_sitter::{ParseOptions, Parser, Tree};
 
 mod braces;
 mod convert;
 mod document;
+mod grammar;
 mod scan;
 
 /// Longer texts are not parsed: no command that anybody reads is that long.
 pub const MAX_BYTES: usize = 32 * 1024;
 /// How deep statements and substitutions may lie in one another. People's commands stay below ten.
 const MAX_DEPTH: usize = 60;
-/// Looks that the parser takes at whether to go on (one in a hundred of its steps), a byte of the text and in all.
-/// Ordinary texts take one in some thirty bytes; what takes this many makes the parser try many readings at once.
-const LOOKS_A_BYTE: usize = 2;
-const LOOKS: usize = 64;
-/// Bytes that the parser is given at once.
-const CHUNK: usize = 256;
-/// How often it may ask for each. It looks ahead for the ends of quotes and here-documents, and where it recovers from
-/// an error it does so again and again, to the end of the text: work that grows with the square of the length.
-const READS: usize = 24;
-
 /// Signs of pipelines in one text. The grammar's work on them grows with their square where the last one is cut off.
 const MAX_PIPES: usize = 400;
-
-/// Here-documents in one text.
-const MAX_DOCUMENTS: usize = 8;
-/// Bytes of the name that ends a here-document.
-const MAX_DELIMITER: usize = 64;
 
 /// A text taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -231,11 +213,6 @@ impl Word {
     }
 }
 
-thread_local! {
-    /// A parser is made once a thread: it keeps its stacks from text to text, and nothing else.
-    static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
-}
-
 /// Takes a command or a script apart. Total for any text, in time linear in its length.
 #[must_use]
 pub fn parse(text: &str) -> Script {
@@ -245,74 +222,12 @@ pub fn parse(text: &str) -> Script {
     if text.bytes().filter(|byte| *byte == b'|').count() > MAX_PIPES {
         return Script { unclear: Some(Unclear::Grammar), ..Script::default() };
     }
-    if !has_plain_documents(text) {
+    if !grammar::has_plain_documents(text) {
         return Script { unclear: Some(Unclear::Form("a here-document")), ..Script::default() };
     }
     let mut steps = 0;
-    let Some(tree) = tree(text, &mut steps) else {
+    let Some(tree) = grammar::tree(text, &mut steps) else {
         return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };
     };
     Script { steps, ..convert::script(text, &tree) }
-}
-
-/// Whether every here-document ends with a plain name. The grammar's scanner is C, keeps these names in a buffer of a
-/// fixed size, and isn't trusted with strange or empty ones; so a text that may have one isn't parsed at all.
-fn has_plain_documents(text: &str) -> bool {
-    let mut rest = text;
-    let mut documents = 0;
-    while let Some(at) = rest.find("<<") {
-        let after = rest.get(at + 2..).unwrap_or_default();
-        if let Some(word) = after.strip_prefix('<') {
-            // More signs than three would be read as something else.
-            if word.starts_with('<') {
-                return false;
-            }
-            rest = word;
-            continue;
-        }
-        documents += 1;
-        let name = after.strip_prefix('-').unwrap_or(after).trim_start_matches([' ', '\t']);
-        let name = name.strip_prefix(['\'', '"', '\\']).unwrap_or(name);
-        let length = name.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
-        if documents > MAX_DOCUMENTS || length == 0 || length > MAX_DELIMITER {
-            return false;
-        }
-        rest = name;
-    }
-    true
-}
-
-/// The grammar's tree; `None` where that would take too long.
-fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
-    PARSER.with(|parser| {
-        let mut slot = parser.try_borrow_mut().ok()?;
-        if slot.is_none() {
-            let mut parser = Parser::new();
-            parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-            *slot = Some(parser);
-        }
-        let parser = slot.as_mut()?;
-        let most = LOOKS + text.len() * LOOKS_A_BYTE;
-        let mut look = |state: &tree_sitter::ParseState| {
-            *steps += 1;
-            if *steps > most || (state.has_error() && *steps > LOOKS) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        };
-        let options = ParseOptions::new().progress_callback(&mut look);
-        let mut reads = READS * (2 + text.len() / CHUNK);
-        let mut read = |at: usize, _| {
-            reads = reads.saturating_sub(1);
-            // The text seems to end where the patience does, and what comes of that isn't looked at.
-            let end = if reads == 0 { at } else { text.len().min(at - at % CHUNK + CHUNK) };
-            text.as_bytes().get(at..end).unwrap_or_default()
-        };
-        let tree = parser.parse_with_options(&mut read, None, Some(options)).filter(|_| reads > 0);
-        if tree.is_none() {
-            parser.reset();
-        }
-        tree
-    })
 }

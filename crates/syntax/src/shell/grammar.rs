@@ -1,0 +1,205 @@
+//! The grammar, which is C, and what it is given: it runs in our process on a text that anybody may have written, so
+//! it sees nothing that it hasn't been made for.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use tree_sitter::{Decode, ParseOptions, ParseState, Parser, Tree};
+
+/// Looks that the parser takes at whether to go on (one in a hundred of its steps), a byte of the text and in all.
+/// Ordinary texts take one in some thirty bytes; what takes this many makes the parser try many readings at once.
+const LOOKS_A_BYTE: usize = 2;
+const LOOKS: usize = 64;
+/// Bytes that the parser is given at once, but for the rest of a character.
+const CHUNK: usize = 256;
+/// How often it may ask for each. It looks ahead for the ends of quotes and here-documents, and where it recovers from
+/// an error it does so again and again, to the end of the text: work that grows with the square of the length.
+const READS: usize = 24;
+
+/// Here-documents in one text.
+const MAX_DOCUMENTS: usize = 8;
+/// Bytes of the word that ends a here-document. The scanner keeps all of them, and seven bytes for each, in 1024.
+const MAX_DELIMITER: usize = 64;
+
+/// What stands for every character that isn't ASCII: no blank, letter or digit to the C library, and a plain part of a
+/// word to the grammar, as all of them are.
+const OTHER: char = '\u{ff}';
+
+thread_local! {
+    /// A parser is made once a thread: it keeps its stacks from text to text, and nothing else.
+    static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
+}
+
+/// Characters as the grammar sees them. Its scanner asks `isdigit` about the one after a `{`, which looks it up in a
+/// table that ends at 255: a character further on, of which Unicode has a million, is read from whatever memory lies
+/// there, or from none. So it sees [`OTHER`] for each, as long as what it stands for.
+struct Narrow;
+
+impl Decode for Narrow {
+    fn decode(bytes: &[u8]) -> (i32, u32) {
+        let (character, length) = narrow(bytes);
+        (u32::from(character).cast_signed(), length)
+    }
+}
+
+/// The first character of a text, narrowed, and its bytes: at least one, for the parser would not get on without.
+fn narrow(bytes: &[u8]) -> (char, u32) {
+    match bytes.first().copied() {
+        None => ('\0', 1),
+        Some(ascii @ 0..0x80) => (char::from(ascii), 1),
+        // Whole characters only are given, and so there are as many bytes as the first says.
+        Some(0x80..0xe0) => (OTHER, 2),
+        Some(0xe0..0xf0) => (OTHER, 3),
+        Some(0xf0..) => (OTHER, 4),
+    }
+}
+
+/// The bytes from `at` that the parser is given at once. Never a part of a character: the parser asks again for the
+/// rest, and takes it without a look at whether it got any.
+fn chunk(text: &str, at: usize) -> &[u8] {
+    let end = text.ceil_char_boundary(at - at % CHUNK + CHUNK);
+    text.get(at..end).unwrap_or_default().as_bytes()
+}
+
+/// Whether every here-document ends with a plain name. The grammar's scanner keeps these names in a buffer of a
+/// fixed size, and isn't trusted with strange or empty ones; so a text that may have one isn't parsed at all.
+pub(super) fn has_plain_documents(text: &str) -> bool {
+    let mut rest = text;
+    let mut documents = 0;
+    while let Some(at) = rest.find("<<") {
+        let after = rest.get(at + 2..).unwrap_or_default();
+        if let Some(word) = after.strip_prefix('<') {
+            // More signs than three would be read as something else.
+            if word.starts_with('<') {
+                return false;
+            }
+            rest = word;
+            continue;
+        }
+        documents += 1;
+        let word = after.strip_prefix('-').unwrap_or(after).trim_start_matches([' ', '\t']);
+        let name = word.strip_prefix(['\'', '"', '\\']).unwrap_or(word);
+        let plain = name.starts_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
+        if documents > MAX_DOCUMENTS || !plain || delimiter_bytes(word) > MAX_DELIMITER {
+            return false;
+        }
+        rest = name;
+    }
+    true
+}
+
+/// Bytes of a here-document's delimiter as the scanner takes it: up to the next blank, or to the end of its quotes.
+fn delimiter_bytes(word: &str) -> usize {
+    let quote = word.bytes().next().filter(|byte| matches!(byte, b'\'' | b'"'));
+    let mut escaped = false;
+    let inside = word.bytes().skip(usize::from(quote.is_some())).take_while(|byte| {
+        if std::mem::take(&mut escaped) {
+            return true;
+        }
+        escaped = *byte == b'\\';
+        match quote {
+            Some(quote) => !matches!(byte, b'\r' | b'\n') && *byte != quote,
+            // A vertical tab ends a word to C.
+            None => !byte.is_ascii_whitespace() && *byte != b'\x0b',
+        }
+    });
+    inside.count()
+}
+
+/// The grammar's tree; `None` where that would take too long.
+pub(super) fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
+    PARSER.with(|parser| {
+        let mut slot = parser.try_borrow_mut().ok()?;
+        if slot.is_none() {
+            let mut parser = Parser::new();
+            parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+            *slot = Some(parser);
+        }
+        let parser = slot.as_mut()?;
+        let most = LOOKS + text.len() * LOOKS_A_BYTE;
+        let mut look = |state: &ParseState| {
+            *steps += 1;
+            if *steps > most || (state.has_error() && *steps > LOOKS) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let options = ParseOptions::new().progress_callback(&mut look);
+        let mut reads = READS * (2 + text.len() / CHUNK);
+        let mut read = |at: usize, _| {
+            reads = reads.saturating_sub(1);
+            // The text seems to end where the patience does, and what comes of that isn't looked at.
+            if reads == 0 { &[] } else { chunk(text, at) }
+        };
+        let tree = parser.parse_custom_encoding::<Narrow, _, _>(&mut read, None, Some(options));
+        let tree = tree.filter(|_| reads > 0);
+        if tree.is_none() {
+            parser.reset();
+        }
+        tree
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_grammar_sees_no_character_beyond_the_tables_of_c() {
+        for character in (0..=0x0010_ffff).filter_map(char::from_u32) {
+            let mut bytes = [0; 4];
+            let bytes = character.encode_utf8(&mut bytes).as_bytes();
+            let (seen, length) = Narrow::decode(bytes);
+            assert_eq!(usize::try_from(length).unwrap(), bytes.len(), "{character:?}");
+            assert!(
+                if character.is_ascii() { seen == character as i32 } else { seen == 255 },
+                "{character:?}"
+            );
+        }
+        // Nothing that it could take for a failure, after which it reads on wherever it is.
+        for byte in 0..=255 {
+            let (seen, length) = Narrow::decode(&[byte]);
+            assert!((0..=255).contains(&seen) && length > 0, "{byte}");
+        }
+    }
+
+    #[test]
+    fn the_grammar_is_given_whole_characters() {
+        for character in ["a", "\u{e9}", "\u{65e5}", "\u{1f600}"] {
+            for before in 0..4 {
+                let text = format!("{}{}", "a".repeat(before), character.repeat(3 * CHUNK));
+                let mut given = Vec::new();
+                while given.len() < text.len() {
+                    let chunk = chunk(&text, given.len());
+                    assert!(!chunk.is_empty() && chunk.len() <= CHUNK + 3, "{character:?} after {before}");
+                    assert!(std::str::from_utf8(chunk).is_ok(), "{character:?} after {before}");
+                    given.extend_from_slice(chunk);
+                }
+                assert_eq!(given, text.as_bytes());
+                assert!(chunk(&text, text.len()).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn all_delimiters_fit_the_scanner() {
+        let (fits, long) = ("E".repeat(MAX_DELIMITER), "E".repeat(MAX_DELIMITER + 1));
+        for quoted in [("", "\n"), ("'", "'\n"), ("\"", "\"\n"), ("-", "\n"), (" ", " x\n")] {
+            assert!(has_plain_documents(&format!("cat <<{}{fits}{}", quoted.0, quoted.1)), "{quoted:?}");
+            assert!(!has_plain_documents(&format!("cat <<{}{long}{}", quoted.0, quoted.1)), "{quoted:?}");
+        }
+        // The scanner goes on where a name ends, and only we would stop.
+        for rest in [";", "\\ ", "\\\n", "\u{e9}", "'", "="] {
+            assert!(!has_plain_documents(&format!("cat <<E{}", rest.repeat(MAX_DELIMITER))), "{rest:?}");
+        }
+        assert!(!has_plain_documents(&format!("cat <<'E{}'", " ".repeat(MAX_DELIMITER))));
+        assert!(has_plain_documents(&"cat <<E\n".repeat(MAX_DOCUMENTS)));
+        assert!(!has_plain_documents(&"cat <<E\n".repeat(MAX_DOCUMENTS + 1)));
+        for strange in ["<<", "<<\n", "<<''\n", "<<-", "<<\\\\E", "<<$x\n", "<<\u{e9}\n", "<<<<"] {
+            assert!(!has_plain_documents(strange), "{strange:?}");
+        }
+    }
+}
