@@ -18,6 +18,7 @@
 //! assert!(parse("ls 'a").unclear.is_some());
 //! ```
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -27,6 +28,7 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 mod braces;
 mod convert;
 mod document;
+mod plain;
 mod scan;
 
 /// Longer texts are not parsed: no command that anybody reads is that long.
@@ -248,6 +250,11 @@ pub fn parse(text: &str) -> Script {
     if !has_plain_documents(text) {
         return Script { unclear: Some(Unclear::Form("a here-document")), ..Script::default() };
     }
+    plain::script(text).unwrap_or_else(|| by_grammar(text))
+}
+
+/// The form of a text by the grammar, for any text within the bounds of [`parse`].
+fn by_grammar(text: &str) -> Script {
     let mut steps = 0;
     let Some(tree) = tree(text, &mut steps) else {
         return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };
@@ -282,8 +289,23 @@ fn has_plain_documents(text: &str) -> bool {
     true
 }
 
+/// What the grammar is given: `%` for every byte beyond ASCII. Both are parts of words to it, and its scanner looks up
+/// characters in C's tables, which end far before the last one and are read beyond their end. Words are taken from the
+/// text itself.
+fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let plain = |character: char| match character.len_utf8() {
+        1 => std::iter::repeat_n(character, 1),
+        bytes => std::iter::repeat_n('%', bytes),
+    };
+    Cow::Owned(text.chars().flat_map(plain).collect())
+}
+
 /// The grammar's tree; `None` where that would take too long.
 fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
+    let text = &*ascii(text);
     PARSER.with(|parser| {
         let mut slot = parser.try_borrow_mut().ok()?;
         if slot.is_none() {
