@@ -202,16 +202,20 @@ impl Policy {
             Some(one) => one.reason(call),
             None => reason(call, decision, &standing, &allowing),
         };
-        let named = |rule: &Compiled| rule.id.to_string();
-        let mut rules: Vec<String> = match decision {
-            Decision::Allow => allowing.into_iter().map(named).collect(),
-            _ => spoken.iter().filter(|one| one.decision == decision).map(|one| named(one.rule)).collect(),
+        let mut deciding: Vec<&RuleId> = match decision {
+            Decision::Allow => allowing.iter().map(|rule| &rule.id).collect(),
+            _ => spoken.iter().filter(|one| one.decision == decision).map(|one| &one.rule.id).collect(),
         };
+        let mut seen = BTreeSet::new();
+        deciding.retain(|id| seen.insert(*id));
+        let mut rules: Vec<String> = deciding.into_iter().map(RuleId::to_string).collect();
         let built_in =
             standing.iter().filter(|finding| finding.floor == decision && decision > Decision::Allow);
-        rules.extend(built_in.filter_map(|finding| finding.rule).map(str::to_owned));
-        let mut seen = BTreeSet::new();
-        rules.retain(|rule| seen.insert(rule.clone()));
+        for rule in built_in.filter_map(|finding| finding.rule) {
+            if rules.iter().all(|one| one != rule) {
+                rules.push(rule.to_owned());
+            }
+        }
         Verdict { decision, level, reason, destroys, rules }
     }
 
@@ -297,7 +301,7 @@ impl Policy {
     /// allow more than a person sees.
     pub fn propose(&self, call: &Call<'_>) -> Result<Rules, String> {
         let analysis = self.analysed(call.effects);
-        let verdict = self.judge(call);
+        let verdict = self.judged_by_all(call, analysis.as_ref());
         match (verdict.decision, verdict.level) {
             (Decision::Ask, Level::System) => {
                 return Err("what reaches this far is asked about every time".to_owned());
@@ -312,7 +316,7 @@ impl Policy {
         let rules = propose(call, analysis.as_ref(), |part| {
             analysis.as_ref().is_none_or(|analysis| is_open(&case, analysis, part))
         })?;
-        match self.clone().with_rules(rules.clone()).judge(call).decision {
+        match self.clone().with_rules(rules.clone()).judged_by_all(call, analysis.as_ref()).decision {
             Decision::Allow => Ok(rules),
             Decision::Ask | Decision::Deny => Err("no rule says what of it would be allowed".to_owned()),
         }

@@ -24,6 +24,7 @@ mod braces;
 mod convert;
 mod document;
 mod grammar;
+mod plain;
 mod scan;
 
 /// Longer texts are not parsed: no command that anybody reads is that long.
@@ -225,6 +226,11 @@ pub fn parse(text: &str) -> Script {
     if !grammar::has_plain_documents(text) {
         return Script { unclear: Some(Unclear::Form("a here-document")), ..Script::default() };
     }
+    plain::script(text).unwrap_or_else(|| by_grammar(text))
+}
+
+/// The form of a text by the grammar, for any text within the bounds of [`parse`].
+fn by_grammar(text: &str) -> Script {
     let mut steps = 0;
     let Some(tree) = grammar::tree(text, &mut steps) else {
         return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };

@@ -42,6 +42,27 @@ fn collect(statements: &[Statement], found: &mut Vec<Vec<String>>) {
     }
 }
 
+/// Its scanner looks characters up in tables of C's that are too short for these.
+#[test]
+fn the_grammar_is_not_given_characters_beyond_its_tables() {
+    for text in [
+        "{\u{10ffff}",
+        "{1..\u{10ffff}}",
+        "a {1\u{1f600}..2}",
+        "\u{10ffff}=1",
+        "$\u{10ffff}",
+        "$(\u{10ffff})",
+    ] {
+        for _ in 0..50 {
+            assert_eq!(parse(text), parse(text), "{text}");
+        }
+    }
+    assert_eq!(
+        words("echo caf\u{e9} \"\u{1f600}\" $(ls \u{e9})"),
+        [vec!["ls", "\u{e9}"], vec!["echo", "caf\u{e9}", "\u{1f600}", "?$(ls \u{e9})"],]
+    );
+}
+
 #[test]
 fn every_program_is_found_in_every_form() {
     let cases: &[(&str, &[&[&str]])] = &[

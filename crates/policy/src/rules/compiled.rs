@@ -51,6 +51,15 @@ impl Position {
         };
         texts.iter().filter_map(Text::literal)
     }
+
+    /// The same in lower case.
+    pub(super) fn lowers(&self) -> impl Iterator<Item = &str> {
+        let texts = match self {
+            Self::One(texts) => texts.as_slice(),
+            Self::Rest => &[],
+        };
+        texts.iter().filter_map(Text::lower)
+    }
 }
 
 /// A host or those beneath one.

@@ -1,8 +1,6 @@
 //! Wildcards: of names, of words, of paths. No regular expressions: each is matched in time that is bounded by the
 //! lengths of both sides multiplied, and most are rejected at their first character.
 
-use std::collections::BTreeSet;
-
 /// Longest pattern, in bytes. A path of the deepest projects has half of that.
 pub(super) const MAX_PATTERN: usize = 512;
 
@@ -120,6 +118,11 @@ impl Text {
         self.literal.as_deref()
     }
 
+    /// The same in lower case.
+    pub(super) fn lower(&self) -> Option<&str> {
+        self.lower.as_deref()
+    }
+
     /// Whether it stands for everything.
     pub(super) fn is_everything(&self) -> bool {
         self.signs.iter().all(|sign| *sign == Sign::Any) && !self.signs.is_empty()
@@ -164,6 +167,97 @@ pub(super) fn escaped(text: &str) -> String {
     written
 }
 
+/// The names in some paths, in lower case, to be asked for by many patterns.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// All of them, one behind the other.
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// Two bits for each name: most of those that are asked for have others.
+    bits: [u64; WORDS],
+    /// A bit for every ASCII character that one of them ends in.
+    last: u128,
+    /// Whether some aren't ASCII.
+    foreign: bool,
+}
+
+/// Words of bits in [`Names`]: with the hundred names of a long command one other name in four hundred seems to be
+/// among them.
+const WORDS: usize = 64;
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { text: String::new(), ends: Vec::new(), bits: [0; WORDS], last: 0, foreign: false }
+    }
+}
+
+impl Names {
+    /// Adds the names of a path, `..` and what it takes back aside.
+    pub(super) fn add(&mut self, path: &str) {
+        for name in path.split('/') {
+            self.add_name(name);
+        }
+    }
+
+    pub(super) fn add_name(&mut self, name: &str) {
+        let from = self.text.len();
+        if name.is_ascii() {
+            self.text.push_str(name);
+            if let Some(new) = self.text.get_mut(from..) {
+                new.make_ascii_lowercase();
+            }
+        } else {
+            self.text.push_str(&name.to_lowercase());
+            self.foreign = true;
+        }
+        self.ends.push(self.text.len());
+        let new = self.text.get(from..).unwrap_or_default();
+        for (word, bit) in places(new) {
+            if let Some(word) = self.bits.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        self.last |= new.bytes().last().map_or(0, bit);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).filter_map(|(from, to)| self.text.get(from..*to))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let likely = places(name).into_iter().all(|(word, bit)| {
+            let word = self.bits.get(word).copied().unwrap_or_default();
+            word & bit != 0
+        });
+        likely && self.iter().any(|one| one == name)
+    }
+
+    fn any_fits(&self, text: &Text) -> bool {
+        // Most patterns are `*.ending`, and most have an ending that no name has.
+        let likely = self.foreign
+            || text.end.bytes().last().is_none_or(|end| self.last & bit(end.to_ascii_lowercase()) != 0);
+        likely && self.iter().any(|name| text.fits(name, Case::Ignored))
+    }
+}
+
+fn bit(byte: u8) -> u128 {
+    1u128.checked_shl(byte.into()).unwrap_or(0)
+}
+
+/// The two bits of a name.
+fn places(name: &str) -> [(usize, u64); 2] {
+    // FNV-1a, 64 bits.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    [hash >> 8, hash >> 32].map(|hash| {
+        let word = usize::try_from(hash >> 6).unwrap_or(usize::MAX) % WORDS;
+        (word, 1 << (hash % 64))
+    })
+}
+
 /// One name of a path's pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
@@ -203,7 +297,7 @@ impl PathPattern {
 
     /// Whether a path with these names, in lower case, may be one that it [`touches`](Self::touches). One of its own
     /// names has to be among them.
-    pub(super) fn may_touch(&self, lower: &BTreeSet<String>) -> bool {
+    pub(super) fn may_touch(&self, names: &Names) -> bool {
         let texts = self.names.iter().filter_map(|name| match name {
             Name::Any => None,
             Name::One(text) => Some(text),
@@ -211,11 +305,11 @@ impl PathPattern {
         let mut open = None;
         for text in texts {
             match &text.lower {
-                Some(name) => return lower.contains(name),
+                Some(name) => return names.has(name),
                 None => open = Some(text),
             }
         }
-        open.is_none_or(|text| lower.iter().any(|name| text.fits(name, Case::Ignored)))
+        open.is_none_or(|text| names.any_fits(text))
     }
 
     /// Whether it stands for one path alone.

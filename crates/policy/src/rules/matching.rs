@@ -6,13 +6,12 @@
 //! runs: word for word, in order, and nothing that isn't known before it runs.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 
 use journeyman_protocol::{Effects, Level, Mode, RelPath};
 
 use super::Layer;
 use super::compiled::{Compiled, Position, is_option, normal_host};
-use super::glob::{Case, names_of};
+use super::glob::{Case, Names, names_of};
 use crate::command::{CommandAnalysis, Part, Word};
 use crate::protect::{Protection, protection_of_text};
 
@@ -28,17 +27,11 @@ pub(crate) struct Subject<'a> {
     /// The shell command, taken apart.
     pub(crate) analysis: Option<&'a CommandAnalysis>,
     /// Words of a command's text, roughly: where it isn't understood.
-    tokens: OnceCell<BTreeSet<String>>,
-    places: OnceCell<Vec<Place>>,
-    /// The names in all of these, in lower case.
-    names: OnceCell<BTreeSet<String>>,
+    /// Sorted, each once.
+    tokens: OnceCell<Vec<String>>,
+    /// The names in all paths that it may speak of.
+    names: OnceCell<Names>,
     hosts: OnceCell<Vec<String>>,
-}
-
-/// A path that a call may speak of, in names, and whether it is written from somewhere else.
-struct Place {
-    names: Vec<String>,
-    elsewhere: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -56,7 +49,6 @@ impl<'a> Subject<'a> {
             effects,
             analysis,
             tokens: OnceCell::new(),
-            places: OnceCell::new(),
             names: OnceCell::new(),
             hosts: OnceCell::new(),
         }
@@ -72,42 +64,55 @@ impl<'a> Subject<'a> {
     }
 
     /// The words of a command that isn't understood: as they are written, and without the signs that shells take away.
-    fn tokens(&self) -> &BTreeSet<String> {
+    fn tokens(&self) -> &[String] {
         self.tokens.get_or_init(|| {
             let text = self.effects.command.as_deref().unwrap_or_default().to_lowercase();
             let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
             let between = |c: char| {
                 !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | ':' | '~' | '%')
             };
-            let words = text.split(between).chain(bare.split(between)).filter(|word| !word.is_empty());
-            words.flat_map(|word| [word, base(word)]).map(str::to_owned).collect()
+            let bare = (bare != text).then_some(bare.as_str()).into_iter();
+            let words = text.split(between).chain(bare.flat_map(|bare| bare.split(between)));
+            let words = words.filter(|word| !word.is_empty());
+            let mut words: Vec<&str> = words.flat_map(|word| [word, base(word)]).collect();
+            words.sort_unstable();
+            words.dedup();
+            words.into_iter().map(str::to_owned).collect()
         })
     }
 
-    /// Whether a word stands in a command that isn't understood.
-    fn may_name(&self, word: &str) -> bool {
-        self.tokens().contains(&word.to_lowercase())
+    /// Whether a word, in lower case, stands in a command that isn't understood.
+    fn may_name(&self, lower: &str) -> bool {
+        self.tokens().binary_search_by(|token| token.as_str().cmp(lower)).is_ok()
     }
 
-    /// What the call may name as paths: its effects, and the words of its command.
-    fn places(&self) -> &[Place] {
-        self.places.get_or_init(|| {
-            let effects = self.effects.reads.iter().chain(&self.effects.writes).map(ToString::to_string);
-            let words = self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes));
-            let words = words.take(MAX_WORDS).map(|word| word.text.clone());
-            let tokens = self.is_opaque().then(|| self.tokens().iter().take(MAX_WORDS).cloned());
-            let texts: BTreeSet<String> = effects.chain(words).chain(tokens.into_iter().flatten()).collect();
-            let owned = |(names, elsewhere): (Vec<&str>, bool)| Place {
-                names: names.into_iter().map(str::to_owned).collect(),
-                elsewhere,
-            };
-            texts.iter().flat_map(|text| in_word(text)).map(owned).collect()
-        })
+    /// Whether something is so of a text that may be a path: of the call's effects, and of the words of its command.
+    fn any_text(&self, mut is_so: impl FnMut(&str) -> bool) -> bool {
+        let mut effects = self.effects.reads.iter().chain(&self.effects.writes);
+        let words = self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes));
+        effects.any(|path| is_so(&path.to_string()))
+            || words.take(MAX_WORDS).any(|word| is_so(&word.text))
+            || self.is_opaque() && self.tokens().iter().take(MAX_WORDS).any(|token| is_so(token))
     }
 
-    fn names(&self) -> &BTreeSet<String> {
+    /// At least the names in all of these paths.
+    fn names(&self) -> &Names {
         self.names.get_or_init(|| {
-            self.places().iter().flat_map(|place| &place.names).map(|name| name.to_lowercase()).collect()
+            let mut names = Names::default();
+            self.any_text(|text| {
+                names.add(text);
+                // Of what follows a sign in it, as `in_word` has it, only the first name is another.
+                for sign in ['=', ':'] {
+                    if let Some((_, rest)) = text.split_once(sign) {
+                        names.add_name(rest.split('/').next().unwrap_or(rest));
+                    }
+                }
+                if let Some(rest) = text.strip_prefix('@') {
+                    names.add_name(rest.split('/').next().unwrap_or(rest));
+                }
+                false
+            });
+            names
         })
     }
 
@@ -128,7 +133,7 @@ fn in_word(word: &str) -> impl Iterator<Item = (Vec<&str>, bool)> {
 
 /// The last name of a path.
 fn base(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
+    memchr::memrchr2(b'/', b'\\', path.as_bytes()).and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
 
 /// Whether a rule that forbids or asks speaks of a call.
@@ -197,9 +202,8 @@ impl Compiled {
     fn hits_path(&self, subject: &Subject<'_>) -> bool {
         let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.names()));
         likely.any(|path| {
-            subject.places().iter().any(|place| {
-                let names: Vec<&str> = place.names.iter().map(String::as_str).collect();
-                !names.is_empty() && path.touches(&names, place.elsewhere)
+            subject.any_text(|text| {
+                in_word(text).any(|(names, elsewhere)| !names.is_empty() && path.touches(&names, elsewhere))
             })
         })
     }
@@ -219,7 +223,10 @@ impl Compiled {
     }
 
     fn hits_part(&self, part: &Part) -> Hit {
-        let mut hit = self.begins(&part.words).min(self.has_flags(&part.words));
+        let mut hit = self.begins(&part.words);
+        if hit > Hit::No && !(self.flags.is_empty() && self.rule.without_flags.is_empty()) {
+            hit = hit.min(self.has_flags(&part.words));
+        }
         if hit > Hit::No && !self.paths.is_empty() {
             let mut words = part.words.iter().skip(1).chain(&part.writes);
             let named = words
@@ -250,7 +257,8 @@ impl Compiled {
             return Hit::Perhaps;
         }
         let named = |name: &str| program.fits(name, Case::Ignored);
-        if !named(&first.text) && !named(base(&first.text)) {
+        let name = base(&first.text);
+        if !named(&first.text) && (name.len() == first.text.len() || !named(name)) {
             return Hit::No;
         }
         let words = words.get(..MAX_WORDS.min(words.len())).unwrap_or(words);
@@ -321,12 +329,12 @@ impl Compiled {
     fn hits_text(&self, subject: &Subject<'_>) -> Hit {
         let Some((program, rest)) = self.command.split_first() else { return Hit::Yes };
         let named = match program.is_literal() {
-            true => program.literals().any(|name| subject.may_name(name)),
+            true => program.lowers().any(|name| subject.may_name(name)),
             false => subject.tokens().iter().any(|token| program.fits(token, Case::Ignored)),
         };
         let all = named
             && rest.iter().all(|position| match position.is_literal() {
-                true => position.literals().any(|word| subject.may_name(word)),
+                true => position.lowers().any(|word| subject.may_name(word)),
                 false => true,
             });
         let flags = all

@@ -1,0 +1,518 @@
+//! Plain texts without the grammar: words, quotes, redirections and lists of pipelines, which most commands are. The
+//! grammar takes tens of microseconds for these, and a list that is read here a few.
+//!
+//! What is read here is only what every shell and the grammar read the same way; a property test below holds both
+//! against each other. For all else there is `None`, and the grammar is asked. Words are read by the same scanner.
+
+use super::convert::Converter;
+use super::{Redirect, RedirectKind, Script, Simple, Statement, Word, scan};
+
+/// Longer texts are left to the grammar, with its bounds on work. Ordinary commands stay below 200.
+const MAX_BYTES: usize = 2048;
+
+/// Words that mean something to a shell, or to the grammar, where a command may begin. They are left to the grammar
+/// wherever they stand.
+const RESERVED: &[&str] = &[
+    "if", "then", "elif", "else", "fi", "for", "select", "case", "esac", "while", "until", "do", "done",
+    "in", "function", "time", "coproc", "declare", "typeset", "export", "readonly", "local", "unset",
+    "unsetenv",
+];
+
+/// The form of a plain text; `None` for any other.
+pub(super) fn script(text: &str) -> Option<Script> {
+    if text.len() > MAX_BYTES || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return None;
+    }
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, converter: Converter::new(text) };
+    let mut statements = Vec::new();
+    // Of the list since the last `;`, what is whole, and the stages of what isn't yet.
+    let (mut list, mut stages) = (Vec::new(), Vec::new());
+    loop {
+        let simple = reader.simple()?;
+        let redirected = !simple.redirects.is_empty();
+        stages.push(Statement::Simple(simple));
+        let end = reader.operator()?;
+        if end == Operator::Pipe && !redirected {
+            continue;
+        }
+        // A long pipeline may be split in two readings there, of which the grammar takes either.
+        if end == Operator::List && stages.len() > 2 {
+            return None;
+        }
+        match stages.len() {
+            1 => list.append(&mut stages),
+            _ => list.push(Statement::Pipeline(std::mem::take(&mut stages))),
+        }
+        match end {
+            // To the grammar a redirection is one of all that stands before it.
+            Operator::Pipe => stages.append(&mut list),
+            Operator::List => {}
+            Operator::Semicolon => statements.append(&mut list),
+            Operator::End => {
+                statements.append(&mut list);
+                return Some(Script { statements, unclear: None, steps: 0 });
+            }
+        }
+    }
+}
+
+/// What stands between two programs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Pipe,
+    /// `&&`, `||`
+    List,
+    Semicolon,
+    End,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    converter: Converter<'a>,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.peek() == Some(b' ') {
+            self.at += 1;
+        }
+    }
+
+    fn skip(&mut self, sign: &str) -> bool {
+        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(sign));
+        if found {
+            self.at += sign.len();
+        }
+        found
+    }
+
+    fn operator(&mut self) -> Option<Operator> {
+        let operator = if self.peek().is_none() {
+            return Some(Operator::End);
+        } else if self.skip("&&") || self.skip("||") {
+            Operator::List
+        } else if self.skip(";") {
+            Operator::Semicolon
+        } else if self.skip("|") {
+            Operator::Pipe
+        } else {
+            return None;
+        };
+        Some(operator)
+    }
+
+    /// A program with its arguments and redirections.
+    fn simple(&mut self) -> Option<Simple> {
+        let mut simple = Simple::default();
+        self.skip_blanks();
+        let from = self.at;
+        let program = self.word()?;
+        let source = self.text.get(from..self.at)?;
+        let begins = source.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '/'));
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-+".contains(&byte);
+        if !begins || !source.bytes().all(plain) {
+            return None;
+        }
+        simple.words.push(program);
+        loop {
+            let before = self.at;
+            self.skip_blanks();
+            match self.peek() {
+                None | Some(b';' | b'|' | b'&') => return Some(simple),
+                _ if before == self.at => return None,
+                Some(b'>' | b'<') => simple.redirects.push(self.redirect()?),
+                Some(b'0'..=b'9') if matches!(self.bytes.get(self.at + 1), Some(b'>')) => {
+                    // The grammar takes a lone dash before it for something else.
+                    if simple.words.last().is_some_and(|word| word.text == "-") {
+                        return None;
+                    }
+                    self.at += 1;
+                    simple.redirects.push(self.redirect()?);
+                }
+                // Behind a redirection the grammar reads words in several ways.
+                Some(_) if !simple.redirects.is_empty() => return None,
+                Some(_) => {
+                    let word = self.word()?;
+                    simple.words.push(word);
+                }
+            }
+        }
+    }
+
+    fn redirect(&mut self) -> Option<Redirect> {
+        let kind = if self.skip(">&") {
+            // `>&2`, and no file.
+            let next = self.bytes.get(self.at + 1);
+            let ends = matches!(next, None | Some(b' ' | b';' | b'|'));
+            if !self.peek()?.is_ascii_digit() || !ends {
+                return None;
+            }
+            RedirectKind::Duplicate
+        } else if self.skip(">>") || self.skip(">") {
+            RedirectKind::Output
+        } else if self.skip("<") {
+            RedirectKind::Input
+        } else {
+            return None;
+        };
+        self.skip_blanks();
+        let target = self.word()?;
+        Some(Redirect { kind, target })
+    }
+
+    /// One word, up to a blank or an operator.
+    fn word(&mut self) -> Option<Word> {
+        let from = self.at;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b';' | b'|' | b'&' => break,
+                b'\'' => {
+                    let rest = self.bytes.get(self.at + 1..)?;
+                    self.at += rest.iter().position(|byte| *byte == b'\'')? + 1;
+                }
+                b'"' => self.double_quoted()?,
+                b'$' if from == self.at => {
+                    self.variable()?;
+                    // What may be joined to it, to the grammar, is little.
+                    if !matches!(self.bytes.get(self.at + 1), None | Some(b' ' | b';' | b'|' | b'/')) {
+                        return None;
+                    }
+                }
+                // To the grammar that may compare.
+                b'=' if from == self.at => return None,
+                // `\;`, `\(` and `\)` of `find`, each a word.
+                b'\\' if from == self.at => {
+                    self.at += 1;
+                    let alone = matches!(self.bytes.get(self.at + 1), None | Some(b' ' | b';' | b'|'));
+                    if !alone || !matches!(self.peek()?, b';' | b'(' | b')') {
+                        return None;
+                    }
+                }
+                // Where `find` and `xargs` put a name, and nothing to expand.
+                b'{' if from == self.at && self.bytes.get(from + 1) == Some(&b'}') => {
+                    let next = self.bytes.get(from + 2);
+                    if !matches!(next, None | Some(b' ' | b';' | b'|')) {
+                        return None;
+                    }
+                    self.at += 1;
+                }
+                b'-' | b'_' | b'.' | b'/' | b',' | b':' | b'+' | b'@' | b'%' | b'=' | b'^' | b'~' | b'*'
+                | b'?' => {}
+                _ if byte.is_ascii_alphanumeric() => {}
+                _ => return None,
+            }
+            self.at += 1;
+        }
+        let source = self.text.get(from..self.at)?;
+        if source.is_empty() || RESERVED.contains(&source) {
+            return None;
+        }
+        let mut words = scan::words(&mut self.converter, from, self.at, &[]).ok()?.into_iter();
+        words.next().filter(|word| words.next().is_none() && !word.dialect)
+    }
+
+    /// To the closing quote, which is not yet taken.
+    fn double_quoted(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            match self.peek()? {
+                b'"' => return Some(()),
+                b'`' => return None,
+                b'$' => self.variable()?,
+                b'\\' => {
+                    self.at += 1;
+                    if !matches!(self.peek()?, b'"' | b'\\') {
+                        return None;
+                    }
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// `$name`, of which the last character is not yet taken.
+    fn variable(&mut self) -> Option<()> {
+        let rest = self.bytes.get(self.at + 1..)?;
+        if !matches!(rest.first()?, b'_' | b'a'..=b'z' | b'A'..=b'Z') {
+            return None;
+        }
+        self.at += rest.iter().take_while(|byte| **byte == b'_' || byte.is_ascii_alphanumeric()).count();
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::script;
+    use crate::shell::{Script, by_grammar};
+
+    /// Whether the text is plain. If so, the grammar has to make exactly the same of it.
+    fn is_plain(text: &str) -> bool {
+        let Some(plain) = script(text) else { return false };
+        assert_eq!(plain, Script { steps: 0, ..by_grammar(text) }, "{text}");
+        true
+    }
+
+    #[test]
+    fn ordinary_commands_are_plain() {
+        for text in [
+            "ls",
+            "ls -la src",
+            " ls  -la ",
+            "cargo test --workspace 2>&1 | tail -n 50",
+            "cd a/b && cargo clippy --all-targets -- -D warnings || true; ls",
+            "grep -rn --include='*.rs' 'fn main' src|head -50",
+            "find . -name '*.rs' -not -path './target/*' | xargs wc -l | sort -n | tail",
+            "find . -name \"*.c\" -exec rm {} \\; 2>/dev/null",
+            "sort < a > b",
+            "echo \"$HOME/x\" ~/y *.rs >> log",
+            "git log --format='%h %s' HEAD~3..HEAD^ -- src",
+            "sed -n 's/\"a\"/b/p' x && awk '{s+=$1} END {print s}' x",
+            "curl -s https://a.example/x?y=z",
+            "echo a=b --x=y a:b a@b a%b +x",
+            "echo \"say \\\"no\\\" \\\\\" 'a'\"b\"c",
+        ] {
+            assert!(is_plain(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_shells_or_the_grammar_treat_specially_is_not() {
+        for text in [
+            "",
+            " ",
+            "a;",
+            "a &&",
+            "| a",
+            "a & b",
+            "a &",
+            "a |& b",
+            "a\nb",
+            "a\tb",
+            "(a)",
+            "{ a; }",
+            "! a",
+            "a `b`",
+            "a $(b)",
+            "a ${b}",
+            "a <(b)",
+            "a << b",
+            "a <<< b",
+            "a &> b",
+            "a >| b",
+            "a <> b",
+            "a 10>b",
+            "a2>b",
+            "a>b",
+            "a >&b",
+            "a >&-",
+            "A=1 a",
+            "A=1",
+            "if a",
+            "a if",
+            "time a",
+            "[ a ]",
+            "[[ a ]]",
+            "a {b,c}",
+            "a [b]",
+            "a #b",
+            "#a",
+            "a $'b'",
+            "a $\"b\"",
+            "a 'b",
+            "a \"b",
+            "a \\",
+            "a \\n",
+            "\"a\"",
+            "a\\b",
+            "é",
+            "export A=1",
+            "a $1",
+            "a $(",
+            "a \"$(b)\"",
+            "a \"`b`\"",
+            "a !b",
+            "7z",
+            "-a",
+            "a;;b",
+        ] {
+            assert!(!is_plain(text), "{text}");
+        }
+    }
+
+    /// Pieces that texts are made of; most are plain, and some of those that aren't are nearly.
+    const PIECES: &[&str] = &[
+        "a",
+        "b1",
+        "ls",
+        "echo",
+        "cat",
+        "x.rs",
+        "./x",
+        "/dev/null",
+        "-l",
+        "--all",
+        "--x=y",
+        "a=b",
+        "A=",
+        "=",
+        "+=",
+        "50",
+        "0",
+        "2",
+        "1",
+        "'q r'",
+        "'",
+        "\"",
+        "\"p q\"",
+        "\"$v\"",
+        "$v",
+        "$",
+        "\"",
+        "*",
+        "?",
+        "*.c",
+        "~",
+        "~/x",
+        "^",
+        "@",
+        "%",
+        "+",
+        ",",
+        ":",
+        "..",
+        "-",
+        "--",
+        "{}",
+        "\\;",
+        "\\(",
+        "\\*",
+        "\\|",
+        "\\\\",
+        "\\\"",
+        "#",
+        "!",
+        "if",
+        "then",
+        "do",
+        "in",
+        "time",
+        "test",
+        "let",
+        "return",
+        "exit",
+        "eval",
+        "trap",
+        "[",
+        "]",
+        "{",
+        "}",
+        "(",
+        ")",
+        " ",
+        " ",
+        " ",
+        " ",
+        " ",
+        "  ",
+        " | ",
+        " && ",
+        " || ",
+        "; ",
+        "|",
+        "&&",
+        "||",
+        ";",
+        " 2>&1",
+        " >&2",
+        " > ",
+        " >",
+        " >> ",
+        " >>",
+        " < ",
+        " <",
+        " 2>",
+        " 2> /dev/null",
+        " >/dev/null",
+        "&",
+        ">",
+        "<",
+        "1>&2",
+        "//",
+        "<<",
+        "%s",
+        "a-b",
+        "_",
+        "not",
+        "e",
+        "==",
+        "=~",
+        "-eq",
+        "!=",
+        "<(",
+        ">(",
+        "``",
+        "$(",
+        "``",
+    ];
+
+    /// Whether it stands for anything: words, each as it might be, and signs between them.
+    fn near_plain() -> impl Strategy<Value = String> {
+        let word =
+            prop::collection::vec(prop::sample::select(PIECES), 1..4).prop_map(|pieces| pieces.concat());
+        prop::collection::vec(word, 1..12).prop_map(|words| words.join(" "))
+    }
+
+    /// Texts that are plain for the most part.
+    fn mostly_plain() -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            "[a-z0-9_./,:+@%=^~*?-]{1,6}",
+            "[a-zA-Z0-9_./,:+@%=^~*?$'\"-]{1,8}",
+            "'[ -&(-~]{0,8}'",
+            "\"[ !#%-\\[\\]-_a-~]{0,8}\"",
+            prop::sample::select(PIECES).prop_map(str::to_owned),
+            "[0-9]{1,3}",
+        ];
+        let argument = (prop::sample::select(vec!["", " ", " ", " ", " ", "  "]), word)
+            .prop_map(|(a, b)| a.to_owned() + &b);
+        let end = prop::sample::select(vec![
+            "",
+            "",
+            " ",
+            " 2>&1",
+            " 2>/dev/null",
+            " > x",
+            " >> 'x y'",
+            " < x y",
+            " >&2",
+            " 1>x z",
+            " 2 >x",
+        ]);
+        let simple = ("[a-z./_][a-z0-9_./-]{0,5}", prop::collection::vec(argument, 0..6), end)
+            .prop_map(|(program, words, end)| format!("{program} {}{end}", words.concat()));
+        let sign = prop::sample::select(vec![" | ", "|", " && ", "&&", " || ", "||", "; ", ";", " ; "]);
+        (simple.clone(), prop::collection::vec((sign, simple), 0..4)).prop_map(|(first, rest)| {
+            rest.into_iter().fold(first, |text, (sign, simple)| text + sign + &simple)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1500))]
+
+        #[test]
+        fn the_grammar_makes_the_same_of_it(near in near_plain(), mostly in mostly_plain(), any in "[ -~]{0,24}") {
+            is_plain(&near);
+            is_plain(&mostly);
+            is_plain(&any);
+        }
+    }
+}
