@@ -96,15 +96,21 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> 
     request.protected.extend(ground.protected().iter().cloned());
     let network = request.network.clone();
     if !args.quiet {
+        if ground.unprotected() > 0 {
+            eprintln!(
+                "{} {} more guarded files lie deep in the project and aren't protected: there are too many",
+                color::stderr().yellow("jm exec:"),
+                ground.unprotected()
+            );
+        }
         for note in confinement::notes(&sandbox, &request.needs).await {
             eprintln!("{} {note}", color::stderr().yellow("jm exec:"));
         }
     }
     let (completed, read) = see_through(&sandbox, request, args).await?;
-    let (changes, planted) = ground.close()?;
+    let ended = ground.close()?;
     let code = if read { exit_code(&completed.outcome) } else { UNREAD };
-    let report =
-        Report { completed: &completed, network: &network, root: &root, args, changes, planted, code };
+    let report = Report { completed: &completed, network: &network, root: &root, args, ended, code };
     report.print()?;
     Ok(code)
 }

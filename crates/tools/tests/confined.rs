@@ -158,13 +158,24 @@ fn a_planted_repository_is_not_trusted(sandbox: &Arc<Sandbox>) {
 }
 
 fn repositories_can_not_be_touched(sandbox: &Arc<Sandbox>) {
-    let bench = confined(sandbox, &[("nested/.git/config", b"kept"), (".envrc", b"kept"), ("a", b"")]);
-    for command in ["echo x > nested/.git/config", "rm -r nested/.git", "echo x > .envrc", "mv .envrc b"] {
+    let bench = confined(
+        sandbox,
+        &[("nested/.git/config", b"kept"), (".envrc", b"kept"), ("a", b""), ("p/q/.vscode/s", b"kept")],
+    );
+    for command in [
+        "echo x > nested/.git/config",
+        "rm -r nested/.git",
+        "echo x > .envrc",
+        "mv .envrc b",
+        "rm -r p/q",
+        "echo x > p/q/.vscode/s",
+    ] {
         let output = bench.call("run_command", json!({ "command": command })).unwrap();
         assert!(output.is_error, "{command}: {}", bench::text(&output));
         assert_eq!(
-            (bench.file("nested/.git/config"), bench.file(".envrc")),
-            (b"kept".to_vec(), b"kept".to_vec())
+            [bench.file("nested/.git/config"), bench.file(".envrc"), bench.file("p/q/.vscode/s")],
+            [b"kept", b"kept", b"kept"],
+            "{command}"
         );
     }
     let said =

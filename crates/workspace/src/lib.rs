@@ -93,7 +93,7 @@ pub use checkpoints::CheckpointInfo;
 pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
-pub use guarded::{Guarded, Trespass};
+pub use guarded::{Guarded, GuardedNames, Trespass};
 pub use isolate::{
     CopyInfo, Isolated, Loss, Means, Refreshed, Tier, Trial, TrialLanding, Tried, Uncovered, remove_tree,
 };

@@ -12,7 +12,7 @@ use journeyman_policy::is_guarded;
 use journeyman_protocol::{FileChange, RelPath, SessionId};
 use journeyman_sandbox::{Base, Repositories, Sandbox, at_top};
 use journeyman_store::Blobs;
-use journeyman_workspace::{Clock, Isolated, Means, Options, Tier, Workspace, remove_tree};
+use journeyman_workspace::{Clock, GuardedNames, Isolated, Means, Options, Tier, Workspace, remove_tree};
 
 use crate::edge::{Failure, House, now};
 
@@ -23,9 +23,22 @@ const QUOTA: u64 = 1024 * 1024 * 1024;
 pub(super) struct Ground {
     workspace: Workspace,
     repositories: Repositories,
+    /// Guarded names before the command, at the top and below.
+    top: Vec<RelPath>,
+    names: GuardedNames,
     protected: Vec<RelPath>,
     copy: Option<(SessionId, Isolated)>,
     _state: State,
+}
+
+/// What a command did to the project.
+pub(super) struct Outcome {
+    /// In its copy, if it had one.
+    pub(super) changes: Option<Vec<FileChange>>,
+    /// Repositories that weren't there before, with a `.git` or without.
+    pub(super) planted: Vec<RelPath>,
+    /// Guarded files and directories that weren't there before.
+    pub(super) made: Vec<RelPath>,
 }
 
 /// A directory for the time of one command.
@@ -80,7 +93,10 @@ impl Ground {
         let found = workspace.repositories().context("looking for repositories")?;
         let repositories = Repositories::of(&workspace.reach(), workspace.root(), found);
         let mut protected = repositories.protected();
-        protected.extend(at_top(&workspace.reach(), is_guarded));
+        let top = at_top(&workspace.reach(), is_guarded);
+        protected.extend(top.iter().cloned());
+        let names = workspace.guarded_names(is_guarded).context("looking for guarded files")?;
+        protected.extend(names.to_protect().0.iter().cloned());
         protected.extend(workspace.own_directories());
         protected.sort();
         protected.dedup();
@@ -92,7 +108,7 @@ impl Ground {
             anyhow::Ok((session, copy))
         });
         let copy = copy.transpose()?;
-        Ok(Self { workspace, repositories, protected, copy, _state: state })
+        Ok(Self { workspace, repositories, top, names, protected, copy, _state: state })
     }
 
     /// What the command sees at the root, where that isn't the project itself.
@@ -104,16 +120,32 @@ impl Ground {
         &self.protected
     }
 
-    /// What the command changed in its copy, if it had one; the copy is gone then. And which repositories are there
-    /// now that weren't before: those aren't taken away, whoever typed the command may have wanted them.
-    pub(super) fn close(self) -> Result<(Option<Vec<FileChange>>, Vec<RelPath>), Failure> {
+    /// How many guarded files aren't read-only to the command, because there are too many.
+    pub(super) fn unprotected(&self) -> usize {
+        self.names.to_protect().1
+    }
+
+    /// What became of the project; a copy is gone then. Nothing of what was made is taken away: whoever typed the
+    /// command may have wanted it.
+    pub(super) fn close(self) -> Result<Outcome, Failure> {
         let Some((session, copy)) = self.copy else {
             let now = self.workspace.repositories().context("looking for repositories")?;
-            return Ok((None, self.repositories.planted(now)));
+            let mut planted = self.repositories.planted(now);
+            let names = self.workspace.guarded_names(is_guarded).context("looking for guarded files")?;
+            planted.extend(names.bare.into_iter().filter(|path| !self.names.bare.contains(path)));
+            let mut made = at_top(&self.workspace.reach(), is_guarded);
+            made.extend(names.guarded);
+            made.retain(|path| {
+                let known = self.top.contains(path) || self.names.guarded.contains(path);
+                !known && !path.file_name().eq_ignore_ascii_case(b".git")
+            });
+            made.sort();
+            made.dedup();
+            return Ok(Outcome { changes: None, planted, made });
         };
         let changes = self.workspace.copy_changes(&copy).context("what the command changed")?;
         drop(copy);
         self.workspace.discard_copy(&session).context("the throw-away copy")?;
-        Ok((Some(changes.files()), Vec::new()))
+        Ok(Outcome { changes: Some(changes.files()), planted: Vec::new(), made: Vec::new() })
     }
 }

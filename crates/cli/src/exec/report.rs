@@ -4,11 +4,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use journeyman_protocol::{FileChange, FileChangeKind, RelPath};
+use journeyman_protocol::{FileChange, FileChangeKind};
 use journeyman_sandbox::{Completed, Connection, Network, Outcome, clean};
 use serde_json::{Value, json};
 
 use super::ExecArgs;
+use super::ground::Outcome as Ended;
 use crate::edge::Failure;
 use crate::stdout::say;
 use crate::{color, render};
@@ -21,10 +22,8 @@ pub(super) struct Report<'a> {
     pub(super) network: &'a Network,
     pub(super) root: &'a Path,
     pub(super) args: &'a ExecArgs,
-    /// In the throw-away copy.
-    pub(super) changes: Option<Vec<FileChange>>,
-    /// New repositories in the project.
-    pub(super) planted: Vec<RelPath>,
+    /// What became of the project.
+    pub(super) ended: Ended,
     pub(super) code: u8,
 }
 
@@ -44,16 +43,23 @@ impl Report<'_> {
             text.push('\n');
         };
         line(&paint.dim(&format!("sandbox: {}", self.enforced())));
-        let planted = self.planted.iter().map(|path| {
+        let planted = self.ended.planted.iter().map(|path| {
             format!(
                 "{} a repository was made at {path}: git obeys what its settings say, look at it before you use it",
                 paint.yellow("warning:")
             )
         });
+        let made = self.ended.made.iter().map(|path| {
+            format!(
+                "{} {path} was made: programs outside the sandbox run or obey it, look at it first",
+                paint.yellow("warning:")
+            )
+        });
+        let planted = planted.chain(made);
         let denials = self.completed.denials.iter().map(|denial| paint.yellow(&denial.to_string()));
         let connections =
             self.completed.connections.iter().filter(|one| one.denied.is_none()).map(connection);
-        let changes = self.changes.iter().flatten().map(change);
+        let changes = self.ended.changes.iter().flatten().map(change);
         for lines in
             [planted.collect::<Vec<_>>(), denials.collect(), connections.collect(), changes.collect()]
         {
@@ -63,7 +69,7 @@ impl Report<'_> {
                 line(&format!("… and {left} more (--json has all of them)"));
             }
         }
-        if self.changes.as_ref().is_some_and(Vec::is_empty) {
+        if self.ended.changes.as_ref().is_some_and(Vec::is_empty) {
             line("it would have changed nothing");
         }
         if let Some(said) = self.said() {
@@ -148,7 +154,7 @@ impl Report<'_> {
             Outcome::CpuLimit => ("cpu_limit", None),
             Outcome::SetupFailed(_) => ("setup_failed", None),
         };
-        let changes = self.changes.as_ref().map(|changes| {
+        let changes = self.ended.changes.as_ref().map(|changes| {
             changes
                 .iter()
                 .map(|change| json!({ "path": change.path, "kind": change.kind }))
@@ -192,7 +198,8 @@ impl Report<'_> {
             "network": { "mode": match self.network {
                 Network::Off => "off", Network::Host => "on", Network::Filtered(_) => "filtered",
             }, "hosts": hosts },
-            "connections": connections, "denials": denials, "changes": changes, "repositories_made": self.planted,
+            "connections": connections, "denials": denials, "changes": changes, "repositories_made": self.ended.planted,
+            "guarded_made": self.ended.made,
         }))
     }
 }

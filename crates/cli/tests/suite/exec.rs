@@ -214,6 +214,24 @@ fn a_repository_that_it_makes_is_told() {
 }
 
 #[test]
+fn guarded_files_at_any_depth_stay_and_new_ones_are_told() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_repository();
+    let deep = house.project().join("sub/deep");
+    std::fs::create_dir_all(deep.join(".VSCode")).unwrap();
+    std::fs::write(deep.join(".envrc"), "kept").unwrap();
+    let line = "cd sub/deep; echo x > .envrc; rm -f .envrc; echo x > .VSCode/tasks.json; mkdir -p ../pkg/.zed; \
+                mkdir -p ../bare/objects ../bare/refs; echo 'ref: x' > ../bare/HEAD";
+    let ran = shell(&house, &[], line);
+    ran.says(&["a repository was made at sub/bare", "sub/pkg/.zed was made"]);
+    assert_eq!(std::fs::read_to_string(deep.join(".envrc")).unwrap(), "kept");
+    assert!(!deep.join(".VSCode/tasks.json").exists());
+    assert!(!ran.stderr.contains(".envrc was made"), "{}", ran.stderr);
+}
+
+#[test]
 fn ctrl_c_ends_the_command() {
     if !needs_sandbox() {
         return;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{Found, Record};
 use super::remove::remove_tree;
+use super::trial::pending::put_back;
 use crate::lock::{Holding, Lock, make_private_dir, state_error};
 use crate::rules::{COPIES, COPIES_DIGITS};
 use crate::{Workspace, WorkspaceError};
@@ -41,6 +42,8 @@ pub(super) struct Place {
     dir: PathBuf,
     sibling: Option<PathBuf>,
     session: SessionId,
+    /// The project.
+    root: PathBuf,
 }
 
 impl Place {
@@ -48,7 +51,7 @@ impl Place {
         let work = workspace.options.state_dir.join(WORK);
         let dir = work.join(session.as_str());
         let sibling = sibling_of(workspace.root()).map(|all| all.join(session.as_str()));
-        Self { work, dir, sibling, session: session.clone() }
+        Self { work, dir, sibling, session: session.clone(), root: workspace.root().to_owned() }
     }
 
     /// The lock's, the record's and the state's directory.
@@ -133,6 +136,7 @@ impl Place {
 
     /// Takes away what a tier that failed, or a crash, left. The place is held.
     pub(super) fn clear(&self) -> Result<(), WorkspaceError> {
+        put_back(&self.dir, &self.root)?;
         self.clear_sibling()?;
         for entry in names_in(&self.dir)? {
             if entry != "lock" {
@@ -153,6 +157,7 @@ impl Place {
 
     /// Takes it all away. The place is held; from the first step on there is no copy any more.
     pub(super) fn remove(&self) -> Result<(), WorkspaceError> {
+        put_back(&self.dir, &self.root)?;
         Record::remove(&self.dir)?;
         self.clear_sibling()?;
         // Under another name, so that a new copy of the session may be made while the old one goes.

@@ -114,7 +114,7 @@ pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
 }
 
 /// The same of a directory of a tree.
-fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
+pub(crate) fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
     let names = door.directory(dir).and_then(|dir| crate::repository::children(&dir));
     names.is_ok_and(|names| is_repository(&names))
 }

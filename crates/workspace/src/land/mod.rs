@@ -25,7 +25,7 @@ mod shown;
 pub(crate) mod stored;
 
 pub(crate) use changes::with_renames;
-pub(crate) use filter::{Filter, is_repository};
+pub(crate) use filter::{Filter, is_bare, is_repository};
 pub(crate) use landing::Besides;
 pub use shown::DiffStat;
 

@@ -38,6 +38,12 @@ fn main() -> ExitCode {
         ("git_clean_takes_what_is_ignored", git_clean_takes_what_is_ignored),
         ("what_may_not_come_out", what_may_not_come_out),
         ("what_the_user_changed_meanwhile_stays", what_the_user_changed_meanwhile_stays),
+        (
+            "what_came_into_a_large_directory_meanwhile_stays",
+            what_came_into_a_large_directory_meanwhile_stays,
+        ),
+        ("what_a_cut_off_landing_moved_away_comes_back", what_a_cut_off_landing_moved_away_comes_back),
+        ("a_landing_that_cannot_be_ended_is_not_begun", a_landing_that_cannot_be_ended_is_not_begun),
         ("a_crash_drops_the_layer", a_crash_drops_the_layer),
         ("large_files_are_lost_and_named", large_files_are_lost_and_named),
     ]])
@@ -337,6 +343,95 @@ fn what_the_user_changed_meanwhile_stays() {
         assert_eq!(landing.left.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>(), [rel(path)]);
         assert_eq!(model(&project.root()), before, "{path}");
     }
+}
+
+/// More files than the journal takes.
+fn fill(project: &Project) {
+    fs::create_dir_all(project.root().join("target/many")).unwrap();
+    for file in 0..1_100 {
+        fs::write(project.root().join(format!("target/many/{file}")), "1234").unwrap();
+    }
+}
+
+fn what_came_into_a_large_directory_meanwhile_stays() {
+    for command in
+        ["rm -rf target", "rm -rf target; mkdir target; echo new > target/x", "rm -rf target; echo > target"]
+    {
+        for mine in ["target/many/mine", "target/many/7"] {
+            let project = ignoring();
+            fill(&project);
+            let (workspace, tools) = (open(&project), Tools::of(&project));
+            let command = format!("echo theirs > a; {command}");
+            let Some((trial, tried)) = tried(&workspace, &tools, &command) else { return };
+            // As long as what was there, where something was.
+            project.write(mine, "mine");
+            let before = model(&project.root());
+            let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
+            assert!(!landing.landed, "{command}");
+            assert_eq!(
+                landing.left.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>(),
+                [rel("target")]
+            );
+            assert_eq!(model(&project.root()), before, "{command}");
+            // And with nobody between, it lands.
+            let Some((trial, tried)) = tried_again(&workspace, &tools, &command) else { return };
+            let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
+            assert!(landing.landed && landing.left.is_empty(), "{command}: {landing:?}");
+            assert!(!project.root().join(mine).exists());
+        }
+    }
+}
+
+/// The layer's directory; there is one.
+fn layer(project: &Project) -> std::path::PathBuf {
+    let mut all = fs::read_dir(project.state().join("work")).unwrap();
+    all.next().unwrap().unwrap().path()
+}
+
+fn what_a_cut_off_landing_moved_away_comes_back() {
+    let project = ignoring();
+    fill(&project);
+    let (workspace, tools) = (open(&project), Tools::of(&project));
+    let Some(trial) = try_out(&workspace, &tools) else { return };
+    trial.discard();
+    let before = model(&project.root());
+    for taken in [false, true] {
+        Command::new(std::env::current_exe().unwrap()).env(DYING, project.dir.path()).status().unwrap();
+        // As it is after the first move of a landing's second half.
+        let (layer, target) = (layer(&project), project.root().join("target"));
+        let gone = layer.join("gone");
+        fs::create_dir(&gone).unwrap();
+        fs::rename(&target, gone.join("0")).unwrap();
+        let list = format!("{{\"gone\":\"{}\",\"paths\":[\"target\",\"data\"]}}", gone.display());
+        fs::write(layer.join("landing"), list).unwrap();
+        if taken {
+            fs::write(&target, "mine").unwrap();
+        }
+        let again = open(&project);
+        again.sweep_trials();
+        if taken {
+            assert_eq!(project.text("target"), "mine");
+            assert_eq!(fs::read_dir(gone.join("0/many")).unwrap().count(), 1_100, "it is kept");
+            let told = again.try_out(&session(1), &tools.sandbox).unwrap_err().to_string();
+            assert!(told.contains("gone/0") && told.contains("«target»"), "{told}");
+            fs::remove_file(&target).unwrap();
+            again.sweep_trials();
+        }
+        assert_eq!(model(&project.root()), before);
+        assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0);
+    }
+    assert!(try_out(&workspace, &tools).is_some());
+}
+
+fn a_landing_that_cannot_be_ended_is_not_begun() {
+    let project = ignoring();
+    fill(&project);
+    let (workspace, tools) = (open(&project), Tools::of(&project));
+    let Some((trial, tried)) = tried(&workspace, &tools, "echo 2 > a; rm -rf .env target") else { return };
+    let before = model(&project.root());
+    fs::write(layer(&project).join("gone"), "in the way").unwrap();
+    trial.land(&workspace, &tried, &session(1), &call()).unwrap_err();
+    assert_eq!(model(&project.root()), before);
 }
 
 fn die_with_a_layer_open(dir: &Path) -> ! {

@@ -1,8 +1,10 @@
 //! What no journal can hold, such as a build's directory of gigabytes, moved between a layer and the tree.
 //!
 //! Names are moved, not bytes: what goes lies among the layer's files until these are removed, what comes is the
-//! layer's own. Each move is one step that happens or doesn't; a crash between two leaves the rest undone.
+//! layer's own. Each move is one step that happens or doesn't. What goes and has something in its place afterwards is
+//! exchanged for it; a crash before the end brings the other things that went back.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -10,9 +12,11 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Mode, RenameFlags, fremovexattr, mkdirat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use super::rest::{Rest, RestChange, What};
+use super::pending::{self, Pending};
+use super::print::Print;
+use super::rest::{Rest, RestChange, Tally, What};
 use crate::door::{Door, Links, Seen};
-use crate::isolate::remove::{open_directory, remove_in};
+use crate::isolate::remove::remove_in;
 use crate::journal::DirRecord;
 use crate::lock::{make_private_dir, state_error};
 use crate::repository::children;
@@ -31,39 +35,107 @@ const MARKS: [&str; 6] = [
 ];
 const MEANWHILE: &str = "it was changed here meanwhile, and left as it is";
 
-/// Moves what isn't journaled; gives what had to be left, each with the reason.
-pub(super) fn carry(
-    user: &Workspace,
-    upper: &Door,
-    files: &Path,
-    rest: &Rest,
-) -> Result<Vec<(RelPath, String)>, WorkspaceError> {
+/// A landing's second half, made ready before its first one: from then on nothing fails as a whole.
+#[derive(Debug)]
+pub(super) struct Carry<'a> {
+    changes: Vec<&'a RestChange>,
+    /// The layer's own directory, with the list of what goes.
+    dir: &'a Path,
+    /// Where what goes is moved, and under which names.
+    gone: Option<(Door, Pending)>,
+}
+
+/// Makes ready to move what isn't journaled of a layer with these `files`.
+pub(super) fn prepare<'a>(dir: &'a Path, files: &Path, rest: &'a Rest) -> Result<Carry<'a>, WorkspaceError> {
     let changes: Vec<&RestChange> = rest.changes.iter().filter(|change| !change.journaled).collect();
     if changes.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Carry { changes, dir, gone: None });
     }
-    let gone = files.join(GONE);
-    make_private_dir(&gone)?;
-    let mut carrier = Carrier { user, upper, gone: open_directory(&gone)?, number: 0, left: Vec::new() };
-    // First what goes: other things may take its place.
-    let (going, coming): (Vec<&RestChange>, Vec<&RestChange>) = changes
-        .into_iter()
-        .partition(|change| matches!(change.what, What::Removed(_) | What::RemovedTree(_)));
-    for change in going {
-        carrier.take_away(change);
+    let at = files.join(GONE);
+    make_private_dir(&at)?;
+    let door = Door::open(&at)?;
+    let going = changes.iter().filter(|change| goes(change)).map(|change| change.path.clone()).collect();
+    let pending = Pending::write(dir, &at, going)?;
+    Ok(Carry { changes, dir, gone: Some((door, pending)) })
+}
+
+/// Whether something only goes; another change may say what comes.
+fn goes(change: &RestChange) -> bool {
+    matches!(change.what, What::Removed(_) | What::RemovedTree(_))
+}
+
+impl Carry<'_> {
+    /// What goes that isn't as it was when it was looked at.
+    pub(super) fn changed(&self, user: &Workspace) -> Vec<(RelPath, String)> {
+        let had = |change: &&&RestChange| goes(change) || matches!(change.what, What::Replaced { .. });
+        let changed =
+            self.changes.iter().filter(had).filter(|change| !change.is_same(&user.door, &change.path));
+        changed.map(|change| (change.path.clone(), MEANWHILE.to_owned())).collect()
     }
-    for change in coming {
-        carrier.place(change);
+
+    /// Moves it; gives what had to be left, each with the reason.
+    pub(super) fn run(self, user: &Workspace, upper: &Door) -> Vec<(RelPath, String)> {
+        let Some((gone, pending)) = &self.gone else { return Vec::new() };
+        let mut carrier = Carrier { user, upper, gone, pending, left: Vec::new() };
+        let (going, coming): (Vec<&RestChange>, Vec<&RestChange>) =
+            self.changes.iter().partition(|change| goes(change));
+        let mut coming: BTreeMap<&RelPath, &RestChange> =
+            coming.into_iter().map(|change| (&change.path, change)).collect();
+        // First what goes: other things may take its place. What has one that takes it is exchanged for that, in one
+        // step.
+        for change in going {
+            let successor = coming.remove(&change.path);
+            match successor.map(|next| (next, carrier.exchange(change))) {
+                None => carrier.take_away(change),
+                Some((_, Ok(()))) => {}
+                // A file system that can't exchange: then one after the other, and the list brings it back.
+                Some((next, Err(Errno::INVAL | Errno::NOSYS))) => {
+                    carrier.take_away(change);
+                    carrier.place(next);
+                }
+                Some((_, Err(errno))) => carrier.leave(&change.path, std::io::Error::from(errno).to_string()),
+            }
+        }
+        for change in coming.into_values() {
+            carrier.place(change);
+        }
+        let mut left = carrier.left;
+        let flushed = rustix::fs::fsync(user.door.root());
+        let ended = flushed.map_err(|errno| state_error("flush", user.root(), errno.into()));
+        // While the list is there, the layer's end would put back what went.
+        if let (Err(error), Some(change)) = (ended.and(pending::over(self.dir)), self.changes.first()) {
+            pending::over(self.dir).ok();
+            left.push((change.path.clone(), error.to_string()));
+        }
+        left
     }
-    rustix::fs::fsync(user.door.root()).map_err(|errno| state_error("flush", user.root(), errno.into()))?;
-    Ok(carrier.left)
+}
+
+impl Tally {
+    /// Whether the directory that was counted is at `path`, as it was.
+    fn is_at(&self, door: &Door, path: &RelPath) -> bool {
+        self.print.is_some() && Print::of(door, path) == self.print
+    }
+}
+
+impl RestChange {
+    /// Whether what goes is at `path` beneath `door`, as it was looked at.
+    fn is_same(&self, door: &Door, path: &RelPath) -> bool {
+        match &self.what {
+            What::Removed(old) | What::Replaced { old, .. } => {
+                door.look(path).ok().flatten().is_some_and(|now| old.same_content(&now))
+            }
+            What::RemovedTree(tally) => tally.is_at(door, path),
+            What::Added(_) | What::AddedTree(_) => false,
+        }
+    }
 }
 
 struct Carrier<'a> {
     user: &'a Workspace,
     upper: &'a Door,
-    gone: OwnedFd,
-    number: u64,
+    gone: &'a Door,
+    pending: &'a Pending,
     left: Vec<(RelPath, String)>,
 }
 
@@ -74,42 +146,73 @@ impl Carrier<'_> {
 
     fn take_away(&mut self, change: &RestChange) {
         let path = &change.path;
-        match self.user.door.look(path) {
-            Ok(None) => return,
-            Ok(Some(now)) => {
-                let same = match &change.what {
-                    What::Removed(old) => old.same_content(&now),
-                    _ => now.is_dir(),
-                };
-                if !same {
-                    return self.leave(path, MEANWHILE);
-                }
-            }
-            Err(errno) => return self.leave(path, std::io::Error::from(errno).to_string()),
+        if matches!(self.user.door.look(path), Ok(None)) {
+            return;
         }
-        if let Err(errno) = self.remove(path) {
-            self.leave(path, std::io::Error::from(errno).to_string());
+        match self.remove(change) {
+            Ok(true) => {}
+            Ok(false) => self.leave(path, MEANWHILE),
+            Err(errno) => self.leave(path, std::io::Error::from(errno).to_string()),
         }
     }
 
-    fn remove(&mut self, path: &RelPath) -> Result<(), Errno> {
-        let parent = self.user.door.parent(path)?;
-        self.number += 1;
-        let name = self.number.to_string();
-        match renameat_with(&parent, path.file_name(), &self.gone, name.as_bytes(), RenameFlags::NOREPLACE) {
-            // Somewhere else after all: then it is deleted in place.
-            Err(Errno::XDEV | Errno::INVAL) => remove_in(parent.as_fd(), path.file_name()),
-            other => other,
+    /// Moves away what is as it was; whether it was. Compared once more where nobody reaches it any more: a
+    /// directory takes long to compare.
+    fn remove(&mut self, change: &RestChange) -> Result<bool, Errno> {
+        let path = &change.path;
+        if !change.is_same(&self.user.door, path) {
+            return Ok(false);
         }
+        let parent = self.user.door.parent(path)?;
+        let name = self.pending.name(path).ok_or(Errno::NOENT)?;
+        let moved = RelPath::parse(name.as_bytes()).map_err(|_| Errno::INVAL)?;
+        let gone = self.gone.root();
+        match renameat_with(&parent, path.file_name(), gone, name.as_bytes(), RenameFlags::NOREPLACE) {
+            // Somewhere else after all: then it is deleted in place.
+            Err(Errno::XDEV | Errno::INVAL) => {
+                remove_in(parent.as_fd(), path.file_name())?;
+                return Ok(true);
+            }
+            other => other?,
+        }
+        if change.is_same(self.gone, &moved) {
+            return Ok(true);
+        }
+        renameat_with(gone, name.as_bytes(), &parent, path.file_name(), RenameFlags::NOREPLACE)?;
+        Ok(false)
+    }
+
+    /// Puts what comes in the place of what goes, which is in the layer then.
+    fn exchange(&mut self, change: &RestChange) -> Result<(), Errno> {
+        let path = &change.path;
+        if !change.is_same(&self.user.door, path) {
+            self.leave(path, MEANWHILE);
+            return Ok(());
+        }
+        strip(self.upper, path)?;
+        let (from, to) = (self.upper.parent(path)?, self.user.door.parent(path)?);
+        let swap = || renameat_with(&from, path.file_name(), &to, path.file_name(), RenameFlags::EXCHANGE);
+        swap()?;
+        if !change.is_same(self.upper, path) {
+            swap()?;
+            self.leave(path, MEANWHILE);
+        }
+        Ok(())
     }
 
     fn place(&mut self, change: &RestChange) {
         let path = &change.path;
+        if matches!(change.what, What::Replaced { .. }) {
+            match self.exchange(change) {
+                Err(Errno::INVAL | Errno::NOSYS) => {}
+                Err(errno) => return self.leave(path, std::io::Error::from(errno).to_string()),
+                Ok(()) => return,
+            }
+        }
         let there = self.user.door.look(path).ok().flatten();
-        let is_free = match (&change.what, &there) {
-            (What::Replaced { old, .. }, Some(now)) => old.same_content(now),
-            (What::Replaced { .. }, None) => false,
-            (_, there) => there.is_none(),
+        let is_free = match &change.what {
+            What::Replaced { .. } => change.is_same(&self.user.door, path),
+            _ => there.is_none(),
         };
         if !is_free {
             return self.leave(path, MEANWHILE);

@@ -21,6 +21,8 @@ use crate::snapshot::{Keep, Tree, observe};
 use crate::{CheckpointId, CopyChanges, LandOptions, Workspace, WorkspaceError};
 
 mod carry;
+pub(in crate::isolate) mod pending;
+mod print;
 mod rest;
 mod scan;
 
@@ -165,7 +167,8 @@ impl Workspace {
         })
     }
 
-    /// Takes away what a crash left of layers that commands were tried out in.
+    /// Takes away what a crash left of layers that commands were tried out in. What a landing that was cut off had
+    /// moved out of the tree is put back first; what can't be is kept, and its session's next layer says where.
     pub fn sweep_trials(&self) {
         place::sweep(self);
     }
@@ -224,7 +227,8 @@ impl Trial {
     /// the rest. Where the user changed a file of it meanwhile, nothing is landed. The mount is closed first.
     ///
     /// # Errors
-    /// As [`Workspace::land`].
+    /// As [`Workspace::land`]; nothing is landed then. What fails after the transaction is told in
+    /// [`TrialLanding::left`].
     pub fn land(
         self,
         user: &Workspace,
@@ -247,6 +251,12 @@ impl Trial {
                 return Ok(landing);
             }
         };
+        // What can fail, fails before anything is landed.
+        let carry = carry::prepare(self.place.dir(), &files, &tried.rest)?;
+        landing.left = carry.changed(user);
+        if !landing.left.is_empty() {
+            return Ok(landing);
+        }
         let options = LandOptions { beyond_undo: !tried.beyond.is_empty(), ..options() };
         let done = user.land_as(&tried.changes, &options, (session, Some(call)), besides)?;
         if !done.conflicts.is_empty() {
@@ -255,7 +265,7 @@ impl Trial {
         }
         landing.changes = done.applied.changes;
         landing.landed = true;
-        landing.left = carry::carry(user, &upper, &files, &tried.rest)?;
+        landing.left = carry.run(user, &upper);
         user.remove_emptied(&tried.changes.removed);
         Ok(landing)
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use journeyman_protocol::{ContentHash, RelPath};
 
 use super::Loss;
+use super::print::Print;
 use crate::door::{Door, Links, Seen, read_up_to};
 use crate::journal::DirRecord;
 use crate::land::Besides;
@@ -57,6 +58,8 @@ pub(super) struct Tally {
     pub(super) dirs: Vec<DirRecord>,
     /// Whether something in it is too large to be kept, or neither a file nor a link.
     pub(super) odd: bool,
+    /// What tells whether it is as it was, of one of the tree's.
+    pub(super) print: Option<Print>,
 }
 
 /// All of it.

@@ -11,6 +11,7 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, FileType, fgetxattr, statat};
 use rustix::io::Errno;
 
+use super::print::Print;
 use super::rest::{JOURNALED_FILES, Rest, RestChange, Tally, What};
 use crate::door::{Door, Links, Seen};
 use crate::journal::DirRecord;
@@ -31,6 +32,8 @@ const MOST_OBJECTIONS: usize = 1_000;
 const REPOSITORY: &str = "it is a repository that the command made: git would run what it says";
 const GIT_GONE: &str = "it is git's own, and the command removed it";
 const DISGUISED: &str = "its layer says that it is something else than it looks";
+const UNTOLD: &str =
+    "not all that is in it can be looked at, so nobody could tell whether it changes meanwhile";
 const TOO_DEEP: &str = "it is nested deeper than anybody looks";
 
 /// Reads the layer of a command over `user`'s tree. What `changes` has is left out.
@@ -206,7 +209,7 @@ impl Scan<'_> {
             return self.directory(Some(path), Lower::Shows, depth + 1);
         }
         if was_dir {
-            let tally = self.tally(path, Side::User)?;
+            let tally = self.going(path)?;
             self.push(path, What::RemovedTree(tally));
         }
         if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
@@ -264,7 +267,7 @@ impl Scan<'_> {
         if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
             self.object(path, why);
         }
-        let mut tally = self.tally(path, Side::User)?;
+        let mut tally = self.going(path)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(here.permissions()) });
         self.push(path, What::RemovedTree(tally));
         Ok(())
@@ -326,6 +329,18 @@ impl Scan<'_> {
         };
         let ours = hash(&self.user.door)?;
         Ok(ours.is_some() && ours == hash(self.upper)?)
+    }
+
+    /// As [`Scan::tally`], of a directory of the tree that goes. One that can't be compared later isn't removed.
+    fn going(&mut self, dir: &RelPath) -> Result<Tally, WorkspaceError> {
+        // Before it is counted: what comes while that is done is a change.
+        let print = Print::of(&self.user.door, dir);
+        let mut tally = self.tally(dir, Side::User)?;
+        tally.print = print;
+        if tally.print.is_none() {
+            self.object(dir, UNTOLD);
+        }
+        Ok(tally)
     }
 
     /// Counts what is in a directory that no checkpoint looks into.
