@@ -18,6 +18,7 @@ mod readers;
 mod sed;
 mod survey;
 mod unwrap;
+mod unwrap_find;
 mod unwrap_git;
 mod unwrap_table;
 

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::Level;
 use journeyman_syntax::shell::{
-    self, Compound, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown,
+    self, Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown,
 };
 
 use super::danger::{self, Danger};
@@ -163,6 +163,10 @@ impl<'c> Survey<'c> {
                 input.input = redirect.target.known.then_some(redirect.target.text.as_str());
                 input.piped = true;
             }
+        }
+        // The second time round it stands where the first has left it.
+        if matches!(compound.kind, CompoundKind::For | CompoundKind::While) && moves(&compound.body, 0) {
+            self.moves += 1;
         }
         self.redirects(&compound.redirects, &mut draft);
         for word in &compound.words {
@@ -478,6 +482,19 @@ fn stands_for_anything(word: &Shown) -> bool {
 
 fn plain(word: &Shown) -> Word {
     Word { text: word.text.clone(), known: word.known }
+}
+
+/// Whether statements change the directory, as far as that can be seen.
+fn moves(statements: &[Statement], depth: usize) -> bool {
+    depth > MAX_DEPTH
+        || statements.iter().any(|statement| match statement {
+            Statement::Simple(simple) => {
+                simple.words.iter().any(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"))
+            }
+            Statement::Pipeline(parts) => moves(parts, depth + 1),
+            Statement::Compound(compound) => moves(&compound.body, depth + 1),
+            Statement::Function { body, .. } => moves(body, depth + 1),
+        })
 }
 
 /// The names of the functions that statements define.
