@@ -21,6 +21,7 @@ mod unwrap;
 mod unwrap_find;
 mod unwrap_git;
 mod unwrap_table;
+mod unwrap_tools;
 
 use survey::Survey;
 

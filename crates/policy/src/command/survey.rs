@@ -13,6 +13,8 @@ use super::{Part, Word, hosts, readers, shown};
 const MAX_PARTS: usize = 400;
 /// Commands in commands (`sh -c "sh -c …"`), wrappers in wrappers and statements in one another.
 const MAX_DEPTH: usize = 80;
+/// Wrappers in wrappers (`env timeout 5 nice …`): each is looked through with all that follows it.
+const MAX_WRAPPERS: usize = 16;
 /// Bytes of the texts within a command that are taken apart as commands of their own, in all. Each lies in the one
 /// around it, so that honest ones take a few times the length of the whole.
 const MAX_INNER_BYTES: usize = 4 * shell::MAX_BYTES;
@@ -35,6 +37,7 @@ pub(super) struct Survey<'c> {
     pub(super) may_hide: bool,
     moves: usize,
     depth: usize,
+    wrappers: usize,
     inner_bytes: usize,
     /// Functions that the text defines: their names are no longer those of programs.
     functions: Vec<String>,
@@ -79,6 +82,7 @@ impl<'c> Survey<'c> {
             may_hide: false,
             moves: 0,
             depth: 0,
+            wrappers: 0,
             inner_bytes: 0,
             functions: Vec::new(),
         }
@@ -374,13 +378,18 @@ impl<'c> Survey<'c> {
             }
             self.may_hide = true;
         }
+        if self.wrappers >= MAX_WRAPPERS {
+            return self.give_up("its parts lie in one another too deep");
+        }
         self.depth += 1;
+        self.wrappers += 1;
         for inner in wrapped.inner {
             match inner {
                 Inner::Words(words) => self.program(&words, Draft::default(), place),
                 Inner::Script(text) => self.script(&text),
             }
         }
+        self.wrappers -= 1;
         self.depth -= 1;
     }
 

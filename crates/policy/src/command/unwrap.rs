@@ -34,7 +34,7 @@ impl Wrapped {
         Self { unclear: Some(why), ..Self::default() }
     }
 
-    fn words(words: &[Word]) -> Self {
+    pub(super) fn words(words: &[Word]) -> Self {
         let inner = if words.is_empty() { Vec::new() } else { vec![Inner::Words(words.to_vec())] };
         Self { inner, ..Self::default() }
     }
@@ -79,7 +79,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
         }
         "tmux" | "screen" => Some(terminal(arguments)),
         "busybox" | "toybox" => (!arguments.is_empty()).then(|| Wrapped::words(arguments)),
-        _ => escapes(program, arguments),
+        _ => super::unwrap_tools::tool(program, arguments).or_else(|| escapes(program, arguments)),
     }
 }
 

@@ -98,4 +98,8 @@ pub(crate) const DECEPTIVE: &[(u8, &str)] = &[
     (2, "git branch --sort='*signature'"), (2, "git for-each-ref --sort \\*\"$x\""),
     // Other shells, and names that the network is asked for.
     (2, "fish -c ls"), (2, "zsh -c 'ls'"), (2, "ksh -c ls"), (2, "ss -r"), (2, "ss -tr"), (2, "ss dst name"), (2, "lsof -i @name"), (2, "lsof -i@name"),
+    // What reaches beyond under other names, and protected files as arguments.
+    (3, "npm publ"), (3, "npm pu"), (3, "npm unpub x@1"), (3, "git-push origin main"), (3, "/usr/lib/git-core/git-push"), (3, "git subtree push --prefix=a origin main"), (3, "git archive --remote=host:x HEAD"), (3, "git credential fill"),
+    (3, "tee .envrc"), (3, "cp x .git/hooks/pre-commit"), (3, "mv x .envrc"), (3, "touch .git/hooks/post-commit"), (3, "install -m755 x .git/hooks/pre-push"), (3, "ln -s x .envrc"), (3, "dd if=x of=.envrc"), (3, "sed -i s/a/b/ .git/config"), (3, "cp evil/.envrc ."),
+    (3, "uv run curl x.example"), (3, "poetry run sudo ls"), (3, "bundle exec ssh host ls"), (3, "mise exec node@20 -- git push"), (3, "perf stat -e cycles git push"), (3, "hyperfine -w 3 'git push'"), (2, "hyperfine ls"),
 ];
