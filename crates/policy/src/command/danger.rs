@@ -243,24 +243,7 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
         "rsync" => rsync(arguments, danger),
         "terraform" | "tofu" | "terragrunt" => terraform(name, arguments, danger),
         "kubectl" | "oc" | "helm" | "docker" | "podman" | "aws" | "gcloud" | "gh" | "gsutil" => {
-            const REMOVING: &[&str] = &[
-                "delete",
-                "rm",
-                "rmi",
-                "prune",
-                "uninstall",
-                "rb",
-                "drain",
-                "down",
-                "kill",
-                "remove",
-                "destroy",
-                "delete-stack",
-                "terminate-instances",
-            ];
-            if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
-                danger.destroys(|| format!("what `{name} {verb}` removes"));
-            }
+            removing(name, arguments, danger);
         }
         "dropdb" | "dropuser" => danger.destroys(|| format!("the database {}", named(arguments))),
         _ if name.starts_with("mkfs") || name == "wipefs" || name == "mke2fs" => {
@@ -273,6 +256,28 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Clients of services, by what they remove there.
+fn removing(name: &str, arguments: &[&str], danger: &mut Danger) {
+    const REMOVING: &[&str] = &[
+        "delete",
+        "rm",
+        "rmi",
+        "prune",
+        "uninstall",
+        "rb",
+        "drain",
+        "down",
+        "kill",
+        "remove",
+        "destroy",
+        "delete-stack",
+        "terminate-instances",
+    ];
+    if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
+        danger.destroys(|| format!("what `{name} {verb}` removes"));
+    }
 }
 
 /// Whether the operands name files of the project, or directories that tools make again, so that undoing has
