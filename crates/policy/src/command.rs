@@ -18,8 +18,10 @@ mod readers;
 mod sed;
 mod survey;
 mod unwrap;
+mod unwrap_find;
 mod unwrap_git;
 mod unwrap_table;
+mod unwrap_tools;
 
 use survey::Survey;
 

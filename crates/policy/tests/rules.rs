@@ -425,3 +425,80 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn words_that_no_command_has_are_no_rule_that_forbids() {
+    for (word, says) in [
+        ("git push", "[\"git\", \"push\"]"),
+        ("a;b", "one by one"),
+        ("a|b", "one by one"),
+        ("", "not one word"),
+    ] {
+        for decision in ["deny", "ask"] {
+            let error =
+                user(&format!("[[rule]]\ncommand = ['{word}']\ndecision = '{decision}'")).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+    for (rule, hit) in [
+        ("command = ['rm']\nflags = ['-rf']", "rm -r -f x"),
+        ("command = ['rm']\nflags = ['-rf']", "rm -fr x"),
+        ("command = ['rm', '-rf']", "rm -r x -f"),
+        ("command = ['/usr/bin/curl']", "curl x.example"),
+        ("command = ['/usr/bin/curl']", "/bin/curl x.example"),
+        ("command = ['rm']", "uv run rm x"),
+        ("command = ['rm']", "poetry run rm x"),
+        ("command = ['rm']", "bundle exec rm x"),
+        ("command = ['rm']", "mise exec -- rm x"),
+        ("command = ['rm']", "perf stat rm x"),
+        ("command = ['rm']", "hyperfine 'ls' 'rm x'"),
+        ("command = ['git', 'push']", "git-push origin"),
+    ] {
+        user(&format!("[[rule]]\n{rule}\ndecision = 'deny'\nmatches = [{hit:?}]")).expect(hit);
+    }
+    user("[[rule]]\ncommand = ['rm']\nflags = ['-rf']\ndecision = 'deny'\nnot_matches = ['rm -r x', 'rm x']")
+        .unwrap();
+}
+
+#[test]
+fn what_amounts_to_everything_is_no_rule_that_allows() {
+    for words in [
+        "'python3', '-W', 'ignore'",
+        "'bash', '-o', 'errexit'",
+        "'bash', '-eo', 'pipefail'",
+        "'node', '-r', './x'",
+        "'bash', '/dev/fd/3'",
+        "'python3', '/proc/self/fd/0'",
+        "'uv', 'run', '**'",
+        "'poetry', 'run', '**'",
+        "'bundle', 'exec', '**'",
+        "'mise', '**'",
+        "'nix-shell', '**'",
+        "'perf', '**'",
+        "'ld.so', '**'",
+        "'/lib64/ld-linux-x86-64.so.2', '**'",
+        "'busybox.static', '**'",
+        "'rbash', '**'",
+        "'git', '-c', '**'",
+        "'git', '-C', '**'",
+        "'git', '-C', 'x', '**'",
+        "'pnpm', 'dlx', '**'",
+        "'npm', 'x', '**'",
+        "'npm', '--silent', '**'",
+        "'hyperfine', '**'",
+    ] {
+        let error = user(&format!("[[rule]]\ncommand = [{words}]\ndecision = 'allow'")).expect_err(words);
+        assert!(error.contains("it allows everything"), "{error}");
+    }
+    for words in [
+        "'git', '--no-pager', 'log', '**'",
+        "'git', '-C', 'sub', 'status', '**'",
+        "'bash', '-e', 'x.sh'",
+        "'node', '-r', './x', 'y.js'",
+        "'uv', 'run', 'pytest'",
+        "'npm', '--silent', 'test', '**'",
+        "'git', '--version'",
+    ] {
+        user(&format!("[[rule]]\ncommand = [{words}]\ndecision = 'allow'")).expect(words);
+    }
+}

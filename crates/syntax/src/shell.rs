@@ -192,6 +192,9 @@ pub struct Word {
     pub known: bool,
     /// Whether it is exactly one word however it turns out: what isn't known of it is quoted.
     pub single: bool,
+    /// Whether it may fall apart at blanks, or into none: an unquoted `$x` or substitution, `$@` and `"$@"`. A pattern
+    /// becomes several words too, but each begins as the pattern does.
+    pub splits: bool,
     /// Whether some shells read it differently: `$'…'`, and braces, which are expanded here.
     pub dialect: bool,
     /// Of a word that isn't known, what it is known to begin with.

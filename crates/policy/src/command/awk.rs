@@ -1,31 +1,72 @@
 //! What a program of `awk` may do and still only print.
 
+use journeyman_syntax::shell::Word;
+
+use super::readers::UNKNOWN;
+
+/// What the names of gawk's connections begin with.
+const INET: &str = "/inet";
+
 /// Whether `awk` with these arguments prints and computes, and neither writes files, nor runs anything, nor reads from
 /// a command.
 pub(super) fn only_prints(arguments: &[&str]) -> bool {
     let mut rest = arguments;
     loop {
         match rest {
-            ["-F" | "-v", _, after @ ..] => rest = after,
+            ["-F" | "-v", value, after @ ..] if !value.contains(UNKNOWN) => rest = after,
             ["--", after @ ..] => {
                 rest = after;
                 break;
             }
-            [option, after @ ..] if option.starts_with("-F") || option.starts_with("-v") => rest = after,
+            [option, after @ ..]
+                if option.len() > 2
+                    && (option.starts_with("-F") || option.starts_with("-v"))
+                    && !option.contains(UNKNOWN) =>
+            {
+                rest = after;
+            }
             [option, ..] if option.starts_with('-') => return false,
             _ => break,
         }
     }
     match rest {
-        [program, files @ ..] => is_tame(program) && files.iter().all(|file| !file.starts_with('-')),
+        [program, files @ ..] => is_tame(program) && files.iter().all(|file| is_plain_operand(file)),
         [] => false,
     }
+}
+
+/// A file that is one, or a variable that is set to what can't be the name of a connection.
+fn is_plain_operand(operand: &str) -> bool {
+    let value = operand.split_once('=').map(|(_, value)| value);
+    !operand.starts_with('-')
+        && !operand.starts_with(INET)
+        && !value.is_some_and(|value| value.contains(['/', '\\']))
+}
+
+/// Whether a word that isn't wholly known may be the name of a connection.
+pub(super) fn may_connect(word: &Word) -> bool {
+    !word.known && (word.start.starts_with(INET) || INET.starts_with(word.start.as_str()))
+        || word.text.starts_with(INET)
 }
 
 /// Looks for the ways out in the raw text, strings and patterns included: what is a string can't be told from what is
 /// a pattern without all of the grammar.
 fn is_tame(program: &str) -> bool {
-    if ["system", "getline", "@", "ENVIRON", "extension"].iter().any(|way| program.contains(way)) {
+    const WAYS: &[&str] = &[
+        "system",
+        "getline",
+        "@",
+        "ENVIRON",
+        "extension",
+        "ARGV",
+        "ARGC",
+        "SYMTAB",
+        "FUNCTAB",
+        "PROCINFO",
+        INET,
+        UNKNOWN,
+    ];
+    if WAYS.iter().any(|way| program.contains(way)) {
         return false;
     }
     // A pipe runs what stands behind it; `||` doesn't.

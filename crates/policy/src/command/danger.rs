@@ -187,6 +187,11 @@ pub(super) fn base_name(word: &str) -> &str {
 
 /// Programs that are judged by their arguments, wherever they stand; `false` for all others.
 fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
+    if let Some(command) = super::unwrap_tools::git_program(name) {
+        let words: Vec<&str> = std::iter::once(command).chain(arguments.iter().copied()).collect();
+        git::git(&words, danger);
+        return true;
+    }
     match name {
         "git" => git::git(arguments, danger),
         "npm" | "pnpm" | "yarn" | "bun" => node_packages(name, arguments, danger),
@@ -210,6 +215,7 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
             if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("of=")) {
                 danger.destroys(|| format!("what {} holds now", short(target)));
                 system_places(name, &[target], danger);
+                self::target(target, danger);
             }
         }
         "chmod" | "chown" | "chgrp" => {
@@ -227,32 +233,17 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
                 )
             });
             system_places(name, arguments, danger);
+            targets(name, arguments, danger);
         }
         "cp" | "mv" | "ln" | "install" | "tee" | "mkdir" | "touch" | "sed" => {
             system_places(name, arguments, danger);
+            targets(name, arguments, danger);
         }
         "find" if arguments.contains(&"-delete") => danger.destroys(|| "the files that it finds".to_owned()),
         "rsync" => rsync(arguments, danger),
         "terraform" | "tofu" | "terragrunt" => terraform(name, arguments, danger),
         "kubectl" | "oc" | "helm" | "docker" | "podman" | "aws" | "gcloud" | "gh" | "gsutil" => {
-            const REMOVING: &[&str] = &[
-                "delete",
-                "rm",
-                "rmi",
-                "prune",
-                "uninstall",
-                "rb",
-                "drain",
-                "down",
-                "kill",
-                "remove",
-                "destroy",
-                "delete-stack",
-                "terminate-instances",
-            ];
-            if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
-                danger.destroys(|| format!("what `{name} {verb}` removes"));
-            }
+            removing(name, arguments, danger);
         }
         "dropdb" | "dropuser" => danger.destroys(|| format!("the database {}", named(arguments))),
         _ if name.starts_with("mkfs") || name == "wipefs" || name == "mke2fs" => {
@@ -265,6 +256,28 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Clients of services, by what they remove there.
+fn removing(name: &str, arguments: &[&str], danger: &mut Danger) {
+    const REMOVING: &[&str] = &[
+        "delete",
+        "rm",
+        "rmi",
+        "prune",
+        "uninstall",
+        "rb",
+        "drain",
+        "down",
+        "kill",
+        "remove",
+        "destroy",
+        "delete-stack",
+        "terminate-instances",
+    ];
+    if let Some(verb) = arguments.iter().find(|argument| REMOVING.contains(argument)) {
+        danger.destroys(|| format!("what `{name} {verb}` removes"));
+    }
 }
 
 /// Whether the operands name files of the project, or directories that tools make again, so that undoing has
@@ -335,6 +348,19 @@ fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
         "team",
         "org",
     ];
+    // npm takes the beginning of a command for it.
+    const ABBREVIATED: &[(&str, usize)] =
+        &[("publish", 2), ("unpublish", 4), ("deprecate", 3), ("adduser", 4)];
+    const OTHERS: &[&str] = &["run", "run-script", "test", "exec", "x", "install", "i", "ci", "add"];
+    let short = arguments.iter().take_while(|argument| !OTHERS.contains(argument)).find(|argument| {
+        ABBREVIATED.iter().any(|(verb, least)| argument.len() >= *least && verb.starts_with(**argument))
+    });
+    if let Some(verb) = short.filter(|_| name == "npm") {
+        danger.outside(|| format!("`{name} {verb}` {MACHINES}"));
+        if verb.starts_with("unp") {
+            danger.destroys(|| "a published version".to_owned());
+        }
+    }
     if let Some(verb) = arguments.iter().find(|argument| PUBLISHING.contains(argument)) {
         danger.outside(|| format!("`{name} {verb}` {MACHINES}"));
         if *verb == "unpublish" {
@@ -442,6 +468,37 @@ pub(super) fn target(target: &str, danger: &mut Danger) {
         Protection::Guarded(why) => danger.outside(|| format!("it writes {}: {why}", short(target))),
         Protection::Forbidden => {
             danger.outside(|| format!("it writes {}, which belongs to git", short(target)));
+        }
+    }
+}
+
+/// Files that a program writes which are its arguments.
+fn targets(name: &str, arguments: &[&str], danger: &mut Danger) {
+    let operands: Vec<&str> =
+        arguments.iter().copied().filter(|argument| !argument.starts_with('-')).collect();
+    match name {
+        "sed" if !has_option(arguments, 'i', "--in-place") => {}
+        "tee" | "touch" | "mkdir" | "mv" | "sed" => {
+            operands.iter().for_each(|operand| target(operand, danger))
+        }
+        _ => {
+            // `-t` names the directory first.
+            for option in arguments.iter().filter_map(|argument| argument.strip_prefix("--target-directory="))
+            {
+                target(option, danger);
+            }
+            if has_option(arguments, 't', "--target-directory") {
+                operands.first().into_iter().for_each(|operand| target(operand, danger));
+            }
+            operands.last().into_iter().for_each(|operand| target(operand, danger));
+        }
+    }
+    let Some((last, sources)) = operands.split_last() else { return };
+    if matches!(name, "cp" | "mv" | "ln" | "install") && (last.ends_with('/') || matches!(*last, "." | ".."))
+    {
+        for source in sources {
+            let named = source.rsplit('/').next().unwrap_or(source);
+            target(&format!("{}/{named}", last.trim_end_matches('/')), danger);
         }
     }
 }

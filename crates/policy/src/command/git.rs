@@ -5,7 +5,7 @@
 //! are read-only to commands in the sandbox; what an argument could bring in (`-c`, `-C`, `--git-dir`,
 //! `--ext-diff`, `--output`, `-O`, `%G?`, a remote) is not.
 
-use super::readers::options;
+use super::readers::{UNKNOWN, options};
 
 /// A subcommand with the options it may have, as in `readers`.
 struct Reading {
@@ -325,9 +325,22 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
     }
 }
 
-/// `%G…` in a format runs the program that checks signatures.
+/// `%G…` in a format, also as `%+G`, runs the program that checks signatures, and so does sorting by them.
 fn verifies_signatures(arguments: &[&str]) -> bool {
-    arguments.iter().any(|argument| argument.contains("%G") || argument.contains("(signature"))
+    let formats = |argument: &&str| {
+        argument.contains("(signature")
+            || argument
+                .split('%')
+                .skip(1)
+                .any(|rest| rest.trim_start_matches(['+', '-', ' ']).starts_with('G'))
+    };
+    let sorts = |value: &str| value.contains("signature") || value.contains(UNKNOWN);
+    arguments.iter().any(formats)
+        || arguments.iter().any(|argument| argument.strip_prefix("--sort=").is_some_and(sorts))
+        || arguments.windows(2).any(|pair| {
+            matches!(pair, [option, value]
+                if matches!(*option, "--sort" | "--format" | "--pretty") && sorts(value))
+        })
 }
 
 fn no_options(arguments: &[&str]) -> bool {

@@ -356,7 +356,12 @@ pub(super) const READERS: &[Reader] = &[
         "zero-terminated",
         "random-sort",
     ]),
-    reader("ss", "tulnpaxsm46eor", ""),
+    reader("ss", "tulnpaxsm46eo", "").operands(Operands::Like(|operands| {
+        // Not `dst name`, which asks the network for the name.
+        operands
+            .iter()
+            .all(|o| matches!(*o, "state" | "exclude" | "all" | "connected" | "established" | "listening"))
+    })),
     reader("stat", "LftZ", "c").long(&["dereference", "file-system", "format=", "printf=", "terse"]),
     reader("strings", "af", "nt").long(&["all", "bytes=", "print-file-name", "radix="]),
     reader("tac", "br", "s"),
@@ -388,7 +393,7 @@ pub(super) const READERS: &[Reader] = &[
     reader("which", "a", "").long(&["all"]),
     reader("whoami", "", "").operands(Operands::AtMost(0)),
     reader("xxd", "abeipu", "clgs").operands(Operands::AtMost(1)),
-    reader("yq", "CMNPcejnrs", "op").long(&[
+    reader("yq", "CMNPcejnr", "op").long(&[
         "unwrapScalar",
         "prettyPrint",
         "no-colors",

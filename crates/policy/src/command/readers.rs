@@ -75,7 +75,7 @@ const SPECIAL: &[&str] = &[
 ];
 
 /// What stands for a word that isn't known: no option, no number, no script.
-const UNKNOWN: &str = "\u{2026}";
+pub(super) const UNKNOWN: &str = "\u{2026}";
 
 /// The name of a program that is named by itself or in the system's directories; others keep their path.
 pub(super) fn base_name(path: &str) -> &str {
@@ -112,7 +112,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "git" => git::only_reads(&arguments),
         "find" => find(&arguments),
         "sed" => sed::only_prints(&arguments),
-        "awk" => awk::only_prints(&arguments),
+        "awk" => awk::only_prints(&arguments) && !words.iter().any(awk::may_connect),
         "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if plain_names(names)),
         "type" => match arguments.as_slice() {
             ["-a" | "-t" | "-p", names @ ..] | names => plain_names(names),
@@ -122,6 +122,14 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
             matches!(arguments.as_slice(), ["-l" | "-v" | "-lv" | "-Z1" | "-lq", names @ ..] if plain_names(names))
         }
         "gunzip" | "gzip" | "zcat" | "xzcat" | "bzcat" | "zstdcat" => decompresses(program, &arguments),
+        "lsof" => {
+            // `-i @name` asks the network for the name.
+            let named = |argument: &&str| argument.contains('@') || argument.contains(UNKNOWN);
+            !arguments.iter().any(named) && reader.is_some_and(|reader| takes(reader, &arguments))
+        }
+        "tree" | "xxd" | "yq" => {
+            one_by_one(program, &arguments) && reader.is_some_and(|reader| takes(reader, &arguments))
+        }
         "jq" => takes(reader.unwrap_or(&NOTHING), &without_values(&arguments)),
         "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
         "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
@@ -150,20 +158,11 @@ pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> 
     if program != "find" {
         return Ok(());
     }
-    let mut outside = Vec::with_capacity(words.len());
-    let mut inside = false;
-    for word in words {
-        match word.text.as_str() {
-            "-exec" if word.known => inside = true,
-            ";" | "+" if inside => inside = false,
-            _ if !inside => outside.push(word.clone()),
-            _ => {}
-        }
+    let actions = super::unwrap_find::actions(words);
+    if !actions.clear {
+        return Err("where an `-exec` of it ends isn't clear".to_owned());
     }
-    if inside {
-        return Err("an `-exec` of it has no end".to_owned());
-    }
-    only_reads(&outside, false)
+    only_reads(&actions.outside, false)
 }
 
 /// The arguments, with [`UNKNOWN`] for what isn't known and can't be an option. `None` if one could be, unless the
@@ -177,7 +176,8 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<&str>> {
             known.push(word.text.as_str());
             continue;
         }
-        let operand = !word.start.is_empty() && !word.start.starts_with('-');
+        // What is split off begins as it likes.
+        let operand = !word.start.is_empty() && !word.start.starts_with('-') && !word.splits;
         let accepted = operand || tame || (only_operands && word.single);
         if !accepted {
             return None;
@@ -229,6 +229,26 @@ fn without_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
             [] => return kept,
         }
     }
+}
+
+/// Whether no option of a program that doesn't take clusters apart as others do is read in two ways: `tree -Io` takes
+/// two values, `xxd -ps` is one option.
+fn one_by_one(program: &str, arguments: &[&str]) -> bool {
+    const VALUED: &str = "LPIop";
+    arguments.iter().filter(|argument| !argument.starts_with("--")).all(|argument| {
+        let Some(cluster) = argument.strip_prefix('-') else { return true };
+        let mut options = cluster.chars();
+        let first = options.next();
+        let rest = options.as_str();
+        match program {
+            "xxd" => {
+                rest.is_empty()
+                    || first.is_some_and(|o| "clsg".contains(o)) && rest.bytes().all(|b| b.is_ascii_digit())
+            }
+            // A value stands in the next word.
+            _ => !cluster.chars().rev().skip(1).any(|option| VALUED.contains(option)),
+        }
+    })
 }
 
 fn takes(reader: &Reader, arguments: &[&str]) -> bool {
@@ -358,7 +378,7 @@ const ALONE: &[&str] = &[
 ];
 
 /// Those that a value follows.
-const VALUED: &[&str] = &[
+pub(super) const VALUED: &[&str] = &[
     "-name",
     "-iname",
     "-path",
@@ -449,19 +469,42 @@ fn test(program: &str, arguments: &[Word]) -> bool {
     }
 }
 
-/// `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can run a command.
+/// `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can run a command; what counts
+/// or computes evaluates its value in some shells.
 fn printf(arguments: &[Word]) -> bool {
     let Some((format, values)) = arguments.split_first() else { return false };
-    if !format.known || format.dialect && format.text.starts_with('-') || format.text.starts_with('-') {
+    if !format.known || format.text.starts_with('-') {
         return false;
     }
-    let harmless = format.text.split('%').skip(1).all(|rest| {
-        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.0".contains(c));
-        !rest.starts_with(['n', '(', '*', '\'']) && !rest.is_empty()
-            || rest.is_empty() && format.text.ends_with("%%")
-    });
-    // `%d` evaluates in some shells.
-    harmless || values.iter().all(|value| value.known && !value.dialect && !value.text.contains('['))
+    let number = |value: &Word| {
+        let text = value.text.as_str();
+        value.known
+            && !value.dialect
+            && !text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+-".contains(&byte))
+    };
+    let mut texts = true;
+    let mut rest = format.text.chars();
+    while let Some(character) = rest.next() {
+        if character != '%' {
+            continue;
+        }
+        let conversion = loop {
+            match rest.next() {
+                Some('*') => texts = false,
+                Some(c) if c.is_ascii_digit() || "-+ #.hlLjzt".contains(c) => {}
+                other => break other,
+            }
+        };
+        match conversion {
+            Some('s' | 'b' | 'c' | 'q' | '%') => {}
+            Some('d' | 'i' | 'u' | 'o' | 'x' | 'X' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A') => {
+                texts = false
+            }
+            _ => return false,
+        }
+    }
+    texts || values.iter().all(number)
 }
 
 /// `read` into variables that nothing else looks at.

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::Level;
 use journeyman_syntax::shell::{
-    self, Compound, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown,
+    self, Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown,
 };
 
 use super::danger::{self, Danger};
@@ -13,6 +13,8 @@ use super::{Part, Word, hosts, readers, shown};
 const MAX_PARTS: usize = 400;
 /// Commands in commands (`sh -c "sh -c …"`), wrappers in wrappers and statements in one another.
 const MAX_DEPTH: usize = 80;
+/// Wrappers in wrappers (`env timeout 5 nice …`): each is looked through with all that follows it.
+const MAX_WRAPPERS: usize = 16;
 /// Bytes of the texts within a command that are taken apart as commands of their own, in all. Each lies in the one
 /// around it, so that honest ones take a few times the length of the whole.
 const MAX_INNER_BYTES: usize = 4 * shell::MAX_BYTES;
@@ -35,6 +37,7 @@ pub(super) struct Survey<'c> {
     pub(super) may_hide: bool,
     moves: usize,
     depth: usize,
+    wrappers: usize,
     inner_bytes: usize,
     /// Functions that the text defines: their names are no longer those of programs.
     functions: Vec<String>,
@@ -79,6 +82,7 @@ impl<'c> Survey<'c> {
             may_hide: false,
             moves: 0,
             depth: 0,
+            wrappers: 0,
             inner_bytes: 0,
             functions: Vec::new(),
         }
@@ -163,6 +167,10 @@ impl<'c> Survey<'c> {
                 input.input = redirect.target.known.then_some(redirect.target.text.as_str());
                 input.piped = true;
             }
+        }
+        // The second time round it stands where the first has left it.
+        if matches!(compound.kind, CompoundKind::For | CompoundKind::While) && moves(&compound.body, 0) {
+            self.moves += 1;
         }
         self.redirects(&compound.redirects, &mut draft);
         for word in &compound.words {
@@ -370,13 +378,18 @@ impl<'c> Survey<'c> {
             }
             self.may_hide = true;
         }
+        if self.wrappers >= MAX_WRAPPERS {
+            return self.give_up("its parts lie in one another too deep");
+        }
         self.depth += 1;
+        self.wrappers += 1;
         for inner in wrapped.inner {
             match inner {
                 Inner::Words(words) => self.program(&words, Draft::default(), place),
                 Inner::Script(text) => self.script(&text),
             }
         }
+        self.wrappers -= 1;
         self.depth -= 1;
     }
 
@@ -478,6 +491,19 @@ fn stands_for_anything(word: &Shown) -> bool {
 
 fn plain(word: &Shown) -> Word {
     Word { text: word.text.clone(), known: word.known }
+}
+
+/// Whether statements change the directory, as far as that can be seen.
+fn moves(statements: &[Statement], depth: usize) -> bool {
+    depth > MAX_DEPTH
+        || statements.iter().any(|statement| match statement {
+            Statement::Simple(simple) => {
+                simple.words.iter().any(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"))
+            }
+            Statement::Pipeline(parts) => moves(parts, depth + 1),
+            Statement::Compound(compound) => moves(&compound.body, depth + 1),
+            Statement::Function { body, .. } => moves(body, depth + 1),
+        })
 }
 
 /// The names of the functions that statements define.

@@ -34,7 +34,7 @@ impl Wrapped {
         Self { unclear: Some(why), ..Self::default() }
     }
 
-    fn words(words: &[Word]) -> Self {
+    pub(super) fn words(words: &[Word]) -> Self {
         let inner = if words.is_empty() { Vec::new() } else { vec![Inner::Words(words.to_vec())] };
         Self { inner, ..Self::default() }
     }
@@ -48,7 +48,7 @@ const INPUT: &str = "it runs what it reads";
 pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
     let arguments = words.get(1..).unwrap_or_default();
     if SHELLS.contains(&program) {
-        return Some(shell(arguments));
+        return Some(shell(program, arguments));
     }
     if let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.name == program) {
         return prefixed(prefix, arguments);
@@ -57,7 +57,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
         "env" => Some(env(arguments)),
         "xargs" => Some(xargs(arguments)),
         "parallel" => Some(parallel(arguments)),
-        "find" | "gfind" => find(arguments),
+        "find" | "gfind" => super::unwrap_find::find(arguments),
         "fd" | "fdfind" => fd(arguments),
         "eval" => Some(joined(arguments)),
         "watch" => {
@@ -79,7 +79,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
         }
         "tmux" | "screen" => Some(terminal(arguments)),
         "busybox" | "toybox" => (!arguments.is_empty()).then(|| Wrapped::words(arguments)),
-        _ => escapes(program, arguments),
+        _ => super::unwrap_tools::tool(program, arguments).or_else(|| escapes(program, arguments)),
     }
 }
 
@@ -141,7 +141,9 @@ fn plain_options(arguments: &[Word], rest: &[Word], prefix: &Prefix) -> bool {
 
 fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     let mut rest = after_options(arguments, prefix.valued, prefix.long_valued);
-    let plain = plain_options(arguments, rest, prefix);
+    // What stands before the program is one word each.
+    let fixed = rest.iter().take(prefix.operands).all(|word| word.known || (word.single && !word.splits));
+    let plain = plain_options(arguments, rest, prefix) && fixed;
     if prefix.name == "command" && !plain {
         return None;
     }
@@ -202,7 +204,9 @@ fn env(arguments: &[Word]) -> Wrapped {
                 rest = after;
             }
             _ if text.contains('=') => {
-                if !super::survey::is_harmless_variable(text.split('=').next().unwrap_or_default()) {
+                if first.splits
+                    || !super::survey::is_harmless_variable(text.split('=').next().unwrap_or_default())
+                {
                     unclear = Some("it sets a variable that may change what runs");
                 }
                 rest = after;
@@ -224,11 +228,13 @@ fn xargs(arguments: &[Word]) -> Wrapped {
     const LONG: &[&str] =
         &["null", "no-run-if-empty", "delimiter", "max-args", "max-procs", "max-lines", "replace", "verbose"];
     const LONG_VALUED: &[&str] =
-        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--process-slot-var"];
+        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", SLOT];
+    // It sets the variable that it names, `PATH` as well as another.
+    const SLOT: &str = "--process-slot-var";
     let rest = after_options(arguments, VALUED, LONG_VALUED);
     let prefix =
         Prefix { flags: FLAGS, valued: VALUED, long: LONG, long_valued: LONG_VALUED, ..Prefix::NONE };
-    let plain = plain_options(arguments, rest, &prefix);
+    let plain = plain_options(arguments, rest, &prefix) && !arguments.iter().any(|word| word.text == SLOT);
     let inner = match rest {
         [] => vec![Word::of("echo"), Word::unknown("…")],
         words => {
@@ -280,28 +286,6 @@ fn parallel(arguments: &[Word]) -> Wrapped {
         [only] if only.text.contains(' ') => Wrapped::script(only.text.clone()),
         words => Wrapped { inner: vec![Inner::Words(with_unknown(words, "…"))], ..Wrapped::default() },
     }
-}
-
-fn find(arguments: &[Word]) -> Option<Wrapped> {
-    let mut inner = Vec::new();
-    let mut rest = arguments;
-    while let Some(at) =
-        rest.iter().position(|word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
-    {
-        let after = rest.get(at + 1..)?;
-        let end =
-            after.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(after.len());
-        let words = after.get(..end)?.iter().map(|word| {
-            if word.text.contains("{}") { Word::unknown(word.text.clone()) } else { word.clone() }
-        });
-        inner.push(Inner::Words(words.collect()));
-        rest = after.get(end..)?;
-    }
-    (!inner.is_empty()).then(|| {
-        // In the directory of each file a name may lead to another program.
-        let safe = !arguments.iter().any(|word| matches!(word.text.as_str(), "-execdir" | "-okdir" | "-ok"));
-        Wrapped { inner, transparent: safe, unclear: None, input: false }
-    })
 }
 
 fn fd(arguments: &[Word]) -> Option<Wrapped> {
@@ -367,7 +351,9 @@ fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
     wrapped.unwrap_or_else(|| Wrapped::unclear("it starts a shell"))
 }
 
-fn shell(arguments: &[Word]) -> Wrapped {
+fn shell(program: &str, arguments: &[Word]) -> Wrapped {
+    // The others have languages of their own.
+    let known = matches!(program, "sh" | "bash" | "dash");
     let mut rest = arguments;
     let mut script = false;
     let mut plain = true;
@@ -404,7 +390,8 @@ fn shell(arguments: &[Word]) -> Wrapped {
     }
     match (script, rest) {
         (true, [text, others @ ..]) if text.known => Wrapped {
-            transparent: plain && others.iter().all(|word| word.known && !word.dialect),
+            transparent: known && plain && others.iter().all(|word| word.known && !word.dialect),
+            unclear: (!known).then_some("it is for a shell with a language of its own"),
             ..Wrapped::script(text.text.clone())
         },
         (true, [text, ..]) => joined(std::slice::from_ref(text)),

@@ -128,7 +128,6 @@ pub(super) const PREFIXES: &[Prefix] = &[
     prefix("catchsegv", "", ""),
     prefix("valgrind", "qv", ""),
     prefix("entr", "acdnprsxz", ""),
-    prefix("hyperfine", "i", "wrmMpPLs"),
     prefix("expect", "", "c"),
     prefix("gosu", "", "").after(1),
     prefix("su-exec", "", "").after(1),

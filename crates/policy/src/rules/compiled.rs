@@ -179,6 +179,20 @@ impl Compiled {
         if allows {
             wide::check(&compiled)?;
         } else {
+            let never = |word: &&String| {
+                word.is_empty()
+                    || word.contains(|c: char| c.is_whitespace() || matches!(c, '|' | ';' | '&' | '<' | '>'))
+            };
+            if let Some(word) = compiled.rule.command.iter().flatten().find(never) {
+                let what =
+                    format!("`{}` in `command` is not one word, and no command would be hit", shown(word));
+                let words: Vec<String> = word
+                    .split(|c: char| c.is_whitespace() || matches!(c, '|' | ';' | '&' | '<' | '>'))
+                    .filter(|word| !word.is_empty())
+                    .map(|word| format!("\"{}\"", shown(word)))
+                    .collect();
+                return Err(problem(what, format!("Write the words one by one: [{}]", words.join(", "))));
+            }
             compiled.gather_options();
         }
         Ok(compiled)

@@ -257,8 +257,13 @@ impl Compiled {
             return Hit::Perhaps;
         }
         let named = |name: &str| program.fits(name, Case::Ignored);
+        // A program is the same under every path, in the rule as in the command.
         let name = base(&first.text);
-        if !named(&first.text) && (name.len() == first.text.len() || !named(name)) {
+        let same = |other: &str| other.starts_with('/') && Case::Ignored.equal(base(other), name);
+        if !named(&first.text)
+            && (name.len() == first.text.len() || !named(name))
+            && !program.literals().any(same)
+        {
             return Hit::No;
         }
         let words = words.get(..MAX_WORDS.min(words.len())).unwrap_or(words);
@@ -309,7 +314,16 @@ impl Compiled {
             let there = words
                 .iter()
                 .skip(1)
-                .any(|word| alternatives.iter().any(|flag| is_flag(&word.text, flag, Spelling::Any)));
+                .any(|word| alternatives.iter().any(|flag| is_flag(&word.text, flag, Spelling::Any)))
+                || alternatives.iter().any(|flag| {
+                    // `-rf` is also `-r -f` and `-fr`.
+                    letters(flag).is_some_and(|mut letters| {
+                        letters.all(|letter| {
+                            let short = format!("-{letter}");
+                            words.iter().skip(1).any(|word| is_flag(&word.text, &short, Spelling::Any))
+                        })
+                    })
+                });
             hit = hit.min(match (there, unknown) {
                 (true, _) => Hit::Yes,
                 (false, true) => Hit::Perhaps,
@@ -329,7 +343,9 @@ impl Compiled {
     fn hits_text(&self, subject: &Subject<'_>) -> Hit {
         let Some((program, rest)) = self.command.split_first() else { return Hit::Yes };
         let named = match program.is_literal() {
-            true => program.lowers().any(|name| subject.may_name(name)),
+            true => program.lowers().any(|name| {
+                subject.may_name(name) || (name.starts_with('/') && subject.may_name(base(name)))
+            }),
             false => subject.tokens().iter().any(|token| program.fits(token, Case::Ignored)),
         };
         let all = named
@@ -477,6 +493,13 @@ fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
             && flag.starts_with(name);
     };
     !word.starts_with("--") && word.strip_prefix('-').is_some_and(|cluster| cluster.contains(short))
+}
+
+/// The short options of a cluster such as `-rf`. Longer ones are long options with one dash, as `find` has them.
+fn letters(flag: &str) -> Option<std::str::Chars<'_>> {
+    const MOST: usize = 3;
+    let cluster = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    (2..=MOST).contains(&cluster.chars().count()).then(|| cluster.chars())
 }
 
 /// Whether a part by itself is known to do nothing that is asked about.

@@ -49,6 +49,7 @@ const TABLE: &[(&[&str], When, &str)] = &[
             "powershell",
             "busybox",
             "toybox",
+            "rbash",
         ],
         When::NotNamed,
         CODE,
@@ -133,6 +134,11 @@ const TABLE: &[(&[&str], When, &str)] = &[
             "coproc",
             "find",
             "fd",
+            "mise",
+            "nix-shell",
+            "perf",
+            "hyperfine",
+            "ld.so",
         ],
         When::Wildcard,
         TOLD,
@@ -197,7 +203,17 @@ fn base(program: &str) -> &str {
 }
 
 fn row(program: &str) -> Option<(When, &'static str)> {
-    let name = base(program);
+    let name = match base(program) {
+        loader
+            if loader.starts_with("ld-linux")
+                || loader.starts_with("ld.so")
+                || loader.starts_with("ld-musl") =>
+        {
+            "ld.so"
+        }
+        box_ if box_.starts_with("busybox.") => "busybox",
+        other => other,
+    };
     let known = |(names, ..): &&(&[&str], When, &'static str)| names.contains(&name);
     TABLE.iter().find(known).map(|(_, when, why)| (*when, *why))
 }
@@ -208,7 +224,7 @@ pub(crate) fn words_too_wide(words: &[&str]) -> Option<String> {
     let (when, why) = row(program)?;
     let wide = match when {
         When::Always => true,
-        When::NotNamed => !says_what(arguments),
+        When::NotNamed => !says_what(program, arguments),
         // `env` alone shows variables; `env X` runs X, and X is named.
         When::Wildcard => false,
         When::Subcommand => arguments.is_empty(),
@@ -216,11 +232,94 @@ pub(crate) fn words_too_wide(words: &[&str]) -> Option<String> {
     wide.then(|| format!("`{program}` {why}"))
 }
 
+/// Options of interpreters that a value follows which doesn't say what runs.
+const SETTINGS: &[&str] = &[
+    "-W",
+    "-X",
+    "-o",
+    "+o",
+    "-O",
+    "+O",
+    "--rcfile",
+    "--init-file",
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "-I",
+    "-l",
+    "-d",
+    "-C",
+    "--conditions",
+    "--env-file",
+    "-v",
+    "-F",
+];
+
 /// Whether one of an interpreter's arguments says what it runs, so that it doesn't come from its input.
-fn says_what(arguments: &[&str]) -> bool {
-    let input =
-        |word: &&str| matches!(*word, "-" | "-s" | "-i" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
-    !arguments.iter().any(input) && arguments.iter().any(|word| !word.starts_with(['-', '+']))
+fn says_what(program: &str, arguments: &[&str]) -> bool {
+    let input = |word: &&str| {
+        matches!(*word, "-" | "-s" | "-i") || word.starts_with("/dev/") || word.starts_with("/proc/")
+    };
+    if arguments.iter().any(input) {
+        return false;
+    }
+    let code = base(program) == "php";
+    let mut setting = false;
+    arguments.iter().any(|word| {
+        let value = std::mem::take(&mut setting);
+        let cluster = word.starts_with(['-', '+']) && !word.starts_with("--") && word.ends_with(['o', 'O']);
+        setting = (SETTINGS.contains(word) && !(code && *word == "-r")) || (cluster && !word.contains('c'));
+        !value && !word.starts_with(['-', '+'])
+    })
+}
+
+/// Options of such programs that a value follows.
+const WITH_VALUE: &[&str] = &[
+    "-c",
+    "-C",
+    "--git-dir",
+    "--work-tree",
+    "--config",
+    "--config-env",
+    "--cwd",
+    "--prefix",
+    "--dir",
+    "--directory",
+    "--project",
+];
+
+/// Whether what follows the options before a subcommand may be any.
+fn subcommand_is_open(rule: &Compiled) -> bool {
+    let mut place = 1;
+    while let Some(position) = rule.command.get(place).filter(|position| position.is_literal()) {
+        if !position.literals().any(|word| word.starts_with(['-', '+'])) {
+            return false;
+        }
+        place += 1;
+        if position.literals().any(|word| WITH_VALUE.contains(&word)) {
+            if !rule.command.get(place).is_some_and(super::compiled::Position::is_literal) {
+                return true;
+            }
+            place += 1;
+        }
+    }
+    rule.command.get(place).is_none() || rule.position_is_everything(place)
+}
+
+/// Whether a rule names a subcommand that runs the program it is told to.
+fn runs_told(program: &str, rule: &Compiled) -> bool {
+    let running: &[&str] = match base(program) {
+        "uv" => &["run", "tool", "x"],
+        "poetry" => &["run"],
+        "bundle" => &["exec"],
+        "npm" | "pnpm" | "yarn" => &["x", "exec", "dlx"],
+        "git" => &["bisect", "submodule", "filter-branch"],
+        _ => return false,
+    };
+    let mut words = rule.command.iter().skip(1).flat_map(super::compiled::Position::literals);
+    words.any(|word| running.contains(&word))
 }
 
 /// Whether a text has a program that runs whatever its input says, or lifts limits.
@@ -261,9 +360,11 @@ pub(super) fn check(rule: &Compiled) -> Result<(), Problem> {
             When::NotNamed => {
                 let words: Vec<&str> =
                     rule.command.iter().skip(1).flat_map(super::compiled::Position::literals).collect();
-                !literal || !says_what(&words)
+                !literal || !says_what(name, &words)
             }
-            When::Subcommand => first.is_none() || rule.position_is_everything(1),
+            When::Subcommand => {
+                first.is_none() || (!literal && (subcommand_is_open(rule) || runs_told(name, rule)))
+            }
         };
         if wide {
             let help = match when {

