@@ -171,6 +171,60 @@ fn nothing_is_left_of_commands_whose_agent_is_killed() {
     assert_eq!(mounts(), before);
 }
 
+/// The process that watches the command from inside is the parent of what has the marker.
+fn watcher_of(marker: &str) -> rustix::process::Pid {
+    let commands = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.starts_with(b"/bin/sh\0") && String::from_utf8_lossy(&line).contains(marker)
+    });
+    let parents: Vec<i32> = commands
+        .filter_map(|entry| {
+            let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+            status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+        })
+        .collect();
+    rustix::process::Pid::from_raw(*parents.first().unwrap()).unwrap()
+}
+
+/// Takes from the watcher what it needs, and sees what is told of it.
+fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::Needs, marker: &str) {
+    let project = project();
+    let text = format!("touch begun; (setsid sleep 1000.{marker} &); echo ready; sleep 1000; : {marker}");
+    let mut request = Request::shell(project.path(), &text);
+    request.needs = needs;
+    let completed = block_on(async {
+        let mut running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
+        assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
+        let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+        let watcher = watcher_of(marker);
+        rustix::process::prlimit(Some(watcher), rustix::process::Resource::Nofile, none).unwrap();
+        // It looks again when something happens.
+        rustix::process::kill_process(watcher, rustix::process::Signal::CHILD).unwrap();
+        running.wait().await.unwrap()
+    });
+    assert_eq!(completed.outcome, Outcome::Signaled(9), "{completed:?}");
+    let told =
+        completed.denials.iter().any(|denial| denial.certain && denial.what.contains("watching the command"));
+    assert!(told, "{completed:?}");
+    assert!(project.path().join("begun").exists());
+    eventually("the end of what wasn't watched", || alive(marker) == 0);
+}
+
+#[test]
+fn a_command_whose_watcher_fails_is_killed_and_was_run() {
+    let marker = format!("{}1", std::process::id());
+    unwatched(&sandbox(), journeyman_protocol::Needs::ALL, &marker);
+    let tier = journeyman_protocol::Tier::Landlock;
+    let settings =
+        journeyman_sandbox::SandboxSettings { allow: vec![tier], allow_root: true, ..common::settings() };
+    let landlock = journeyman_sandbox::Sandbox::new(settings);
+    if let Err(error) = block_on(landlock.enforcement(&tier.promises())) {
+        common::skip(&error.to_string());
+        return;
+    }
+    unwatched(&landlock, tier.promises(), &format!("{}2", std::process::id()));
+}
+
 #[test]
 fn nothing_is_left_of_the_unprivileged() {
     common::again_unprivileged();
