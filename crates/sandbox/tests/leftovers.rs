@@ -214,15 +214,41 @@ fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::
 fn a_command_whose_watcher_fails_is_killed_and_was_run() {
     let marker = format!("{}1", std::process::id());
     unwatched(&sandbox(), journeyman_protocol::Needs::ALL, &marker);
+    let Some((landlock, needs)) = landlock() else { return };
+    unwatched(&landlock, needs, &format!("{}2", std::process::id()));
+}
+
+#[test]
+fn a_helper_that_does_not_end_is_killed_and_told() {
+    let Some((landlock, needs)) = landlock() else { return };
+    let project = project();
+    let marker = format!("{}3", std::process::id());
+    let mut request = Request::shell(project.path(), &format!("echo ready; sleep 1000; : {marker}"));
+    request.needs = needs;
+    let cancel = CancellationToken::new();
+    let completed = block_on(async {
+        let mut running = landlock.spawn(request, cancel.clone()).await.unwrap();
+        assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
+        rustix::process::kill_process(watcher_of(&marker), rustix::process::Signal::STOP).unwrap();
+        cancel.cancel();
+        running.wait().await.unwrap()
+    });
+    assert_eq!(completed.outcome, Outcome::Cancelled);
+    assert!(completed.denials.iter().any(|denial| denial.what.contains("didn't in time")), "{completed:?}");
+    eventually("the end of the command with its helper", || alive(&marker) == 0);
+}
+
+/// Back-end 3, and what it is asked for.
+fn landlock() -> Option<(journeyman_sandbox::Sandbox, journeyman_protocol::Needs)> {
     let tier = journeyman_protocol::Tier::Landlock;
     let settings =
         journeyman_sandbox::SandboxSettings { allow: vec![tier], allow_root: true, ..common::settings() };
     let landlock = journeyman_sandbox::Sandbox::new(settings);
     if let Err(error) = block_on(landlock.enforcement(&tier.promises())) {
         common::skip(&error.to_string());
-        return;
+        return None;
     }
-    unwatched(&landlock, tier.promises(), &format!("{}2", std::process::id()));
+    Some((landlock, tier.promises()))
 }
 
 #[test]

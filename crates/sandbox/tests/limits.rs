@@ -78,6 +78,19 @@ time.sleep(1); print('done')";
 }
 
 #[test]
+fn a_command_sets_its_own_limits_and_nobody_elses() {
+    if !has(PYTHON) {
+        return;
+    }
+    let code = "import resource as r
+r.setrlimit(r.RLIMIT_NOFILE, (64, 64)); print(r.getrlimit(r.RLIMIT_NOFILE))
+try: print(r.prlimit(1, r.RLIMIT_NOFILE, (0, 0)))
+except PermissionError as error: print(error.errno)";
+    let completed = limited(&format!("{PYTHON} -c '{code}'; ulimit -n 32 && ulimit -n"), |_| {});
+    assert_eq!(completed.stdout.text, "(64, 64)\n1\n32\n", "{completed:?}");
+}
+
+#[test]
 fn shared_memory_counts_once() {
     if !has(PYTHON) {
         return;

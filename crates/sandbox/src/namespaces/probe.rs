@@ -250,7 +250,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
     match (groups.0, counted) {
         (true, _) => {}
         (false, true) => gaps.push(
-            "memory is bounded by looking twenty times a second; what no process has mapped isn't counted"
+            "memory is bounded by looking twenty times a second; files in memory that a process hides aren't counted"
                 .to_owned(),
         ),
         (false, false) => gaps.push("the memory of a command's whole tree isn't bounded".to_owned()),
