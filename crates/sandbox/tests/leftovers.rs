@@ -172,10 +172,10 @@ fn nothing_is_left_of_commands_whose_agent_is_killed() {
 }
 
 /// The process that watches the command from inside is the parent of what has the marker.
-fn watcher_of(marker: &str) -> rustix::process::Pid {
+fn watcher_of(program: &str, marker: &str) -> rustix::process::Pid {
     let commands = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.starts_with(b"/bin/sh\0") && String::from_utf8_lossy(&line).contains(marker)
+        line.starts_with(program.as_bytes()) && String::from_utf8_lossy(&line).contains(marker)
     });
     let parents: Vec<i32> = commands
         .filter_map(|entry| {
@@ -196,7 +196,7 @@ fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::
         let mut running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
         assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-        let watcher = watcher_of(marker);
+        let watcher = watcher_of("/bin/sh\0", marker);
         rustix::process::prlimit(Some(watcher), rustix::process::Resource::Nofile, none).unwrap();
         // It looks again when something happens.
         rustix::process::kill_process(watcher, rustix::process::Signal::CHILD).unwrap();
@@ -223,13 +223,15 @@ fn a_helper_that_does_not_end_is_killed_and_told() {
     let Some((landlock, needs)) = landlock() else { return };
     let project = project();
     let marker = format!("{}3", std::process::id());
-    let mut request = Request::shell(project.path(), &format!("echo ready; sleep 1000; : {marker}"));
+    let mut request = Request::shell(project.path(), &format!("echo ready; exec sleep 1000.{marker}"));
     request.needs = needs;
     let cancel = CancellationToken::new();
     let completed = block_on(async {
         let mut running = landlock.spawn(request, cancel.clone()).await.unwrap();
         assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
-        rustix::process::kill_process(watcher_of(&marker), rustix::process::Signal::STOP).unwrap();
+        eventually("the start of the program", || alive(&format!("sleep\01000.{marker}")) == 1);
+        let watcher = watcher_of("sleep\0", &marker);
+        rustix::process::kill_process(watcher, rustix::process::Signal::STOP).unwrap();
         cancel.cancel();
         running.wait().await.unwrap()
     });
