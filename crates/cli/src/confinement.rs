@@ -56,10 +56,13 @@ pub(crate) fn needs(config: &Config) -> Result<Needs, Failure> {
 /// What people should know before a command runs: that this is root, and where less is enforced than could be.
 pub(crate) async fn notes(sandbox: &Sandbox, needs: &Needs) -> Vec<String> {
     let mut notes = Vec::new();
-    if rustix::process::geteuid().is_root() {
+    let enforced = sandbox.enforcement(needs).await;
+    // In a container nobody is root.
+    let contained = enforced.as_ref().is_ok_and(|enforcement| enforcement.tier == Tier::Container);
+    if rustix::process::geteuid().is_root() && !contained {
         notes.push(AS_ROOT.to_owned());
     }
-    notes.extend(degraded(&sandbox.enforcement(needs).await));
+    notes.extend(degraded(&enforced));
     notes
 }
 

@@ -19,7 +19,7 @@ use crate::settings::of_the_user;
 use crate::stdout::say;
 
 /// Programs that make a difference, and what each is for.
-const PROGRAMS: [(&str, &str); 13] = [
+const PROGRAMS: [(&str, &str); 15] = [
     ("git", "version control"),
     ("cargo", "checks of Rust projects"),
     ("node", "checks of JavaScript projects"),
@@ -28,7 +28,9 @@ const PROGRAMS: [(&str, &str); 13] = [
     ("pytest", "tests of Python projects"),
     ("go", "checks of Go projects"),
     ("make", "checks of Make projects"),
-    ("docker", "not used yet"),
+    ("docker", "commands in containers, where you allow them"),
+    ("podman", "the same, in place of docker"),
+    ("bwrap", "commands where this program may make no namespaces itself"),
     ("claude", "not used yet"),
     ("codex", "not used yet"),
     ("gemini", "not used yet"),

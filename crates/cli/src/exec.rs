@@ -18,14 +18,16 @@ use journeyman_agent::config::{Environment, duration};
 use journeyman_policy::registry;
 use journeyman_sandbox::{
     Completed, HostEnvironment, HostPattern, Limits, Live, Network, NetworkRules, Outcome, Request, Running,
-    Sandbox, Stdin, Streams, WriteMode, toolchains,
+    Sandbox, SandboxError, Stdin, Streams, WriteMode, toolchains,
 };
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use args::{ExecArgs, HELP};
 
 use crate::edge::{Failure, House, root};
 use crate::run::Signals;
+use crate::stdout::say;
 use crate::{color, confinement, settings};
 use ground::Ground;
 use output::Output;
@@ -37,6 +39,8 @@ const USUAL_WALL: Duration = Duration::from_secs(24 * 3600);
 const MAX_INPUT: u64 = 256 * 1024 * 1024;
 /// What `--json` keeps of each stream, in bytes, half from its beginning and half from its end.
 const KEPT_OUTPUT: usize = 256 * 1024;
+/// With less than this, in bytes, no program begins.
+const LEAST_MEMORY: u64 = 4 * 1024 * 1024;
 /// Where nobody knows how large the terminal is.
 const USUAL_TERMINAL: (u16, u16) = (80, 24);
 
@@ -55,7 +59,12 @@ pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Resu
     match run(environment, &args).await {
         // 1 is what many commands end with by themselves.
         Err(Failure::Error(error)) => {
-            crate::complain(&Failure::Error(error));
+            let failure = Failure::Error(error);
+            if args.json {
+                let error = crate::words(&failure);
+                say!("{}", json!({ "exit_code": DID_NOT_RUN, "outcome": "setup_failed", "error": error }));
+            }
+            crate::complain(&failure);
             Ok(DID_NOT_RUN)
         }
         other => other,
@@ -124,7 +133,9 @@ async fn see_through(
 ) -> Result<(Completed, bool), Failure> {
     let mut signals = Signals::listen()?;
     let cancel = CancellationToken::new();
-    let mut running: Running = sandbox.spawn(request, cancel.clone()).await.context("the sandbox")?;
+    let asked = (request.root.clone(), request.writable.clone());
+    let begun = sandbox.spawn(request, cancel.clone()).await;
+    let mut running: Running = begun.map_err(|error| refusal(error, &asked.0, &asked.1, args))?;
     let mut output = Output::new(args);
     let mut read = true;
     loop {
@@ -158,6 +169,24 @@ async fn see_through(
             completed = &mut end => return Ok((completed.context("the sandbox")?, read)),
         }
     }
+}
+
+/// Why it wasn't begun. Where that is about a path that a flag names, it is for who typed it to change.
+fn refusal(error: SandboxError, root: &Path, writable: &[PathBuf], args: &ExecArgs) -> Failure {
+    if let SandboxError::Refused(reason) = &error {
+        let is_of = |path: &Path| reason.ends_with(&format!("(«{}»)", path.display()));
+        let flag = if is_of(root) {
+            Some("-C")
+        } else if writable.iter().any(|path| is_of(path)) {
+            Some("--rw")
+        } else {
+            (!args.ro.is_empty() && reason.contains("a read-only path")).then_some("--ro")
+        };
+        if let Some(flag) = flag {
+            return Failure::usage(format_args!("{flag}: {error}"));
+        }
+    }
+    Failure::Error(anyhow::Error::new(error).context("the sandbox"))
 }
 
 fn interrupt(cancel: &CancellationToken) {
@@ -243,6 +272,9 @@ fn limits(args: &ExecArgs) -> Result<Limits, Failure> {
     if let Some(text) = &args.memory {
         let size = size(text)
             .ok_or_else(|| Failure::usage(format_args!("--memory «{text}» is no size; say 512M or 4G")))?;
+        if size < LEAST_MEMORY {
+            return Err(Failure::usage(format_args!("--memory «{text}» is too little; at least 4M")));
+        }
         limits.memory = Some(size);
     }
     if let Some(processes) = args.processes {

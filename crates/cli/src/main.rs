@@ -57,13 +57,18 @@ fn main() -> ExitCode {
 
 /// Says on standard error what went wrong.
 fn complain(failure: &Failure) {
+    let text = words(failure);
+    // The exit code says as much to a caller that doesn't read.
+    writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
+}
+
+/// A failure as it may be shown.
+fn words(failure: &Failure) -> String {
     // It may name files and quote configuration, which are the project's to choose.
     let text = failure.to_string();
     // An error may quote what it was given, and that may hold a key.
     let text = Redactor::default().redact(&text).into_owned();
-    let text = journeyman_sandbox::clean(text.as_bytes());
-    // The exit code says as much to a caller that doesn't read.
-    writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
+    journeyman_sandbox::clean(text.as_bytes())
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Failure> {

@@ -10,6 +10,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::capture::{Captured, OutputChunk};
 use crate::{Connection, Denial, SandboxError};
 
+/// Why a command didn't run where no process could be started for it.
+pub(crate) const TOO_MANY_PROCESSES: &str = "starting the command: more processes than it may have at once";
+
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -82,6 +82,36 @@ fn it_is_seen_to_give_what_it_promises_and_says_what_it_does_not() {
 }
 
 #[test]
+fn other_processes_and_attributes_stay_as_they_are() {
+    if !works() || !has(PYTHON) {
+        return;
+    }
+    let project = project();
+    let code = "import ctypes, fcntl, os, resource, sys
+other = int(sys.argv[1])
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(what):
+    try: what(); print('done')
+    except OSError as error: print(error.errno)
+def called(*arguments):
+    if libc.syscall(*arguments) < 0: raise OSError(ctypes.get_errno(), 'call')
+tried(lambda: resource.prlimit(other, resource.RLIMIT_NOFILE))
+tried(lambda: os.setpriority(os.PRIO_PROCESS, other, 19))
+tried(lambda: os.setpriority(os.PRIO_USER, 0, 19))
+tried(lambda: os.sched_setaffinity(other, os.sched_getaffinity(0)))
+tried(lambda: os.sched_setscheduler(other, os.SCHED_BATCH, os.sched_param(0)))
+tried(lambda: called(463, -100, b'file', 0, b'user.x', None, 0))
+tried(lambda: called(466, -100, b'file', 0, b'user.x'))
+tried(lambda: called(469, -100, b'file', None, 0, 0))
+tried(lambda: fcntl.ioctl(os.open('file', os.O_RDONLY), 0x40086602, b'\\0' * 8))
+tried(lambda: os.setpriority(os.PRIO_PROCESS, 0, 19))
+tried(lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))";
+    let other = std::process::id();
+    let said = text(Request::shell(project.path(), &format!("{PYTHON} -c \"{code}\" {other}")));
+    assert_eq!(said, "1\n1\n1\n1\n1\n95\n95\n95\n95\ndone\ndone\n");
+}
+
+#[test]
 fn commands_end_as_they_end_and_have_what_is_theirs() {
     if !works() {
         return;

@@ -171,6 +171,88 @@ fn nothing_is_left_of_commands_whose_agent_is_killed() {
     assert_eq!(mounts(), before);
 }
 
+/// The process that watches the command from inside is the parent of what has the marker.
+fn watcher_of(program: &str, marker: &str) -> rustix::process::Pid {
+    let commands = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.starts_with(program.as_bytes()) && String::from_utf8_lossy(&line).contains(marker)
+    });
+    let parents: Vec<i32> = commands
+        .filter_map(|entry| {
+            let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+            status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+        })
+        .collect();
+    rustix::process::Pid::from_raw(*parents.first().unwrap()).unwrap()
+}
+
+/// Takes from the watcher what it needs, and sees what is told of it.
+fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::Needs, marker: &str) {
+    let project = project();
+    let text = format!("touch begun; (setsid sleep 1000.{marker} &); echo ready; sleep 1000; : {marker}");
+    let mut request = Request::shell(project.path(), &text);
+    request.needs = needs;
+    let completed = block_on(async {
+        let mut running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
+        assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
+        let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+        let watcher = watcher_of("/bin/sh\0", marker);
+        rustix::process::prlimit(Some(watcher), rustix::process::Resource::Nofile, none).unwrap();
+        // It looks again when something happens.
+        rustix::process::kill_process(watcher, rustix::process::Signal::CHILD).unwrap();
+        running.wait().await.unwrap()
+    });
+    assert_eq!(completed.outcome, Outcome::Signaled(9), "{completed:?}");
+    let told =
+        completed.denials.iter().any(|denial| denial.certain && denial.what.contains("watching the command"));
+    assert!(told, "{completed:?}");
+    assert!(project.path().join("begun").exists());
+    eventually("the end of what wasn't watched", || alive(marker) == 0);
+}
+
+#[test]
+fn a_command_whose_watcher_fails_is_killed_and_was_run() {
+    let marker = format!("{}1", std::process::id());
+    unwatched(&sandbox(), journeyman_protocol::Needs::ALL, &marker);
+    let Some((landlock, needs)) = landlock() else { return };
+    unwatched(&landlock, needs, &format!("{}2", std::process::id()));
+}
+
+#[test]
+fn a_helper_that_does_not_end_is_killed_and_told() {
+    let Some((landlock, needs)) = landlock() else { return };
+    let project = project();
+    let marker = format!("{}3", std::process::id());
+    let mut request = Request::shell(project.path(), &format!("echo ready; exec sleep 1000.{marker}"));
+    request.needs = needs;
+    let cancel = CancellationToken::new();
+    let completed = block_on(async {
+        let mut running = landlock.spawn(request, cancel.clone()).await.unwrap();
+        assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
+        eventually("the start of the program", || alive(&format!("sleep\01000.{marker}")) == 1);
+        let watcher = watcher_of("sleep\0", &marker);
+        rustix::process::kill_process(watcher, rustix::process::Signal::STOP).unwrap();
+        cancel.cancel();
+        running.wait().await.unwrap()
+    });
+    assert_eq!(completed.outcome, Outcome::Cancelled);
+    assert!(completed.denials.iter().any(|denial| denial.what.contains("didn't in time")), "{completed:?}");
+    eventually("the end of the command with its helper", || alive(&marker) == 0);
+}
+
+/// Back-end 3, and what it is asked for.
+fn landlock() -> Option<(journeyman_sandbox::Sandbox, journeyman_protocol::Needs)> {
+    let tier = journeyman_protocol::Tier::Landlock;
+    let settings =
+        journeyman_sandbox::SandboxSettings { allow: vec![tier], allow_root: true, ..common::settings() };
+    let landlock = journeyman_sandbox::Sandbox::new(settings);
+    if let Err(error) = block_on(landlock.enforcement(&tier.promises())) {
+        common::skip(&error.to_string());
+        return None;
+    }
+    Some((landlock, tier.promises()))
+}
+
 #[test]
 fn nothing_is_left_of_the_unprivileged() {
     common::again_unprivileged();

@@ -53,6 +53,44 @@ fn the_memory_of_a_tree_is_bounded() {
 }
 
 #[test]
+fn memory_that_no_process_maps_counts() {
+    if !has(PYTHON) {
+        return;
+    }
+    let tmp = "for i in range(400): open('/tmp/x', 'ab').write(block)";
+    let nameless = "f = os.memfd_create('x')\nfor i in range(400): os.write(f, block)";
+    let segments = "libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p
+for i in range(4):
+    a = libc.shmat(libc.shmget(0, 100 << 20, 0o1600), None, 0)
+    ctypes.memset(a, 1, 100 << 20); libc.shmdt(ctypes.c_void_p(a))";
+    for code in [tmp, nameless, segments] {
+        let code = format!("import os, time, ctypes\nblock = b'x' * (1 << 20)\n{code}\ntime.sleep(60)");
+        let completed = limited(&format!("{PYTHON} -c \"{code}\""), |limits| limits.memory = Some(200 * MIB));
+        assert_eq!(completed.outcome, Outcome::MemoryLimit, "{code}: {completed:?}");
+    }
+    // What is a file and mapped, too, counts once.
+    let code = "import mmap, os, time
+f = os.memfd_create('x'); os.truncate(f, 120 << 20); m = mmap.mmap(f, 120 << 20)
+for at in range(0, 120 << 20, 4096): m[at] = 1
+time.sleep(1); print('done')";
+    let completed = limited(&format!("{PYTHON} -c \"{code}\""), |limits| limits.memory = Some(200 * MIB));
+    assert_eq!(completed.stdout.text, "done\n", "{completed:?}");
+}
+
+#[test]
+fn a_command_sets_its_own_limits_and_nobody_elses() {
+    if !has(PYTHON) {
+        return;
+    }
+    let code = "import resource as r
+r.setrlimit(r.RLIMIT_NOFILE, (64, 64)); print(r.getrlimit(r.RLIMIT_NOFILE))
+try: print(r.prlimit(1, r.RLIMIT_NOFILE, (0, 0)))
+except PermissionError as error: print(error.errno)";
+    let completed = limited(&format!("{PYTHON} -c '{code}'; ulimit -n 32 && ulimit -n"), |_| {});
+    assert_eq!(completed.stdout.text, "(64, 64)\n1\n32\n", "{completed:?}");
+}
+
+#[test]
 fn shared_memory_counts_once() {
     if !has(PYTHON) {
         return;

@@ -107,6 +107,9 @@ pub(super) fn print(report: &Value) {
     say!("  {}", paint.dim("every back-end, strongest first:"));
     for tier in report.get("tiers").and_then(Value::as_array).into_iter().flatten() {
         let state = match (yes(tier, "works"), yes(tier, "used"), tier.get("needs")) {
+            (false, ..) if text(tier, "tier") == "container" && !yes(tier, "allowed") => {
+                "not configured".to_owned()
+            }
             (false, ..) => format!("doesn't work: {}", text(tier, "reason")),
             (true, true, _) => "is used".to_owned(),
             (true, false, Some(_)) => format!("works; needs {}", text(tier, "needs")),

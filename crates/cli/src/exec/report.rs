@@ -129,6 +129,9 @@ impl Report<'_> {
     /// Why it didn't run, or was ended.
     fn said(&self) -> Option<String> {
         match &self.completed.outcome {
+            Outcome::SetupFailed(reason) if reason.contains("more processes than it may have") => {
+                Some("the command didn't run: more processes than --processes allows".to_owned())
+            }
             Outcome::SetupFailed(reason) => {
                 Some(format!("the command didn't run: {}", clean(reason.as_bytes())))
             }

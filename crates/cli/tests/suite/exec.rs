@@ -64,9 +64,17 @@ fn what_became_of_it_has_a_code_of_its_own() {
     ] {
         exec(&house, words).expect(2).says(&[said]);
     }
+    exec(&house, &["--memory", "3M", "--", "true"]).expect(2).says(&["--memory", "at least 4M"]);
+    for (words, said) in [
+        (&["-C", "/", "--", "true"][..], "-C"),
+        (&["-C", "/tmp", "--", "true"], "-C"),
+        (&["--rw", "/etc", "--", "true"], "--rw"),
+    ] {
+        exec(&house, words).expect(2).says(&[said, "refused"]);
+    }
     // The home directory is no project.
     let home = house.at("home").display().to_string();
-    exec(&house, &["-C", &home, "--", "true"]).expect(125).says(&["refused"]);
+    exec(&house, &["-C", &home, "--", "true"]).expect(2).says(&["-C", "refused"]);
 }
 
 #[test]

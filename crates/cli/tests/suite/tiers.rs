@@ -32,7 +32,11 @@ fn doctor_tells_of_every_sandbox_and_which_is_used() {
         // What doesn't work says why, and what helps.
         assert!(tier["works"] == true || tier["reason"].is_string(), "{tier}");
     }
-    house.jm(&["doctor"]).run().prints(&["namespaces  is used", "not enforced: writes outside the project"]);
+    house.jm(&["doctor"]).run().prints(&[
+        "namespaces  is used",
+        "container   not configured",
+        "not enforced: writes outside the project",
+    ]);
 }
 
 #[test]

@@ -170,7 +170,6 @@ const ALLOWED: &[&str] = &[
     "pread64",
     "preadv",
     "preadv2",
-    "prlimit64",
     "process_madvise",
     "process_mrelease",
     "process_vm_readv",
@@ -357,6 +356,8 @@ fn conditional() -> Vec<(&'static str, Vec<Value>)> {
     let mut ways = vec![
         ("clone", vec![masked(0, NAMESPACES, 0)]),
         ("unshare", vec![masked(0, NAMESPACES | TIME_NAMESPACE, 0)]),
+        // A process's own limits; another's may be those of what watches it.
+        ("prlimit64", vec![masked(0, LOW, 0)]),
         ("socketpair", vec![masked(0, LOW, UNIX)]),
         ("socket", vec![masked(0, LOW, UNIX)]),
         ("socket", vec![masked(0, LOW, NETLINK), masked(2, LOW, 0)]),
@@ -441,6 +442,9 @@ mod tests {
             ("unshare", &[0x80], false),
             ("unshare", &[0x400], true),
             ("unshare", &[0x4000_0000], false),
+            ("prlimit64", &[0, 7, 1], true),
+            ("prlimit64", &[1, 7, 1], false),
+            ("prlimit64", &[high | 1, 7, 1], false),
             ("socket", &[1, 1, 0], true),
             ("socket", &[2, 1, 6], true),
             ("socket", &[10, 2, 17], true),

@@ -169,12 +169,12 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
         (Reason::Host, Network::Filtered(_)) => (
             DenialKind::Network,
             "connecting to",
-            "only the listed hosts can be reached, through the proxy: use one of them, or ask for this one by name",
+            "only the listed hosts can be reached, through the proxy: use one of them, or what is there already",
         ),
         (Reason::Host, _) => (
             DenialKind::Network,
             "connecting to",
-            "the network is off: use dependencies that are there already, or ask for a run that may reach this host",
+            "the network is off: use dependencies that are there already, or do without",
         ),
         (Reason::Write, _) if named.is_some_and(is_git) => (
             DenialKind::Write,
@@ -194,7 +194,7 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
             (
                 kind,
                 doing,
-                "check the path and its mode first; outside of the project and /tmp ask for access to it",
+                "check the path and its mode; outside of the project and /tmp little can be read and nothing changed",
             )
         }
         (Reason::Call, _) => (
@@ -207,11 +207,7 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
             "more space than there is for",
             "/tmp, the home and throw-away layers are small and in memory: put large files into the project",
         ),
-        (Reason::FileSize, _) => (
-            DenialKind::Resource,
-            "a larger file than allowed:",
-            "write smaller files, or ask for a larger bound",
-        ),
+        (Reason::FileSize, _) => (DenialKind::Resource, "a larger file than allowed:", "write smaller files"),
         (Reason::OpenFiles, _) => {
             (DenialKind::Resource, "more open files than allowed", "close some, or run fewer jobs at once")
         }

@@ -3,6 +3,7 @@
 //! Looked at some times a second, so a command can be above its bound for that long. Where control groups can be had
 //! the kernel keeps the memory's bound besides.
 
+use std::collections::HashSet;
 use std::ffi::CStr;
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -17,6 +18,8 @@ use super::wire::{Access, Excess, Policy, Step};
 
 /// Between two looks. A process can't touch much more than 100 MB in that time.
 const EVERY: Duration = Duration::from_millis(50);
+/// Between two looks at files in memory that have no name, which have to be sought.
+const NAMELESS_EVERY: Duration = Duration::from_millis(250);
 /// What is dear to find out may take one part of so many of the time.
 const DEAR: u32 = 8;
 /// Entries of the writable paths that are looked at for what grew; what comes after isn't counted.
@@ -27,6 +30,10 @@ const UNPROVEN: u64 = 2;
 /// What is bounded, and when it is looked at next.
 pub(super) struct Bounds {
     memory: Option<u64>,
+    /// Where files are held in memory: the sandbox's own file systems.
+    stores: Vec<OwnedFd>,
+    /// What files without a name held when they were last looked at, and when they are again.
+    nameless: (u64, Instant),
     cpu: Option<Duration>,
     disks: Vec<Disk>,
     page: u64,
@@ -54,6 +61,8 @@ impl Bounds {
         let disks = disks(policy);
         Self {
             memory: policy.memory,
+            stores: stores(policy),
+            nameless: (0, now),
             cpu: policy.cpu.map(Duration::from_micros),
             disks,
             page: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
@@ -88,11 +97,31 @@ impl Bounds {
     /// Whether the processes together hold more than this. What several share counts once; that is dear to find out,
     /// so it is only looked at where counting it for each exceeds the bound.
     fn holds_more(&mut self, processes: &[PathBuf], limit: u64) -> bool {
-        if self.resident(processes) <= limit || Instant::now() < self.rested {
+        let files = self.files(processes);
+        if self.resident(processes).saturating_add(files) <= limit || Instant::now() < self.rested {
             return false;
         }
-        let held = self.dear(|this| processes.iter().map(|process| this.proportional(process)).sum::<u64>());
-        held > limit
+        let parts = self.dear(|this| {
+            let parts = processes.iter().map(|process| this.proportional(process));
+            parts.fold((0_u64, 0_u64), |(whole, shared), (more, part)| {
+                (whole.saturating_add(more), shared.saturating_add(part))
+            })
+        });
+        let (whole, shared) = parts;
+        // Files in memory that are mapped, too, count once.
+        whole.saturating_sub(shared).saturating_add(shared.max(files)) > limit
+    }
+
+    /// What files hold in memory, mapped by a process or not: in the sandbox's own file systems, shared segments, and
+    /// files without a name.
+    fn files(&mut self, processes: &[PathBuf]) -> u64 {
+        let now = Instant::now();
+        if now >= self.nameless.1 {
+            let held = nameless(processes);
+            self.nameless = (held, now + NAMELESS_EVERY.max(now.elapsed() * 2 * DEAR));
+        }
+        let stored: u64 = self.stores.iter().filter_map(used).sum();
+        stored.saturating_add(segments()).saturating_add(self.nameless.0)
     }
 
     /// Does something dear, and rests after it.
@@ -114,13 +143,19 @@ impl Bounds {
         pages.unwrap_or(0).saturating_mul(self.page)
     }
 
-    /// A process's own part of what it shares; all of it where that isn't told.
-    fn proportional(&self, process: &Path) -> u64 {
-        let told = fs::read_to_string(process.join("smaps_rollup")).ok().and_then(|text| {
-            let sizes = text.lines().filter_map(|line| line.strip_prefix("Pss:"));
-            sizes.filter_map(|size| size.trim().strip_suffix(" kB")?.parse::<u64>().ok()).next()
-        });
-        told.map_or_else(|| self.resident_of(process), |size| size.saturating_mul(1024))
+    /// A process's own part of what it shares, all of it where that isn't told; and how much of that is of files in
+    /// memory.
+    fn proportional(&self, process: &Path) -> (u64, u64) {
+        let text = fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default();
+        let told = |name| {
+            let mut sizes = text.lines().filter_map(|line| line.strip_prefix(name));
+            let size = sizes.find_map(|size| size.trim().strip_suffix(" kB")?.parse::<u64>().ok())?;
+            Some(size.saturating_mul(1024))
+        };
+        match told("Pss:") {
+            Some(whole) => (whole, told("Pss_Shmem:").unwrap_or(0)),
+            None => (self.resident_of(process), 0),
+        }
     }
 
     /// The time of those that live and of all that was waited for, by them or here.
@@ -154,6 +189,70 @@ impl Bounds {
         let (since, limit) = (disk.since, disk.limit);
         Instant::now() >= self.rested && self.dear(|_| changed(roots, device, since, limit)) > limit
     }
+}
+
+/// The file systems in memory that are the sandbox's own.
+fn stores(policy: &Policy<&CStr>) -> Vec<OwnedFd> {
+    let scratches = policy.steps.iter().filter_map(|step| match step {
+        Step::Scratch { path, .. } => Some(PathBuf::from("/").join(path.to_string_lossy().as_ref())),
+        _ => None,
+    });
+    let (mut stores, mut devices) = (Vec::new(), Vec::new());
+    for path in [PathBuf::from("/")].into_iter().chain(scratches) {
+        let Ok(place) = rustix::fs::openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
+            continue;
+        };
+        let Ok(found) = rustix::fs::fstat(&place) else { continue };
+        let in_memory = rustix::fs::fstatfs(&place)
+            .is_ok_and(|of| i128::from(of.f_type) == i128::from(libc::TMPFS_MAGIC));
+        if in_memory && !devices.contains(&found.st_dev) {
+            devices.push(found.st_dev);
+            stores.push(place);
+        }
+    }
+    stores
+}
+
+/// Bytes that a file system holds.
+fn used(place: &OwnedFd) -> Option<u64> {
+    let found = rustix::fs::fstatvfs(place).ok()?;
+    Some(found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
+}
+
+/// Bytes of this namespace's shared segments that are in memory or swapped out.
+fn segments() -> u64 {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    segments_of(&text)
+}
+
+/// Of proc(5): the fields 15 and 16 are what is resident and what is swapped out; the first line is of names.
+fn segments_of(text: &str) -> u64 {
+    let held = |line: &str| {
+        let fields = line.split_ascii_whitespace().skip(14).take(2);
+        fields.filter_map(|field| field.parse::<u64>().ok()).fold(0, u64::saturating_add)
+    };
+    text.lines().skip(1).map(held).fold(0, u64::saturating_add)
+}
+
+/// Bytes of the files in memory that have no name but are open, each once. A process that lets nobody look at it hides
+/// its own.
+fn nameless(processes: &[PathBuf]) -> u64 {
+    let (mut known, mut bytes) = (HashSet::new(), 0_u64);
+    for process in processes {
+        for entry in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_one = fs::read_link(&path)
+                .is_ok_and(|link| link.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"));
+            if !is_one {
+                continue;
+            }
+            let Ok(found) = fs::metadata(&path) else { continue };
+            if known.insert((found.dev(), found.ino())) {
+                bytes = bytes.saturating_add(found.blocks().saturating_mul(512));
+            }
+        }
+    }
+    bytes
 }
 
 /// All processes but this one, as directories.
@@ -231,4 +330,18 @@ fn changed(mut pending: Vec<PathBuf>, device: u64, since: i64, enough: u64) -> u
         }
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_segments_are_added_up() {
+        let text = "       key      shmid perms       size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime        rss       swap\n\
+             0 0 1600 536870912 2 2 0 0 0 0 0 1 1 1 536870912 4096\n\
+             0 1 1600 4096 2 2 0 0 0 0 0 1 1 1 0 0\n";
+        assert_eq!(segments_of(text), 536_870_912 + 4096);
+        assert_eq!(segments_of("nothing\nof the kind"), 0);
+    }
 }

@@ -203,7 +203,31 @@ const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
 ];
+
+// Linux 6.13 and 6.17, the same numbers on every architecture.
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+const FILE_SETATTR: libc::c_long = 469;
+
+/// `ioctl`s that change a file's attributes though it is only open for reading: `FS_IOC_SETFLAGS`,
+/// `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, and `FS_IOC_ENABLE_VERITY`, after which it can never be written again.
+const ATTRIBUTE_COMMANDS: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685];
+
+/// Take a process or thread first, and are the caller's own business only for 0. Landlock's scopes are about signals,
+/// not about these.
+const OWN_SCHEDULE: &[libc::c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+];
+
+/// Take what is meant first, and whose second; and the number by which a single process or thread is meant.
+const OWN_PRIORITY: &[(libc::c_long, u32)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
 /// The filter's bytes, or `None` on an architecture it isn't written for.
 pub(super) fn build() -> Option<Vec<u8>> {
@@ -239,7 +263,9 @@ fn ranges(allowed: Sockets) -> Vec<(u32, Program)> {
     MISSING.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
     on(libc::SYS_clone, block(|block| namespaces(block, NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned())));
     on(libc::SYS_unshare, block(|block| namespaces(block, NAMESPACE_FLAGS)));
-    on(libc::SYS_ioctl, block(terminals));
+    // Another's limits, such as those of pid 1, which then can't do its work. Libraries set their own by 0.
+    on(libc::SYS_prlimit64, block(own));
+    on(libc::SYS_ioctl, if allowed == Sockets::Confined { block(terminals) } else { block(commands) });
     on(libc::SYS_socketpair, block(pairs));
     on(
         libc::SYS_socket,
@@ -252,6 +278,12 @@ fn ranges(allowed: Sockets) -> Vec<(u32, Program)> {
     if allowed != Sockets::Confined {
         SHARED.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
         ATTRIBUTES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOTSUP)))));
+        OWN_SCHEDULE.iter().for_each(|number| on(*number, block(own)));
+        for (number, single) in OWN_PRIORITY {
+            let mut block = Program::default();
+            own_priority(&mut block, *single);
+            on(*number, block);
+        }
     }
     for (number, argument) in MODES {
         let mut block = Program::default();
@@ -323,6 +355,31 @@ fn terminals(block: &mut Program) {
     block.finish_if(EQUAL, TIOCSTI, fail(libc::EPERM));
     block.finish_if(EQUAL, TIOCLINUX, fail(libc::EPERM));
     block.finish(ALLOW);
+}
+
+/// The same, and what changes files' attributes.
+fn commands(block: &mut Program) {
+    block.load(ARGUMENT_1);
+    for command in ATTRIBUTE_COMMANDS {
+        block.finish_if(EQUAL, command, fail(libc::ENOTSUP));
+    }
+    terminals(block);
+}
+
+/// The kernel takes process numbers as 32 bits, whatever stands above them.
+fn own(block: &mut Program) {
+    block.load(ARGUMENT_0);
+    block.finish_if(EQUAL, 0, ALLOW);
+    block.finish(fail(libc::EPERM));
+}
+
+fn own_priority(block: &mut Program, single: u32) {
+    block.load(ARGUMENT_0);
+    block.put(EQUAL, single, 1, 0);
+    block.finish(fail(libc::EPERM));
+    block.load(ARGUMENT_1);
+    block.finish_if(EQUAL, 0, ALLOW);
+    block.finish(fail(libc::EPERM));
 }
 
 fn pairs(block: &mut Program) {
@@ -432,8 +489,41 @@ mod tests {
             for number in ATTRIBUTES {
                 assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOTSUP), "{number}");
             }
+            for command in [0x4008_6602, 0x401c_5820, 0x4080_6685] {
+                assert_eq!(verdict_of(sockets, arch, libc::SYS_ioctl, [3, command, 0]), fail(libc::ENOTSUP));
+                assert_eq!(verdict(arch, libc::SYS_ioctl, [3, command, 0]), ALLOW);
+            }
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_ioctl, [3, 0x5412, 0]), fail(libc::EPERM));
             assert_eq!(verdict_of(sockets, arch, libc::SYS_mount, [0; 3]), fail(libc::EPERM));
             assert_eq!(verdict_of(sockets, arch, libc::SYS_read, [0; 3]), ALLOW);
+        }
+    }
+
+    #[test]
+    fn limits_and_schedules_are_a_processs_own() {
+        let arch = ARCHITECTURE.unwrap();
+        let perm = fail(libc::EPERM);
+        for sockets in [Sockets::Confined, Sockets::Internet, Sockets::None] {
+            let alone = sockets != Sockets::Confined;
+            let judge = |number, arguments: [u64; 3]| verdict_of(sockets, arch, number, arguments);
+            assert_eq!(judge(libc::SYS_prlimit64, [0, 7, 1]), ALLOW);
+            // Whatever stands above the kernel's 32 bits.
+            assert_eq!(judge(libc::SYS_prlimit64, [1 << 32, 7, 1]), ALLOW);
+            for pid in [1, 77, u64::from(u32::MAX)] {
+                assert_eq!(judge(libc::SYS_prlimit64, [pid, 7, 1]), perm);
+                let expected = if alone { perm } else { ALLOW };
+                for number in OWN_SCHEDULE {
+                    assert_eq!(judge(*number, [0, 8, 1]), ALLOW, "{number}");
+                    assert_eq!(judge(*number, [pid, 8, 1]), expected, "{number}");
+                }
+                for (number, single) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+                    assert_eq!(judge(number, [single, 0, 19]), ALLOW, "{number}");
+                    assert_eq!(judge(number, [single, pid, 19]), expected, "{number}");
+                    // A group's, a user's.
+                    assert_eq!(judge(number, [single + 1, 0, 19]), expected, "{number}");
+                    assert_eq!(judge(number, [single + 2, 0, 19]), expected, "{number}");
+                }
+            }
         }
     }
 

@@ -321,7 +321,11 @@ impl Init<'_> {
         // The output ends when its last writer does, and that isn't this process.
         sys::close_standard();
         drop(terminal);
-        self.supervise(pid, &children, &mut bounds).at(Stage::Supervise)
+        self.supervise(pid, &children, &mut bounds).map_err(|errno| {
+            // With this process the rest is gone, whatever became of this.
+            kill_all().ok();
+            Failure(Stage::Watch, 0, errno)
+        })
     }
 
     /// In the new process. Returns only on failure.
@@ -348,6 +352,8 @@ impl Init<'_> {
             match sys::execute(candidate, argv, env) {
                 // Not here; another directory may have it.
                 Errno::NOENT | Errno::NOTDIR => {}
+                // Said of every path, whether it is there or not: there are too many processes.
+                Errno::AGAIN => return Err(Failure(Stage::Execute, index, Errno::AGAIN)),
                 errno => failure = Failure(Stage::Execute, index, errno),
             }
         }

@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MAX_CACHE: u64 = 64 * 1024;
 /// Some 10,000 sockets' worth of the kernel's list; what comes after isn't looked at.
 const MAX_SOCKETS: u64 = 1024 * 1024;
+/// A mount shows what comes to be in it.
+const LATE_SOCKETS: &str =
+    "sockets that your programs make in the project after a command began can be connected to by it";
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
@@ -247,12 +250,15 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
     match (groups.0, counted) {
         (true, _) => {}
         (false, true) => gaps.push(
-            "memory is bounded by looking twenty times a second; what no process has mapped isn't counted"
+            "memory is bounded by looking twenty times a second; files in memory that a process hides aren't counted"
                 .to_owned(),
         ),
         (false, false) => gaps.push("the memory of a command's whole tree isn't bounded".to_owned()),
     }
     gaps.extend(services().into_iter().filter(|_| !landlock_alone));
+    if !landlock_alone {
+        gaps.push(LATE_SOCKETS.to_owned());
+    }
     let mut layers: Vec<String> = (!landlock_alone).then(|| tier.to_string()).into_iter().collect();
     match landlock {
         0 => gaps.push("Landlock isn't on in this kernel, so only the mounts confine writing".to_owned()),

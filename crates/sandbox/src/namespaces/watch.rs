@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use journeyman_protocol::Enforcement;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
@@ -20,12 +20,15 @@ use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
-use crate::{Denial, Mounted, Network, SandboxError};
+use crate::{Denial, DenialKind, Mounted, Network, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// How long killed processes may take to be gone. One that waits for a dead disk or server can take for ever.
 const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// How long whoever drops a running command waits for its end; usually it takes a few milliseconds.
+const DROP_WAIT: Duration = Duration::from_secs(2);
 
 /// Between two looks at whether the kernel killed a process of the command for want of memory.
 const GROUP_LOOKS: Duration = Duration::from_millis(50);
@@ -94,6 +97,8 @@ struct Processes {
     /// What that is ended with.
     signal: Signal,
     usage: Option<ResourceUsage>,
+    /// It didn't end though killed, and nobody waits for it here.
+    given_up: bool,
     /// Pid 1 said that nothing but itself is left, and ends.
     ending: bool,
 }
@@ -116,6 +121,18 @@ impl Processes {
         Ok(())
     }
 
+    /// Whether both have ended and were reaped.
+    fn are_gone(&mut self) -> bool {
+        if let (Some((pid, _)), None) = (&self.init, self.usage) {
+            match rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG) {
+                Ok(None) | Err(Errno::INTR) => return false,
+                // Reaped, or nobody's child.
+                Ok(Some(_)) | Err(_) => self.usage = Some(ResourceUsage::default()),
+            }
+        }
+        !matches!(self.helper.try_wait(), Ok(None))
+    }
+
     /// Waits for pid 1, and thereby for every process of the sandbox.
     async fn ended(&self) -> io::Result<ResourceUsage> {
         match &self.init {
@@ -131,11 +148,26 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         self.kill();
-        if let (Some((pid, _)), None) = (&self.init, self.usage) {
-            sys::reap(*pid, true);
+        let begun = Instant::now();
+        while !self.given_up && begun.elapsed() < DROP_WAIT {
+            if self.are_gone() {
+                return;
+            }
+            if begun.elapsed() > DROP_WAIT / 2 && self.signal != Signal::KILL {
+                self.signal = Signal::KILL;
+                self.kill();
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
-        // The helper ended when pid 1 began, or was killed above: no waiting.
-        self.helper.wait().ok();
+        // Whoever dropped this has other things to do than to wait for a dead disk.
+        let init = self.init.as_ref().filter(|_| self.usage.is_none() || self.given_up).map(|(pid, _)| *pid);
+        let helper = Pid::from_child(&self.helper);
+        let wait = move || {
+            for pid in init.into_iter().chain([helper]) {
+                rustix::process::waitpid(Some(pid), WaitOptions::empty()).ok();
+            }
+        };
+        std::thread::Builder::new().name("reaper".to_owned()).spawn(wait).ok();
     }
 }
 
@@ -227,6 +259,8 @@ pub(super) struct Watcher {
     outcome: Option<Outcome>,
     escaped: Option<i32>,
     failure: Option<(Stage, Errno)>,
+    /// What didn't go as it should, for the result.
+    told: Vec<Denial>,
     killed: Option<tokio::time::Instant>,
     used: ResourceUsage,
 }
@@ -256,8 +290,14 @@ impl Watcher {
         begun: Instant,
     ) -> Result<Self, SandboxError> {
         let Started { helper, program, control, stdout, stderr, unsent } = started;
-        let processes =
-            Processes { helper, init: None, signal: job.lead.signal(), usage: None, ending: false };
+        let processes = Processes {
+            helper,
+            init: None,
+            signal: job.lead.signal(),
+            usage: None,
+            given_up: false,
+            ending: false,
+        };
         let error = supervise("connecting to the command");
         job.policy = Vec::new();
         Ok(Self {
@@ -280,6 +320,7 @@ impl Watcher {
             outcome: None,
             escaped: None,
             failure: None,
+            told: Vec::new(),
             killed: None,
             used: ResourceUsage::default(),
         })
@@ -322,9 +363,9 @@ impl Watcher {
                 Turn::Look => {}
                 Turn::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
                 Turn::GiveUp => {
-                    // Killed, and still there: it waits for something that the kernel can't interrupt.
-                    self.processes.usage.get_or_insert_default();
-                    break;
+                    if self.give_up() {
+                        break;
+                    }
                 }
             }
         }
@@ -416,6 +457,10 @@ impl Watcher {
             Note::Failed { stage, index, errno } => {
                 let errno = Errno::from_raw_os_error(errno);
                 self.failure = Some((stage, errno));
+                if stage == Stage::Watch {
+                    self.unwatched(errno);
+                    return Ok(());
+                }
                 let text = explain(&self.job, stage, index, errno);
                 self.outcome.get_or_insert(Outcome::SetupFailed(text));
             }
@@ -462,6 +507,38 @@ impl Watcher {
         Ok(())
     }
 
+    /// The command ran, and whoever watches it inside can't any more.
+    fn unwatched(&mut self, errno: Errno) {
+        self.outcome.get_or_insert(Outcome::Signaled(Signal::KILL.as_raw()));
+        self.told.push(Denial {
+            kind: DenialKind::Breach,
+            what: format!("{} failed ({errno}), so it was killed", Stage::Watch.name()),
+            certain: true,
+            hint: "what it did until then stays; look at it, and run the command again".to_owned(),
+        });
+    }
+
+    /// Killed, and still there. A helper outside was asked to end the others; it is killed itself then, and its
+    /// children by that. Whether there is nothing to be waited for any more.
+    fn give_up(&mut self) -> bool {
+        if self.processes.init.is_some() && self.processes.signal != Signal::KILL {
+            self.processes.signal = Signal::KILL;
+            self.processes.kill();
+            self.killed = Some(tokio::time::Instant::now() + KILL_WAIT);
+            self.told.push(Denial {
+                kind: DenialKind::Breach,
+                what: "what ends the command's processes didn't in time, and was killed".to_owned(),
+                certain: true,
+                hint: "processes that the command left behind may live on; look for them".to_owned(),
+            });
+            return false;
+        }
+        // It waits for something that the kernel can't interrupt.
+        self.processes.given_up = true;
+        self.processes.usage.get_or_insert_default();
+        true
+    }
+
     /// A command that was killed keeps the reason it was killed for.
     fn ended(&mut self, outcome: Outcome, usage: Usage) {
         self.outcome.get_or_insert(outcome);
@@ -482,6 +559,7 @@ impl Watcher {
         };
         let (spilled, trouble) = self.collector.spilled();
         denials.extend(trouble);
+        denials.append(&mut self.told);
         let seen = Seen {
             outcome: self.job.explained(outcome),
             escaped: self.escaped,
@@ -547,6 +625,9 @@ async fn until(when: Option<tokio::time::Instant>) {
 
 /// A failed set-up in words: the step, the path, the system's reason.
 fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
+    if (stage, errno) == (Stage::Execute, Errno::AGAIN) {
+        return crate::run::TOO_MANY_PROCESSES.to_owned();
+    }
     let index = index as usize;
     let step = || {
         Some(match job.plan.steps.get(index)? {

@@ -395,10 +395,12 @@ pub(super) enum Stage {
     Terminal = 31,
     Bubblewrap = 40,
     Private = 41,
+    /// After the command began: it was killed for it.
+    Watch = 42,
 }
 
 impl Stage {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 28] = [
         Self::Policy,
         Self::Input,
         Self::Namespaces,
@@ -426,6 +428,7 @@ impl Stage {
         Self::Terminal,
         Self::Bubblewrap,
         Self::Private,
+        Self::Watch,
     ];
 
     /// In words, for the error.
@@ -444,6 +447,7 @@ impl Stage {
             Self::Filter => "installing the system call filter",
             Self::Directory => "entering the working directory",
             Self::Execute => "executing",
+            Self::Watch => "watching the command",
             Self::Supervise => "watching the command",
             Self::Witness => "locking the file that says it runs",
             Self::Join => "joining the copy's namespaces",

@@ -91,7 +91,10 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     let bwrap = start(&order, &null, &complainer, &passed)?;
     drop((passed, theirs, informer, complainer, null));
     let init = informed(&information);
-    wait(control, &signals, bwrap, init.as_ref()).at(Stage::Supervise)?;
+    wait(control, &signals, bwrap, init.as_ref()).map_err(|errno| {
+        end(bwrap, init.as_ref());
+        Failure(Stage::Watch, 0, errno)
+    })?;
     let mut byte = [0];
     let began = rustix::io::read(&ready, &mut byte).is_ok_and(|count| count == 1);
     if began {

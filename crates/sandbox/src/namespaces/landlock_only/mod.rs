@@ -205,7 +205,7 @@ const GAPS: [&str; 7] = [
     "modes and times of your files outside the project can be changed, and their existence be seen",
     "no socket can be made, so servers and clients on the loopback don't run",
     "layered directories, such as build caches, are read-only; /tmp is closed, TMPDIR is a private directory",
-    "if the process that watches a command is killed from outside, daemons of the command live on",
+    "if the process that watches a command is killed from outside, or doesn't end it in time, children and daemons of the command live on",
 ];
 
 impl Backend for LandlockOnly {

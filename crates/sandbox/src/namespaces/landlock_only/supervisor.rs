@@ -6,12 +6,13 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, Mode};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
@@ -26,6 +27,8 @@ use super::frame::{self, Order};
 /// Rounds of killing without a pause. A process that forks and ends without a pause is caught by being as fast; one
 /// that waits for a dead disk isn't worth a processor.
 const FAST_ROUNDS: u32 = 20_000;
+/// One read of the list of children.
+const LISTED_AT_ONCE: usize = 64 * 1024;
 /// And then a pause.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
@@ -58,10 +61,14 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     let mask = rustix::process::umask(Mode::empty());
     let private = Private::make(order.private).at(Stage::Private)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
-    let outcome = oversee(&init, &order, &signals);
-    sweep();
+    let children = Children::open().at(Stage::Supervise)?;
+    let mut command = None;
+    let outcome = oversee(&init, &order, &signals, &mut command);
+    let swept = sweep(&children, command);
     drop(private);
-    match outcome? {
+    let ended = outcome?;
+    swept.at(Stage::Watch)?;
+    match ended {
         Ended::Command(status) => {
             let usage = sys::usage_so_far();
             if let Some(code) = status.exit_status() {
@@ -100,7 +107,13 @@ enum Ended {
     Told,
 }
 
-fn oversee(init: &Init<'_>, order: &Order<&CStr>, signals: &OwnedFd) -> Result<Ended, Failure> {
+/// Starts the command and waits for its end. Its number is left where it wasn't reaped.
+fn oversee(
+    init: &Init<'_>,
+    order: &Order<&CStr>,
+    signals: &OwnedFd,
+    command: &mut Option<Pid>,
+) -> Result<Ended, Failure> {
     let policy = init.policy;
     let open = open(order).at(Stage::Landlock)?;
     let is_home = |variable: &CStr| variable.to_bytes().starts_with(b"HOME=");
@@ -133,7 +146,12 @@ fn oversee(init: &Init<'_>, order: &Order<&CStr>, signals: &OwnedFd) -> Result<E
     drop(open);
     // The output ends when its last writer does, and that isn't this process.
     sys::close_standard();
-    wait(init.control, signals, pid).at(Stage::Supervise)
+    *command = Some(pid);
+    let ended = wait(init.control, signals, pid).at(Stage::Watch)?;
+    if matches!(ended, Ended::Command(_)) {
+        *command = None;
+    }
+    Ok(ended)
 }
 
 /// What is granted, opened with no link on the way: since the plan was made somebody may have put one there.
@@ -208,19 +226,29 @@ fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<Ended, Err
     }
 }
 
-/// Kills children until there are none. Orphans of theirs become children.
-fn sweep() {
+/// Kills children until there are none. Orphans of theirs become children. Where they can't be listed, the command and
+/// its group are killed, if they may live, and it is told.
+fn sweep(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
     let mut round: u32 = 0;
     loop {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, _))) if Some(pid) == command => command = None,
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => break,
-                // No child, so nothing at all; or something so wrong that nothing helps.
-                Err(_) => return,
+                // No child, so nothing at all.
+                Err(Errno::CHILD) => return Ok(()),
+                Err(errno) => return Err(errno),
             }
         }
-        for child in children() {
+        let listed = children.list().inspect_err(|_| {
+            if let Some(command) = command {
+                // Not reaped, so it and its group still have this number.
+                rustix::process::kill_process_group(command, Signal::KILL).ok();
+                rustix::process::kill_process(command, Signal::KILL).ok();
+            }
+        })?;
+        for child in listed {
             // Not reaped, so the number is still its own.
             rustix::process::kill_process(child, Signal::KILL).ok();
         }
@@ -231,8 +259,30 @@ fn sweep() {
     }
 }
 
-/// This process's children, as the kernel lists them.
-fn children() -> Vec<Pid> {
-    let text = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-    text.split_ascii_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
+/// This process's children, as the kernel lists them. Open before the command begins: later there may be no descriptor
+/// to be had.
+struct Children(File);
+
+impl Children {
+    fn open() -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(c"/proc/thread-self/children", flags, Mode::empty())?;
+        Ok(Self(file.into()))
+    }
+
+    fn list(&self) -> Result<Vec<Pid>, Errno> {
+        // More than the kernel hands out at once, so no number is cut.
+        let mut buffer = vec![0; LISTED_AT_ONCE];
+        let mut text = Vec::new();
+        loop {
+            let count =
+                rustix::io::retry_on_intr(|| rustix::io::pread(&self.0, &mut *buffer, text.len() as u64))?;
+            if count == 0 {
+                break;
+            }
+            text.extend_from_slice(buffer.get(..count).ok_or(Errno::IO)?);
+        }
+        let numbers = text.split(u8::is_ascii_whitespace).filter_map(|number| str::from_utf8(number).ok());
+        Ok(numbers.filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect())
+    }
 }
