@@ -34,6 +34,30 @@ pub enum Strategy {
     BlankEdges,
     /// The search text carried line numbers, as a listing shows them.
     LineNumbers,
+    /// Blank lines within the search text were more or fewer than the file's.
+    BlankLines,
+    /// The search text was escaped once too often (`\\n`, `\\"`, `&lt;`).
+    Escapes,
+    /// The search text carried diff prefixes, or a markdown fence.
+    Prefixes,
+    /// The search text leaves lines out (`...`).
+    Elision,
+    /// Lines are alike, not equal; what the edit changes is equal.
+    Similarity,
+    /// The search text is the older version's that the model was shown; the edit was merged.
+    Merge,
+    /// A whole file with remarks in place of what stays, merged by the syntax tree.
+    Lazy,
+    /// By the syntax tree.
+    Symbol,
+}
+
+impl Strategy {
+    /// Whether the place is a well-founded guess: what is written there must hold up to a closer look.
+    #[must_use]
+    pub fn is_loose(self) -> bool {
+        matches!(self, Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy)
+    }
 }
 
 impl fmt::Display for Strategy {
@@ -47,11 +71,62 @@ impl fmt::Display for Strategy {
             Self::InnerWhitespace => "whitespace within lines",
             Self::BlankEdges => "blank lines at the edges",
             Self::LineNumbers => "line numbers removed",
+            Self::BlankLines => "blank lines",
+            Self::Escapes => "escapes undone",
+            Self::Prefixes => "prefixes removed",
+            Self::Elision => "elision",
+            Self::Similarity => "similarity",
+            Self::Merge => "three-way merge",
+            Self::Lazy => "remarks for what stays",
+            Self::Symbol => "symbol",
         })
     }
 }
 
-/// A hunk that found its place.
+/// A hunk that found its place, not yet written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// How it was placed.
+    pub strategy: Strategy,
+    /// The 1-based line where the first (or only) place begins.
+    pub line: u32,
+    /// What differed between the search text and the file; `None` when nothing did.
+    pub note: Option<String>,
+    /// What is put in place of which bytes of the text, in order and without overlap.
+    pub pieces: Vec<(Range<usize>, String)>,
+}
+
+impl Placed {
+    /// The text with the pieces in their places.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        let added: usize = self.pieces.iter().map(|(_, piece)| piece.len()).sum();
+        let mut out = String::with_capacity(text.len() + added);
+        let mut done = 0;
+        for (span, piece) in &self.pieces {
+            out.push_str(text.get(done..span.start).unwrap_or_default());
+            out.push_str(piece);
+            done = span.end;
+        }
+        out.push_str(text.get(done..).unwrap_or_default());
+        out
+    }
+
+    /// The same, written.
+    #[must_use]
+    pub fn write(self, text: &str) -> Applied {
+        Applied {
+            text: self.text(text),
+            strategy: self.strategy,
+            line: self.line,
+            count: u32::try_from(self.pieces.len()).unwrap_or(u32::MAX),
+            note: self.note,
+            spans: self.pieces.into_iter().map(|(span, _)| span).collect(),
+        }
+    }
+}
+
+/// A hunk that found its place, and the text after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// The whole new text.
@@ -116,6 +191,50 @@ pub enum Refusal {
         /// The remark.
         remark: String,
     },
+    /// Another edit of the same reply changes the same lines.
+    Overlap {
+        /// Which one, 1-based.
+        with: usize,
+        /// The 1-based line where they meet.
+        line: u32,
+    },
+    /// A line that is said to stand before the place isn't in the file.
+    NoAnchor {
+        /// The line.
+        anchor: String,
+    },
+    /// The place is far larger than the search text.
+    SpanTooLarge {
+        /// Its first line, 1-based.
+        line: u32,
+        /// How many lines it has.
+        lines: usize,
+        /// How many the search text has.
+        searched: usize,
+    },
+    /// The file would not parse any more, and the place was found loosely.
+    BrokenSyntax {
+        /// The 1-based line of the new text.
+        line: u32,
+        /// What is wrong there.
+        message: String,
+        /// How the place was found.
+        strategy: Strategy,
+    },
+    /// No symbol of that name is in the file, or more than one.
+    Symbol {
+        /// The symbol as it was named.
+        symbol: String,
+        /// What there is instead: paths with their lines.
+        candidates: Vec<(String, u32)>,
+        /// More than one fits.
+        ambiguous: bool,
+    },
+    /// The edit can't be read as its format wants it.
+    Malformed {
+        /// What is wrong and what to send.
+        message: String,
+    },
     /// A bound was passed.
     TooLarge {
         /// «file», «search text» or «replacement».
@@ -145,6 +264,13 @@ impl Refusal {
             Self::NoChange => "no_change",
             Self::GuardedMismatch { .. } => "guarded_mismatch",
             Self::Placeholder { .. } => "placeholder",
+            Self::Overlap { .. } => "overlap",
+            Self::NoAnchor { .. } => "no_anchor",
+            Self::SpanTooLarge { .. } => "span_too_large",
+            Self::BrokenSyntax { .. } => "broken_syntax",
+            Self::Symbol { ambiguous: true, .. } => "ambiguous_symbol",
+            Self::Symbol { .. } => "no_symbol",
+            Self::Malformed { .. } => "malformed",
             Self::TooLarge { .. } => "too_large",
         }
     }
@@ -217,6 +343,45 @@ impl Refusal {
                  changed. Send the whole new text, or a smaller search text with only the lines that change.",
                 cut(remark, 200),
             ),
+            Self::Overlap { with, line } => write!(
+                out,
+                "It changes what edit {with} changes too (line {line}). Nothing was changed. Send one edit for both."
+            ),
+            Self::NoAnchor { anchor } => write!(
+                out,
+                "The line `{}`, which the hunk says stands before it, is not in the file where it should be. Nothing \
+                 was changed. Copy such a line from the file, or leave it out and give more context lines.",
+                cut(anchor, 200),
+            ),
+            Self::SpanTooLarge { line, lines, searched } => write!(
+                out,
+                "The place at line {line} has {lines} lines and the search text {searched}: that much isn't replaced \
+                 by what was not shown. Nothing was changed. Send the lines that change, copied from the file."
+            ),
+            Self::BrokenSyntax { line, message, strategy } => write!(
+                out,
+                "The file parses now and wouldn't after the edit: {message} at line {line}. The place was found by \
+                 {strategy}, so it may be the wrong one. Nothing was changed. Read the file and send the edit again \
+                 with the search text copied from it."
+            ),
+            Self::Symbol { symbol, candidates, ambiguous } => {
+                let symbol = cut(symbol, 200);
+                if *ambiguous {
+                    write!(out, "More than one symbol is called `{symbol}`")?;
+                } else {
+                    write!(out, "The file has no symbol `{symbol}`")?;
+                }
+                for (nth, (path, line)) in candidates.iter().take(MAX_LINES_NAMED).enumerate() {
+                    let before = match (nth, ambiguous) {
+                        (0, true) => ": ",
+                        (0, false) => "; it has ",
+                        _ => ", ",
+                    };
+                    write!(out, "{before}`{}` (line {line})", cut(path, 120))?;
+                }
+                out.write_str(". Nothing was changed. Name it by its whole path, parts divided by `.`.")
+            }
+            Self::Malformed { message } => write!(out, "{message}. Nothing was changed."),
             Self::TooLarge { what, bytes, limit } => write!(
                 out,
                 "The {what} has {bytes} bytes; at most {limit} are handled. Nothing was changed. Make the edit in \

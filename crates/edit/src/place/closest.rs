@@ -3,10 +3,10 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{Line, lines_of, segments};
-use crate::locate::Hunk;
-use crate::normal::Reading;
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
-use crate::report::visible;
+use crate::place::Hunk;
+use crate::place::normal::Reading;
+use crate::place::report::visible;
 
 /// Only this many lines of a file are searched for likeness: time and memory stay small in generated files.
 const MAX_LINES: usize = 200_000;
