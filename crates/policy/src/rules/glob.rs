@@ -408,6 +408,11 @@ impl PathPattern {
                     (Some(Name::One(text)), Piece::Name(signs)) => {
                         diagonal.and_then(|sure| Some(text.meets(signs, dots)? && sure))
                     }
+                    // It could be anything, as a variable alone could; only what is named is looked for in it.
+                    (Some(Name::One(text)), Piece::Open(signs)) => {
+                        let met = text.literal().is_some() && text.meets(signs, dots).is_some();
+                        diagonal.filter(|_| met).map(|_| false)
+                    }
                     (None, _) => None,
                 };
                 if let Some(slot) = here.get_mut(at) {

@@ -10,6 +10,8 @@ pub(super) enum Piece {
     Names,
     /// One name, as far as it is known.
     Name(Vec<Sign>),
+    /// One name that a variable is in.
+    Open(Vec<Sign>),
 }
 
 /// The paths that a word may stand for.
@@ -43,10 +45,11 @@ impl Shape {
                     shape.pieces.push(Piece::Names);
                 }
                 _ if signs.len() > MAX_SIGNS => shape.pieces.push(Piece::Names),
+                _ if name.contains(['$', '`']) => shape.pieces.push(Piece::Open(signs)),
                 _ => shape.pieces.push(Piece::Name(signs)),
             }
         }
-        let some = shape.pieces.iter().any(|piece| matches!(piece, Piece::Name(_)));
+        let some = shape.pieces.iter().any(|piece| !matches!(piece, Piece::Names));
         (some && shape.pieces.len() <= MAX_PIECES).then_some(shape)
     }
 }
@@ -168,7 +171,9 @@ mod tests {
             ("secret/**", "../*/secret/x", Some(true)),
             ("secret/**", "./sec*", Some(true)),
             ("secret/**", "SEC*/x", Some(true)),
-            ("secret/**", "sec$x/y", Some(true)),
+            ("secret/**", "sec$x/y", Some(false)),
+            ("**/*.pem", "a$x", None),
+            ("**/*.pem", "x=$(cat y)", None),
             ("secret/**", "*/x", Some(false)),
             ("secret/**", "*", Some(false)),
             ("secret/**", "public*/x", None),
