@@ -190,9 +190,26 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
             one_by_one(program, &arguments) && reader.is_some_and(|reader| takes(reader, &arguments))
         }
         "jq" => takes(reader.unwrap_or(&NOTHING), &without_values(&arguments)),
-        "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
         "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
         "read" => read(&arguments),
+        "tee" => arguments.iter().all(|argument| {
+            matches!(*argument, "-a" | "-i" | "-p" | "/dev/null" | "/dev/stdout" | "/dev/stderr")
+        }),
+        _ => match reader {
+            Some(reader) => takes(reader, &arguments),
+            None if SPECIAL.contains(&program) => of_the_shell(program, &arguments),
+            None => {
+                return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
+            }
+        },
+    };
+    if accepted { Ok(()) } else { refused() }
+}
+
+/// What the shell does by itself, and changes nothing but how it goes on.
+fn of_the_shell(program: &str, arguments: &[&str]) -> bool {
+    match program {
+        "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
         "exit" | "break" | "continue" | "return" => {
             arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit()))
         }
@@ -213,19 +230,10 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
                         .is_some_and(|(name, _)| super::survey::is_harmless_variable(name))
                 })
         }
-        "tee" => arguments.iter().all(|argument| {
-            matches!(*argument, "-a" | "-i" | "-p" | "/dev/null" | "/dev/stdout" | "/dev/stderr")
-        }),
-        "ulimit" => matches!(arguments.as_slice(), [] | ["-a" | "-n" | "-s" | "-c" | "-u" | "-v"]),
-        "umask" => matches!(arguments.as_slice(), [] | ["-S"]),
-        _ => match reader {
-            Some(reader) => takes(reader, &arguments),
-            None => {
-                return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
-            }
-        },
-    };
-    if accepted { Ok(()) } else { refused() }
+        "ulimit" => matches!(arguments, [] | ["-a" | "-n" | "-s" | "-c" | "-u" | "-v"]),
+        "umask" => matches!(arguments, [] | ["-S"]),
+        _ => false,
+    }
 }
 
 /// Whether a wrapper with its own arguments, without what it runs, only reads.
