@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|all | soak session|crash|workspace|sandbox|all [--cases N]";
+const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|edit|all | soak session|crash|workspace|sandbox|all [--cases N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => check(),
         ["house"] => house(),
-        ["bench", name] => bench::run(name),
+        ["bench", name, options @ ..] => bench::run(name, options),
         ["soak", name] => soak::run(name, None),
         ["soak", name, "--cases", cases] => soak::run(name, Some(*cases)),
         _ => {

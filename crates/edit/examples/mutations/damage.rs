@@ -119,25 +119,32 @@ fn indent(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let more = || {
         mapped(&hunk.lines, |text| if text.trim().is_empty() { text.to_owned() } else { format!("{unit}{text}") })
     };
-    Some(match (dice.below(4), less) {
-        (0, _) if !common.is_empty() => Damaged::lines("flush left", without(common.len())),
-        (1, Some(_)) => Damaged::lines("one level out", without(unit.len())),
-        (2, _) => Damaged::lines("one level in", more()),
-        _ => {
-            let (old, new) = (old_lines(&hunk.lines).next()?, new_lines(&hunk.lines).next()?);
-            let (gone, rest) = split(old);
-            if gone.is_empty() || rest.is_empty() || split(new).0 != gone {
-                return Some(Damaged::lines("one level in", more()));
-            }
-            let first = |without: Kind| hunk.lines.iter().position(|line| line.kind != without);
-            let firsts = [first(Kind::New), first(Kind::Old)];
-            let lines = hunk.lines.iter().enumerate().map(|(at, line)| {
-                let text = if firsts.contains(&Some(at)) { line.text.trim_start() } else { &line.text };
-                Line::new(line.kind, text)
-            });
-            Damaged::lines("first line flush left", lines.collect())
-        }
-    })
+    let mut ways = vec![Damaged::lines("one level in", more())];
+    if !common.is_empty() {
+        ways.push(Damaged::lines("flush left", without(common.len())));
+    }
+    if let Some(less) = less.filter(|less| !less.is_empty()) {
+        ways.push(Damaged::lines("one level out", without(common.len() - less.len())));
+    }
+    ways.extend(first_line_out(hunk));
+    let way = dice.below(ways.len());
+    ways.into_iter().nth(way)
+}
+
+/// The first line without its indentation, on both sides; where the edit changes that itself, nobody could tell.
+fn first_line_out(hunk: &Hunk) -> Option<Damaged> {
+    let (old, new) = (old_lines(&hunk.lines).next()?, new_lines(&hunk.lines).next()?);
+    let (gone, rest) = split(old);
+    if gone.is_empty() || rest.is_empty() || split(new).0 != gone {
+        return None;
+    }
+    let first = |without: Kind| hunk.lines.iter().position(|line| line.kind != without);
+    let firsts = [first(Kind::New), first(Kind::Old)];
+    let lines = hunk.lines.iter().enumerate().map(|(at, line)| {
+        let text = if firsts.contains(&Some(at)) { line.text.trim_start() } else { &line.text };
+        Line::new(line.kind, text)
+    });
+    Some(Damaged::lines("first line flush left", lines.collect()))
 }
 
 /// One level of the file's indentation.
