@@ -1,5 +1,7 @@
 //! Edits of one file: their operations, and applying them all or not at all.
 
+use std::ops::Range;
+
 use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
@@ -208,6 +210,8 @@ pub struct Outcome {
     pub rename: Option<RelPath>,
     /// One entry for each step that went well, in order.
     pub notes: Vec<OpNote>,
+    /// The bytes of the new content that the steps put there, a range a place.
+    pub changed: Vec<Range<usize>>,
     /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
     pub failed: Vec<OpError>,
     /// Where the new content doesn't parse, while the old one did.
@@ -292,6 +296,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
         content: text.map(str::to_owned),
         rename: None,
         notes: Vec::with_capacity(ops.len()),
+        changed: Vec::new(),
         failed: Vec::new(),
     };
     if ops.is_empty() {
@@ -324,7 +329,8 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
             Refusal::BrokenSyntax { line: finding.line, message: finding.message.clone(), strategy };
         work.failed.push(OpError::Refused { op: note.op, of: ops.len(), refusal });
     }
-    Outcome { content: work.content, rename: work.rename, notes: work.notes, failed: work.failed, broken }
+    let Work { content, rename, notes, changed, failed, .. } = work;
+    Outcome { content, rename, notes, changed, failed, broken }
 }
 
 /// Whether a step is placed in a text.
@@ -339,6 +345,7 @@ struct Work<'a> {
     content: Option<String>,
     rename: Option<RelPath>,
     notes: Vec<OpNote>,
+    changed: Vec<Range<usize>>,
     failed: Vec<OpError>,
 }
 
@@ -405,11 +412,25 @@ impl Work<'_> {
     fn rewrite(&mut self, at: usize, content: &str) {
         let (new, note) = rewritten(self.content.as_deref(), content);
         let count = u32::from(self.content.as_deref() != Some(new.as_str()));
+        self.changed = std::iter::once(0..new.len()).collect();
         self.content = Some(new);
         self.note(at, count, note);
     }
 
     fn placed(&mut self, op: usize, placed: &Placed) {
+        let lengths = placed.pieces.iter().map(|(span, piece)| (span, piece.len()));
+        for range in &mut self.changed {
+            let before = lengths.clone().take_while(|(span, _)| span.end <= range.start);
+            let (gone, come) =
+                before.fold((0, 0), |(gone, come), (span, new)| (gone + span.len(), come + new));
+            *range = (range.start + come - gone)..(range.end + come).saturating_sub(gone);
+        }
+        let (mut gone, mut come) = (0, 0);
+        for (span, new) in lengths {
+            let start = span.start + come - gone;
+            self.changed.push(start..start + new);
+            (gone, come) = (gone + span.len(), come + new);
+        }
         let count = u32::try_from(placed.pieces.len()).unwrap_or(u32::MAX);
         let note = placed.note.clone();
         self.notes.push(OpNote { op, strategy: Some(placed.strategy), line: placed.line, count, note });

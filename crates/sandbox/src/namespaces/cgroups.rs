@@ -99,8 +99,7 @@ impl Cgroups {
         limits: &Limits,
         memory: u64,
     ) -> Result<(Lease, Vec<Group<CString>>), SandboxError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("{PREFIX}{}-{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = name();
         let mut lease = Lease(Vec::new());
         let mut groups = Vec::new();
         for (place, kind) in self.places() {
@@ -180,6 +179,12 @@ impl Drop for Lease {
     }
 }
 
+/// A group's name, which no other of this process's or another's has: several sandboxes may begin at once.
+fn name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{PREFIX}{}-{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
 /// This process: its number and when it began, which together no other has.
 fn owner() -> String {
     let id = std::process::id();
@@ -196,7 +201,7 @@ fn began(process: u32) -> Option<u64> {
 /// Whether a group can be made there, with what it should bound. Removes what dead owners left on the way.
 fn works(place: &Path, kind: Kind) -> bool {
     sweep(place);
-    let trial = place.join(format!("{PREFIX}{}-trial", owner()));
+    let trial = place.join(name());
     if fs::create_dir(&trial).is_err() {
         return false;
     }
@@ -323,6 +328,13 @@ mod tests {
         assert_eq!(places(part, "0::/docker/abc/x\n"), [("/sys/fs/cgroup/x".into(), Kind::Unified)]);
         assert_eq!(places(part, "0::/elsewhere\n"), []);
         assert_eq!(places("nonsense - \n", "::\n"), []);
+    }
+
+    #[test]
+    fn sandboxes_that_begin_at_once_find_the_same() {
+        let first = Cgroups::default().bounds();
+        let all: Vec<_> = (0..8).map(|_| std::thread::spawn(|| Cgroups::default().bounds())).collect();
+        assert!(all.into_iter().all(|one| one.join().unwrap() == first));
     }
 
     #[test]
