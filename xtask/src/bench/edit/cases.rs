@@ -127,7 +127,7 @@ fn through_program(jm: &Path, score: &Path, exported: &Path, results: &Path) -> 
     let asked = Command::new(score).arg("--requests").stdin(File::open(exported)?).output()?;
     ensure!(asked.status.success(), "score --requests ended with {}", asked.status);
     let mut out = BufWriter::new(File::create(results)?);
-    for line in asked.stdout.lines() {
+    for line in asked.stdout.as_slice().lines() {
         let request: Value = serde_json::from_str(&line?)?;
         let id = request.get("id").cloned().unwrap_or_default();
         let result = match request.get("error") {
