@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|all | soak session|crash|workspace|sandbox|all [--cases N] | fuzz TARGET|all [--minutes N]";
+const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|edit|all [OPTIONS] | soak session|crash|workspace|sandbox|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => check(),
         ["house"] => house(),
-        ["bench", name] => bench::run(name),
+        ["bench", name, options @ ..] => bench::run(name, options),
         ["fuzz"] => fuzz::run("all", None),
         ["fuzz", name] => fuzz::run(name, None),
         ["fuzz", name, "--minutes", minutes] => fuzz::run(name, Some(*minutes)),
