@@ -121,9 +121,9 @@ pub enum EditOp {
         /// The whole content.
         content: String,
     },
-    /// Create the file, which must not be there.
+    /// Create the file, which must not be there, or be empty.
     Create {
-        /// The whole content.
+        /// The whole content, to the byte.
         content: String,
     },
     /// The whole file, with remarks in place of what stays as it is.
@@ -365,15 +365,21 @@ impl Work<'_> {
             EditOp::Replace(Replace { search, replace: content, .. }) if search.is_empty() => {
                 self.rewrite(at, content);
             }
-            EditOp::Patch(hunk) if hunk.lines.iter().all(|line| line.kind == LineKind::Add) => {
-                let lines: Vec<&str> = hunk.lines.iter().map(|line| line.text.as_str()).collect();
-                self.rewrite(at, &lines.join("\n"));
+            EditOp::Patch(hunk) if patch::created(hunk).is_some() => {
+                self.content = patch::created(hunk);
+                self.note(at, 1, None);
             }
             EditOp::Rewrite { content } => self.rewrite(at, content),
-            EditOp::Create { .. } if self.content.is_some() => {
-                self.failed.push(OpError::Exists { op: at, of })
+            EditOp::Create { content } if self.content.as_ref() == Some(content) => {
+                self.note(at, 0, Some("the file is there with that content: applied before".to_owned()));
             }
-            EditOp::Create { content } => self.rewrite(at, content),
+            EditOp::Create { .. } if self.content.as_ref().is_some_and(|old| !old.is_empty()) => {
+                self.failed.push(OpError::Exists { op: at, of });
+            }
+            EditOp::Create { content } => {
+                self.content = Some(content.clone());
+                self.note(at, 1, None);
+            }
             EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_) => {
                 self.failed.push(OpError::Missing { op: at, of });
             }
@@ -395,6 +401,12 @@ impl Work<'_> {
                     self.content = Some(old);
                 }
             },
+            EditOp::Delete if self.keeps_lines(at) => {
+                let message = "The patch deletes the file but does not remove all of its lines. Delete it without \
+                               listing lines, or list all that it has"
+                    .to_owned();
+                self.refuse(at, Refusal::Malformed { message });
+            }
             EditOp::Delete => match self.content.take() {
                 Some(_) => self.note(at, 1, None),
                 None => self.failed.push(OpError::Missing { op: at, of }),
@@ -407,6 +419,12 @@ impl Work<'_> {
                 self.note(at, 1, None);
             }
         }
+    }
+
+    /// Whether a patch was to remove all of the file's lines and left some.
+    fn keeps_lines(&self, at: usize) -> bool {
+        let patched = self.notes.last().is_some_and(|note| note.op + 1 == at && note.strategy.is_some());
+        patched && self.content.as_ref().is_some_and(|text| !text.trim().is_empty())
     }
 
     fn rewrite(&mut self, at: usize, content: &str) {

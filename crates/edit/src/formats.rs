@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod edit_block;
+pub(crate) mod hunks;
 pub(crate) mod search_replace;
 pub(crate) mod tags;
 pub(crate) mod tool;
