@@ -8,7 +8,10 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let input = Input::new(data, 2);
-    let endings = ["rs", "py", "ts", "tsx", "js", "go", "java", "c", "cpp", "cs", "rb", "php", "kt", "swift", "scala", "lua", "sh"];
+    let endings = [
+        "rs", "py", "ts", "tsx", "js", "go", "java", "c", "cpp", "cs", "rb", "php", "kt", "swift", "scala",
+        "lua", "sh",
+    ];
     let file = path(&format!("a.{}", endings[usize::from(input.switch(0)) % endings.len()]));
     let text = input.text(0);
     let content = input.text(2).to_owned();

@@ -105,7 +105,8 @@ fn around(text: Option<&str>, refusal: &Refusal) -> Option<String> {
     let lines: Vec<&str> = text?.lines().skip(first as usize - 1).take(count as usize).collect();
     let last = first + u32::try_from(lines.len()).ok()?.checked_sub(1)?;
     let lines = lines.join("\n");
-    (lines.len() <= LINES_BYTES).then(|| format!("\nThe file's {}:\n{}", lines_of(first, last), fenced(&lines)))
+    (lines.len() <= LINES_BYTES)
+        .then(|| format!("\nThe file's {}:\n{}", lines_of(first, last), fenced(&lines)))
 }
 
 /// The text that a step looks for.
@@ -148,7 +149,9 @@ fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
     found.truncate(MAX_NAMED);
     match found.as_slice() {
         [] => String::new(),
-        names => format!("\nThe search text is in {}{more}: name that file if it is meant.", names.join(", ")),
+        names => {
+            format!("\nThe search text is in {}{more}: name that file if it is meant.", names.join(", "))
+        }
     }
 }
 
@@ -203,7 +206,8 @@ impl Plan {
         let mut out = String::new();
         let mut room = MAX_FEEDBACK_BYTES.saturating_sub(rest.len());
         // The first one in full, as far as the others' first lines leave room for it.
-        let line = |failure: &Failure| cut(failure.message.lines().next().unwrap_or_default(), 300).to_owned();
+        let line =
+            |failure: &Failure| cut(failure.message.lines().next().unwrap_or_default(), 300).to_owned();
         let brief: Vec<String> = others.iter().map(line).collect();
         let brief_bytes: usize = brief.iter().map(|line| line.len() + 1).sum();
         let full = cut(&first.message, room.saturating_sub(brief_bytes.min(room / 2) + 1));
@@ -229,11 +233,13 @@ impl Plan {
     fn rest(&self) -> String {
         let mut fine = String::new();
         let mut left = 0;
-        let failed: BTreeSet<&RelPath> = self.failed.iter().filter_map(|failure| failure.path.as_ref()).collect();
+        let failed: BTreeSet<&RelPath> =
+            self.failed.iter().filter_map(|failure| failure.path.as_ref()).collect();
         for change in &self.changes {
             let mut name = shown(&change.path);
             if failed.contains(&change.path) {
-                let mut edits: Vec<String> = change.notes.iter().map(|note| (note.op + 1).to_string()).collect();
+                let mut edits: Vec<String> =
+                    change.notes.iter().map(|note| (note.op + 1).to_string()).collect();
                 edits.dedup();
                 name.push_str(&format!(" (edit {})", cut(&edits.join(", "), 60)));
             }
@@ -248,6 +254,7 @@ impl Plan {
             fine.push_str(&format!(" and {left} more"));
         }
         match (fine.is_empty(), self.is_partial()) {
+            (true, _) if self.failed.len() == 1 => String::new(),
             (true, _) => "Nothing was written.".to_owned(),
             (false, true) => format!("Written: {fine}. Don't send those again, only what failed."),
             (false, false) => format!(

@@ -132,7 +132,8 @@ fn not_found(near: &Candidate, attempts: &[Attempt], fate: Fate, limit: usize) -
     };
     let short = format!("{advice}.");
     let fits = |parts: &[&str]| parts.iter().map(|part| part.len()).sum::<usize>() <= limit;
-    let parts: [&[&str]; 3] = [&[&head, &why, &shown, &copy], &[&head, &why, &shown, &short], &[&head, &shown, &short]];
+    let parts: [&[&str]; 3] =
+        [&[&head, &why, &shown, &copy], &[&head, &why, &shown, &short], &[&head, &shown, &short]];
     let chosen = parts.into_iter().find(|parts| fits(parts));
     chosen.map_or_else(|| format!("{head}{short}"), <[&str]>::concat)
 }

@@ -38,10 +38,12 @@ pub(crate) fn miss(text: &str, hunk: &Hunk<'_>) -> Refusal {
     let wanted = wanted(hunk.search);
     let region = nearest(&lines, &wanted);
     let already_applied = applied_at(text, &all, &lines, hunk).is_some_and(|at| {
-        let there = at.saturating_sub(SLACK)..(at + wanted.len() + SLACK).min(lines.len());
+        let there = at..at + hunk.replace.lines().count();
         match &region {
-            Some(near) if there.contains(&near.start) => true,
-            Some(near) => likeness_near(&lines, &wanted, at) + CLEARLY_LIKER >= near.likeness,
+            Some(near) if near.start < there.end && there.start < near.end => true,
+            Some(near) => {
+                Region::of(&lines, &wanted, at, at + wanted.len()).likeness + CLEARLY_LIKER >= near.likeness
+            }
             None => true,
         }
     });
@@ -84,8 +86,7 @@ fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Opti
         (Some(_), None) => return None,
         _ => {}
     }
-    let new: Vec<&str> =
-        segments(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
+    let new: Vec<&str> = segments(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
     let first = new.first()?;
     let mut found = None;
     let mut work = 0;
@@ -115,9 +116,8 @@ fn at_word_edges(text: &str, at: usize, found: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + found.len()..).and_then(|after| after.chars().next());
-    let splits = |inner: Option<char>, outer: Option<char>| {
-        inner.is_some_and(is_word) && outer.is_some_and(is_word)
-    };
+    let splits =
+        |inner: Option<char>, outer: Option<char>| inner.is_some_and(is_word) && outer.is_some_and(is_word);
     !splits(found.chars().next(), before) && !splits(found.chars().next_back(), after)
 }
 
@@ -130,9 +130,7 @@ fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
     if !only_deletes {
         return true;
     }
-    let kept = |line: Option<&&str>, new: Option<&&str>| {
-        matches!((line, new), (Some(line), Some(new)) if line.trim() == new.trim())
-    };
+    let kept = |line: Option<&&str>, new: Option<&&str>| matches!((line, new), (Some(line), Some(new)) if line.trim() == new.trim());
     if new.len() > 1 && kept(old.first(), new.first()) && kept(old.last(), new.last()) {
         return true;
     }
@@ -207,6 +205,23 @@ pub(crate) struct Region {
     pub(crate) likeness: f32,
 }
 
+impl Region {
+    /// Some lines of the file, of which there is at least one.
+    fn of(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
+        let end = end.max(start + 1).min(lines.len());
+        let window = lines.get(start..end).unwrap_or_default();
+        let ops = compared(wanted, window);
+        let likeness = likeness(wanted, window, &ops);
+        Self { start, end, ops, likeness }
+    }
+}
+
+/// From some lines to others; those are equal that differ in blanks at their ends.
+fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
+    let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
+    capture_diff_slices(Algorithm::Myers, &keys(wanted), &keys(lines))
+}
+
 /// The region most like the search text: its longest lines vote for where it would begin, and the places with
 /// most votes are compared line by line. Time is about (lines of the file) × [`MAX_VOTERS`].
 fn nearest(lines: &[&str], wanted: &[&str]) -> Option<Region> {
@@ -258,11 +273,9 @@ fn finalists(votes: &[f32]) -> Vec<usize> {
 
 /// The region that begins about at `start`, with as many lines more as let the search text's first and last line be in it.
 fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
-    let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
-    let wanted_keys = keys(wanted);
     let from = start.saturating_sub(SLACK);
     let to = (start + wanted.len() + SLACK).min(lines.len());
-    let wide = capture_diff_slices(Algorithm::Myers, &wanted_keys, &keys(lines.get(from..to).unwrap_or_default()));
+    let wide = compared(wanted, lines.get(from..to).unwrap_or_default());
     let partner = |index: usize| {
         wide.iter().find_map(|op| match *op {
             DiffOp::Equal { old_index, new_index, len } if (old_index..old_index + len).contains(&index) => {
@@ -272,22 +285,14 @@ fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
         })
     };
     let telling = |index: &usize| wanted.get(*index).is_some_and(|line| !line.trim().is_empty());
-    let first = (0..wanted.len()).find(telling).and_then(|index| Some(partner(index)?.saturating_sub(index)));
+    let first =
+        (0..wanted.len()).filter(telling).find_map(|index| Some(partner(index)?.saturating_sub(index)));
     let last = (0..wanted.len())
         .rev()
-        .find(telling)
-        .and_then(|index| Some((partner(index)? + wanted.len() - index).min(lines.len())));
+        .filter(telling)
+        .find_map(|index| Some(partner(index)? + wanted.len() - index));
     let start = first.unwrap_or(start);
-    let end = last.unwrap_or(start + wanted.len()).clamp(start + 1, lines.len().max(start + 1)).min(lines.len());
-    let window = lines.get(start..end).unwrap_or_default();
-    let ops = capture_diff_slices(Algorithm::Myers, &wanted_keys, &keys(window));
-    let likeness = likeness(wanted, window, &ops);
-    Region { start, end, ops, likeness }
-}
-
-/// How alike the search text and the lines about `at` are.
-fn likeness_near(lines: &[&str], wanted: &[&str], at: usize) -> f32 {
-    aligned(lines, wanted, at).likeness
+    Region::of(lines, wanted, start, last.unwrap_or(start + wanted.len()))
 }
 
 /// How alike the wanted lines and the window's are, each weighed by its length.

@@ -77,7 +77,8 @@ impl<'a> Lines<'a> {
 
     /// The lines that hold some bytes; none where there are none between two lines.
     fn holding(&self, span: &Range<usize>) -> Range<usize> {
-        let first = self.starts.partition_point(|start| *start <= span.start).saturating_sub(1).min(self.len());
+        let first =
+            self.starts.partition_point(|start| *start <= span.start).saturating_sub(1).min(self.len());
         let end = self.starts.partition_point(|start| *start < span.end).min(self.len());
         let inside = span.start > self.start(first);
         first..end.max(if inside { first + 1 } else { first }).min(self.len())
@@ -105,7 +106,7 @@ fn groups(base: &Lines<'_>, text: &str, pieces: &[(Range<usize>, String)]) -> Ve
     let mut groups: Vec<Group> = Vec::new();
     // The bytes of the base up to which the last group's new text is written.
     let mut done = 0;
-    let mut close = |groups: &mut Vec<Group>, done: usize| {
+    let close = |groups: &mut Vec<Group>, done: usize| {
         if let Some(last) = groups.last_mut() {
             last.new.push_str(text.get(done..base.start(last.lines.end)).unwrap_or_default());
         }
@@ -188,7 +189,8 @@ impl<'a> Versions<'a> {
         if untouched {
             return Ok(Some((self.text.start(text_from)..self.text.start(text_to), change.new.clone())));
         }
-        let ours = [self.base.text(base_from..start), change.new.clone(), self.base.text(end..base_to)].concat();
+        let ours =
+            [self.base.text(base_from..start), change.new.clone(), self.base.text(end..base_to)].concat();
         let theirs = self.text.text(text_from..text_to);
         if ours == theirs {
             return Ok(None);
@@ -218,12 +220,36 @@ mod tests {
         let base = "a\nb\nc\nd\ne\nf\n";
         // (name, the file now, search, replacement, the file then)
         let cases = [
-            ("a context line changed", "a\nb\nc\nd\nE\nf\n", "b\nc\nd\ne\n", "b\nX\nd\ne\n", "a\nb\nX\nd\nE\nf\n"),
-            ("lines came before", "1\n2\na\nb\nc\nd\nE\nf\n", "c\nd\ne", "X\nd\ne", "1\n2\na\nb\nX\nd\nE\nf\n"),
+            (
+                "a context line changed",
+                "a\nb\nc\nd\nE\nf\n",
+                "b\nc\nd\ne\n",
+                "b\nX\nd\ne\n",
+                "a\nb\nX\nd\nE\nf\n",
+            ),
+            (
+                "lines came before",
+                "1\n2\na\nb\nc\nd\nE\nf\n",
+                "c\nd\ne",
+                "X\nd\ne",
+                "1\n2\na\nb\nX\nd\nE\nf\n",
+            ),
             ("lines go", "a\nb\nc\nd\nE\nf\n", "a\nb\nc\nd\ne\n", "a\nc\nd\ne\n", "a\nc\nd\nE\nf\n"),
-            ("lines come", "a\nb\nc\nD\ne\nf\n", "a\nb\nc\nd", "a\nX\nY\nb\nc\nd", "a\nX\nY\nb\nc\nD\ne\nf\n"),
+            (
+                "lines come",
+                "a\nb\nc\nD\ne\nf\n",
+                "a\nb\nc\nd",
+                "a\nX\nY\nb\nc\nd",
+                "a\nX\nY\nb\nc\nD\ne\nf\n",
+            ),
             ("within a line", "A\nb\nc\nd\ne\nf\n", "a\nb\nc\nd", "a\nb\nc\ndx", "A\nb\nc\ndx\ne\nf\n"),
-            ("in two places", "a\nb\nc\nD\ne\nf\n", "a\nb\nc\nd\ne\nf\n", "1\nb\nc\nd\ne\n6\n", "1\nb\nc\nD\ne\n6\n"),
+            (
+                "in two places",
+                "a\nb\nc\nD\ne\nf\n",
+                "a\nb\nc\nd\ne\nf\n",
+                "1\nb\nc\nd\ne\n6\n",
+                "1\nb\nc\nD\ne\n6\n",
+            ),
         ];
         for (name, text, search, replacement, expected) in cases {
             assert_eq!(merged(base, text, search, replacement), Some(Ok(expected.to_owned())), "{name}");
@@ -261,7 +287,10 @@ mod tests {
     #[test]
     fn the_same_change_is_made_once() {
         let base = "a\nb\nc\nd\ne\nf\ng\n";
-        assert_eq!(merged(base, "a\nB\nc\nD\ne\nf\ng\n", "a\nb\nc\nd", "a\nB\nc\nd"), Some(Err(Refusal::NoChange)));
+        assert_eq!(
+            merged(base, "a\nB\nc\nD\ne\nf\ng\n", "a\nb\nc\nd", "a\nB\nc\nd"),
+            Some(Err(Refusal::NoChange))
+        );
         let both = merged(base, "a\nB\nc\nd\nE\nf\ng\n", "a\nb\nc\nd\ne\nf\ng", "a\nB\nc\nd\ne\nf\nG");
         assert_eq!(both, Some(Ok("a\nB\nc\nd\nE\nf\nG\n".to_owned())));
     }

@@ -7,9 +7,9 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{Line, lines_of, split_indent};
 use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
-use crate::place::Hunk;
 use crate::place::closest::Region;
 use crate::place::normal::{Reading, Strings, squeeze};
+use crate::place::{Hunk, MAX_PLACES};
 
 /// How much of a line a note shows, in bytes.
 const SHOWN: usize = 120;
@@ -25,10 +25,13 @@ const PIECE_BYTES: usize = 60;
 const MAX_SPOTS: usize = 8;
 /// How far from a place a line is looked for that tells it apart.
 const MAX_REACH: usize = 6;
+/// Places whose neighbours are longer aren't told apart by them, in bytes.
+const MAX_TELLING: usize = 4 << 10;
 /// How far above a place the line that it is inside of is looked for.
 const MAX_ABOVE: usize = 2_000;
-/// How alike a region has to be to be taken for the one that is meant, in percent: nine lines of ten.
-pub(crate) const NEEDED_PERCENT: u32 = 90;
+/// What the step that places by likeness asks for, in percent and in lines.
+const NEEDED_PERCENT: u32 = 80;
+const NEEDED_LINES: usize = 3;
 
 /// What a loose match overlooked: how many lines, and the first of them.
 pub(crate) fn note(strategy: Strategy, old: &[&str], file: &[(&str, &str)], first_line: u32) -> String {
@@ -126,38 +129,30 @@ pub(crate) fn visible(line: &str) -> String {
     out
 }
 
-/// The first place where the search text and a region are no longer the same.
-struct Difference {
-    /// The search text's line, 0-based.
-    wanted: usize,
-    why: String,
-}
-
-/// Where the search text and the region first differ, if two lines are the same that `same` says are.
+/// Where the search text and the region first differ, in words, if two lines are the same that `same` says are.
 fn first_difference(
     wanted: &[&str],
     window: &[&str],
     first_line: usize,
     ops: &[DiffOp],
     same: impl Fn(&str, &str) -> bool,
-) -> Option<Difference> {
+) -> Option<String> {
     for op in ops {
         let (old, new) = (op.old_range(), op.new_range());
+        let old_len = old.len();
         for (mine, theirs) in old.clone().zip(new.clone()) {
             let (Some(mine_text), Some(own)) = (wanted.get(mine), window.get(theirs)) else { continue };
             if !same(mine_text, own) {
-                let why = differing(mine_text, own, mine + 1, first_line + theirs);
-                return Some(Difference { wanted: mine, why });
+                return Some(differing(mine_text, own, mine + 1, first_line + theirs));
             }
         }
-        if let Some((mine, line)) = old.clone().skip(new.len()).find_map(|at| telling(wanted, at)) {
-            let why = format!("its line {}, `{}`, is not there in the file", mine + 1, clipped(line.trim(), SHOWN));
-            return Some(Difference { wanted: mine, why });
+        if let Some((mine, line)) = old.skip(new.len()).find_map(|at| telling(wanted, at)) {
+            let line = clipped(line.trim(), SHOWN);
+            return Some(format!("its line {}, `{line}`, is not there in the file", mine + 1));
         }
-        if let Some((theirs, line)) = new.clone().skip(old.len()).find_map(|at| telling(window, at)) {
-            let why =
-                format!("it leaves out the file's line {}, `{}`", first_line + theirs, clipped(line.trim(), SHOWN));
-            return Some(Difference { wanted: old.start, why });
+        if let Some((theirs, line)) = new.skip(old_len).find_map(|at| telling(window, at)) {
+            let line = clipped(line.trim(), SHOWN);
+            return Some(format!("it leaves out the file's line {}, `{line}`", first_line + theirs));
         }
     }
     None
@@ -194,7 +189,8 @@ fn pieces(one: &str, other: &str) -> (String, String) {
     let mut head = head.map_or(0, |((at, c), _)| at + c.len_utf8());
     let splits = |text: &str, at: usize| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
-        before.is_some_and(is_word) && text.get(at..).and_then(|text| text.chars().next()).is_some_and(is_word)
+        before.is_some_and(is_word)
+            && text.get(at..).and_then(|text| text.chars().next()).is_some_and(is_word)
     };
     while head > 0 && (splits(one, head) || splits(other, head)) {
         head -= one.get(..head).and_then(|text| text.chars().next_back()).map_or(head, char::len_utf8);
@@ -234,7 +230,11 @@ pub(crate) fn attempts(
     if let (Some(at), Some(after)) = (elided, after)
         && !text.contains(after.trim())
     {
-        let why = format!("after its line {} comes `{}`, which is not in the file", at + 1, clipped(after.trim(), SHOWN));
+        let why = format!(
+            "after its line {} comes `{}`, which is not in the file",
+            at + 1,
+            clipped(after.trim(), SHOWN)
+        );
         attempts.push(Attempt { steps: vec![Strategy::Elision], why });
     }
     if hunk.base.is_some() {
@@ -254,33 +254,39 @@ fn stands_for_lines(line: &str) -> bool {
 fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], lines: &[&str], region: &Region) {
     let window = lines.get(region.start..region.end).unwrap_or_default();
     let first_line = region.start + 1;
-    let normal = |reading: Reading| move |one: &str, other: &str| reading.normal(one) == reading.normal(other);
-    let first = |same: &dyn Fn(&str, &str) -> bool| first_difference(wanted, window, first_line, &region.ops, same);
+    let normal =
+        |reading: Reading| move |one: &str, other: &str| reading.normal(one) == reading.normal(other);
+    let first =
+        |same: &dyn Fn(&str, &str) -> bool| first_difference(wanted, window, first_line, &region.ops, same);
     let exact = |one: &str, other: &str| one == other;
     let mut push = |step: Strategy, why: String| match attempts.last_mut() {
         Some(last) if last.why == why => last.steps.push(step),
         _ => attempts.push(Attempt { steps: vec![step], why }),
     };
-    let steps: [(Strategy, Option<Difference>); 4] = [
+    let steps: [(Strategy, Option<String>); 4] = [
         (Strategy::Exact, first(&exact)),
         (Strategy::TrailingWhitespace, first(&normal(Reading::TrailingWhitespace))),
         (Strategy::Indentation, first(&normal(Reading::Indentation))),
         (Strategy::InnerWhitespace, first(&normal(Reading::InnerWhitespace))),
     ];
-    for (step, difference) in steps {
-        if let Some(difference) = difference {
-            push(step, difference.why);
+    for (step, why) in steps {
+        if let Some(why) = why {
+            push(step, why);
         }
     }
     let percent = (region.likeness * 100.0).floor() as u32;
+    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < NEEDED_LINES {
+        push(Strategy::Similarity, format!("less than {NEEDED_LINES} lines are never placed by it"));
+        return;
+    }
     if percent < NEEDED_PERCENT {
         push(Strategy::Similarity, format!("{percent} % alike where {NEEDED_PERCENT} are needed"));
         return;
     }
     let touched: HashSet<usize> = touched(hunk, wanted);
-    let guarded = touched_difference(wanted, window, first_line, &region.ops, &touched);
+    let guarded = touched_difference(wanted, window, &region.ops, &touched);
     let why = match guarded {
-        Some(difference) => format!("the edit changes its line {}, and {}", difference.wanted + 1, difference.why),
+        Some(wanted) => format!("the edit changes its line {}, where nothing may differ", wanted + 1),
         None => "alike enough, but not the only place that is, or its first or last line differs".to_owned(),
     };
     push(Strategy::Similarity, why);
@@ -294,35 +300,33 @@ fn touched(hunk: &Hunk<'_>, wanted: &[&str]) -> HashSet<usize> {
     ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).flat_map(DiffOp::old_range).collect()
 }
 
-/// The first difference in a line that the edit changes.
+/// The first of the search text's lines that the edit changes and that the file has otherwise.
 fn touched_difference(
     wanted: &[&str],
     window: &[&str],
-    first_line: usize,
     ops: &[DiffOp],
     touched: &HashSet<usize>,
-) -> Option<Difference> {
+) -> Option<usize> {
     ops.iter().flat_map(|op| op.old_range().zip(op.new_range())).find_map(|(mine, theirs)| {
         let (mine_text, own) = (wanted.get(mine)?, window.get(theirs)?);
         let differs = squeeze(mine_text, Strings::Strict) != squeeze(own, Strings::Strict);
-        (differs && touched.contains(&mine)).then(|| Difference {
-            wanted: mine,
-            why: differing(mine_text, own, mine + 1, first_line + theirs),
-        })
+        (differs && touched.contains(&mine)).then_some(mine)
     })
 }
 
 /// What can be said where no region is like the search text.
 fn by_lines(attempts: &mut Vec<Attempt>, wanted: &[&str], lines: &[&str]) {
     let mine: HashSet<&str> = wanted.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
-    let there: HashSet<&str> = lines.iter().map(|line| line.trim()).filter(|line| mine.contains(line)).collect();
+    let there: HashSet<&str> =
+        lines.iter().map(|line| line.trim()).filter(|line| mine.contains(line)).collect();
     let why = match (mine.len(), there.len()) {
         (0, _) => "it has nothing but blanks".to_owned(),
-        (1, _) => "no line of the file is like it".to_owned(),
+        (1, _) => return,
         (_, 0) => "none of its lines is in the file".to_owned(),
         (all, some) => format!("of its {all} different lines only {some} are in the file, and not together"),
     };
-    let steps = vec![Strategy::Exact, Strategy::TrailingWhitespace, Strategy::Indentation, Strategy::Similarity];
+    let steps =
+        vec![Strategy::Exact, Strategy::TrailingWhitespace, Strategy::Indentation, Strategy::Similarity];
     attempts.push(Attempt { steps, why });
 }
 
@@ -404,9 +408,8 @@ pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], lines: Vec<u32>, st
         .iter()
         .map(|place| (at(place.start), at(place.end.saturating_sub(1).max(place.start))))
         .collect();
-    let own = |index: usize| {
-        all.get(index).map(|line: &Line| text.get(line.content()).unwrap_or_default().trim())
-    };
+    let own =
+        |index: usize| all.get(index).map(|line: &Line| text.get(line.content()).unwrap_or_default().trim());
     // What stands in a line so far from a place, above it (negative) or below, and at how many of the places.
     let beside = |(first, last): (usize, usize), reach: isize| {
         let index = if reach < 0 { first.checked_add_signed(reach) } else { last.checked_add_signed(reach) };
@@ -426,8 +429,12 @@ pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], lines: Vec<u32>, st
     let spots = spans.iter().take(MAX_SPOTS).map(|span| {
         let telling = counted.iter().find_map(|(reach, counts)| {
             let (index, line) = beside(*span, *reach)?;
+            // Not within another's line either: a search text may begin and end anywhere in a line.
+            let apart =
+                |other: &&str| other.len() <= MAX_TELLING && (*other == line || !other.contains(line));
             let alone = counts.get(line) == Some(&1) && line.chars().any(char::is_alphanumeric);
-            alone.then(|| (number(index), clipped(line, SHOWN)))
+            (alone && places.len() < MAX_PLACES && counts.keys().all(apart))
+                .then(|| (number(index), clipped(line, SHOWN)))
         });
         let within = enclosing(text, &all, span.0).map(|(index, line)| (number(index), clipped(line, SHOWN)));
         Spot { first: number(span.0), last: number(span.1), within, telling }
