@@ -2,7 +2,7 @@
 //!
 //! The agent plans the root ([`plan`]), starts the helper by posix_spawn (never a fork of the agent, which
 //! may be large), and watches ([`watch`]). The helper ([`init`]) follows the policy ([`wire`]) and becomes
-//! pid 1. [`probe`] runs it once with canaries in place of a command.
+//! pid 1. [`probe`] runs it once with canaries in place of a command. [`ready`] keeps a helper for the next command.
 //!
 //! Another helper ([`mounter`]) makes namespaces in which nobody lives and mounts in them what a command is to see
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
