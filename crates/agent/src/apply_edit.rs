@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_edit::{Edit, EditOp, Outcome, apply_ops};
+use journeyman_edit::{Allow, Edit, EditOp, OpContext, Outcome, Refusal, apply_ops};
 use journeyman_protocol::{ContentHash, Effects, RelPath, ResultPart, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput, refuse_stale};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, WorkspaceError};
@@ -21,44 +21,12 @@ pub(crate) const NAME: &str = "apply_edit";
 #[serde(deny_unknown_fields)]
 struct Input {
     path: RelPath,
-    ops: Vec<Step>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-enum Step {
-    Replace { search: String, replace: String, all: bool },
-    Rewrite { content: String },
-    Delete,
-    Rename { to: RelPath },
+    ops: Vec<EditOp>,
 }
 
 /// The call that a block makes.
 pub(crate) fn input(edit: &Edit) -> Value {
-    let ops: Vec<Step> = edit.ops.iter().map(Step::from).collect();
-    json!({ "path": edit.path, "ops": ops })
-}
-
-impl From<&EditOp> for Step {
-    fn from(op: &EditOp) -> Self {
-        match op.clone() {
-            EditOp::Replace { search, replace, all } => Self::Replace { search, replace, all },
-            EditOp::Rewrite { content } => Self::Rewrite { content },
-            EditOp::Delete => Self::Delete,
-            EditOp::Rename { to } => Self::Rename { to },
-        }
-    }
-}
-
-impl From<Step> for EditOp {
-    fn from(step: Step) -> Self {
-        match step {
-            Step::Replace { search, replace, all } => Self::Replace { search, replace, all },
-            Step::Rewrite { content } => Self::Rewrite { content },
-            Step::Delete => Self::Delete,
-            Step::Rename { to } => Self::Rename { to },
-        }
-    }
+    json!({ "path": edit.path, "ops": edit.ops })
 }
 
 /// Applies `<edit>` blocks.
@@ -84,7 +52,7 @@ impl Tool for ApplyEdit {
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let Input { path, ops } = read(input)?;
         let targets =
-            ops.into_iter().filter_map(|step| if let Step::Rename { to } = step { Some(to) } else { None });
+            ops.into_iter().filter_map(|step| if let EditOp::Rename { to } = step { Some(to) } else { None });
         let writes = std::iter::once(path).chain(targets).collect();
         Ok(Effects { writes, ..Effects::default() })
     }
@@ -115,7 +83,6 @@ impl Tool for ApplyEdit {
 
 fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
     let Input { path, ops } = input;
-    let ops: Vec<EditOp> = ops.into_iter().map(EditOp::from).collect();
     let old = match context.workspace.read(&path, context.limits.file_bytes) {
         Ok(old) => Some(old),
         Err(WorkspaceError::NotFound { .. }) => None,
@@ -129,10 +96,14 @@ fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
         Some((Body::Text(text), _)) => Some(text.text.clone()),
         Some((_, size)) => return Err(ToolError::Binary { path, size }),
     };
-    let outcome = match apply_ops(text.as_deref(), &ops) {
-        Ok(outcome) => outcome,
-        Err(refusal) => return Ok(failed(format!("{path}: {refusal}"))),
-    };
+    let outcome =
+        apply_ops(text.as_deref(), &ops, &OpContext { path: &path, shown: None, allow: Allow::default() });
+    if let Some(refusal) = outcome.failed.first() {
+        return Ok(failed(format!("{path}: {refusal}")));
+    }
+    if outcome.is_unchanged() {
+        return Ok(failed(format!("{path}: {}", Refusal::NoChange)));
+    }
     let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
     let mut changes = Vec::new();
     let mut hash = None;

@@ -1,144 +1,121 @@
-//! Measures placement on a folder of cases: `cargo run --release --example score -- FOLDER [--list STATUS] [--out FILE]`.
+//! Applies exported cases: `score.py export | cargo run --release --example score [-- --normalised] > results.jsonl`.
 //!
-//! A case list is a JSON array; of each case with format `search_replace`, strength `exact` or `consensus` and
-//! no tag `policy` or `sandbox`, the normalised `edits` are applied to `files_before`. Prints how many came to the
-//! expected tree (`pass`), were refused, or came to another (`wrong`). `--out` writes one JSON line a case.
+//! Reads one JSON case a line (`id`, `format`, `files_before`, `edit_text`, `edits`, `target`, …) and writes one result a
+//! line (`id` with `files` or `error`), for `score.py grade`. A case is read from its raw text as the named format, the
+//! way `jm apply --format F --path TARGET` does; with `--normalised`, search/replace cases are given as the tool's
+//! arguments instead, which leaves the parser out. With `--requests` nothing is applied: each line is what to give to
+//! `jm apply` (`id`, `format`, `path`, `reply`, `files`).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::io::{BufRead as _, Write as _};
 
-use journeyman_edit::{Hunk, place};
+use journeyman_edit::{Format, Options, plan};
+use journeyman_protocol::RelPath;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[derive(Deserialize)]
 struct Case {
     id: String,
     format: String,
-    strength: String,
     #[serde(default)]
-    tags: Vec<String>,
+    dialect: String,
     #[serde(default)]
     files_before: BTreeMap<String, String>,
-    files_after: Option<BTreeMap<String, String>>,
     #[serde(default)]
-    expect_error: bool,
-    edits: Option<Vec<CaseEdit>>,
-}
-
-#[derive(Deserialize)]
-struct CaseEdit {
-    path: String,
-    old: String,
-    new: String,
+    edit_text: String,
+    edits: Option<Vec<Value>>,
+    target: Option<String>,
+    mode: Option<String>,
     #[serde(default)]
-    replace_all: bool,
-    #[serde(default)]
-    line_based: bool,
-    line_hint: Option<u32>,
+    params: BTreeMap<String, Value>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: score FOLDER [--list STATUS] [--out FILE]")?;
-    let (mut list, mut out) = (None, None);
-    while let Some(option) = arguments.next() {
-        match option.as_str() {
-            "--list" => list = arguments.next(),
-            "--out" => out = arguments.next(),
-            other => return Err(format!("unknown option {other}").into()),
+    let says = |word: &str| std::env::args().any(|argument| argument == word);
+    let (normalised, requests) = (says("--normalised"), says("--requests"));
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let case: Case = serde_json::from_str(&line?)?;
+        if requests {
+            let line = match request(&case, normalised) {
+                Ok((format, reply)) => {
+                    json!({"id": case.id, "format": format.name(), "path": case.target, "reply": reply,
+                        "files": case.files_before})
+                }
+                Err(why) => json!({"id": case.id, "error": why}),
+            };
+            writeln!(out, "{line}")?;
+            continue;
         }
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut lines = String::new();
-    let mut slowest = Duration::ZERO;
-    for case in cases(Path::new(&folder))? {
-        let begun = Instant::now();
-        let result = case.edits.as_ref().map(|edits| apply(&case.files_before, edits));
-        slowest = slowest.max(begun.elapsed());
-        let status = grade(&case, result.as_ref());
-        *counts.entry(status).or_default() += 1;
-        if list.as_deref() == Some(status) {
-            println!("{status} {}", case.id);
-            if let Some(Err(why)) = &result {
-                println!("    {}", why.replace('\n', "\n    "));
-            }
-        }
-        let line = match result {
-            Some(Ok(files)) => json!({"id": case.id, "files": files}),
-            Some(Err(why)) => json!({"id": case.id, "error": why}),
-            None => json!({"id": case.id, "error": "not normalised"}),
+        let result = match apply(&case, normalised) {
+            Ok(files) => json!({"id": case.id, "files": files}),
+            Err(why) => json!({"id": case.id, "error": why}),
         };
-        lines.push_str(&line.to_string());
-        lines.push('\n');
+        writeln!(out, "{result}")?;
     }
-    if let Some(path) = out {
-        std::fs::write(path, lines)?;
-    }
-    let unparsed = counts.remove("unparsed").unwrap_or_default();
-    let all: usize = counts.values().sum();
-    for (status, count) in &counts {
-        println!("{status:10} {count:5} {:5.1} %", 100.0 * *count as f64 / all.max(1) as f64);
-    }
-    println!("{:10} {all:5}   slowest {slowest:?}", "all");
-    println!("{unparsed} more cases have no normalised edits: they test a parser");
     Ok(())
 }
 
-fn cases(folder: &Path) -> Result<Vec<Case>, Box<dyn std::error::Error>> {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-    paths.retain(|path| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name.ends_with(".json") && !name.starts_with('_')
-    });
-    paths.sort();
-    let mut all = Vec::new();
-    for path in paths {
-        let cases: Vec<Case> = serde_json::from_slice(&std::fs::read(&path)?)?;
-        all.extend(cases.into_iter().filter(|case| {
-            case.format == "search_replace"
-                && matches!(case.strength.as_str(), "exact" | "consensus")
-                && !case.tags.iter().any(|tag| tag == "policy" || tag == "sandbox")
-        }));
-    }
-    Ok(all)
+/// The format that a case is in, and the reply.
+fn request(case: &Case, normalised: bool) -> Result<(Format, String), String> {
+    Ok(match (&case.edits, case.format.as_str()) {
+        (Some(edits), "search_replace") if normalised => {
+            (Format::Tool, json!({ "edits": edits }).to_string())
+        }
+        (_, "search_replace") if case.dialect.starts_with("json:") => {
+            (Format::Tool, with_hint(&case.edit_text, &case.params))
+        }
+        (_, "search_replace") => (Format::Blocks, case.edit_text.clone()),
+        (_, "udiff") if case.dialect == "conflict-markers" => (Format::Blocks, case.edit_text.clone()),
+        (_, "udiff") => (Format::Udiff, case.edit_text.clone()),
+        (_, "apply_patch") => (Format::Patch, in_mode(case)),
+        (_, "whole") => (Format::Whole, case.edit_text.clone()),
+        (_, "lazy") => (Format::Lazy, case.edit_text.clone()),
+        (_, other) => return Err(format!("unknown format {other}")),
+    })
 }
 
-fn apply(before: &BTreeMap<String, String>, edits: &[CaseEdit]) -> Result<BTreeMap<String, String>, String> {
-    let mut files = before.clone();
-    for edit in edits {
-        let text = files.get(&edit.path).map(String::as_str);
-        let hunk = Hunk {
-            all: edit.replace_all,
-            near: edit.line_hint,
-            whole_lines: edit.line_based,
-            ..Hunk::new(&edit.old, &edit.new)
-        };
-        let new = match text {
-            None if edit.old.is_empty() => edit.new.clone(),
-            None => return Err("no such file".to_owned()),
-            Some(text) => place(text, &hunk).map_err(|refusal| refusal.to_string())?.text,
-        };
-        files.insert(edit.path.clone(), new);
+fn apply(case: &Case, normalised: bool) -> Result<BTreeMap<String, String>, String> {
+    let rel = |path: &str| RelPath::parse(path.trim_start_matches('/')).map_err(|error| error.to_string());
+    let mut files: BTreeMap<RelPath, String> = BTreeMap::new();
+    for (path, text) in &case.files_before {
+        files.insert(rel(path)?, text.clone());
     }
-    Ok(files)
+    let (format, reply) = request(case, normalised)?;
+    let path = case.target.as_deref().map(rel).transpose()?;
+    let plan = plan(&reply, &Options { format: Some(format), path, ..Options::default() }, &files);
+    if let Some(failure) = plan.failed.first() {
+        return Err(failure.message.clone());
+    }
+    if plan.changes.is_empty() {
+        return Err(plan.unchanged.first().map_or("nothing was done".to_owned(), |one| one.reason.clone()));
+    }
+    for change in plan.writes() {
+        files.remove(&change.path);
+        if let Some(after) = &change.after {
+            files.insert(change.to.clone().unwrap_or_else(|| change.path.clone()), after.clone());
+        }
+    }
+    Ok(files.into_iter().map(|(path, text)| (path.to_string(), text)).collect())
 }
 
-fn grade(case: &Case, result: Option<&Result<BTreeMap<String, String>, String>>) -> &'static str {
-    let trimmed = |files: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-        let end = |text: &String| text.trim_end_matches(['\r', '\n']).to_owned();
-        files.iter().map(|(path, text)| (path.trim_start_matches('/').to_owned(), end(text))).collect()
+/// A line hint that came beside the tool's arguments, put among them.
+fn with_hint(arguments: &str, params: &BTreeMap<String, Value>) -> String {
+    let hint = params.get("start_line").and_then(Value::as_u64);
+    let (Some(hint), Ok(Value::Object(mut object))) = (hint, serde_json::from_str(arguments)) else {
+        return arguments.to_owned();
     };
-    match result {
-        None => "unparsed",
-        Some(Err(_)) if case.expect_error => "pass",
-        Some(Err(_)) => "refused",
-        Some(Ok(_)) if case.expect_error => "wrong",
-        Some(Ok(files)) => match case.files_after.as_ref().map(trimmed) {
-            Some(after) if after == trimmed(files) => "pass",
-            _ => "wrong",
-        },
+    object.insert("line_hint".to_owned(), json!(hint));
+    Value::Object(object).to_string()
+}
+
+/// A patch without its envelope that creates a file says so only beside its text.
+fn in_mode(case: &Case) -> String {
+    match (case.mode.as_deref(), &case.target) {
+        (Some("create"), Some(target)) => {
+            format!("*** Begin Patch\n*** Add File: {target}\n{}\n*** End Patch", case.edit_text)
+        }
+        _ => case.edit_text.clone(),
     }
 }

@@ -1,40 +1,138 @@
 //! Edits of one file: their operations, and applying them all or not at all.
 
+use std::ops::Range;
+
 use journeyman_protocol::RelPath;
+use serde::{Deserialize, Serialize};
 
-use crate::outcome::{Refusal, Strategy};
-use crate::{Hunk, place};
+use crate::check::{self, Finding};
+use crate::lines::line_at;
+use crate::outcome::{Placed, Refusal, Strategy};
+use crate::place::{Allow, Hunk, find, guard};
+use crate::{lazy, patch, symbol};
 
-/// One search and replace in one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One search and replace.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Replace {
-    /// The file.
-    pub path: RelPath,
     /// The text to find.
     pub search: String,
-    /// The text to put there, literally.
+    /// The text to put there, literally; empty deletes.
     pub replace: String,
     /// Every place, not the only one.
+    #[serde(default)]
     pub all: bool,
+    /// The 1-based line where the search text is said to begin. With an empty search text: the line before which
+    /// the replacement is put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub near: Option<u32>,
+    /// Search and replacement are lines of a text format, without the last one's line break.
+    #[serde(default)]
+    pub whole_lines: bool,
+}
+
+/// What a line of a patch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineKind {
+    /// Stays.
+    Context,
+    /// Goes.
+    Remove,
+    /// Comes.
+    Add,
+    /// Has no prefix at all: context, most likely, as it stands or without its first blank.
+    Bare,
+}
+
+/// A line of a patch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatchLine {
+    /// What it is.
+    pub kind: LineKind,
+    /// Its text without the prefix and without a line break.
+    pub text: String,
+}
+
+/// One hunk of a unified diff or of a V4A patch.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatchHunk {
+    /// Its lines, in order.
+    pub lines: Vec<PatchLine>,
+    /// Lines that stand before it, in order (`@@ class A`, or the text after the second `@@` of a diff).
+    pub anchors: Vec<String>,
+    /// Where it is said to begin in the old file, 1-based.
+    pub near: Option<u32>,
+    /// It is said to end where the file ends.
+    pub at_end: bool,
+    /// Whether the old and the new side's last line has a line break, where a `\\ No newline` says so.
+    pub final_break: Option<(bool, bool)>,
+}
+
+/// What is done to a symbol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum SymbolAction {
+    /// Its whole text, doc comment and attributes included, becomes this.
+    Replace {
+        /// The new text.
+        content: String,
+    },
+    /// Put before it, and before its doc comment.
+    InsertBefore {
+        /// The text.
+        content: String,
+    },
+    /// Put after it.
+    InsertAfter {
+        /// The text.
+        content: String,
+    },
+    /// Removed with its doc comment.
+    Delete,
+    /// Its name changes where it is defined and wherever this file uses it.
+    Rename {
+        /// The new name.
+        to: String,
+    },
+}
+
+/// An edit that names what it is for by its place in the syntax tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SymbolEdit {
+    /// The symbol's path in the file, parts divided by `.`, `::`, `#` or `/`: `Parser::next`, `Shop.add`. The last parts
+    /// are enough where they are unique.
+    pub symbol: String,
+    /// What to do.
+    pub action: SymbolAction,
 }
 
 /// One step of an edit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
 pub enum EditOp {
     /// Find text and put other text there.
-    Replace {
-        /// The text to find.
-        search: String,
-        /// The text to put there, literally; empty deletes.
-        replace: String,
-        /// Every place, not the only one.
-        all: bool,
-    },
+    Replace(Replace),
+    /// A hunk of a patch.
+    Patch(PatchHunk),
     /// Create the file, or replace it whole.
     Rewrite {
         /// The whole content.
         content: String,
     },
+    /// Create the file, which must not be there, or be empty.
+    Create {
+        /// The whole content, to the byte.
+        content: String,
+    },
+    /// The whole file, with remarks in place of what stays as it is.
+    Lazy {
+        /// The content.
+        content: String,
+    },
+    /// An edit by the syntax tree.
+    Symbol(SymbolEdit),
     /// Remove the file.
     Delete,
     /// Give the file another path.
@@ -53,13 +151,6 @@ pub struct Edit {
     pub ops: Vec<EditOp>,
     /// Why, in the model's words.
     pub description: Option<String>,
-}
-
-impl From<Replace> for Edit {
-    fn from(from: Replace) -> Self {
-        let op = EditOp::Replace { search: from.search, replace: from.replace, all: from.all };
-        Self { path: from.path, ops: vec![op], description: None }
-    }
 }
 
 /// All that is asked of one file.
@@ -102,29 +193,43 @@ pub struct OpNote {
     pub op: usize,
     /// How it was placed; `None` for steps that are not placed.
     pub strategy: Option<Strategy>,
-    /// The 1-based line in the text as it was before this step.
+    /// The 1-based line in the text where it was placed.
     pub line: u32,
-    /// How many places were replaced; 0 where search and replacement were equal.
+    /// How many places were replaced; 0 where nothing had to be done.
     pub count: u32,
     /// What differed, or what was adapted.
     pub note: Option<String>,
 }
 
 /// What one file comes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The new content; `None` when the file is to be removed.
+    /// The new content; `None` when the file is to be removed, or never was.
     pub content: Option<String>,
     /// The new path, if it changes.
     pub rename: Option<RelPath>,
-    /// One entry a step, in order.
+    /// One entry for each step that went well, in order.
     pub notes: Vec<OpNote>,
+    /// The bytes of the new content that the steps put there, a range a place.
+    pub changed: Vec<Range<usize>>,
+    /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
+    pub failed: Vec<OpError>,
+    /// Where the new content doesn't parse, while the old one did.
+    pub broken: Option<Finding>,
 }
 
-/// Why the steps for one file were refused. None of them is applied then.
+impl Outcome {
+    /// Whether no step changes anything, because the file is as they want it.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        self.failed.is_empty() && self.notes.iter().all(|note| note.count == 0)
+    }
+}
+
+/// Why a step for one file was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpError {
-    /// A search and replace found no place.
+    /// It found no place.
     #[error("edit {} of {of}: {refusal}", op + 1)]
     Refused {
         /// Which step, 0-based.
@@ -134,13 +239,25 @@ pub enum OpError {
         /// Why.
         refusal: Refusal,
     },
-    /// The file that a step needs isn't there.
+    /// The file that it needs isn't there.
     #[error(
         "edit {} of {of}: the file does not exist. Nothing was changed. Check the path; to create the file, give \
          its whole content without a search text",
         op + 1
     )]
     Missing {
+        /// Which step, 0-based.
+        op: usize,
+        /// Of how many.
+        of: usize,
+    },
+    /// The file that it creates is there already.
+    #[error(
+        "edit {} of {of}: the file exists already. Nothing was changed. To change it, send what to replace; to replace \
+         it whole, send a full rewrite",
+        op + 1
+    )]
+    Exists {
         /// Which step, 0-based.
         op: usize,
         /// Of how many.
@@ -153,70 +270,298 @@ pub enum OpError {
     Nothing,
 }
 
-/// Applies the steps in order to one file: each sees the text that the one before left. All or nothing.
+/// What is known of a file beside its text.
+#[derive(Clone, Copy)]
+pub struct OpContext<'a> {
+    /// Its path: which language it is in shows there.
+    pub path: &'a RelPath,
+    /// The version that the model was shown, if it isn't the present one.
+    pub shown: Option<&'a str>,
+    /// What the caller allows.
+    pub allow: Allow,
+}
+
+/// Applies the steps to one file.
 ///
-/// `text` is the file's content, `None` where it doesn't exist. Conventions of the text formats are followed:
-/// deleting whole lines takes their line break too, a new file gets a final line break, and a rewrite keeps
-/// the file's own line endings and final line break; each is said in the step's note.
-///
-/// # Errors
-/// [`OpError`] names the first step that could not be done.
-pub fn apply_ops(text: Option<&str>, ops: &[EditOp]) -> Result<Outcome, OpError> {
-    let of = ops.len();
+/// Placed steps that follow each other are all looked for in the text as it was before the first of them, because
+/// that is the text the model saw; one that isn't there is looked for in what the ones before it left. `text` is the
+/// file's content, `None` where it doesn't exist. Conventions of the text formats are followed: deleting whole lines
+/// takes their line break too, a new file gets a final line break, and a rewrite keeps the file's own line endings
+/// and final line break; each is said in the step's note.
+#[must_use]
+pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) -> Outcome {
+    let mut work = Work {
+        of: ops.len(),
+        context: *context,
+        content: text.map(str::to_owned),
+        rename: None,
+        notes: Vec::with_capacity(ops.len()),
+        changed: Vec::new(),
+        failed: Vec::new(),
+    };
     if ops.is_empty() {
-        return Err(OpError::Nothing);
+        work.failed.push(OpError::Nothing);
     }
-    let mut content = text.map(str::to_owned);
-    let mut rename = None;
-    let mut notes = Vec::with_capacity(of);
-    for (op, step) in ops.iter().enumerate() {
-        let mut said = OpNote { op, strategy: None, line: 1, count: 1, note: None };
-        match step {
-            EditOp::Replace { search, replace, .. } if content.is_none() && search.is_empty() => {
-                let (new, note) = rewritten(None, replace);
-                said.note = note;
-                content = Some(new);
+    let mut at = 0;
+    while let Some(op) = ops.get(at) {
+        let run = ops.iter().skip(at).take_while(|op| is_placed(op)).count();
+        match (&work.content, run) {
+            (Some(_), 1..) => {
+                work.place_run(at, ops.get(at..at + run).unwrap_or_default());
+                at += run;
             }
-            EditOp::Replace { search, replace, all } => {
-                let old = content.as_deref().ok_or(OpError::Missing { op, of })?;
-                let hunk = Hunk { all: *all, whole_lines: true, ..Hunk::new(search, replace) };
-                match place(old, &hunk) {
-                    Ok(done) => {
-                        said.strategy = Some(done.strategy);
-                        said.line = done.line;
-                        said.count = done.count;
-                        said.note = done.note;
-                        content = Some(done.text);
-                    }
-                    // Among others a step that has nothing to do stops nobody; alone it is the answer.
-                    Err(Refusal::NoChange) if of > 1 => {
-                        said.count = 0;
-                        said.note = Some("nothing to change: the file has that text already".to_owned());
-                    }
-                    Err(refusal) => return Err(OpError::Refused { op, of, refusal }),
-                }
-            }
-            EditOp::Rewrite { content: new } => {
-                let (new, note) = rewritten(content.as_deref(), new);
-                said.note = note;
-                content = Some(new);
-            }
-            EditOp::Delete => {
-                content.take().ok_or(OpError::Missing { op, of })?;
-            }
-            EditOp::Rename { to } => {
-                if content.is_none() {
-                    return Err(OpError::Missing { op, of });
-                }
-                rename = Some(to.clone());
+            _ => {
+                work.step(at, op);
+                at += 1;
             }
         }
-        notes.push(said);
     }
-    if notes.iter().all(|said| said.count == 0) {
-        return Err(OpError::Refused { op: 0, of, refusal: Refusal::NoChange });
+    let loose = work.notes.iter().filter_map(|note| Some((note.strategy?, note))).max_by_key(|(how, _)| *how);
+    let broken = match (text, &work.content) {
+        (Some(old), Some(new)) if work.failed.is_empty() => check::broken_by(context.path, old, new),
+        _ => None,
+    };
+    if let (Some(finding), Some((strategy, note))) = (&broken, loose)
+        && strategy.is_loose()
+        && !context.allow.broken_syntax
+    {
+        let refusal =
+            Refusal::BrokenSyntax { line: finding.line, message: finding.message.clone(), strategy };
+        work.failed.push(OpError::Refused { op: note.op, of: ops.len(), refusal });
     }
-    Ok(Outcome { content, rename, notes })
+    let Work { content, rename, notes, changed, failed, .. } = work;
+    Outcome { content, rename, notes, changed, failed, broken }
+}
+
+/// Whether a step is placed in a text.
+fn is_placed(op: &EditOp) -> bool {
+    matches!(op, EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_))
+}
+
+/// A file being worked on.
+struct Work<'a> {
+    of: usize,
+    context: OpContext<'a>,
+    content: Option<String>,
+    rename: Option<RelPath>,
+    notes: Vec<OpNote>,
+    changed: Vec<Range<usize>>,
+    failed: Vec<OpError>,
+}
+
+impl Work<'_> {
+    fn refuse(&mut self, op: usize, refusal: Refusal) {
+        self.failed.push(OpError::Refused { op, of: self.of, refusal });
+    }
+
+    fn note(&mut self, op: usize, count: u32, note: Option<String>) {
+        self.notes.push(OpNote { op, strategy: None, line: 1, count, note });
+    }
+
+    /// A step that isn't placed, or one that is where there is no file yet.
+    fn step(&mut self, at: usize, op: &EditOp) {
+        let of = self.of;
+        match op {
+            EditOp::Replace(Replace { search, replace: content, .. }) if search.is_empty() => {
+                self.rewrite(at, content);
+            }
+            EditOp::Patch(hunk) if patch::created(hunk).is_some() => {
+                self.content = patch::created(hunk);
+                self.note(at, 1, None);
+            }
+            EditOp::Rewrite { content } => self.rewrite(at, content),
+            EditOp::Create { content } if self.content.as_ref() == Some(content) => {
+                self.note(at, 0, Some("the file is there with that content: applied before".to_owned()));
+            }
+            EditOp::Create { .. } if self.content.as_ref().is_some_and(|old| !old.is_empty()) => {
+                self.failed.push(OpError::Exists { op: at, of });
+            }
+            EditOp::Create { content } => {
+                self.content = Some(content.clone());
+                self.note(at, 1, None);
+            }
+            EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_) => {
+                self.failed.push(OpError::Missing { op: at, of });
+            }
+            EditOp::Lazy { content } => match self.content.take() {
+                None => match guard::placeholder("", content) {
+                    Some(remark) => self.refuse(at, Refusal::Placeholder { remark: remark.to_owned() }),
+                    None => self.rewrite(at, content),
+                },
+                Some(old) => {
+                    match lazy::merge(self.context.path, &old, content, self.context.allow) {
+                        Ok(placed) => {
+                            self.content = Some(placed.text(&old));
+                            self.placed(at, &placed);
+                            return;
+                        }
+                        Err(Refusal::NoChange) => self.unchanged(at, &Refusal::NoChange),
+                        Err(refusal) => self.refuse(at, refusal),
+                    }
+                    self.content = Some(old);
+                }
+            },
+            EditOp::Delete if self.keeps_lines(at) => {
+                let message =
+                    "The patch deletes the file but does not remove all of its lines. Delete it without \
+                               listing lines, or list all that it has"
+                        .to_owned();
+                self.refuse(at, Refusal::Malformed { message });
+            }
+            EditOp::Delete => match self.content.take() {
+                Some(_) => self.note(at, 1, None),
+                None => self.failed.push(OpError::Missing { op: at, of }),
+            },
+            EditOp::Rename { .. } if self.content.is_none() => {
+                self.failed.push(OpError::Missing { op: at, of });
+            }
+            EditOp::Rename { to } => {
+                self.rename = Some(to.clone());
+                self.note(at, 1, None);
+            }
+        }
+    }
+
+    /// Whether a patch was to remove all of the file's lines and left some.
+    fn keeps_lines(&self, at: usize) -> bool {
+        let patched = self.notes.last().is_some_and(|note| note.op + 1 == at && note.strategy.is_some());
+        patched && self.content.as_ref().is_some_and(|text| !text.trim().is_empty())
+    }
+
+    fn rewrite(&mut self, at: usize, content: &str) {
+        let (new, note) = rewritten(self.content.as_deref(), content);
+        let count = u32::from(self.content.as_deref() != Some(new.as_str()));
+        self.changed = std::iter::once(0..new.len()).collect();
+        self.content = Some(new);
+        self.note(at, count, note);
+    }
+
+    fn placed(&mut self, op: usize, placed: &Placed) {
+        let lengths = placed.pieces.iter().map(|(span, piece)| (span, piece.len()));
+        for range in &mut self.changed {
+            let before = lengths.clone().take_while(|(span, _)| span.end <= range.start);
+            let (gone, come) =
+                before.fold((0, 0), |(gone, come), (span, new)| (gone + span.len(), come + new));
+            *range = (range.start + come - gone)..(range.end + come).saturating_sub(gone);
+        }
+        let (mut gone, mut come) = (0, 0);
+        for (span, new) in lengths {
+            let start = span.start + come - gone;
+            self.changed.push(start..start + new);
+            (gone, come) = (gone + span.len(), come + new);
+        }
+        let count = u32::try_from(placed.pieces.len()).unwrap_or(u32::MAX);
+        let note = placed.note.clone();
+        self.notes.push(OpNote { op, strategy: Some(placed.strategy), line: placed.line, count, note });
+    }
+
+    /// A step that has nothing to do stops nobody.
+    fn unchanged(&mut self, op: usize, why: &Refusal) {
+        let note = if why.already_applied() {
+            "the replacement is in the file already, and what it replaces is not: applied before"
+        } else {
+            "nothing to change: the file has that text already"
+        };
+        self.note(op, 0, Some(note.to_owned()));
+    }
+
+    /// Steps that are placed, one after the other.
+    fn place_run(&mut self, first: usize, ops: &[EditOp]) {
+        let Some(original) = self.content.take() else { return };
+        let mut text = original.clone();
+        let mut done: Vec<Done> = Vec::new();
+        let mut after = None;
+        for (op, step) in (first..).zip(ops) {
+            let found = self.find(&original, step, after);
+            let mut overlap = None;
+            if let Ok(placed) = &found {
+                after = placed.pieces.last().map(|(span, _)| span.end);
+                match carried(placed, &done) {
+                    Ok(here) => {
+                        let here = Placed { line: line_at(&text, start_of(&here)), ..here };
+                        self.take(op, &mut text, here, &mut done);
+                        continue;
+                    }
+                    Err(with) => overlap = Some((with, placed.line)),
+                }
+            }
+            // Not where the model looked last: perhaps in what the steps before have written.
+            let again = if done.is_empty() { found } else { self.find(&text, step, None) };
+            match (again, overlap) {
+                (Ok(here), _) => self.take(op, &mut text, here, &mut done),
+                (Err(why), None) if matches!(why, Refusal::NoChange) || why.already_applied() => {
+                    self.unchanged(op, &why);
+                }
+                (Err(_), Some((with, line))) => self.refuse(op, Refusal::Overlap { with: with + 1, line }),
+                (Err(refusal), None) => self.refuse(op, refusal),
+            }
+        }
+        self.content = Some(text);
+    }
+
+    fn find(&self, text: &str, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {
+        match step {
+            EditOp::Replace(wish) => find(
+                text,
+                &Hunk {
+                    all: wish.all,
+                    near: wish.near,
+                    whole_lines: wish.whole_lines,
+                    after,
+                    base: self.context.shown,
+                    allow: self.context.allow,
+                    ..Hunk::new(&wish.search, &wish.replace)
+                },
+            ),
+            EditOp::Patch(hunk) => patch::find(text, hunk, after, &self.context),
+            EditOp::Symbol(wish) => symbol::find(self.context.path, text, wish),
+            _ => Err(Refusal::NoChange),
+        }
+    }
+
+    /// Writes what was found.
+    fn take(&mut self, op: usize, text: &mut String, here: Placed, done: &mut Vec<Done>) {
+        *text = here.text(text);
+        self.placed(op, &here);
+        // From the last to the first, so that each is in the coordinates that the one before it in the list leaves.
+        let pieces = here.pieces.into_iter().rev();
+        done.extend(pieces.map(|(span, piece)| Done {
+            op,
+            at: span.start,
+            old: span.len(),
+            new: piece.len(),
+        }));
+    }
+}
+
+/// A replacement that was made: in the text as it was then, and in bytes.
+struct Done {
+    op: usize,
+    at: usize,
+    old: usize,
+    new: usize,
+}
+
+fn start_of(placed: &Placed) -> usize {
+    placed.pieces.first().map_or(0, |(span, _)| span.start)
+}
+
+/// What was found in the original text, in the coordinates of the text after some replacements; or the step that changed
+/// the same bytes.
+fn carried(placed: &Placed, done: &[Done]) -> Result<Placed, usize> {
+    let mut here = placed.clone();
+    for (span, _) in &mut here.pieces {
+        for one in done {
+            let end = one.at + one.old;
+            if span.start >= end {
+                span.start = span.start - one.old + one.new;
+                span.end = span.end - one.old + one.new;
+            } else if span.end > one.at {
+                return Err(one.op);
+            }
+        }
+    }
+    Ok(here)
 }
 
 /// The content a whole-file rewrite leaves: the file's line endings and final line break survive it.

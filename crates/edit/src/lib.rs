@@ -21,28 +21,36 @@
 //! assert!(refusal.to_string().contains("lines 1 and 3"));
 //! ```
 //!
+//! [`plan`] does it for a whole reply in any [`Format`] and all the files that it names ([`Files`]), all of it or
+//! nothing; [`read`] only takes a reply apart.
+//!
 //! Everything here is a pure function of its arguments, takes time about linear in them, and never panics.
-//! It reads no file and resolves no path: that is the caller's, through the workspace. It does not yet
-//! place by similarity, read patches, or know a language's syntax.
+//! It reads no file and resolves no path: that is the caller's, through the workspace.
 
-mod blocks;
+mod apply;
 mod change;
-mod closest;
-mod edit_block;
-mod fit;
-mod guard;
-mod indent;
+mod check;
+mod feedback;
+mod files;
+mod formats;
+mod lazy;
 mod lines;
-mod locate;
-mod normal;
-mod numbered;
 mod outcome;
-mod report;
-mod tags;
+mod patch;
+mod place;
+mod symbol;
 
-pub use blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
-pub use change::{Edit, EditOp, FileOps, OpError, OpNote, Outcome, Replace, apply_ops, to_ops};
-pub use locate::{Hunk, place, replace};
-pub use outcome::{
-    Applied, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Refusal, Strategy,
+pub use apply::{ChangeKind, Failure, FileChange, Options, Plan, Unchanged, plan, plan_edits};
+pub use change::{
+    Edit, EditOp, FileOps, LineKind, OpContext, OpError, OpNote, Outcome, PatchHunk, PatchLine, Replace,
+    SymbolAction, SymbolEdit, apply_ops, to_ops,
 };
+pub use check::Finding;
+pub use files::{FileProblem, Files};
+pub use formats::blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
+pub use formats::{Format, Reading, Source, detect, read};
+pub use outcome::{
+    Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
+    Strategy,
+};
+pub use place::{Allow, Hunk, find, place, replace};

@@ -1,7 +1,8 @@
 //! What placing a hunk comes to: the new text with how it was placed, or why not.
 
+pub(crate) mod words;
+
 use std::fmt;
-use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Larger files are refused: source files are far smaller, and whatever isn't is generated.
@@ -34,6 +35,30 @@ pub enum Strategy {
     BlankEdges,
     /// The search text carried line numbers, as a listing shows them.
     LineNumbers,
+    /// Blank lines within the search text were more or fewer than the file's.
+    BlankLines,
+    /// The search text was escaped once too often (`\\n`, `\\"`, `&lt;`).
+    Escapes,
+    /// The search text carried diff prefixes, or a markdown fence.
+    Prefixes,
+    /// The search text leaves lines out (`...`).
+    Elision,
+    /// Lines are alike, not equal; what the edit changes is equal.
+    Similarity,
+    /// The search text is the older version's that the model was shown; the edit was merged.
+    Merge,
+    /// A whole file with remarks in place of what stays, merged by the syntax tree.
+    Lazy,
+    /// By the syntax tree.
+    Symbol,
+}
+
+impl Strategy {
+    /// Whether the place is a well-founded guess: what is written there must hold up to a closer look.
+    #[must_use]
+    pub fn is_loose(self) -> bool {
+        matches!(self, Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy)
+    }
 }
 
 impl fmt::Display for Strategy {
@@ -47,11 +72,62 @@ impl fmt::Display for Strategy {
             Self::InnerWhitespace => "whitespace within lines",
             Self::BlankEdges => "blank lines at the edges",
             Self::LineNumbers => "line numbers removed",
+            Self::BlankLines => "blank lines",
+            Self::Escapes => "escapes undone",
+            Self::Prefixes => "prefixes removed",
+            Self::Elision => "elision",
+            Self::Similarity => "similarity",
+            Self::Merge => "three-way merge",
+            Self::Lazy => "remarks for what stays",
+            Self::Symbol => "symbol",
         })
     }
 }
 
-/// A hunk that found its place.
+/// A hunk that found its place, not yet written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// How it was placed.
+    pub strategy: Strategy,
+    /// The 1-based line where the first (or only) place begins.
+    pub line: u32,
+    /// What differed between the search text and the file; `None` when nothing did.
+    pub note: Option<String>,
+    /// What is put in place of which bytes of the text, in order and without overlap.
+    pub pieces: Vec<(Range<usize>, String)>,
+}
+
+impl Placed {
+    /// The text with the pieces in their places.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        let added: usize = self.pieces.iter().map(|(_, piece)| piece.len()).sum();
+        let mut out = String::with_capacity(text.len() + added);
+        let mut done = 0;
+        for (span, piece) in &self.pieces {
+            out.push_str(text.get(done..span.start).unwrap_or_default());
+            out.push_str(piece);
+            done = span.end;
+        }
+        out.push_str(text.get(done..).unwrap_or_default());
+        out
+    }
+
+    /// The same, written.
+    #[must_use]
+    pub fn write(self, text: &str) -> Applied {
+        Applied {
+            text: self.text(text),
+            strategy: self.strategy,
+            line: self.line,
+            count: u32::try_from(self.pieces.len()).unwrap_or(u32::MAX),
+            note: self.note,
+            spans: self.pieces.into_iter().map(|(span, _)| span).collect(),
+        }
+    }
+}
+
+/// A hunk that found its place, and the text after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// The whole new text.
@@ -81,6 +157,46 @@ pub struct Candidate {
     pub excerpt: String,
 }
 
+/// Why some steps did not place a hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The steps, strictest first.
+    pub steps: Vec<Strategy>,
+    /// What kept them from it, in a few words.
+    pub why: String,
+}
+
+/// One of several places where a search text is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// Its first line, 1-based.
+    pub first: u32,
+    /// Its last line, 1-based.
+    pub last: u32,
+    /// The line that it is inside of, by indentation: number and text without blanks at its ends.
+    pub within: Option<(u32, String)>,
+    /// The nearest line that no other of the places has there: with the lines up to it the search text is unique.
+    pub telling: Option<(u32, String)>,
+}
+
+/// What a refusal means for what is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing is, for this edit or any beside it.
+    Nothing,
+    /// All but this edit is.
+    Others,
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "Nothing was changed.",
+            Self::Others => "This edit was left out.",
+        })
+    }
+}
+
 /// Why a hunk was not placed. Its [`Display`](fmt::Display) tells the model what to do, in at most
 /// [`MAX_FEEDBACK_BYTES`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -92,6 +208,8 @@ pub enum Refusal {
         closest: Option<Candidate>,
         /// The replacement is in the file already, exactly once: the edit was most likely made before.
         already_applied: bool,
+        /// Why the steps that come near didn't find it.
+        attempts: Vec<Attempt>,
     },
     /// It is there more than once.
     Ambiguous {
@@ -99,6 +217,8 @@ pub enum Refusal {
         lines: Vec<u32>,
         /// How those places were found.
         strategy: Strategy,
+        /// The first of them, closer looked at.
+        spots: Vec<Spot>,
     },
     /// The search text is empty and the file is not.
     EmptySearch,
@@ -115,6 +235,59 @@ pub enum Refusal {
     Placeholder {
         /// The remark.
         remark: String,
+    },
+    /// Another edit of the same reply changes the same lines.
+    Overlap {
+        /// Which one, 1-based.
+        with: usize,
+        /// The 1-based line where they meet.
+        line: u32,
+    },
+    /// A line that is said to stand before the place isn't in the file.
+    NoAnchor {
+        /// The line.
+        anchor: String,
+    },
+    /// The place is far larger than the search text.
+    SpanTooLarge {
+        /// Its first line, 1-based.
+        line: u32,
+        /// How many lines it has.
+        lines: usize,
+        /// How many the search text has.
+        searched: usize,
+    },
+    /// The lines that the edit changes have changed since the model was shown them.
+    Conflict {
+        /// The 1-based line of the present file where that begins.
+        line: u32,
+        /// What is there now.
+        theirs: String,
+        /// What the edit would have made of what was there.
+        ours: String,
+    },
+    /// The file would not parse any more, and the place was found loosely.
+    BrokenSyntax {
+        /// The 1-based line of the new text.
+        line: u32,
+        /// What is wrong there.
+        message: String,
+        /// How the place was found.
+        strategy: Strategy,
+    },
+    /// No symbol of that name is in the file, or more than one.
+    Symbol {
+        /// The symbol as it was named.
+        symbol: String,
+        /// What there is instead: paths with their lines.
+        candidates: Vec<(String, u32)>,
+        /// More than one fits.
+        ambiguous: bool,
+    },
+    /// The edit can't be read as its format wants it.
+    Malformed {
+        /// What is wrong and what to send.
+        message: String,
     },
     /// A bound was passed.
     TooLarge {
@@ -145,102 +318,17 @@ impl Refusal {
             Self::NoChange => "no_change",
             Self::GuardedMismatch { .. } => "guarded_mismatch",
             Self::Placeholder { .. } => "placeholder",
+            Self::Overlap { .. } => "overlap",
+            Self::NoAnchor { .. } => "no_anchor",
+            Self::SpanTooLarge { .. } => "span_too_large",
+            Self::Conflict { .. } => "conflict",
+            Self::BrokenSyntax { .. } => "broken_syntax",
+            Self::Symbol { ambiguous: true, .. } => "ambiguous_symbol",
+            Self::Symbol { .. } => "no_symbol",
+            Self::Malformed { .. } => "malformed",
             Self::TooLarge { .. } => "too_large",
         }
     }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut words = String::new();
-        self.write_words(&mut words)?;
-        f.write_str(cut(&words, MAX_FEEDBACK_BYTES))
-    }
-}
-
-impl Refusal {
-    fn write_words(&self, out: &mut String) -> fmt::Result {
-        match self {
-            Self::NotFound { closest, already_applied: true } => {
-                write!(
-                    out,
-                    "The search text was not found, and the replacement is in the file already, once: the edit was \
-                     most likely made before. Nothing was changed. Don't send it again; read the file if in doubt."
-                )?;
-                if let Some(near) = closest {
-                    write!(out, " (Nearest to the search text: line {}.)", near.line)?;
-                }
-                Ok(())
-            }
-            Self::NotFound { closest: Some(near), .. } => write!(
-                out,
-                "The search text was not found. Nothing was changed. Nearest: line {}, {:.0} % alike \
-                 (`-` your search text, `+` the file; · is a space, → a tab where only blanks differ):\n{}\n\
-                 Send the edit again with the search text copied from the file's own lines.",
-                near.line,
-                near.similarity * 100.0,
-                near.excerpt,
-            ),
-            Self::NotFound { closest: None, .. } => out.write_str(
-                "The search text was not found, and nothing in the file is like it. Nothing was changed. Check the \
-                 path, read the file, and copy the search text from it.",
-            ),
-            Self::Ambiguous { lines, strategy } => {
-                write!(out, "The search text occurs {} times, at lines ", lines.len())?;
-                write_lines(out, lines)?;
-                if *strategy != Strategy::Exact {
-                    write!(out, " (no exact match; found by {strategy})")?;
-                }
-                out.write_str(
-                    ". Nothing was changed. Add lines before or after it, copied from the file, until only the place \
-                     you mean fits, or ask for all places to be replaced.",
-                )
-            }
-            Self::EmptySearch => out.write_str(
-                "The search text is empty and the file is not. Nothing was changed. To insert, search for the line \
-                 next to the place and repeat it in the replacement; to rewrite the file, give its whole content \
-                 without a search text.",
-            ),
-            Self::NoChange => out.write_str(
-                "Nothing would change: the replacement is what the file already has there. If the file is as you \
-                 want it, go on; else send a replacement that differs.",
-            ),
-            Self::GuardedMismatch { line, difference } => write!(
-                out,
-                "The nearest place, line {line}, differs from the search text in a way that may have a meaning: \
-                 {difference}. Nothing was changed. Read the file around line {line} and copy the search text \
-                 exactly."
-            ),
-            Self::Placeholder { remark } => write!(
-                out,
-                "The replacement has a remark in place of code («{}»), which would delete that code. Nothing was \
-                 changed. Send the whole new text, or a smaller search text with only the lines that change.",
-                cut(remark, 200),
-            ),
-            Self::TooLarge { what, bytes, limit } => write!(
-                out,
-                "The {what} has {bytes} bytes; at most {limit} are handled. Nothing was changed. Make the edit in \
-                 smaller parts, or by a command."
-            ),
-        }
-    }
-}
-
-/// Lists line numbers as people do: `1, 3 and 7`, with a bound.
-fn write_lines(out: &mut String, lines: &[u32]) -> fmt::Result {
-    let named = lines.get(..MAX_LINES_NAMED).unwrap_or(lines);
-    for (nth, line) in named.iter().enumerate() {
-        match nth {
-            0 => {}
-            n if n + 1 == named.len() && named.len() == lines.len() => out.push_str(" and "),
-            _ => out.push_str(", "),
-        }
-        write!(out, "{line}")?;
-    }
-    if named.len() < lines.len() {
-        write!(out, " and {} more", lines.len() - named.len())?;
-    }
-    Ok(())
 }
 
 /// The longest beginning of `text` of at most `limit` bytes.

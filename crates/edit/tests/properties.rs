@@ -2,8 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
-use journeyman_edit::{EditOp, Hunk, Strategy as Placed, apply_ops, parse_blocks, place, replace};
+use journeyman_edit::{
+    Allow, EditOp, Hunk, OpContext, Strategy as Placed, apply_ops, parse_blocks, place, replace,
+};
+use journeyman_protocol::RelPath;
 use proptest::prelude::*;
+
+fn context(path: &RelPath) -> OpContext<'_> {
+    OpContext { path, shown: None, allow: Allow::default() }
+}
 
 /// Texts made of few pieces, so that searches and files meet often.
 fn text() -> impl Strategy<Value = String> {
@@ -145,7 +152,7 @@ proptest! {
             prop_assert_eq!(blocks.items.len(), blocks.edits.len() + blocks.calls.len());
             for edit in &blocks.edits {
                 prop_assert!(!edit.ops.is_empty());
-                let _outcome = apply_ops(Some("text\n"), &edit.ops);
+                let _outcome = apply_ops(Some("text\n"), &edit.ops, &context(&edit.path));
             }
         }
     }
@@ -175,7 +182,7 @@ proptest! {
 
     #[test]
     fn rewriting_gives_the_content(content in "[a-z\n]{1,30}") {
-        let outcome = apply_ops(None, &[EditOp::Rewrite { content: content.clone() }]).unwrap();
+        let outcome = apply_ops(None, &[EditOp::Rewrite { content: content.clone() }], &context(&RelPath::parse("a").unwrap()));
         let new = outcome.content.unwrap();
         prop_assert_eq!(new.trim_end_matches('\n'), content.trim_end_matches('\n'));
     }

@@ -3,9 +3,9 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::indent::IndentMap;
 use crate::lines::{segments, split_indent, without_break};
-use crate::normal::plain;
+use crate::place::indent::IndentMap;
+use crate::place::normal::plain;
 
 /// Beyond this many changed lines on both sides together the search and replacement are not aligned, because
 /// aligning takes time with their product; the replacement is then taken as it is.
@@ -169,7 +169,7 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::indent::Styles;
+    use crate::place::indent::Styles;
 
     fn fitted(search: &str, replacement: &str, found: &str) -> Result<String, Unfit> {
         let alignment = Alignment::new(search, replacement);

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::blocks::{Fault, ProblemKind, Read};
-use crate::change::{Edit, EditOp};
-use crate::tags::{self, Tag, content, skip_blanks};
+use crate::change::{Edit, EditOp, Replace};
+use crate::formats::blocks::{Fault, ProblemKind, Read};
+use crate::formats::tags::{self, Tag, content, skip_blanks};
 
 /// The tags that stand in a block.
 const TAGS: [&str; 6] = ["file", "search", "replace", "delete", "rename", "description"];
@@ -74,9 +74,12 @@ impl<'a> Body<'a> {
             "replace" => {
                 let content = inner.to_owned();
                 self.ops.push(match self.search.take() {
-                    Some(search) => {
-                        EditOp::Replace { search: search.to_owned(), replace: content, all: false }
-                    }
+                    Some(search) => EditOp::Replace(Replace {
+                        search: search.to_owned(),
+                        replace: content,
+                        whole_lines: true,
+                        ..Replace::default()
+                    }),
                     None => EditOp::Rewrite { content },
                 });
             }

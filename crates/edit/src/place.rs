@@ -1,19 +1,24 @@
 //! Finding the one place that a hunk means.
 
+pub(crate) mod closest;
+pub(crate) mod fit;
+pub(crate) mod guard;
+pub(crate) mod indent;
+pub(crate) mod merge;
+pub(crate) mod normal;
+pub(crate) mod numbered;
+pub(crate) mod report;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::closest;
-use crate::fit::Alignment;
-use crate::guard;
-use crate::indent::{IndentMap, Styles};
 use crate::lines::{Line, break_of, line_at, lines_of, segments};
-use crate::normal::{Mapped, Reading, Strings, bare_key, plain, squeeze};
-use crate::numbered;
-use crate::outcome::{Applied, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Refusal, Strategy};
-use crate::report;
+use crate::outcome::{Applied, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
+use crate::place::fit::Alignment;
+use crate::place::indent::{IndentMap, Styles};
+use crate::place::normal::{Mapped, Reading, Strings, bare_key, plain, squeeze};
 
 /// How many places an ambiguous match collects; more would tell nothing more.
 const MAX_PLACES: usize = 1_000;
@@ -38,13 +43,48 @@ pub struct Hunk<'a> {
     /// replacement of whole lines then takes their line break too, and a blank line at an edge of the search
     /// text is a blank line and not the end of the line next to it.
     pub whole_lines: bool,
+    /// Lines that stand before the place, in this order, each after the one before. They choose between matches.
+    pub anchors: &'a [String],
+    /// Where the hunk before this one ended in the text, in bytes: among equal matches the first at or after it is
+    /// meant, if the format's hunks come in order.
+    pub after: Option<usize>,
+    /// The match is said to end where the file ends.
+    pub at_end: bool,
+    /// The version of the file that the model was shown, if it isn't the present one.
+    pub base: Option<&'a str>,
+    /// What the caller allows to differ.
+    pub allow: Allow,
+}
+
+/// What a caller may allow by name that is refused otherwise, because it may have a meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allow {
+    /// A changed line's identifiers, numbers, operators or strings may differ between search text and file.
+    pub differences: bool,
+    /// Remarks may stand in for code in the new text.
+    pub placeholders: bool,
+    /// The replaced region may be far larger than the search text.
+    pub spans: bool,
+    /// A loosely placed edit may leave a file that doesn't parse where it did before.
+    pub broken_syntax: bool,
 }
 
 impl<'a> Hunk<'a> {
     /// A hunk without hints, for the only place.
     #[must_use]
     pub fn new(search: &'a str, replace: &'a str) -> Self {
-        Self { search, replace, all: false, near: None, whole_lines: false }
+        Self {
+            search,
+            replace,
+            all: false,
+            near: None,
+            whole_lines: false,
+            anchors: &[],
+            after: None,
+            at_end: false,
+            base: None,
+            allow: Allow::default(),
+        }
     }
 }
 
@@ -65,6 +105,14 @@ pub fn replace(text: &str, search: &str, replacement: &str, all: bool) -> Result
 /// # Errors
 /// As [`replace`].
 pub fn place(text: &str, hunk: &Hunk<'_>) -> Result<Applied, Refusal> {
+    find(text, hunk).map(|placed| placed.write(text))
+}
+
+/// Finds where a hunk goes and what it puts there, without writing.
+///
+/// # Errors
+/// As [`replace`].
+pub fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     let sizes = [
         ("file", text.len(), MAX_FILE_BYTES),
         ("search text", hunk.search.len(), MAX_SEARCH_BYTES),
@@ -82,30 +130,28 @@ pub fn place(text: &str, hunk: &Hunk<'_>) -> Result<Applied, Refusal> {
     if let Some(remark) = guard::placeholder(hunk.search, hunk.replace) {
         return Err(Refusal::Placeholder { remark: remark.to_owned() });
     }
-    match exact(text, hunk).or_else(|| loosely(text, hunk)) {
+    let merged = || hunk.base.and_then(|base| merge::find(text, base, hunk));
+    match exact(text, hunk).or_else(|| loosely(text, hunk)).or_else(merged) {
         Some(done) => done,
         None => Err(closest::miss(text, hunk)),
     }
 }
 
 /// An empty search text means the whole of an empty file, and nothing else.
-fn fill(text: &str, content: &str) -> Result<Applied, Refusal> {
-    let bom = if text == "\u{feff}" { text } else { "" };
-    if text != bom {
+fn fill(text: &str, content: &str) -> Result<Placed, Refusal> {
+    if !text.is_empty() && text != "\u{feff}" {
         return Err(Refusal::EmptySearch);
     }
-    Ok(Applied {
-        text: format!("{bom}{content}"),
+    Ok(Placed {
         strategy: Strategy::Exact,
         line: 1,
-        count: 1,
         note: None,
-        spans: std::iter::once(text.len()..text.len()).collect(),
+        pieces: vec![(text.len()..text.len(), content.to_owned())],
     })
 }
 
 /// The byte-for-byte step.
-fn exact(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
+fn exact(text: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let keep = |start: &usize| !hunk.whole_lines || at_line_edges(text, *start, hunk.search);
     let places = occurrences(text, hunk.search, hunk.all, keep);
     if places.is_empty() {
@@ -193,7 +239,7 @@ fn is_whole_lines(text: &str, place: &Range<usize>) -> bool {
 }
 
 /// The steps that overlook something, strictest first.
-fn loosely(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
+fn loosely(text: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     if hunk.search.trim().is_empty() {
         return None;
     }
@@ -241,7 +287,7 @@ fn trim_blank_lines(text: &str) -> &str {
 }
 
 /// The step for a search text copied from a numbered listing: without the numbers, everything anew.
-fn without_numbers(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusal>> {
+fn without_numbers(text: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let (search, first) = numbered::strip(hunk.search)?;
     // Numbers of empty lines alone: that is found everywhere, also within a character.
     if search.trim().is_empty() {
@@ -257,7 +303,7 @@ fn without_numbers(text: &str, hunk: &Hunk<'_>) -> Option<Result<Applied, Refusa
         return Some(Err(Refusal::NoChange));
     }
     let done = exact(text, &plain).or_else(|| loosely(text, &plain))?;
-    Some(done.map(|applied| Applied {
+    Some(done.map(|applied| Placed {
         strategy: Strategy::LineNumbers,
         note: Some(report::numbers_removed(applied.strategy, applied.note.as_deref())),
         ..applied
@@ -276,7 +322,7 @@ struct Loose<'a> {
 
 impl Loose<'_> {
     /// Looks for the search text anywhere, also within lines, with line endings (and typography) overlooked.
-    fn by_text(&self, strategy: Strategy) -> Option<Result<Applied, Refusal>> {
+    fn by_text(&self, strategy: Strategy) -> Option<Result<Placed, Refusal>> {
         let typography = strategy == Strategy::Typography;
         let both = [self.text, self.hunk.search];
         let possible = if typography {
@@ -318,7 +364,7 @@ impl Loose<'_> {
         windows: &[usize],
         reading: Reading,
         strategy: Strategy,
-    ) -> Option<Result<Applied, Refusal>> {
+    ) -> Option<Result<Placed, Refusal>> {
         let closed = self.hunk.search.ends_with('\n');
         let wanted = self.wanted();
         let of = |line: &Line| self.text.get(line.content()).unwrap_or_default();
@@ -345,7 +391,7 @@ impl Loose<'_> {
     }
 
     /// Decides between the places a step found, and writes.
-    fn settle(&self, places: Vec<Range<usize>>, strategy: Strategy) -> Option<Result<Applied, Refusal>> {
+    fn settle(&self, places: Vec<Range<usize>>, strategy: Strategy) -> Option<Result<Placed, Refusal>> {
         if places.is_empty() {
             return None;
         }
@@ -353,7 +399,7 @@ impl Loose<'_> {
     }
 
     /// Fits the replacement to each place and writes.
-    fn fit(&self, spans: Vec<Range<usize>>, strategy: Strategy) -> Result<Applied, Refusal> {
+    fn fit(&self, spans: Vec<Range<usize>>, strategy: Strategy) -> Result<Placed, Refusal> {
         let alignment = Alignment::new(self.hunk.search, self.hunk.replace);
         let given = self.hunk.search.lines().chain(self.hunk.replace.lines());
         let styles = Styles::of(given, self.text);
@@ -447,7 +493,7 @@ fn choose(
             return Ok(vec![(*place).clone()]);
         }
     }
-    Err(Refusal::Ambiguous { lines, strategy })
+    Err(report::ambiguous(text, &places, lines, strategy))
 }
 
 /// Widens a place whose whole lines a text format deletes by one line break: the one after it, or the one before
@@ -467,30 +513,26 @@ fn take_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
     }
 }
 
-/// Puts the pieces in place of their spans.
+/// The pieces, if they change anything.
 fn write(
     text: &str,
     pieces: Vec<(Range<usize>, String)>,
     strategy: Strategy,
     note: Option<String>,
-) -> Result<Applied, Refusal> {
-    let added: usize = pieces.iter().map(|(_, piece)| piece.len()).sum();
-    let mut out = String::with_capacity(text.len() + added);
+) -> Result<Placed, Refusal> {
     let mut done = 0;
-    let mut spans = Vec::with_capacity(pieces.len());
-    for (span, piece) in pieces {
-        // Deleting neighbouring last lines may claim the same line break twice.
-        let start = span.start.max(done);
-        out.push_str(text.get(done..start).unwrap_or_default());
-        out.push_str(&piece);
-        done = span.end.max(start);
-        spans.push(start..done);
-    }
-    out.push_str(text.get(done..).unwrap_or_default());
-    if out == text {
+    let pieces: Vec<(Range<usize>, String)> = pieces
+        .into_iter()
+        .map(|(span, piece)| {
+            // Deleting neighbouring last lines may claim the same line break twice.
+            let start = span.start.max(done);
+            done = span.end.max(start);
+            (start..done, piece)
+        })
+        .collect();
+    if pieces.iter().all(|(span, piece)| text.get(span.clone()) == Some(piece)) {
         return Err(Refusal::NoChange);
     }
-    let line = line_at(text, spans.first().map_or(0, |span| span.start));
-    let count = u32::try_from(spans.len()).unwrap_or(u32::MAX);
-    Ok(Applied { text: out, strategy, line, count, note, spans })
+    let line = line_at(text, pieces.first().map_or(0, |(span, _)| span.start));
+    Ok(Placed { strategy, line, note, pieces })
 }

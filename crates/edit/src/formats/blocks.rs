@@ -3,10 +3,10 @@
 use std::fmt;
 
 use crate::change::Edit;
-use crate::edit_block;
+use crate::formats::edit_block;
+use crate::formats::tags::{self, Tag};
 use crate::lines::line_at;
 use crate::outcome::cut;
-use crate::tags::{self, Tag};
 
 /// A tool call written as text: `<call tool="read_file">{"path": "a.rs"}</call>`.
 #[derive(Debug, Clone, PartialEq, Eq)]

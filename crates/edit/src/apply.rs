@@ -1,0 +1,246 @@
+//! A whole reply: read, placed in all of its files, and all of it or nothing.
+
+use std::collections::BTreeMap;
+
+use journeyman_protocol::RelPath;
+
+use crate::change::{Edit, EditOp, FileOps, OpContext, OpNote, Outcome, apply_ops, to_ops};
+use crate::check::Finding;
+use crate::feedback::failure;
+use crate::files::{FileProblem, Files, exists};
+use crate::formats::blocks::BlockProblem;
+use crate::formats::{Format, Reading, Source, read};
+use crate::outcome::{Fate, Strategy};
+use crate::place::Allow;
+
+/// How a reply is to be applied.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// The format; `None` to tell it from the reply.
+    pub format: Option<Format>,
+    /// The file that is meant where the reply names none, or names one that isn't there while this one is.
+    pub path: Option<RelPath>,
+    /// Keep what can be done where not everything can.
+    pub partial: bool,
+    /// The reply was cut off: a block that isn't closed is never taken.
+    pub cut_off: bool,
+    /// What is allowed that is refused otherwise.
+    pub allow: Allow,
+}
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It comes to be.
+    Create,
+    /// Its content changes.
+    Modify,
+    /// It gets another path, and perhaps another content.
+    Rename,
+    /// It goes.
+    Delete,
+}
+
+/// What becomes of one file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileChange {
+    /// The path it has now, or will be created at.
+    pub path: RelPath,
+    /// The path it will have, where that changes.
+    pub to: Option<RelPath>,
+    /// What happens.
+    pub kind: ChangeKind,
+    /// The content before, where there was one.
+    pub before: Option<String>,
+    /// The content after; `None` where the file goes.
+    pub after: Option<String>,
+    /// How each step was placed.
+    pub notes: Vec<OpNote>,
+    /// Where the new content doesn't parse, while the old one did.
+    pub broken: Option<Finding>,
+}
+
+impl FileChange {
+    /// The loosest step by which a part of it was placed.
+    #[must_use]
+    pub fn strategy(&self) -> Option<Strategy> {
+        self.notes.iter().filter_map(|note| note.strategy).max()
+    }
+}
+
+/// A file that is as the reply wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unchanged {
+    /// The file.
+    pub path: RelPath,
+    /// Applied before, or no change asked for: in words.
+    pub reason: String,
+}
+
+/// Something that could not be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// The file, if one is named.
+    pub path: Option<RelPath>,
+    /// What went wrong as one word, as [`Refusal::kind`] gives it.
+    pub kind: &'static str,
+    /// What went wrong and what to send instead, for the model.
+    pub message: String,
+    /// The first line (1-based) and the text of the region that is most like the search text.
+    pub nearest: Option<(u32, String)>,
+}
+
+/// What a reply comes to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    /// The format it was read in; `None` where it has no edit.
+    pub format: Option<Format>,
+    /// What would be done, in the order in which it can be: creations, changes, renames, deletions.
+    pub changes: Vec<FileChange>,
+    /// The files that are as they are wanted.
+    pub unchanged: Vec<Unchanged>,
+    /// What can't be done.
+    pub failed: Vec<Failure>,
+    /// The text around the edits.
+    pub prose: String,
+    partial: bool,
+}
+
+impl Plan {
+    /// The changes to make: none where something failed, unless a part is better than nothing.
+    #[must_use]
+    pub fn writes(&self) -> &[FileChange] {
+        if self.failed.is_empty() || self.partial { &self.changes } else { &[] }
+    }
+
+    /// Whether what can be done is kept where not everything can.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial
+    }
+}
+
+/// Reads a reply and places its edits. Nothing is written: that is the caller's.
+#[must_use]
+pub fn plan(reply: &str, options: &Options, files: &dyn Files) -> Plan {
+    let source = Source { reply, path: options.path.as_ref(), finished: !options.cut_off, files };
+    let Reading { format, edits, problems, prose } = read(&source, options.format);
+    let mut plan = plan_edits(&edits, options, files);
+    plan.format = format;
+    plan.prose = prose;
+    plan.failed.extend(problems.iter().map(unreadable));
+    if plan.changes.is_empty() && plan.unchanged.is_empty() && plan.failed.is_empty() {
+        let message = match options.format {
+            Some(format) => format!("the reply has no edit in the format `{format}`"),
+            None => "the reply has no edit in any format that is known".to_owned(),
+        };
+        plan.failed.push(Failure { path: None, kind: "no_edit", message, nearest: None });
+    }
+    plan
+}
+
+fn unreadable(problem: &BlockProblem) -> Failure {
+    let path = problem.subject.as_ref().and_then(|subject| RelPath::parse(subject).ok());
+    Failure { path, kind: "malformed", message: problem.to_string(), nearest: None }
+}
+
+/// Places edits that were read before.
+#[must_use]
+pub fn plan_edits(edits: &[Edit], options: &Options, files: &dyn Files) -> Plan {
+    let mut plan = Plan { partial: options.partial, ..Plan::default() };
+    let meant: Vec<Edit> = edits.iter().map(|edit| meant(edit, options, files)).collect();
+    for file in to_ops(&meant) {
+        plan_file(&file, options, files, &mut plan);
+    }
+    refuse_collisions(&mut plan, files);
+    plan.changes.sort_by_key(|change| match change.kind {
+        ChangeKind::Create => 0,
+        ChangeKind::Modify => 1,
+        ChangeKind::Rename => 2,
+        ChangeKind::Delete => 3,
+    });
+    plan
+}
+
+/// The edit for the file that it means: the caller's, where the one that it names isn't there and would have to be.
+fn meant(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
+    let creates = edit.ops.iter().all(|op| matches!(op, EditOp::Rewrite { .. } | EditOp::Create { .. }));
+    match &options.path {
+        Some(path) if !creates && !exists(files, &edit.path) && exists(files, path) => {
+            Edit { path: path.clone(), ..edit.clone() }
+        }
+        _ => edit.clone(),
+    }
+}
+
+fn plan_file(file: &FileOps, options: &Options, files: &dyn Files, plan: &mut Plan) {
+    let text = match files.text(&file.path) {
+        Ok(text) => text,
+        // What isn't text can go and be renamed.
+        Err(FileProblem::Binary) if file.ops.iter().all(|op| matches!(op, EditOp::Delete)) => Some("".into()),
+        Err(problem) => {
+            let message = format!("{}: {problem}. Nothing was changed.", file.path);
+            plan.failed.push(Failure {
+                path: Some(file.path.clone()),
+                kind: "unreadable",
+                message,
+                nearest: None,
+            });
+            return;
+        }
+    };
+    let shown = files.shown(&file.path);
+    let context = OpContext { path: &file.path, shown: shown.as_deref(), allow: options.allow };
+    let outcome = apply_ops(text.as_deref(), &file.ops, &context);
+    let fate = if options.partial { Fate::Others } else { Fate::Nothing };
+    let failed = outcome.failed.iter().map(|error| failure(file, text.as_deref(), error, files, fate));
+    plan.failed.extend(failed);
+    if outcome.is_unchanged() {
+        let reason = outcome.notes.iter().find_map(|note| note.note.clone());
+        let reason = reason.unwrap_or_else(|| "nothing to change".to_owned());
+        plan.unchanged.push(Unchanged { path: file.path.clone(), reason });
+        return;
+    }
+    plan.changes.extend(change(file, text.as_deref(), outcome));
+}
+
+fn change(file: &FileOps, before: Option<&str>, outcome: Outcome) -> Option<FileChange> {
+    let Outcome { content, rename, notes, broken, .. } = outcome;
+    let to = rename.filter(|to| *to != file.path);
+    let kind = match (before, &content, &to) {
+        (None, None, _) => return None,
+        (Some(before), Some(after), None) if before == after => return None,
+        (Some(_), None, _) => ChangeKind::Delete,
+        (None, Some(_), _) => ChangeKind::Create,
+        (Some(_), Some(_), Some(_)) => ChangeKind::Rename,
+        (Some(_), Some(_), None) => ChangeKind::Modify,
+    };
+    let before = before.map(str::to_owned);
+    Some(FileChange { path: file.path.clone(), to, kind, before, after: content, notes, broken })
+}
+
+/// Two files can't come to lie at one path, and none may land on one that stays.
+fn refuse_collisions(plan: &mut Plan, files: &dyn Files) {
+    let leaves = |change: &FileChange| change.kind == ChangeKind::Delete || change.to.is_some();
+    let gone: Vec<RelPath> =
+        plan.changes.iter().filter(|change| leaves(change)).map(|change| change.path.clone()).collect();
+    let mut taken: BTreeMap<RelPath, RelPath> = BTreeMap::new();
+    let mut failed = Vec::new();
+    for change in plan.changes.iter().filter(|change| change.after.is_some()) {
+        let target = change.to.as_ref().unwrap_or(&change.path);
+        let message = if let Some(other) = taken.insert(target.clone(), change.path.clone()) {
+            format!("{target}: both {other} and {} would lie there. Nothing was changed.", change.path)
+        } else if change.to.is_some() && exists(files, target) && !gone.contains(target) {
+            format!(
+                "{target}: {} can't be renamed to it: there is a file already. Nothing was changed.",
+                change.path
+            )
+        } else {
+            continue;
+        };
+        failed.push(Failure { path: Some(target.clone()), kind: "exists", message, nearest: None });
+    }
+    let refused: Vec<&RelPath> = failed.iter().filter_map(|failure| failure.path.as_ref()).collect();
+    plan.changes.retain(|change| !refused.contains(&change.to.as_ref().unwrap_or(&change.path)));
+    plan.failed.extend(failed);
+}

@@ -1,0 +1,314 @@
+//! Finding what a search text that isn't there was most likely meant to be.
+
+use std::collections::HashSet;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::lines::{Line, lines_of, segments};
+use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
+use crate::place::Hunk;
+use crate::place::report::{attempts, excerpt};
+
+/// Only this many lines of a file are searched for likeness: time and memory stay small in generated files.
+const MAX_LINES: usize = 200_000;
+/// Only this many lines of the search text vote for a place; the longest tell most.
+const MAX_VOTERS: usize = 8;
+/// A longer search text is compared by its beginning.
+const MAX_WINDOW: usize = 400;
+/// How many lines more than the search text a region may have on either side, where the file has further lines in between.
+const SLACK: usize = 8;
+/// How many places are compared line by line.
+const FINALISTS: usize = 4;
+/// How much of a line is looked at, in bytes.
+const LINE_BYTES: usize = 400;
+/// Lines less alike than this don't vote.
+const LIKE: f32 = 0.5;
+/// A region less like the search text than this isn't worth showing.
+const WORTH_SHOWING: f32 = 0.35;
+/// A replacement with fewer characters that aren't blank may stand anywhere by chance.
+const TELLING: usize = 8;
+/// Where another region is more like the search text than the lines of the replacement by this much, it is that one that
+/// was meant, and the replacement's text is there for another reason.
+const CLEARLY_LIKER: f32 = 0.1;
+
+/// The refusal for a hunk that no step could place.
+pub(crate) fn miss(text: &str, hunk: &Hunk<'_>) -> Refusal {
+    let all = lines_of(text);
+    let lines: Vec<&str> = all.iter().map(|line| text.get(line.content()).unwrap_or_default()).collect();
+    let wanted = wanted(hunk.search);
+    let region = nearest(&lines, &wanted);
+    let already_applied = applied_at(text, &all, &lines, hunk).is_some_and(|at| {
+        let there = at..at + hunk.replace.lines().count();
+        match &region {
+            Some(near) if near.start < there.end && there.start < near.end => true,
+            Some(near) => {
+                Region::of(&lines, &wanted, at, at + wanted.len()).likeness + CLEARLY_LIKER >= near.likeness
+            }
+            None => true,
+        }
+    });
+    let attempts = attempts(text, hunk, &wanted, &lines, region.as_ref());
+    let closest = region.map(|near| {
+        let window = lines.get(near.start..near.end).unwrap_or_default();
+        let text = cut(&window.join("\n"), MAX_FEEDBACK_BYTES).to_owned();
+        let line = u32::try_from(near.start + 1).unwrap_or(u32::MAX);
+        let excerpt = excerpt(&wanted, window, near.start + 1, &near.ops);
+        Candidate { line, text, similarity: near.likeness, excerpt }
+    });
+    Refusal::NotFound { closest, already_applied, attempts }
+}
+
+/// The search text's lines as far as they are compared.
+fn wanted(search: &str) -> Vec<&str> {
+    let mut wanted: Vec<&str> =
+        segments(search).into_iter().map(|(line, _)| line).take(MAX_WINDOW + 1).collect();
+    if wanted.len() > 1 && wanted.last().is_some_and(|last| last.is_empty()) {
+        wanted.pop();
+    }
+    wanted.truncate(MAX_WINDOW);
+    wanted
+}
+
+/// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented otherwise, and can't
+/// well have stood there before the edit.
+fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Option<usize> {
+    let replacement = hunk.replace;
+    let telling = replacement.chars().filter(|c| !c.is_whitespace()).take(TELLING).count() >= TELLING;
+    if !telling || !leaves_no_rest(lines, hunk) {
+        return None;
+    }
+    let mut places = text.match_indices(replacement);
+    match (places.next(), places.next()) {
+        (Some(_), Some(_)) => return None,
+        (Some((at, _)), None) if at_word_edges(text, at, replacement) => {
+            return Some(all.partition_point(|line| line.next() <= at));
+        }
+        (Some(_), None) => return None,
+        _ => {}
+    }
+    let new: Vec<&str> = segments(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
+    let first = new.first()?;
+    let mut found = None;
+    let mut work = 0;
+    for (index, line) in lines.iter().enumerate() {
+        if line.trim() != *first {
+            continue;
+        }
+        let window = lines.iter().skip(index).take(new.len());
+        let same = window.zip(&new).take_while(|(line, new)| line.trim() == **new).count();
+        work += same + 1;
+        // A file of equal lines would make this quadratic; what is that repetitive tells nothing anyway.
+        if work > MAX_LINES {
+            return None;
+        }
+        if same == new.len() {
+            if found.is_some() {
+                return None;
+            }
+            found = Some(index);
+        }
+    }
+    found
+}
+
+/// Whether what is found begins and ends where words do: `sum(rows)` isn't in `checksum(rows)`.
+fn at_word_edges(text: &str, at: usize, found: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let before = text.get(..at).and_then(|before| before.chars().next_back());
+    let after = text.get(at + found.len()..).and_then(|after| after.chars().next());
+    let splits =
+        |inner: Option<char>, outer: Option<char>| inner.is_some_and(is_word) && outer.is_some_and(is_word);
+    !splits(found.chars().next(), before) && !splits(found.chars().next_back(), after)
+}
+
+/// Whether an edit that only deletes can have been made: what is left of the search text can be in the file by chance,
+/// so none of the lines that go may be there, unless lines on both sides of them are left and stand together now.
+fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
+    let (old, new) = (wanted(hunk.search), wanted(hunk.replace));
+    let mut rest = old.iter().map(|line| line.trim());
+    let only_deletes = new.len() < old.len() && new.iter().all(|line| rest.any(|old| old == line.trim()));
+    if !only_deletes {
+        return true;
+    }
+    let kept = |line: Option<&&str>, new: Option<&&str>| matches!((line, new), (Some(line), Some(new)) if line.trim() == new.trim());
+    if new.len() > 1 && kept(old.first(), new.first()) && kept(old.last(), new.last()) {
+        return true;
+    }
+    let stays: HashSet<&str> = new.iter().map(|line| line.trim()).collect();
+    let goes: HashSet<&str> =
+        old.iter().map(|line| line.trim()).filter(|line| !line.is_empty() && !stays.contains(line)).collect();
+    !goes.is_empty() && !lines.iter().any(|line| goes.contains(line.trim()))
+}
+
+/// A line boiled down to the set of its three-byte pieces, hashed into 128 bits.
+fn signature(line: &str) -> u128 {
+    let line = line.trim();
+    let bytes = line.as_bytes();
+    let bytes = bytes.get(..LINE_BYTES).unwrap_or(bytes);
+    let bit = |hash: u32| 1_u128 << (hash.wrapping_mul(0x9e37_79b1) >> 25);
+    if bytes.len() < 3 {
+        return bytes.iter().fold(0, |set, byte| set | bit(u32::from(*byte)));
+    }
+    bytes
+        .windows(3)
+        .fold(0, |set, window| set | bit(window.iter().fold(0, |hash, byte| hash << 8 | u32::from(*byte))))
+}
+
+/// A signature with the number of its pieces, counted once.
+#[derive(Clone, Copy)]
+struct Pieces {
+    set: u128,
+    count: u32,
+}
+
+impl Pieces {
+    fn of(line: &str) -> Self {
+        let set = signature(line);
+        Self { set, count: set.count_ones() }
+    }
+
+    /// How alike two lines are: Dice's coefficient.
+    fn alike(self, other: Self) -> f32 {
+        let both = self.count + other.count;
+        if both == 0 { 1.0 } else { 2.0 * (self.set & other.set).count_ones() as f32 / both as f32 }
+    }
+
+    /// Whether the two can be alike enough to vote, by their numbers alone.
+    fn comparable(self, other: Self) -> bool {
+        let (few, many) = (self.count.min(other.count), self.count.max(other.count));
+        2.0 * few as f32 >= LIKE * (few + many) as f32
+    }
+}
+
+/// How alike two lines are: by their pieces, or by the beginning and end they share, whichever says more.
+fn line_likeness(one: &str, other: &str) -> f32 {
+    let (one, other) = (one.trim(), other.trim());
+    if one == other {
+        return 1.0;
+    }
+    let (a, b) = (cut(one, LINE_BYTES).as_bytes(), cut(other, LINE_BYTES).as_bytes());
+    let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let tail = a.iter().skip(head).rev().zip(b.iter().skip(head).rev()).take_while(|(x, y)| x == y).count();
+    let shared = 2.0 * (head + tail) as f32 / (a.len() + b.len()).max(1) as f32;
+    // Never 1: they are not equal.
+    shared.max(Pieces::of(one).alike(Pieces::of(other))).min(0.99)
+}
+
+/// A region of the file, aligned with the search text.
+pub(crate) struct Region {
+    /// Its first line, 0-based, and the one after its last.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// From the search text's lines to the region's; lines are equal that differ in blanks at their ends.
+    pub(crate) ops: Vec<DiffOp>,
+    /// From 0 to 1.
+    pub(crate) likeness: f32,
+}
+
+impl Region {
+    /// Some lines of the file, of which there is at least one.
+    fn of(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
+        let end = end.max(start + 1).min(lines.len());
+        let window = lines.get(start..end).unwrap_or_default();
+        let ops = compared(wanted, window);
+        let likeness = likeness(wanted, window, &ops);
+        Self { start, end, ops, likeness }
+    }
+}
+
+/// From some lines to others; those are equal that differ in blanks at their ends.
+fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
+    let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
+    capture_diff_slices(Algorithm::Myers, &keys(wanted), &keys(lines))
+}
+
+/// The region most like the search text: its longest lines vote for where it would begin, and the places with
+/// most votes are compared line by line. Time is about (lines of the file) × [`MAX_VOTERS`].
+fn nearest(lines: &[&str], wanted: &[&str]) -> Option<Region> {
+    let lines = lines.get(..MAX_LINES).unwrap_or(lines);
+    let mut voters: Vec<(usize, &str)> =
+        wanted.iter().copied().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
+    voters.sort_by_key(|(index, line)| (std::cmp::Reverse(line.trim().len()), *index));
+    voters.truncate(MAX_VOTERS);
+    if voters.is_empty() || lines.is_empty() {
+        return None;
+    }
+    let pieces: Vec<Pieces> = lines.iter().map(|line| Pieces::of(line)).collect();
+    let mut votes = vec![0.0_f32; lines.len() + wanted.len()];
+    for (index, line) in voters {
+        let mine = Pieces::of(line);
+        for (at, theirs) in pieces.iter().enumerate() {
+            if !mine.comparable(*theirs) {
+                continue;
+            }
+            let likeness = mine.alike(*theirs);
+            // Offset by the window's length, so that a window may begin before the file does.
+            if let Some(vote) = votes.get_mut(at + wanted.len() - index).filter(|_| likeness >= LIKE) {
+                *vote += likeness;
+            }
+        }
+    }
+    finalists(&votes)
+        .into_iter()
+        .map(|slot| aligned(lines, wanted, slot.saturating_sub(wanted.len())))
+        .fold(None, |best: Option<Region>, next| match best {
+            Some(best) if best.likeness >= next.likeness => Some(best),
+            _ => Some(next),
+        })
+        .filter(|region| region.likeness >= WORTH_SHOWING)
+}
+
+/// The slots with most votes, first ones first among equals.
+fn finalists(votes: &[f32]) -> Vec<usize> {
+    let mut best: Vec<(f32, usize)> = Vec::with_capacity(FINALISTS + 1);
+    for (slot, vote) in votes.iter().enumerate() {
+        if *vote > 0.0 && (best.len() < FINALISTS || best.last().is_some_and(|(least, _)| vote > least)) {
+            let at = best.partition_point(|(other, _)| other >= vote);
+            best.insert(at, (*vote, slot));
+            best.truncate(FINALISTS);
+        }
+    }
+    best.into_iter().map(|(_, slot)| slot).collect()
+}
+
+/// The region that begins about at `start`, with as many lines more as let the search text's first and last line be in it.
+fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
+    let from = start.saturating_sub(SLACK);
+    let to = (start + wanted.len() + SLACK).min(lines.len());
+    let wide = compared(wanted, lines.get(from..to).unwrap_or_default());
+    let partner = |index: usize| {
+        wide.iter().find_map(|op| match *op {
+            DiffOp::Equal { old_index, new_index, len } if (old_index..old_index + len).contains(&index) => {
+                Some(from + new_index + (index - old_index))
+            }
+            _ => None,
+        })
+    };
+    let telling = |index: &usize| wanted.get(*index).is_some_and(|line| !line.trim().is_empty());
+    let first =
+        (0..wanted.len()).filter(telling).find_map(|index| Some(partner(index)?.saturating_sub(index)));
+    let last = (0..wanted.len())
+        .rev()
+        .filter(telling)
+        .find_map(|index| Some(partner(index)? + wanted.len() - index));
+    let start = first.unwrap_or(start);
+    Region::of(lines, wanted, start, last.unwrap_or(start + wanted.len()))
+}
+
+/// How alike the wanted lines and the window's are, each weighed by its length.
+fn likeness(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
+    let weight = |line: &str| line.trim().len().min(LINE_BYTES) as f32;
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for op in ops {
+        let (old, new) = (op.old_range(), op.new_range());
+        for (nth, line) in wanted.get(old.clone()).unwrap_or_default().iter().enumerate() {
+            let other = (nth < new.len()).then(|| window.get(new.start + nth)).flatten();
+            weights += weight(line);
+            sum += weight(line) * other.map_or(0.0, |other| line_likeness(line, other));
+        }
+        for line in window.get(new).unwrap_or_default().iter().skip(old.len()) {
+            weights += weight(line);
+        }
+    }
+    if weights == 0.0 { 0.0 } else { sum / weights }
+}
