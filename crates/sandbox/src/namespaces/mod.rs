@@ -293,14 +293,7 @@ fn prepare(
         gid: gid.as_raw(),
         scratch_bytes: limits.scratch_bytes,
         pid_max: if uid.is_root() { u32::try_from(pid_max).unwrap_or(0) } else { 0 },
-        limits: vec![
-            Some(0),
-            Some(limits.processes),
-            Some(limits.file_bytes),
-            Some(limits.open_files),
-            limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
-            limits.address_space,
-        ],
+        limits: resources(limits),
         memory: Some(memory),
         cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
         disk: limits.disk_bytes,
@@ -341,6 +334,18 @@ fn prepare(
         witness: request.witness,
         waiting: None,
     })
+}
+
+/// In the order of [`init::RESOURCES`].
+fn resources(limits: &Limits) -> Vec<Option<u64>> {
+    vec![
+        Some(0),
+        Some(limits.processes),
+        Some(limits.file_bytes),
+        Some(limits.open_files),
+        limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
+        limits.address_space,
+    ]
 }
 
 /// A variable as programs get it.
