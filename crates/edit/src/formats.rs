@@ -2,7 +2,13 @@
 
 pub(crate) mod blocks;
 pub(crate) mod edit_block;
+pub(crate) mod hunks;
+pub(crate) mod search_replace;
 pub(crate) mod tags;
+pub(crate) mod tool;
+pub(crate) mod udiff;
+pub(crate) mod v4a;
+pub(crate) mod whole;
 
 use std::fmt;
 use std::str::FromStr;
@@ -111,7 +117,12 @@ pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
                 prose: blocks.prose,
             }
         }
-        Some(other) => Reading { format: Some(other), ..Reading::default() },
+        Some(Format::Blocks) => search_replace::read(source),
+        Some(Format::Udiff) => udiff::read(source),
+        Some(Format::Patch) => v4a::read(source),
+        Some(Format::Whole) => whole::read(source, false),
+        Some(Format::Lazy) => whole::read(source, true),
+        Some(Format::Tool) => tool::read(source),
     }
 }
 

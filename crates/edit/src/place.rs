@@ -12,6 +12,7 @@ mod insert;
 mod joined;
 mod ladder;
 mod likeness;
+pub(crate) mod merge;
 pub(crate) mod normal;
 pub(crate) mod numbered;
 pub(crate) mod report;
@@ -133,7 +134,8 @@ pub fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
         return settle::settle(text, &located);
     }
     let ground = Ground::new(text);
-    loosely(&ground, hunk).unwrap_or_else(|| Err(closest::miss(text, hunk)))
+    let merged = || hunk.base.and_then(|base| merge::find(text, base, hunk));
+    loosely(&ground, hunk).or_else(merged).unwrap_or_else(|| Err(closest::miss(text, hunk)))
 }
 
 /// The steps that overlook something, strictest first.

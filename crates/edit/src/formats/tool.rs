@@ -1,0 +1,8 @@
+//! The arguments of an edit tool.
+
+use crate::formats::{Format, Reading, Source};
+
+/// Reads a reply.
+pub(crate) fn read(source: &Source<'_>) -> Reading {
+    Reading { format: Some(Format::Tool), prose: source.reply.trim().to_owned(), ..Reading::default() }
+}
