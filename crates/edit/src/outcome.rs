@@ -301,6 +301,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The edit was made before: its new text is there, and its old text isn't.
+    pub(crate) fn applied_before() -> Self {
+        Self::NotFound { closest: None, already_applied: true, attempts: Vec::new() }
+    }
+
     /// Whether the wished-for text is there already, so that nothing has to be done.
     #[must_use]
     pub fn already_applied(&self) -> bool {

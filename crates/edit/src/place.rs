@@ -493,7 +493,7 @@ fn choose(
             return Ok(vec![(*place).clone()]);
         }
     }
-    Err(report::ambiguous(text, &places, lines, strategy))
+    Err(report::ambiguous(text, &places, strategy))
 }
 
 /// Widens a place whose whole lines a text format deletes by one line break: the one after it, or the one before

@@ -1,7 +1,9 @@
 //! Which of several places a hunk means.
 
+use crate::lines::lines_of;
 use crate::outcome::{Refusal, Strategy};
 use crate::patch::lines::{FileLines, Level};
+use crate::place::report;
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: usize = 2;
@@ -56,8 +58,9 @@ impl Hints<'_> {
         match starts.as_slice() {
             [only] => Ok(*only),
             several => {
-                let lines = several.iter().map(|start| u32::try_from(start + 1).unwrap_or(u32::MAX)).collect();
-                Err(Refusal::Ambiguous { lines, strategy })
+                let spans: Vec<(usize, usize)> =
+                    several.iter().map(|start| (*start, start + lines.saturating_sub(1))).collect();
+                Err(report::ambiguous_lines(self.file.text, &lines_of(self.file.text), &spans, strategy))
             }
         }
     }
@@ -160,7 +163,7 @@ impl Hints<'_> {
             [only] => Ok(only + 1),
             several => {
                 let lines = several.iter().map(|line| u32::try_from(line + 1).unwrap_or(u32::MAX)).collect();
-                Err(Refusal::Ambiguous { lines, strategy: Strategy::Exact })
+                Err(Refusal::Ambiguous { lines, strategy: Strategy::Exact, spots: Vec::new() })
             }
         }
     }
