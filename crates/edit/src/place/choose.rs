@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::lines::{line_at, lines_of};
 use crate::outcome::{Refusal, Strategy};
-use crate::place::Hunk;
 use crate::place::normal::Reading;
+use crate::place::{Hunk, report};
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: u32 = 2;
@@ -48,7 +48,7 @@ pub(super) fn choose(
     }
     match anchor {
         Some(Err(missing)) => Err(Refusal::NoAnchor { anchor: missing.to_owned() }),
-        _ => Err(Refusal::Ambiguous { lines, strategy }),
+        _ => Err(report::ambiguous(text, &places, strategy)),
     }
 }
 
@@ -79,7 +79,9 @@ pub(super) fn last_anchor<'a>(text: &str, hunk: &Hunk<'a>) -> Result<usize, &'a 
                 let wanted = reading.normal(anchor);
                 (from..lines.len()).find(|index| reading.normal(own(*index)) == wanted)
             })
-            .or_else(|| (from..lines.len()).find(|index| !short && own(*index).trim().starts_with(anchor.trim())))
+            .or_else(|| {
+                (from..lines.len()).find(|index| !short && own(*index).trim().starts_with(anchor.trim()))
+            })
     };
     let (mut from, mut found) = (after, None);
     for anchor in hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()) {
