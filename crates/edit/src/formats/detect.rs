@@ -21,6 +21,8 @@ pub fn detect(reply: &str) -> Option<Format> {
     let source = Source { reply, path: None, finished: true, files: &nothing };
     let mut named: Option<(u8, usize, usize)> = None;
     let mut whole = None;
+    let tag = memchr::memmem::Finder::new("<edit");
+    let mut edit = tag.find(reply.as_bytes());
     let mut rows = Rows::new(reply).peekable();
     let (mut from, mut json) = (0, false);
     while let Some(row) = rows.next() {
@@ -43,7 +45,8 @@ pub fn detect(reply: &str) -> Option<Format> {
         if is_fence {
             let info = paths::fence(row.text).unwrap_or_default();
             let first = next.trim_start();
-            let known = strong(next, "").is_some() || first.starts_with(['{', '[']);
+            let known =
+                strong(next, "").is_some() || first.starts_with("<edit>") || first.starts_with(['{', '[']);
             let above = || paths::above(&source, from, row.start).name.is_some();
             if !known && !first.is_empty() && (paths::on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
@@ -52,11 +55,15 @@ pub fn detect(reply: &str) -> Option<Format> {
             json |= first.starts_with(['{', '[']);
             continue;
         }
+        let end = row.start + row.text.len();
+        if edit.is_some_and(|at| at < row.start) {
+            edit = tag.find(reply.as_bytes().get(row.start..).unwrap_or_default()).map(|at| row.start + at);
+        }
+        if edit.is_some_and(|at| at < end) && begins_edit(reply, row.start, row.text) {
+            return Some(Format::Edit);
+        }
         if let Some(format) = strong(row.text, next) {
-            let tag = format != Format::Edit || begins_edit(reply, row.start, row.text);
-            if tag {
-                return Some(format);
-            }
+            return Some(format);
         }
     }
     match whole {
@@ -84,7 +91,6 @@ fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
 pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
     let text = line.trim_start_matches([' ', '\t']);
     match *text.as_bytes().first()? {
-        b'<' if text.starts_with("<edit") => Some(Format::Edit),
         b'<' if text.starts_with(pairs::OLD) => Some(Format::Blocks),
         b'*' if line.starts_with("*** ") => {
             let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
@@ -97,8 +103,6 @@ pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
             Mark::Open(_) | Mark::BareOpen => Some(Format::Blocks),
             _ => None,
         },
-        // A tag in the middle of a line.
-        _ if text.contains("<edit>") => Some(Format::Edit),
         _ => None,
     }
 }

@@ -338,11 +338,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         if let Some(path) = self.last.as_ref().or(self.source.path) {
             return Ok(path.clone());
         }
-        let hint = above.prose.map_or_else(String::new, |line| {
-            let like =
-                |word: &str| paths::did_you_mean(word.trim_matches(['`', '*', ',', '.', ':']), self.source);
-            line.split_whitespace().take(40).map(like).find(|hint| !hint.is_empty()).unwrap_or_default()
-        });
+        let hint = above.prose.map_or_else(String::new, |line| paths::did_you_mean(line, self.source));
         let message =
             format!("no line above the block names its file: put the path alone on the line above it{hint}");
         Err(BlockProblem { kind: ProblemKind::Malformed, line: open.line, subject: None, message })
@@ -405,23 +401,29 @@ impl<'s, 'a> Scan<'s, 'a> {
             ));
         };
         let text = |from: usize, to: usize| self.source.reply.get(from..to).unwrap_or_default();
-        // The new lines written twice are the new lines.
-        let ends = cuts.iter().skip(1).map(|cut| cut.at).chain([end]);
-        let mut news = cuts.iter().zip(ends).map(|(cut, end)| text(cut.end, end).trim_end());
-        let new = news.next().unwrap_or_default();
-        if !new.trim().is_empty() && news.all(|other| other == new) {
-            let file_has = |cut: &Cut<'a>| has_lines(self.source, path, without_break(text(body, cut.at)));
-            if !cuts.iter().skip(1).any(|cut| file_has(cut)) {
-                return Ok((**first, cuts.get(1).map_or(end, |next| next.at)));
+        if cuts.len() <= MAX_DIVIDERS {
+            // What stands above it is in the file, and the row itself doesn't follow there.
+            let has = |until: usize| has_lines(self.source, path, without_break(text(body, until)));
+            let fitting: Vec<usize> = cuts
+                .iter()
+                .enumerate()
+                .filter(|(_, cut)| has(cut.at) && !has(cut.end))
+                .map(|(index, _)| index)
+                .collect();
+            // The new lines written twice are the new lines.
+            let ends = cuts.iter().skip(1).map(|cut| cut.at).chain([end]);
+            let mut news = cuts.iter().zip(ends).map(|(cut, end)| text(cut.end, end).trim_end());
+            let new = news.next().unwrap_or_default();
+            let twice = !new.trim().is_empty() && news.all(|other| other == new);
+            match fitting.as_slice() {
+                [] | [0] if twice => return Ok((**first, cuts.get(1).map_or(end, |next| next.at))),
+                [index] => {
+                    if let Some(cut) = cuts.get(*index) {
+                        return Ok((**cut, end));
+                    }
+                }
+                _ => {}
             }
-        }
-        let fits: Vec<&&Cut<'a>> = cuts
-            .iter()
-            .take(MAX_DIVIDERS)
-            .filter(|cut| has_lines(self.source, path, without_break(text(body, cut.at))))
-            .collect();
-        if let ([one], true) = (fits.as_slice(), cuts.len() <= MAX_DIVIDERS) {
-            return Ok((***one, end));
         }
         let lines: Vec<String> = cuts.iter().take(MAX_DIVIDERS).map(|cut| cut.line.to_string()).collect();
         Err(problem(format!(

@@ -197,7 +197,11 @@ impl Watch {
             && (self.format.is_none() || self.format == Some(Format::Whole))
         {
             let second = self.dashes && line.starts_with("+++ ");
-            let found = if second { Some(Format::Udiff) } else { detect::strong(line, "") };
+            let found = match second {
+                true => Some(Format::Udiff),
+                false if line.contains("<edit>") => Some(Format::Edit),
+                false => detect::strong(line, ""),
+            };
             if found.is_some() && !self.named {
                 self.format = found;
             }
