@@ -3,6 +3,7 @@
 pub(crate) mod blocks;
 mod detect;
 pub(crate) mod edit_block;
+pub(crate) mod hunks;
 pub(crate) mod json_stream;
 pub(crate) mod markers;
 pub(crate) mod pairs;

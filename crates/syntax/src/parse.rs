@@ -1,0 +1,236 @@
+//! Parsing any text in any of the languages, within bounds.
+//!
+//! The grammars are C that runs in our process on texts that anybody may have written. So each gets a text only in
+//! whole characters, at most [`MAX_BYTES`] of it, and may look at it and work on it only so often: bounds in operations, not in time,
+//! so that the same text always comes to the same.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point};
+
+use crate::language::Language;
+
+/// Longer texts are not parsed: source that people write is far shorter.
+pub const MAX_BYTES: usize = 8 << 20;
+/// A tree in which nodes lie deeper than this isn't looked at: whoever walks trees may recur to this depth.
+pub const MAX_DEPTH: usize = 400;
+/// Brackets in one another that a text may have to be parsed at all. Well above what [`MAX_DEPTH`] lets through, for
+/// brackets in strings and comments count too; and well below what makes a parser's recovery slow.
+const MAX_BRACKETS: usize = 1_000;
+/// Looks that the parser takes at whether to go on (one in a hundred of its steps): some in all, and for each
+/// [`BYTES_A_LOOK`] bytes one. Ordinary source takes one in thirty bytes or more; what takes this many makes the
+/// parser try many readings at once.
+const LOOKS: usize = 2_000;
+const BYTES_A_LOOK: usize = 4;
+/// Bytes that the parser is given at once, but for the rest of a character.
+const CHUNK: usize = 1024;
+/// How often it may ask for each chunk on the average. Looking ahead for the end of something that has none, again and again, is work that
+/// grows with the square of the length.
+const READS: usize = 40;
+/// A scanner that keeps names of here-documents or tags in a stack writes them into 1024 bytes.
+const MAX_KEPT_NAME: usize = 64;
+
+/// Why a text wasn't parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unparsed {
+    /// The language's grammar isn't built in.
+    NoGrammar,
+    /// It is longer than [`MAX_BYTES`].
+    TooLong,
+    /// Its parts lie in one another deeper than [`MAX_DEPTH`].
+    TooDeep,
+    /// It would take too long, most likely because it isn't what its name says.
+    TooMuchWork,
+    /// It has something that the grammar's own code isn't trusted with.
+    Untrusted,
+}
+
+/// A text's syntax tree.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    language: Language,
+    tree: tree_sitter::Tree,
+}
+
+impl Tree {
+    /// The language it was read in.
+    #[must_use]
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
+    /// The node of the whole text.
+    #[must_use]
+    pub fn root(&self) -> tree_sitter::Node<'_> {
+        self.tree.root_node()
+    }
+
+    /// Whether a part of the text isn't what the language expects.
+    #[must_use]
+    pub fn has_error(&self) -> bool {
+        self.root().has_error()
+    }
+}
+
+thread_local! {
+    /// A parser of each language that a thread has met: they keep their stacks from text to text, and nothing else.
+    static PARSERS: RefCell<BTreeMap<Language, Parser>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The text's syntax tree. The same text always gives the same; time is linear in its length, within the bounds.
+///
+/// # Errors
+/// [`Unparsed`] where there is no grammar, or a bound was passed.
+pub fn parse(language: Language, text: &str) -> Result<Tree, Unparsed> {
+    admit(language, text)?;
+    let tree = run(language, text, None)?;
+    shallow(&tree)?;
+    Ok(Tree { language, tree })
+}
+
+/// The tree of a text that was made from another one by a change in one place; what lies outside is taken over from
+/// the old tree.
+///
+/// # Errors
+/// As [`parse`].
+pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, Unparsed> {
+    admit(old.language, text)?;
+    let head = common(before.as_bytes().iter(), text.as_bytes().iter());
+    let room = before.len().min(text.len()) - head;
+    let tail = common(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);
+    let (old_end, new_end) = (before.len() - tail, text.len() - tail);
+    let mut edited = old.tree.clone();
+    edited.edit(&InputEdit {
+        start_byte: head,
+        old_end_byte: old_end,
+        new_end_byte: new_end,
+        start_position: point(before, head),
+        old_end_position: point(before, old_end),
+        new_end_position: point(text, new_end),
+    });
+    let tree = run(old.language, text, Some(&edited))?;
+    shallow(&tree)?;
+    Ok(Tree { language: old.language, tree })
+}
+
+fn common<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
+    one.zip(other).take_while(|(one, other)| one == other).count()
+}
+
+fn point(text: &str, at: usize) -> Point {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    let row = before.iter().filter(|byte| **byte == b'\n').count();
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    Point { row, column }
+}
+
+/// Whether a text may be given to the grammar at all.
+fn admit(language: Language, text: &str) -> Result<(), Unparsed> {
+    if text.len() > MAX_BYTES {
+        return Err(Unparsed::TooLong);
+    }
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => continue,
+        }
+        deepest = deepest.max(depth);
+    }
+    if deepest > MAX_BRACKETS {
+        return Err(Unparsed::TooDeep);
+    }
+    if language == Language::Bash && !text.is_ascii() && text.contains('{') {
+        // Its scanner looks the character after a `{` up in a table that ends at 255.
+        let after_brace = |(at, _)| {
+            text.get(at + 1..)
+                .unwrap_or_default()
+                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+        };
+        if text
+            .match_indices('{')
+            .map(after_brace)
+            .any(|rest: &str| rest.chars().next().is_some_and(|c| u32::from(c) > 255))
+        {
+            return Err(Unparsed::Untrusted);
+        }
+    }
+    let _ = MAX_KEPT_NAME;
+    Ok(())
+}
+
+fn run(
+    language: Language,
+    text: &str,
+    old: Option<&tree_sitter::Tree>,
+) -> Result<tree_sitter::Tree, Unparsed> {
+    let grammar = language.grammar().ok_or(Unparsed::NoGrammar)?;
+    PARSERS.with(|parsers| {
+        // Nothing here calls back into itself.
+        let mut parsers = parsers.try_borrow_mut().map_err(|_| Unparsed::TooMuchWork)?;
+        let parser = parsers.entry(language).or_default();
+        if parser.language().is_none() {
+            parser.set_language(&grammar()).map_err(|_| Unparsed::NoGrammar)?;
+        }
+        let most = LOOKS + text.len() / BYTES_A_LOOK;
+        let mut looks = 0;
+        let mut look = |_: &ParseState| {
+            looks += 1;
+            if looks > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let options = ParseOptions::new().progress_callback(&mut look);
+        let mut reads = READS * (2 + text.len() / CHUNK);
+        let mut read = |at: usize, _: Point| {
+            reads = reads.saturating_sub(1);
+            // The text seems to end where the patience does, and what comes of that isn't looked at.
+            if reads == 0 { &[] } else { chunk(text, at) }
+        };
+        let tree = parser.parse_with_options(&mut read, old, Some(options));
+        let tree = tree.filter(|_| reads > 0);
+        if std::env::var_os("JM_LOOKS").is_some() {
+            eprintln!(
+                "LOOKS {} {} looks {looks} bytes {} reads {}",
+                language.name(),
+                tree.is_some(),
+                text.len(),
+                READS * (2 + text.len() / CHUNK) - reads
+            );
+        }
+        if tree.is_none() {
+            parser.reset();
+        }
+        tree.ok_or(Unparsed::TooMuchWork)
+    })
+}
+
+/// The bytes from `at` that the parser is given at once. Never a part of a character: the parser asks again for the
+/// rest, and takes it without a look at whether it got any.
+fn chunk(text: &str, at: usize) -> &[u8] {
+    let end = text.ceil_char_boundary(at - at % CHUNK + CHUNK);
+    text.as_bytes().get(at..end).unwrap_or_default()
+}
+
+/// Whether nobody who walks the tree has to go deeper than [`MAX_DEPTH`].
+fn shallow(tree: &tree_sitter::Tree) -> Result<(), Unparsed> {
+    let mut cursor = tree.walk();
+    let mut depth = 0_usize;
+    loop {
+        if cursor.goto_first_child() {
+            depth += 1;
+            if depth > MAX_DEPTH {
+                return Err(Unparsed::TooDeep);
+            }
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return Ok(());
+            }
+            depth -= 1;
+        }
+    }
+}

@@ -1,0 +1,8 @@
+(class_declaration name: (_) @name) @class
+(object_declaration name: (_) @name) @class
+(companion_object name: (_) @name) @class
+(function_declaration name: (_) @name) @function
+(type_alias type: (identifier) @name) @type
+(enum_entry (identifier) @name) @variant
+(source_file (property_declaration (variable_declaration (identifier) @name)) @variable)
+(class_body (property_declaration (variable_declaration (identifier) @name)) @field)
