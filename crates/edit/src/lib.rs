@@ -37,6 +37,7 @@ mod lines;
 mod outcome;
 mod patch;
 mod place;
+mod render;
 mod symbol;
 
 pub use apply::{ChangeKind, Failure, FileChange, Options, Plan, Unchanged, plan, plan_edits};
@@ -51,4 +52,5 @@ pub use formats::{Format, Reading, Source, detect, read};
 pub use outcome::{
     Applied, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy,
 };
+pub use render::{RenderError, render};
 pub use place::{Allow, Hunk, find, place, replace};
