@@ -30,6 +30,7 @@
 mod apply;
 mod change;
 mod check;
+mod feedback;
 mod files;
 mod formats;
 mod lazy;
@@ -50,7 +51,8 @@ pub use files::{FileProblem, Files};
 pub use formats::blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
 pub use formats::{Format, Reading, Source, detect, read};
 pub use outcome::{
-    Applied, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy,
+    Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
+    Strategy,
 };
 pub use render::{RenderError, render};
 pub use place::{Allow, Hunk, find, place, replace};

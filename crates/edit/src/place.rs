@@ -4,6 +4,7 @@ pub(crate) mod closest;
 pub(crate) mod fit;
 pub(crate) mod guard;
 pub(crate) mod indent;
+pub(crate) mod merge;
 pub(crate) mod normal;
 pub(crate) mod numbered;
 pub(crate) mod report;
@@ -129,7 +130,8 @@ pub fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     if let Some(remark) = guard::placeholder(hunk.search, hunk.replace) {
         return Err(Refusal::Placeholder { remark: remark.to_owned() });
     }
-    match exact(text, hunk).or_else(|| loosely(text, hunk)) {
+    let merged = || hunk.base.and_then(|base| merge::find(text, base, hunk));
+    match exact(text, hunk).or_else(|| loosely(text, hunk)).or_else(merged) {
         Some(done) => done,
         None => Err(closest::miss(text, hunk)),
     }
@@ -491,7 +493,7 @@ fn choose(
             return Ok(vec![(*place).clone()]);
         }
     }
-    Err(Refusal::Ambiguous { lines, strategy })
+    Err(report::ambiguous(text, &places, lines, strategy))
 }
 
 /// Widens a place whose whole lines a text format deletes by one line break: the one after it, or the one before

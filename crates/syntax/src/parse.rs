@@ -146,8 +146,16 @@ fn admit(language: Language, text: &str) -> Result<(), Unparsed> {
     }
     if language == Language::Bash && !text.is_ascii() && text.contains('{') {
         // Its scanner looks the character after a `{` up in a table that ends at 255.
-        let after_brace = |(at, _)| text.get(at + 1..).unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        if text.match_indices('{').map(after_brace).any(|rest: &str| rest.chars().next().is_some_and(|c| u32::from(c) > 255)) {
+        let after_brace = |(at, _)| {
+            text.get(at + 1..)
+                .unwrap_or_default()
+                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+        };
+        if text
+            .match_indices('{')
+            .map(after_brace)
+            .any(|rest: &str| rest.chars().next().is_some_and(|c| u32::from(c) > 255))
+        {
             return Err(Unparsed::Untrusted);
         }
     }
@@ -155,7 +163,11 @@ fn admit(language: Language, text: &str) -> Result<(), Unparsed> {
     Ok(())
 }
 
-fn run(language: Language, text: &str, old: Option<&tree_sitter::Tree>) -> Result<tree_sitter::Tree, Unparsed> {
+fn run(
+    language: Language,
+    text: &str,
+    old: Option<&tree_sitter::Tree>,
+) -> Result<tree_sitter::Tree, Unparsed> {
     let grammar = language.grammar().ok_or(Unparsed::NoGrammar)?;
     PARSERS.with(|parsers| {
         // Nothing here calls back into itself.
@@ -180,7 +192,13 @@ fn run(language: Language, text: &str, old: Option<&tree_sitter::Tree>) -> Resul
         let tree = parser.parse_with_options(&mut read, old, Some(options));
         let tree = tree.filter(|_| reads > 0);
         if std::env::var_os("JM_LOOKS").is_some() {
-            eprintln!("LOOKS {} {} looks {looks} bytes {} reads {}", language.name(), tree.is_some(), text.len(), READS * (2 + text.len() / CHUNK) - reads);
+            eprintln!(
+                "LOOKS {} {} looks {looks} bytes {} reads {}",
+                language.name(),
+                tree.is_some(),
+                text.len(),
+                READS * (2 + text.len() / CHUNK) - reads
+            );
         }
         if tree.is_none() {
             parser.reset();
