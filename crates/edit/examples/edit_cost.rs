@@ -79,60 +79,126 @@ fn quoted(lines: usize, count: usize, line: impl Fn(usize) -> String) -> String 
 }
 
 const SEARCHES: [Search; 15] = [
-    Search { name: "exact", small: EXACT, make: |n| {
-        let middle = n / 2;
-        (code(n), format!("let value_{middle} = compute({}, {middle});", middle % 7), "x".to_owned())
-    } },
-    Search { name: "exact, 20 lines", small: EXACT, make: |n| {
-        let search = code(n).lines().skip(n / 2).take(20).fold(String::new(), |all, line| all + line + "\n");
-        (code(n), search.clone(), search + "x\n")
-    } },
-    Search { name: "indentation", small: MISS, make: |n| {
-        let search = quoted(n, 20, |n| format!("\tlet value_{n} = compute({}, {n});\n", n % 7));
-        (code(n), search.clone(), search + "\tx\n")
-    } },
-    Search { name: "a stale context line", small: MISS, make: |n| {
-        let search = quoted(n, 20, |m| {
-            let name = if m == n / 2 + 3 { "older" } else { "compute" };
-            format!("{}let value_{m} = {name}({}, {m});\n", " ".repeat(4 * (m % 4)), m % 7)
-        });
-        (code(n), search.clone(), search + "x\n")
-    } },
-    Search { name: "elision", small: MISS, make: |n| {
-        let line = |n: usize| format!("{}let value_{n} = compute({}, {n});\n", " ".repeat(4 * (n % 4)), n % 7);
-        let (from, to) = (line(n / 2), line(n / 2 + 30));
-        (code(n), format!("{from}...\n{to}"), format!("{from}...\nx\n{to}"))
-    } },
-    Search { name: "miss, every line a little off", small: MISS, make: |n| {
-        (code(n), quoted(n, 20, |n| format!("    let value_{n} = calculate({}, {n});\n", n % 7)), "y\n".to_owned())
-    } },
-    Search { name: "miss, one line", small: MISS, make: |n| {
-        (code(n), format!("let value_{} = calculate(1);", n / 2), "y".to_owned())
-    } },
-    Search { name: "miss, nothing alike", small: MISS, make: |n| {
-        (code(n), quoted(n, 20, |n| format!("SELECT {n} FROM table_{n} WHERE id > {n};\n")), "y\n".to_owned())
-    } },
-    Search { name: "miss, 500 lines", small: ANYTHING, make: |n| {
-        (code(n), quoted(n, 500, |n| format!("    let value_{n} = calculate({}, {n});\n", n % 7)), "y\n".to_owned())
-    } },
-    Search { name: "one line over and over", small: ANYTHING, make: |n| {
-        ("a;\n".repeat(n), "a;\n".repeat(500), "y\n".to_owned())
-    } },
-    Search { name: "one line over and over, the last another", small: ANYTHING, make: |n| {
-        ("a;\n".repeat(n), "a;\n".repeat(500) + "b;\n", "y\n".to_owned())
-    } },
-    Search { name: "two lines in turns, the middle another", small: ANYTHING, make: |n| {
-        ("a;\nb;\n".repeat(n / 2), "a;\nb;\n".repeat(100) + "c;\n" + &"a;\nb;\n".repeat(100), "y\n".to_owned())
-    } },
-    Search { name: "blank lines", small: ANYTHING, make: |n| {
-        ("\n".repeat(n), "\n\n\nx\n\n\n".repeat(20), "y\n".to_owned())
-    } },
-    Search { name: "dots in turns with one line", small: ANYTHING, make: |n| {
-        ("a;\n".repeat(n), "a;\n...\n".repeat(100) + "b;\n", "a;\n...\n".repeat(100) + "c;\n")
-    } },
-    Search { name: "one long line", small: ANYTHING, make: |n| {
-        ("ab ".repeat(n * 10), "ab  ".repeat(5_000) + "c", "y".to_owned())
-    } },
+    Search {
+        name: "exact",
+        small: EXACT,
+        make: |n| {
+            let middle = n / 2;
+            (code(n), format!("let value_{middle} = compute({}, {middle});", middle % 7), "x".to_owned())
+        },
+    },
+    Search {
+        name: "exact, 20 lines",
+        small: EXACT,
+        make: |n| {
+            let search =
+                code(n).lines().skip(n / 2).take(20).fold(String::new(), |all, line| all + line + "\n");
+            (code(n), search.clone(), search + "x\n")
+        },
+    },
+    Search {
+        name: "indentation",
+        small: MISS,
+        make: |n| {
+            let search = quoted(n, 20, |n| format!("\tlet value_{n} = compute({}, {n});\n", n % 7));
+            (code(n), search.clone(), search + "\tx\n")
+        },
+    },
+    Search {
+        name: "a stale context line",
+        small: MISS,
+        make: |n| {
+            let search = quoted(n, 20, |m| {
+                let name = if m == n / 2 + 3 { "older" } else { "compute" };
+                format!("{}let value_{m} = {name}({}, {m});\n", " ".repeat(4 * (m % 4)), m % 7)
+            });
+            (code(n), search.clone(), search + "x\n")
+        },
+    },
+    Search {
+        name: "elision",
+        small: MISS,
+        make: |n| {
+            let line =
+                |n: usize| format!("{}let value_{n} = compute({}, {n});\n", " ".repeat(4 * (n % 4)), n % 7);
+            let (from, to) = (line(n / 2), line(n / 2 + 30));
+            (code(n), format!("{from}...\n{to}"), format!("{from}...\nx\n{to}"))
+        },
+    },
+    Search {
+        name: "miss, every line a little off",
+        small: MISS,
+        make: |n| {
+            (
+                code(n),
+                quoted(n, 20, |n| format!("    let value_{n} = calculate({}, {n});\n", n % 7)),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "miss, one line",
+        small: MISS,
+        make: |n| (code(n), format!("let value_{} = calculate(1);", n / 2), "y".to_owned()),
+    },
+    Search {
+        name: "miss, nothing alike",
+        small: MISS,
+        make: |n| {
+            (
+                code(n),
+                quoted(n, 20, |n| format!("SELECT {n} FROM table_{n} WHERE id > {n};\n")),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "miss, 500 lines",
+        small: ANYTHING,
+        make: |n| {
+            (
+                code(n),
+                quoted(n, 500, |n| format!("    let value_{n} = calculate({}, {n});\n", n % 7)),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "one line over and over",
+        small: ANYTHING,
+        make: |n| ("a;\n".repeat(n), "a;\n".repeat(500), "y\n".to_owned()),
+    },
+    Search {
+        name: "one line over and over, the last another",
+        small: ANYTHING,
+        make: |n| ("a;\n".repeat(n), "a;\n".repeat(500) + "b;\n", "y\n".to_owned()),
+    },
+    Search {
+        name: "two lines in turns, the middle another",
+        small: ANYTHING,
+        make: |n| {
+            (
+                "a;\nb;\n".repeat(n / 2),
+                "a;\nb;\n".repeat(100) + "c;\n" + &"a;\nb;\n".repeat(100),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "blank lines",
+        small: ANYTHING,
+        make: |n| ("\n".repeat(n), "\n\n\nx\n\n\n".repeat(20), "y\n".to_owned()),
+    },
+    Search {
+        name: "dots in turns with one line",
+        small: ANYTHING,
+        make: |n| ("a;\n".repeat(n), "a;\n...\n".repeat(100) + "b;\n", "a;\n...\n".repeat(100) + "c;\n"),
+    },
+    Search {
+        name: "one long line",
+        small: ANYTHING,
+        make: |n| ("ab ".repeat(n * 10), "ab  ".repeat(5_000) + "c", "y".to_owned()),
+    },
 ];
 
 fn placing(missed: &mut Vec<String>) {
@@ -160,14 +226,16 @@ fn placing(missed: &mut Vec<String>) {
             missed.push(format!("{name} in {LARGE} lines: {many:.1} ms, asked {ANYTHING}"));
         }
         if growth > GROWTH && few_least > TOO_SHORT {
-            missed.push(format!("{name}: ten times the lines take {growth:.1} times as long, asked {GROWTH}"));
+            missed
+                .push(format!("{name}: ten times the lines take {growth:.1} times as long, asked {GROWTH}"));
         }
     }
 }
 
 /// Replies of [`REPLY`] bytes: prose between edits as models write them, and edits alone.
 fn replies() -> Vec<(Format, &'static str, String)> {
-    let prose = "Here is what I would change, and why: `a < b` isn't what was meant (see the test).\n".repeat(40);
+    let prose =
+        "Here is what I would change, and why: `a < b` isn't what was meant (see the test).\n".repeat(40);
     let old = "    let a = 1 < 2;\n    call(a, \"text\");\n";
     let new = "    let a = 2 < 3;\n    call(a, \"text\");\n";
     let edit = format!(
@@ -181,7 +249,8 @@ fn replies() -> Vec<(Format, &'static str, String)> {
         })
     };
     let (minus, plus) = (lines("-", old), lines("+", new));
-    let udiff = format!("```diff\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n fn a() {{\n{minus}{plus}```\n");
+    let udiff =
+        format!("```diff\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n fn a() {{\n{minus}{plus}```\n");
     let section = format!("*** Update File: src/a.rs\n@@ fn a() {{\n fn a() {{\n{minus}{plus}");
     let whole = format!("src/a.rs\n```rust\nfn a() {{\n{}}}\n```\n", new.repeat(20));
     let lazy = format!("src/a.rs\n```rust\n// ... existing code ...\nfn a() {{\n{}}}\n```\n", new.repeat(20));
@@ -205,7 +274,10 @@ fn replies() -> Vec<(Format, &'static str, String)> {
 }
 
 fn reading(missed: &mut Vec<String>) {
-    println!("\n| MB/s: median (most) | {} MB of | as named | told from the reply | asked |\n|---|---|---|---|---|", REPLY / 1_000_000);
+    println!(
+        "\n| MB/s: median (most) | {} MB of | as named | told from the reply | asked |\n|---|---|---|---|---|",
+        REPLY / 1_000_000
+    );
     let path = RelPath::parse("src/a.rs").unwrap();
     let files: BTreeMap<RelPath, String> = BTreeMap::from([(path, "fn a() {\n}\n".to_owned())]);
     for (format, what, reply) in replies() {

@@ -402,9 +402,10 @@ impl Work<'_> {
                 }
             },
             EditOp::Delete if self.keeps_lines(at) => {
-                let message = "The patch deletes the file but does not remove all of its lines. Delete it without \
+                let message =
+                    "The patch deletes the file but does not remove all of its lines. Delete it without \
                                listing lines, or list all that it has"
-                    .to_owned();
+                        .to_owned();
                 self.refuse(at, Refusal::Malformed { message });
             }
             EditOp::Delete => match self.content.take() {

@@ -169,7 +169,7 @@ impl Place<'_> {
         let chosen = self.hints(file).choose(&starts, count, level.strategy());
         Some(chosen.and_then(|start| {
             if script.only_adds_at_an_edge() && self.is_there(file, script, start, level) {
-                return Err(Refusal::NotFound { closest: None, already_applied: true });
+                return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
             }
             self.write(file, script, start, level, None)
         }))
@@ -226,13 +226,15 @@ impl Place<'_> {
                 (at, None)
             }
             (true, None) => (hints.after_anchors()?, None),
-            (false, None) => (count, Some("the hunk has no context: added at the end of the file".to_owned())),
+            (false, None) => {
+                (count, Some("the hunk has no context: added at the end of the file".to_owned()))
+            }
         };
         let new = script.new_lines();
         let there = file.matches(at, &new, Level::Trailing)
             || at.checked_sub(new.len()).is_some_and(|from| file.matches(from, &new, Level::Trailing));
         if there && telling(new.iter().copied()) {
-            return Err(Refusal::NotFound { closest: None, already_applied: true });
+            return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
         }
         let mut placed = self.write(&file, script, at, Level::Breaks, remark.clone())?;
         placed.strategy = Strategy::Exact;
@@ -328,7 +330,11 @@ impl Place<'_> {
                         .into_iter()
                         .find_map(|level| self.at_level(&file, &script, level));
                     if let Some(done) = done {
-                        let lost = lines.get(..top).unwrap_or_default().iter().chain(lines.iter().skip(top + kept.len()));
+                        let lost = lines
+                            .get(..top)
+                            .unwrap_or_default()
+                            .iter()
+                            .chain(lines.iter().skip(top + kept.len()));
                         return Some(done.map(|placed| without(placed, lost)));
                     }
                 }
@@ -340,8 +346,10 @@ impl Place<'_> {
 
 /// Says which lines of context were left out.
 fn without<'a>(placed: Placed, lost: impl Iterator<Item = &'a PatchLine>) -> Placed {
-    let lines: Vec<String> = lost.map(|line| format!("`{}`", crate::outcome::cut(line.text.trim(), 80))).collect();
-    let note = format!("context that the file doesn't have next to the place was left out: {}", lines.join(", "));
+    let lines: Vec<String> =
+        lost.map(|line| format!("`{}`", crate::outcome::cut(line.text.trim(), 80))).collect();
+    let note =
+        format!("context that the file doesn't have next to the place was left out: {}", lines.join(", "));
     Placed { strategy: placed.strategy.max(Strategy::Similarity), note: Some(note), ..placed }
 }
 

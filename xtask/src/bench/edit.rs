@@ -47,7 +47,9 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
                 mutations::tasks(folder, asked.hunks, &asked.keep)?;
                 mutations::ours(&asked.keep)
             }),
-            "peers" => part_of("--peers", asked.peers.as_ref(), |folder| mutations::peers(folder, &asked.keep)),
+            "peers" => {
+                part_of("--peers", asked.peers.as_ref(), |folder| mutations::peers(folder, &asked.keep))
+            }
             "speed" => speed(),
             _ => round_trip(),
         };
@@ -93,9 +95,13 @@ impl Asked {
                 "--cases" => asked.cases = Some(folder()?),
                 "--repos" => asked.repositories = Some(folder()?),
                 "--peers" => asked.peers = Some(folder()?),
-                "--hunks" => asked.hunks = value.parse().context("--hunks takes a number for each repository")?,
+                "--hunks" => {
+                    asked.hunks = value.parse().context("--hunks takes a number for each repository")?
+                }
                 "--only" => asked.parts = value.split(',').map(str::to_owned).collect(),
-                other => bail!("there is no option {other}; there are --cases, --repos, --peers, --hunks, --only"),
+                other => {
+                    bail!("there is no option {other}; there are --cases, --repos, --peers, --hunks, --only")
+                }
             }
         }
         if let Some(part) = asked.parts.iter().find(|part| !PARTS.contains(&part.as_str())) {

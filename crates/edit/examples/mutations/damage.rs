@@ -66,15 +66,18 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
         let damaged = way(hunk, &mut hunk.dice(name))?;
         let hurt = damaged.search != plain || damaged.files.is_some() || *name == "none";
         // Text that by chance is another place's, letter by letter, means that place.
-        let misleads = damaged.files.is_none() && *name != "none" && elsewhere(hunk, &before, &damaged.search);
-        (hurt && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty()).then(|| Case {
-            damage: (*name).to_owned(),
-            variant: damaged.variant.to_owned(),
-            search: damaged.search,
-            replace: damaged.replace,
-            patch: damaged.patch.map(|lines| prefixed(&lines)),
-            files: damaged.files,
-        })
+        let misleads =
+            damaged.files.is_none() && *name != "none" && elsewhere(hunk, &before, &damaged.search);
+        (hurt && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty()).then(
+            || Case {
+                damage: (*name).to_owned(),
+                variant: damaged.variant.to_owned(),
+                search: damaged.search,
+                replace: damaged.replace,
+                patch: damaged.patch.map(|lines| prefixed(&lines)),
+                files: damaged.files,
+            },
+        )
     };
     WAYS.iter().filter_map(of).collect()
 }
@@ -111,10 +114,15 @@ fn indent(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let unit = unit(hunk);
     let less = common.strip_suffix(&unit);
     let without = |cut: usize| {
-        mapped(&hunk.lines, |text| text.get(cut..).filter(|_| !text.trim().is_empty()).unwrap_or_default().to_owned())
+        mapped(&hunk.lines, |text| {
+            text.get(cut..).filter(|_| !text.trim().is_empty()).unwrap_or_default().to_owned()
+        })
     };
     let more = || {
-        mapped(&hunk.lines, |text| if text.trim().is_empty() { text.to_owned() } else { format!("{unit}{text}") })
+        mapped(
+            &hunk.lines,
+            |text| if text.trim().is_empty() { text.to_owned() } else { format!("{unit}{text}") },
+        )
     };
     let mut ways = vec![Damaged::lines("one level in", more())];
     if !common.is_empty() {
@@ -158,7 +166,8 @@ fn unit(hunk: &Hunk) -> String {
     let widths: Vec<usize> = indents().map(str::len).collect();
     let steps = widths.windows(2).filter_map(|pair| pair.last()?.checked_sub(*pair.first()?));
     let steps: Vec<usize> = steps.collect();
-    let commonest = [2, 4, 8].into_iter().max_by_key(|unit| steps.iter().filter(|step| *step == unit).count());
+    let commonest =
+        [2, 4, 8].into_iter().max_by_key(|unit| steps.iter().filter(|step| *step == unit).count());
     " ".repeat(commonest.unwrap_or(4))
 }
 
@@ -336,7 +345,10 @@ fn stale(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
 
 fn longest_word(text: &str) -> &str {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| !word.starts_with(|c: char| c.is_ascii_digit())).max_by_key(|word| word.len()).unwrap_or("")
+    words
+        .filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
+        .max_by_key(|word| word.len())
+        .unwrap_or("")
 }
 
 /// Lines of a long context left out, with a remark or only dots in their place.
@@ -373,8 +385,7 @@ fn escapes(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let way = dice.below(3);
     if way == 0 {
         let json = |text: String| quoted(&text).replace('\n', "\\n").replace('\t', "\\t");
-        let (search, replace) =
-            (joined(old_lines(&hunk.lines), "\n"), joined(new_lines(&hunk.lines), "\n"));
+        let (search, replace) = (joined(old_lines(&hunk.lines), "\n"), joined(new_lines(&hunk.lines), "\n"));
         return Some(Damaged::texts("json", json(search), json(replace)));
     }
     let html = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -403,7 +414,15 @@ fn numbers(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
         }
     };
     let numbered = |lines: &mut dyn Iterator<Item = &str>| {
-        joined(lines.enumerate().map(|(at, text)| number(at, text)).collect::<Vec<_>>().iter().map(String::as_str), "\n")
+        joined(
+            lines
+                .enumerate()
+                .map(|(at, text)| number(at, text))
+                .collect::<Vec<_>>()
+                .iter()
+                .map(String::as_str),
+            "\n",
+        )
     };
     let search = numbered(&mut old_lines(&hunk.lines));
     let replace =
@@ -440,8 +459,7 @@ fn crlf(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
         return Some(Damaged { files: Some(files), ..Damaged::lines("the file's", hunk.lines.clone()) });
     }
     let patch = Some(mapped(&hunk.lines, |text| format!("{text}\r")));
-    let (search, replace) =
-        (joined(old_lines(&hunk.lines), "\r\n"), joined(new_lines(&hunk.lines), "\r\n"));
+    let (search, replace) = (joined(old_lines(&hunk.lines), "\r\n"), joined(new_lines(&hunk.lines), "\r\n"));
     // A quote of one line has no line break to get wrong.
     search.contains('\n').then(|| Damaged { patch, ..Damaged::texts("the model's", search, replace) })
 }
@@ -449,7 +467,8 @@ fn crlf(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
 /// The quoted lines stand in the file twice: nobody can know which are meant.
 fn duplicate(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let copy = closed(old_lines(&hunk.lines));
-    let with = |text: String, first: bool| if first { format!("{copy}{text}") } else { format!("{text}{copy}") };
+    let with =
+        |text: String, first: bool| if first { format!("{copy}{text}") } else { format!("{text}{copy}") };
     let first = dice.below(2) == 0;
     let files = (with(hunk.before(), first), with(hunk.after(), first));
     let variant = if first { "copy above" } else { "copy below" };

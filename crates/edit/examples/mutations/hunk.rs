@@ -124,7 +124,8 @@ pub(crate) fn choose(pair: &Pair) -> Option<Hunk> {
     if !plain(&pair.before) || !plain(&pair.after) {
         return None;
     }
-    let (before, after): (Vec<&str>, Vec<&str>) = (pair.before.lines().collect(), pair.after.lines().collect());
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (pair.before.lines().collect(), pair.after.lines().collect());
     let id = format!("{}@{}:{}", pair.repo, pair.commit.get(..12)?, pair.path);
     let mut dice = Dice::new(&id);
     let mut changes: Vec<(usize, Vec<Line>)> = changes(&before, &after);

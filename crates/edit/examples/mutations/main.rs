@@ -159,9 +159,8 @@ fn record(
         Some((before, after)) => (before, after),
         None => (&task.before, &task.after),
     };
-    let difference = |old: &str, new: &str| {
-        TextDiff::from_lines(old, new).unified_diff().context_radius(2).to_string()
-    };
+    let difference =
+        |old: &str, new: &str| TextDiff::from_lines(old, new).unified_diff().context_radius(2).to_string();
     let (got, said) = match answer {
         Answer::Text(text) => (difference(after, text), ""),
         Answer::Refused(said) | Answer::Unchanged(said) => (String::new(), said.as_str()),

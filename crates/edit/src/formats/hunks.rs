@@ -143,7 +143,12 @@ pub(crate) fn content(hunk: &PatchHunk, line_break: &str) -> Result<String, usiz
 }
 
 /// A fault of a patch at a 0-based line of the reply.
-pub(crate) fn problem(kind: ProblemKind, line: usize, subject: Option<&str>, message: String) -> BlockProblem {
+pub(crate) fn problem(
+    kind: ProblemKind,
+    line: usize,
+    subject: Option<&str>,
+    message: String,
+) -> BlockProblem {
     let line = u32::try_from(line).unwrap_or(u32::MAX).saturating_add(1);
     BlockProblem { kind, line, subject: subject.map(|name| name.escape_debug().to_string()), message }
 }

@@ -79,7 +79,8 @@ impl<'a> Reader<'a> {
             && !self.source.finished
             && !section.whole
         {
-            section.fault = Some((ProblemKind::Incomplete, section.line, "the reply ends inside the diff".to_owned()));
+            section.fault =
+                Some((ProblemKind::Incomplete, section.line, "the reply ends inside the diff".to_owned()));
         }
         self.close();
     }
@@ -249,7 +250,8 @@ impl<'a> Reader<'a> {
         section.whole = left == Some((0, 0));
         section.crlf |= transport;
         if let Some(at) = fault {
-            let message = "the line begins with none of blank, `+` and `-`, and no `@@` line opens its hunk".to_owned();
+            let message =
+                "the line begins with none of blank, `+` and `-`, and no `@@` line opens its hunk".to_owned();
             section.fault(at, message);
         }
         self.hunks += 1;
@@ -294,9 +296,9 @@ impl<'a> Reader<'a> {
         let rest = self.lines.get(self.at..).unwrap_or_default();
         let Some(ahead) = rest.iter().position(|line| !bare(line).is_empty()) else { return false };
         let at = self.at + ahead;
-        let prefixed = rest.get(ahead).is_some_and(|line| {
-            line.starts_with([' ', '+', '-']) && !matches!(bare(line), "-- " | "--")
-        });
+        let prefixed = rest
+            .get(ahead)
+            .is_some_and(|line| line.starts_with([' ', '+', '-']) && !matches!(bare(line), "-- " | "--"));
         prefixed && self.names_at(at).is_none()
     }
 
@@ -331,7 +333,8 @@ fn count(left: &mut Option<(u32, u32)>, kind: LineKind) {
 }
 
 fn is_binary(line: &str) -> bool {
-    line.starts_with("GIT binary patch") || (line.starts_with("Binary files ") && bare(line).ends_with(" differ"))
+    line.starts_with("GIT binary patch")
+        || (line.starts_with("Binary files ") && bare(line).ends_with(" differ"))
 }
 
 /// A fault of the section that it stands in.

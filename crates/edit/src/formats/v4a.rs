@@ -177,7 +177,8 @@ impl<'a> Reader<'a> {
             (ProblemKind::Malformed, first + nth, message)
         })?;
         if !body.closed && self.at >= self.until {
-            let message = "the patch ends before `*** End Patch`, so that the new file may lack its end".to_owned();
+            let message =
+                "the patch ends before `*** End Patch`, so that the new file may lack its end".to_owned();
             return Err((ProblemKind::Incomplete, self.at.saturating_sub(1), message));
         }
         Ok(Edit { path: path?, ops: vec![EditOp::Create { content }], description: None })

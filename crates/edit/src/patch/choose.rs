@@ -21,7 +21,12 @@ pub(super) struct Hints<'a> {
 impl Hints<'_> {
     /// The one place that is meant. Hints choose between places; only anchors that are given one below the other must
     /// be there.
-    pub(super) fn choose(&self, starts: &[usize], lines: usize, strategy: Strategy) -> Result<usize, Refusal> {
+    pub(super) fn choose(
+        &self,
+        starts: &[usize],
+        lines: usize,
+        strategy: Strategy,
+    ) -> Result<usize, Refusal> {
         let wanted = self.wanted();
         let strict = self.anchors.len() > 1;
         let mut starts = starts.to_vec();
@@ -56,8 +61,9 @@ impl Hints<'_> {
         match starts.as_slice() {
             [only] => Ok(*only),
             several => {
-                let lines = several.iter().map(|start| u32::try_from(start + 1).unwrap_or(u32::MAX)).collect();
-                Err(Refusal::Ambiguous { lines, strategy })
+                let lines =
+                    several.iter().map(|start| u32::try_from(start + 1).unwrap_or(u32::MAX)).collect();
+                Err(Refusal::Ambiguous { lines, strategy, spots: Vec::new() })
             }
         }
     }
@@ -75,7 +81,9 @@ impl Hints<'_> {
     fn places(&self, anchor: &str, from: usize, until: usize) -> Vec<usize> {
         let needle = [anchor];
         let whole: Vec<usize> = (from..until.min(self.file.len()))
-            .filter(|line| self.file.line(*line).is_some_and(|line| Level::Trailing.of(line).trim_start() == anchor))
+            .filter(|line| {
+                self.file.line(*line).is_some_and(|line| Level::Trailing.of(line).trim_start() == anchor)
+            })
             .take(MAX_ANCHORS)
             .collect();
         if !whole.is_empty() || needle.is_empty() {
@@ -103,7 +111,9 @@ impl Hints<'_> {
 
     /// Keeps the places in what an anchor opens: from it to its next occurrence, as deep as it is indented.
     fn by_anchors(&self, wanted: &[&str], starts: &mut Vec<usize>, lines: usize) {
-        let (Some(last), outer) = (wanted.last(), wanted.get(..wanted.len() - 1).unwrap_or_default()) else { return };
+        let (Some(last), outer) = (wanted.last(), wanted.get(..wanted.len() - 1).unwrap_or_default()) else {
+            return;
+        };
         let from = match self.chain_before(outer, self.file.len()) {
             Ok(line) if !outer.is_empty() => line + 1,
             _ => 0,
@@ -160,7 +170,7 @@ impl Hints<'_> {
             [only] => Ok(only + 1),
             several => {
                 let lines = several.iter().map(|line| u32::try_from(line + 1).unwrap_or(u32::MAX)).collect();
-                Err(Refusal::Ambiguous { lines, strategy: Strategy::Exact })
+                Err(Refusal::Ambiguous { lines, strategy: Strategy::Exact, spots: Vec::new() })
             }
         }
     }
@@ -170,7 +180,8 @@ impl Hints<'_> {
 fn begins_with(line: &str, anchor: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.strip_prefix(anchor).is_some_and(|rest| {
-        let splits = anchor.chars().next_back().is_some_and(is_word) && rest.chars().next().is_some_and(is_word);
+        let splits =
+            anchor.chars().next_back().is_some_and(is_word) && rest.chars().next().is_some_and(is_word);
         !splits
     })
 }

@@ -17,7 +17,8 @@ pub(super) struct Script<'a> {
 
 impl<'a> Script<'a> {
     pub(super) fn new(lines: &'a [PatchLine]) -> Self {
-        let old = lines.iter().filter(|line| line.kind != LineKind::Add).map(|line| line.text.as_str()).collect();
+        let old =
+            lines.iter().filter(|line| line.kind != LineKind::Add).map(|line| line.text.as_str()).collect();
         Self { lines, old }
     }
 
@@ -127,7 +128,11 @@ impl<'a> Script<'a> {
                 went += 1;
                 continue;
             }
-            piece.push_str(if level == Level::Exact { &line.text } else { line.text.strip_suffix('\r').unwrap_or(&line.text) });
+            piece.push_str(if level == Level::Exact {
+                &line.text
+            } else {
+                line.text.strip_suffix('\r').unwrap_or(&line.text)
+            });
             let partner = old.next().or_else(|| removed.end.checked_sub(1).filter(|_| went > 0));
             let partner = partner.or_else(|| removed.start.checked_sub(1));
             let example = partner.map(|line| file.line_break(line)).filter(|own| !own.is_empty());
@@ -159,7 +164,8 @@ fn finish(
         Some((_, new)) if empty => new,
         _ => had,
     };
-    let closed = |text: &str| text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text).len());
+    let closed =
+        |text: &str| text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text).len());
     let last = pieces.last_mut().filter(|(span, _)| span.end == text.len());
     match last {
         Some((span, piece)) if !piece.is_empty() => {
@@ -169,7 +175,8 @@ fn finish(
             }
             if !wants && piece.ends_with('\n') {
                 // An exact line keeps a carriage return of its own.
-                let keep = if line_break == "\n" { piece.len() - 1 } else { closed(piece).unwrap_or(piece.len()) };
+                let keep =
+                    if line_break == "\n" { piece.len() - 1 } else { closed(piece).unwrap_or(piece.len()) };
                 piece.truncate(keep);
             }
         }

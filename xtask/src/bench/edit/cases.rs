@@ -80,7 +80,8 @@ fn judge(title: &str, folder: &Path, results: &Path) -> anyhow::Result<Vec<Strin
     println!("|---|---|---|---|---|---|---|---|---|");
     let mut missed = Vec::new();
     for (name, formats, least, most) in ASKED {
-        let counts = counts(&said, formats).with_context(|| format!("score.py says nothing of {formats:?}"))?;
+        let counts =
+            counts(&said, formats).with_context(|| format!("score.py says nothing of {formats:?}"))?;
         let Counts { all, passed, refused, wrong, nothing, hung } = counts;
         let (passes, wrongs) = (100.0 * passed / all, 100.0 * wrong / all);
         println!(
@@ -88,7 +89,9 @@ fn judge(title: &str, folder: &Path, results: &Path) -> anyhow::Result<Vec<Strin
             if most < 100.0 { format!("≤ {most} %") } else { "–".to_owned() }
         );
         if passes < least || wrongs > most || nothing > 0.0 || hung > 0.0 {
-            missed.push(format!("{name} {title}: {passes:.1} % pass, {wrong} wrong, {nothing} no-ops, {hung} hung"));
+            missed.push(format!(
+                "{name} {title}: {passes:.1} % pass, {wrong} wrong, {nothing} no-ops, {hung} hung"
+            ));
         }
     }
     for status in ["wrong_apply", "silent_noop", "hang", "refused"] {

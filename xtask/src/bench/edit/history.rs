@@ -58,7 +58,8 @@ pub(crate) fn pairs(directory: &Path, hunks: usize, out: &mut impl Write) -> any
 fn find(directory: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let short = name.rsplit_once('/').map_or(name, |(_, short)| short);
     let names = [name.replace('/', "+"), name.to_owned(), short.to_owned(), format!("{short}.git")];
-    let places = names.iter().flat_map(|name| ["", "repo", ".git"].map(|inner| directory.join(name).join(inner)));
+    let places =
+        names.iter().flat_map(|name| ["", "repo", ".git"].map(|inner| directory.join(name).join(inner)));
     let mut git = places.filter(|place| place.join("objects").is_dir() && place.join("HEAD").is_file());
     git.next().with_context(|| {
         format!(
@@ -71,7 +72,11 @@ fn find(directory: &Path, name: &str) -> anyhow::Result<PathBuf> {
 
 fn git(repository: &Path) -> Command {
     let mut command = Command::new("git");
-    command.arg("--git-dir").arg(repository).env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command
+        .arg("--git-dir")
+        .arg(repository)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
     command
 }
 
@@ -94,7 +99,9 @@ fn changes(repository: &Path, commit: &str, endings: &[&str]) -> anyhow::Result<
             commit.clone_into(&mut current);
         }
         // `:100644 100644 <blob> <blob> M<TAB>path`
-        let Some((head, path)) = line.strip_prefix(':').and_then(|line| line.split_once('\t')) else { continue };
+        let Some((head, path)) = line.strip_prefix(':').and_then(|line| line.split_once('\t')) else {
+            continue;
+        };
         let words: Vec<&str> = head.split(' ').collect();
         if let ["100644" | "100755", _, before, after, "M"] = words.as_slice()
             && seen.insert((*before).to_owned())

@@ -30,7 +30,11 @@ const PEERS: [Peer; 6] = [
     Peer { name: "agents", command: &["node", "=engines.mjs", "agents", "@node_modules"], one_in: 1 },
     Peer {
         name: "codex",
-        command: &["python3", "=codex.py", "@node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"],
+        command: &[
+            "python3",
+            "=codex.py",
+            "@node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+        ],
         one_in: 4,
     },
 ];
@@ -64,8 +68,12 @@ pub(crate) fn tasks(repositories: &Path, hunks: usize, keep: &Path) -> anyhow::R
 pub(crate) fn ours(keep: &Path) -> anyhow::Result<()> {
     let program = example("mutations")?;
     let wrong = keep.join("wrong-jm.jsonl");
-    let status =
-        Command::new(program).arg("run").arg(&wrong).stdin(File::open(kept(keep))?).status().context("mutations")?;
+    let status = Command::new(program)
+        .arg("run")
+        .arg(&wrong)
+        .stdin(File::open(kept(keep))?)
+        .status()
+        .context("mutations")?;
     println!("every wrong write: {}", wrong.display());
     ensure!(status.success(), "too many wrong writes, or a panic");
     Ok(())
@@ -122,8 +130,12 @@ fn sample(tasks: &Path, one_in: usize, into: &Path) -> anyhow::Result<PathBuf> {
 /// Lets another engine answer and holds the answers against the tasks.
 fn grade(program: &Path, peer: &Peer, words: &[String], tasks: &Path, keep: &Path) -> anyhow::Result<()> {
     let (first, rest) = words.split_first().context("a command")?;
-    let mut engine =
-        Command::new(first).args(rest).stdin(File::open(tasks)?).stdout(Stdio::piped()).spawn().context(peer.name)?;
+    let mut engine = Command::new(first)
+        .args(rest)
+        .stdin(File::open(tasks)?)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context(peer.name)?;
     let answers = engine.stdout.take().context("its output")?;
     let wrong = keep.join(format!("wrong-{}.jsonl", peer.name));
     let graded =

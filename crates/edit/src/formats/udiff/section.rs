@@ -46,8 +46,17 @@ impl<'a> Section<'a> {
     /// Takes a line of git's extended header; `false` where it isn't one.
     pub(super) fn extend(&mut self, line: &'a str) -> bool {
         let words = [
-            "old mode ", "new mode ", "deleted file mode ", "new file mode ", "rename from ", "rename to ",
-            "copy from ", "copy to ", "similarity index ", "dissimilarity index ", "index ",
+            "old mode ",
+            "new mode ",
+            "deleted file mode ",
+            "new file mode ",
+            "rename from ",
+            "rename to ",
+            "copy from ",
+            "copy to ",
+            "similarity index ",
+            "dissimilarity index ",
+            "index ",
         ];
         let Some((word, rest)) = words.iter().find_map(|word| Some((*word, line.strip_prefix(word)?))) else {
             return false;
@@ -93,7 +102,9 @@ impl<'a> Section<'a> {
 
     fn made(mut self, source: &Source<'_>) -> Result<Edit, Fault> {
         if let Some(mode) = self.modes.iter().find(|mode| mode.starts_with("12") || mode.starts_with("16")) {
-            return Err(self.wrong(format!("mode {mode} is a link or a submodule, which only a command can change")));
+            return Err(
+                self.wrong(format!("mode {mode} is a link or a submodule, which only a command can change"))
+            );
         }
         let creates = self.old == Some(Name::Null) || self.created;
         let deletes = self.new == Some(Name::Null) || self.deleted;
@@ -122,7 +133,9 @@ impl<'a> Section<'a> {
         if ops.is_empty() {
             let message = match (self.modes.is_empty(), self.empty) {
                 (false, _) => "it only changes the file's mode, which an edit can't; use a command",
-                (true, 0) => "no hunk follows the file's name: begin one with `@@ -1,3 +1,3 @@`, `@@`, or a line with a prefix",
+                (true, 0) => {
+                    "no hunk follows the file's name: begin one with `@@ -1,3 +1,3 @@`, `@@`, or a line with a prefix"
+                }
                 (true, _) => "its hunks have no line with `+` or `-`, so they change nothing",
             };
             return Err(self.wrong(message.to_owned()));
@@ -147,7 +160,9 @@ impl<'a> Section<'a> {
         if names.is_empty() {
             return match source.path {
                 Some(path) => Ok(path.clone()),
-                None => Err(self.wrong("no file is named: begin with `--- a/PATH` and `+++ b/PATH`".to_owned())),
+                None => {
+                    Err(self.wrong("no file is named: begin with `--- a/PATH` and `+++ b/PATH`".to_owned()))
+                }
             };
         }
         hunks::resolve(source, &names, true).map_err(|error| self.at_path(error))
@@ -166,7 +181,9 @@ impl<'a> Section<'a> {
             content.push_str(&added);
         }
         if self.hunks.is_empty() && !self.created {
-            return Err(self.wrong("the new file has no lines; to create an empty file write it whole".to_owned()));
+            return Err(
+                self.wrong("the new file has no lines; to create an empty file write it whole".to_owned())
+            );
         }
         Ok(EditOp::Create { content })
     }

@@ -87,7 +87,9 @@ pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
         None if more => return None,
         None => {
             let named = |line: &&str| {
-                line.starts_with("***") && marker(line, true).is_some_and(|m| matches!(m, Marker::Add(_) | Marker::Update(_) | Marker::Delete(_)))
+                line.starts_with("***")
+                    && marker(line, true)
+                        .is_some_and(|m| matches!(m, Marker::Add(_) | Marker::Update(_) | Marker::Delete(_)))
             };
             let found = at + rest.iter().position(|line| named(&line))?;
             (found, found)
@@ -96,14 +98,17 @@ pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
     let inside = lines.get(start..)?;
     let flush = |line: &&str| line.starts_with('*') && ends(line);
     let padded = |line: &&str| line.starts_with([' ', '\t']) && ends(line);
-    let end = inside.iter().position(|line| flush(&line)).or_else(|| inside.iter().rposition(|line| padded(&line)));
+    let end =
+        inside.iter().position(|line| flush(&line)).or_else(|| inside.iter().rposition(|line| padded(&line)));
     let crlf = lines.get(from).is_some_and(|line| line.ends_with('\r'));
     Some(match end {
         Some(end) => Body { from, start, end: start + end, next: start + end + 1, closed: true, crlf },
         None => {
-            let fenced = lines.get(..from).unwrap_or_default().iter().rev().find(|line| !line.trim().is_empty());
+            let fenced =
+                lines.get(..from).unwrap_or_default().iter().rev().find(|line| !line.trim().is_empty());
             let fenced = fenced.is_some_and(|line| line.trim_start().starts_with("```"));
-            let heredoc = lines.get(..=from).unwrap_or_default().iter().rev().take(2).any(|line| line.contains("<<"));
+            let heredoc =
+                lines.get(..=from).unwrap_or_default().iter().rev().take(2).any(|line| line.contains("<<"));
             let closes = |line: &&str| {
                 let line = bare(line).trim_end();
                 (fenced && line == "```") || (heredoc && matches!(line, "EOF" | "PATCH"))
@@ -129,7 +134,8 @@ pub(super) fn whole(lines: &[&str]) -> Body {
         _ => (0, lines.len()),
     };
     let crlf = lines.get(start..end).unwrap_or_default();
-    let crlf = !crlf.is_empty() && crlf.iter().rev().skip(1).all(|line| line.ends_with('\r')) && crlf.len() > 1;
+    let crlf =
+        !crlf.is_empty() && crlf.iter().rev().skip(1).all(|line| line.ends_with('\r')) && crlf.len() > 1;
     Body { from: start, start, end, next: lines.len(), closed: true, crlf }
 }
 
