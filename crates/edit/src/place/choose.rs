@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::lines::{line_at, lines_of};
 use crate::outcome::{Refusal, Strategy};
-use crate::place::Hunk;
 use crate::place::normal::Reading;
+use crate::place::{Hunk, report};
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: u32 = 2;
@@ -48,7 +48,7 @@ pub(super) fn choose(
     }
     match anchor {
         Some(Err(missing)) => Err(Refusal::NoAnchor { anchor: missing.to_owned() }),
-        _ => Err(Refusal::Ambiguous { lines, strategy }),
+        _ => Err(report::ambiguous(text, &places, lines, strategy)),
     }
 }
 

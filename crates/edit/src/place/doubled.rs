@@ -29,7 +29,7 @@ pub(super) fn check(text: &str, span: &Range<usize>, search: &str, replacement: 
     let same_start = || lines(replacement).iter().zip(lines(search)).all(|(one, other)| *one == other);
     let same_end = || lines_back(replacement).iter().zip(lines_back(search)).all(|(one, other)| *one == other);
     if (is_made(below) && same_start()) || (is_made(above) && same_end()) {
-        return Err(Refusal::NotFound { closest: None, already_applied: true });
+        return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
     }
     let (which, place) = if below > 0 { ("last", "after") } else { ("first", "before") };
     let difference = format!(

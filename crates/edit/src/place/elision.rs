@@ -5,12 +5,12 @@ use std::ops::Range;
 use crate::lines::{line_at, segments};
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::settle::{Writer, write};
-use crate::place::{Ground, Hunk, Located, Place, choose, exact, guard, ladder};
+use crate::place::{Ground, Hunk, Located, Place, choose, exact, guard, ladder, report};
 
 /// More lines than this aren't meant by three dots: what is left out was shown to the model not long ago.
 const MAX_GAP: usize = 200;
 /// More parts aren't pieced together.
-const MAX_PARTS: usize = 16;
+const MAX_PARTS: usize = 8;
 
 /// A part of the search text with what is put there.
 type Part<'a> = (&'a str, &'a str);
@@ -108,8 +108,9 @@ fn chain<'a>(text: &str, start: &'a Place, more: &'a [Located<'_>]) -> Result<Op
         let mut within = located.places.iter().skip(from).take_while(near);
         let Some(next) = within.next() else { return Ok(None) };
         if let (true, Some(other)) = (located.hunk.search != located.hunk.replace, within.next()) {
-            let lines = [next, other].map(|place| line_at(text, place.span.start)).to_vec();
-            return Err(Refusal::Ambiguous { lines, strategy: Strategy::Elision });
+            let spans = [next.span.clone(), other.span.clone()];
+            let lines = spans.iter().map(|span| line_at(text, span.start)).collect();
+            return Err(report::ambiguous(text, &spans, lines, Strategy::Elision));
         }
         chain.push(next);
         end = next.span.end;

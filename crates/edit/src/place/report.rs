@@ -9,7 +9,7 @@ use crate::lines::{Line, lines_of, split_indent};
 use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
 use crate::place::closest::Region;
 use crate::place::normal::{Reading, Strings, squeeze};
-use crate::place::{Hunk, MAX_PLACES};
+use crate::place::{Hunk, exact::MAX_PLACES};
 
 /// How much of a line a note shows, in bytes.
 const SHOWN: usize = 120;
