@@ -17,12 +17,12 @@ use crate::place::tokens::{Ends, is_word, words};
 use crate::place::{Ground, Hunk, Located, Place, choose, settle};
 
 /// Fewer lines than this can be like anything.
-const MIN_LINES: usize = 3;
+pub(super) const MIN_LINES: usize = 3;
 /// Longer search texts aren't aligned: who quotes that much quotes it right, or has another version of the file.
 const MAX_LINES: usize = 400;
 /// A place less like the search text than this isn't taken. It is what the alignments of other engines ask of a line or a
 /// place (zed 0.8 of the lines, Roo and gemini 0.9 of the characters); the changed lines must be equal in any case.
-const ENOUGH: f32 = 0.8;
+pub(super) const ENOUGH: f32 = 0.8;
 /// The next best place must be less like the search text by this.
 const CLEARLY: f32 = 0.1;
 /// Lines less alike than this don't stand for each other.

@@ -30,9 +30,6 @@ const MAX_REACH: usize = 6;
 const MAX_TELLING: usize = 4 << 10;
 /// How far above a place the line that it is inside of is looked for.
 const MAX_ABOVE: usize = 2_000;
-/// What the step that places by likeness asks for, in percent and in lines.
-const NEEDED_PERCENT: u32 = 80;
-const NEEDED_LINES: usize = 3;
 
 /// What a loose match overlooked: how many lines, and the first of them.
 pub(crate) fn note(strategy: Strategy, old: &[&str], file: &[(&str, &str)], first_line: u32) -> String {
@@ -276,12 +273,13 @@ fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], line
         }
     }
     let percent = (region.likeness * 100.0).floor() as u32;
-    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < NEEDED_LINES {
-        push(Strategy::Similarity, format!("less than {NEEDED_LINES} lines are never placed by it"));
+    let needed = (likeness::ENOUGH * 100.0).ceil() as u32;
+    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < likeness::MIN_LINES {
+        push(Strategy::Similarity, format!("less than {} lines are never placed by it", likeness::MIN_LINES));
         return;
     }
-    if percent < NEEDED_PERCENT {
-        push(Strategy::Similarity, format!("{percent} % alike where {NEEDED_PERCENT} are needed"));
+    if percent < needed {
+        push(Strategy::Similarity, format!("{percent} % alike where {needed} are needed"));
         return;
     }
     let touched: HashSet<usize> = touched(hunk, wanted);
