@@ -492,6 +492,10 @@ impl Work<'_> {
                 (Err(why), None) if matches!(why, Refusal::NoChange) || why.already_applied() => {
                     self.unchanged(op, &why);
                 }
+                // The same edit twice in one reply is one edit.
+                (Err(_), Some((with, _))) if with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step) => {
+                    self.unchanged(op, &Refusal::NoChange);
+                }
                 (Err(_), Some((with, line))) => self.refuse(op, Refusal::Overlap { with: with + 1, line }),
                 (Err(refusal), None) => self.refuse(op, refusal),
             }
