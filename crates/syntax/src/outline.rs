@@ -121,10 +121,7 @@ impl Kind {
 
     /// Whether what is defined in it belongs to it.
     fn is_type(self) -> bool {
-        matches!(
-            self,
-            Self::Class | Self::Struct | Self::Enum | Self::Interface | Self::Trait | Self::Impl
-        )
+        matches!(self, Self::Class | Self::Struct | Self::Enum | Self::Interface | Self::Trait | Self::Impl)
     }
 
     /// Whether names that are defined in it are seen from outside at all.
@@ -191,7 +188,9 @@ fn query(language: Language) -> Option<Rc<Query>> {
 pub fn check_query(language: Language) -> Result<(), String> {
     let Some(grammar) = language.grammar() else { return Ok(()) };
     let query = Query::new(&grammar(), language.outline_query()).map_err(|error| error.to_string())?;
-    let known = |name: &&&str| Kind::of(name).is_none() && **name != "name" && **name != "parent" && !name.starts_with('_');
+    let known = |name: &&&str| {
+        Kind::of(name).is_none() && **name != "name" && **name != "parent" && !name.starts_with('_')
+    };
     match query.capture_names().iter().find(known) {
         Some(name) => Err(format!("no kind is called {name}")),
         None => Ok(()),
@@ -213,7 +212,9 @@ struct Found<'tree> {
 pub fn outline(tree: &Tree, text: &str) -> Vec<Symbol> {
     let Some(query) = query(tree.language()) else { return Vec::new() };
     let mut found = definitions(&query, tree, text);
-    found.sort_by_key(|found| (found.node.start_byte(), std::cmp::Reverse(found.node.end_byte()), found.pattern));
+    found.sort_by_key(|found| {
+        (found.node.start_byte(), std::cmp::Reverse(found.node.end_byte()), found.pattern)
+    });
     found.dedup_by_key(|found| (found.node.id(), found.name.id()));
     let starts = line_starts(text);
     let mut symbols: Vec<Symbol> = Vec::with_capacity(found.len());
@@ -272,18 +273,21 @@ fn symbol(
     if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
         return None;
     }
-    let mut parents: Vec<String> = outer.map(|outer| {
-        let mut parents = outer.parents.clone();
-        parents.push(outer.name.clone());
-        parents
-    }).unwrap_or_default();
+    let mut parents: Vec<String> = outer
+        .map(|outer| {
+            let mut parents = outer.parents.clone();
+            parents.push(outer.name.clone());
+            parents
+        })
+        .unwrap_or_default();
     parents.extend(found.parent.and_then(|parent| text.get(parent.byte_range())).map(str::to_owned));
     // `void Shop::open()` belongs to `Shop`.
     let scope = written.get(..name_range.start - found.name.start_byte()).unwrap_or_default();
     if scope.ends_with("::") {
         parents.extend(scope.split("::").filter(|part| !part.is_empty()).map(str::to_owned));
     }
-    let belongs = outer.is_some_and(|outer| outer.kind.is_type()) || !scope.is_empty() && scope.ends_with("::");
+    let belongs =
+        outer.is_some_and(|outer| outer.kind.is_type()) || !scope.is_empty() && scope.ends_with("::");
     let kind = if found.kind == Kind::Function && belongs { Kind::Method } else { found.kind };
     let whole = wrapped(found.node);
     let definition = trimmed(text, whole.start_byte()..closed(whole));
@@ -312,7 +316,9 @@ fn inner_name(written: &str, at: usize) -> Range<usize> {
 }
 
 fn line_starts(text: &str) -> Vec<usize> {
-    std::iter::once(0).chain(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1)).collect()
+    std::iter::once(0)
+        .chain(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1))
+        .collect()
 }
 
 /// What adds only words to the one definition in it.
@@ -373,7 +379,15 @@ pub fn is_comment(node: Node<'_>) -> bool {
 /// Whether a node says something about the definition that follows it.
 #[must_use]
 pub fn is_attribute(node: Node<'_>) -> bool {
-    matches!(node.kind(), "attribute_item" | "attribute" | "decorator" | "annotation" | "attribute_list" | "attribute_declaration")
+    matches!(
+        node.kind(),
+        "attribute_item"
+            | "attribute"
+            | "decorator"
+            | "annotation"
+            | "attribute_list"
+            | "attribute_declaration"
+    )
 }
 
 /// Where the comments and attributes begin that stand right before a node.
@@ -407,8 +421,11 @@ fn opens_line(text: &str, at: usize) -> bool {
 fn signature(node: Node<'_>, whole: Node<'_>, text: &str) -> String {
     let body = node.child_by_field_name("body").or_else(|| {
         let mut cursor = node.walk();
-        node.named_children(&mut cursor)
-            .find(|child| child.kind().ends_with("_body") || child.kind().ends_with("block") || child.kind() == "body_statement")
+        node.named_children(&mut cursor).find(|child| {
+            child.kind().ends_with("_body")
+                || child.kind().ends_with("block")
+                || child.kind() == "body_statement"
+        })
     });
     let end = body.map_or(whole.end_byte(), |body| body.start_byte());
     let own = text.get(whole.start_byte()..end).unwrap_or_default();
