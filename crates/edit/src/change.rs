@@ -493,7 +493,9 @@ impl Work<'_> {
                     self.unchanged(op, &why);
                 }
                 // The same edit twice in one reply is one edit.
-                (Err(_), Some((with, _))) if with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step) => {
+                (Err(_), Some((with, _)))
+                    if with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step) =>
+                {
                     self.unchanged(op, &Refusal::NoChange);
                 }
                 (Err(_), Some((with, line))) => self.refuse(op, Refusal::Overlap { with: with + 1, line }),

@@ -35,7 +35,7 @@ impl Level {
         one == other
             || (self == Self::Typography
                 && !(one.is_ascii() && other.is_ascii())
-                && one.chars().map(plain).eq(other.chars().map(plain)))
+                && one.chars().flat_map(plain).eq(other.chars().flat_map(plain)))
     }
 
     pub(crate) fn strategy(self) -> Strategy {
@@ -53,7 +53,9 @@ impl Level {
         match self {
             Self::Exact => line,
             Self::Breaks => plain().strip_prefix('\u{feff}').unwrap_or(plain()),
-            Self::Trailing | Self::Typography => plain().strip_prefix('\u{feff}').unwrap_or(plain()).trim_end(),
+            Self::Trailing | Self::Typography => {
+                plain().strip_prefix('\u{feff}').unwrap_or(plain()).trim_end()
+            }
         }
     }
 }
