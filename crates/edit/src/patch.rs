@@ -330,9 +330,7 @@ impl Place<'_> {
         if script.old().is_empty() {
             return None;
         }
-        let done = Level::ALL
-            .into_iter()
-            .find_map(|level| self.at_level(&file, &script, level))?;
+        let done = Level::ALL.into_iter().find_map(|level| self.at_level(&file, &script, level))?;
         Some(done.map(|placed| Placed {
             note: Some("lines without a prefix between added ones were taken as added".to_owned()),
             ..placed
@@ -353,9 +351,7 @@ impl Place<'_> {
                     if script.old().len() < total || !telling(script.old().iter().copied()) {
                         continue;
                     }
-                    let done = Level::ALL
-                        .into_iter()
-                        .find_map(|level| self.at_level(&file, &script, level));
+                    let done = Level::ALL.into_iter().find_map(|level| self.at_level(&file, &script, level));
                     if let Some(done) = done {
                         let lost = lines
                             .get(..top)

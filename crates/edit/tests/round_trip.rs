@@ -161,21 +161,23 @@ fn line() -> impl Strategy<Value = String> {
 fn text() -> impl Strategy<Value = String> {
     let ends = prop_oneof![6 => Just("\n"), 2 => Just("\r\n"), 1 => Just("\r")];
     let body = prop::collection::vec((line(), ends), 0..14);
-    (prop::bool::weighted(0.1), body, prop::bool::weighted(0.7), 0..3_u8).prop_map(|(bom, lines, closed, style)| {
-        let mut out = if bom { "\u{feff}".to_owned() } else { String::new() };
-        let last = lines.len().saturating_sub(1);
-        for (nth, (line, end)) in lines.iter().enumerate() {
-            out.push_str(line);
-            if nth < last || closed {
-                out.push_str(match style {
-                    0 => "\n",
-                    1 => "\r\n",
-                    _ => end,
-                });
+    (prop::bool::weighted(0.1), body, prop::bool::weighted(0.7), 0..3_u8).prop_map(
+        |(bom, lines, closed, style)| {
+            let mut out = if bom { "\u{feff}".to_owned() } else { String::new() };
+            let last = lines.len().saturating_sub(1);
+            for (nth, (line, end)) in lines.iter().enumerate() {
+                out.push_str(line);
+                if nth < last || closed {
+                    out.push_str(match style {
+                        0 => "\n",
+                        1 => "\r\n",
+                        _ => end,
+                    });
+                }
             }
-        }
-        out
-    })
+            out
+        },
+    )
 }
 
 /// A text and what a few edits make of it, or any other text.

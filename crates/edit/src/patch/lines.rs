@@ -53,7 +53,9 @@ impl Level {
         match self {
             Self::Exact => line,
             Self::Breaks => plain().strip_prefix('\u{feff}').unwrap_or(plain()),
-            Self::Trailing | Self::Typography => plain().strip_prefix('\u{feff}').unwrap_or(plain()).trim_end(),
+            Self::Trailing | Self::Typography => {
+                plain().strip_prefix('\u{feff}').unwrap_or(plain()).trim_end()
+            }
         }
     }
 }
