@@ -88,9 +88,15 @@ fn fuzz(target: &str, minutes: u64, finds: &Path) -> anyhow::Result<bool> {
         bail!("the target {target} doesn't build ({status})");
     }
     let words = root.join("fuzz/words.dict");
+    // Inputs to begin with; what is found is only written to the first folder.
+    let seeds = match target {
+        "plan" => "read",
+        other if other.starts_with("read_") => "read",
+        other => other,
+    };
     let status = build("run")
         .arg(target)
-        .arg(&corpus)
+        .args([&corpus, &folder.join("seeds").join(seeds)])
         .arg("--")
         .arg(format!("-artifact_prefix={}/", crashes.display()))
         .arg(format!("-dict={}", words.display()))

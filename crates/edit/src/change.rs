@@ -525,7 +525,8 @@ impl Work<'_> {
                     all: wish.all,
                     near: wish.near,
                     whole_lines: wish.whole_lines,
-                    after,
+                    // Blocks come in any order: where the last one was tells nothing of this one.
+                    after: None,
                     base: self.context.shown,
                     allow: self.context.allow,
                     ..Hunk::new(&wish.search, &wish.replace)

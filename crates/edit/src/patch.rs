@@ -192,7 +192,7 @@ impl Place<'_> {
         let chosen = self.hints(file).choose(&starts, count, level.strategy());
         Some(chosen.and_then(|start| {
             if script.only_adds_at_an_edge() && self.is_there(file, script, start, level) {
-                return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
+                return Err(Refusal::applied_before());
             }
             self.write(file, script, start, level, None)
         }))
@@ -261,7 +261,7 @@ impl Place<'_> {
         let there = file.matches(at, &new, Level::Trailing)
             || at.checked_sub(new.len()).is_some_and(|from| file.matches(from, &new, Level::Trailing));
         if there && telling(new.iter().copied()) {
-            return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
+            return Err(Refusal::applied_before());
         }
         let mut placed = self.write(&file, script, at, level, remark.clone())?;
         placed.strategy = Strategy::Exact;

@@ -20,7 +20,11 @@ pub fn detect(reply: &str) -> Option<Format> {
     let nothing: BTreeMap<RelPath, String> = BTreeMap::new();
     let source = Source { reply, path: None, finished: true, files: &nothing };
     let mut named: Option<(u8, usize, usize)> = None;
+    // A fence that names no file, and how far unnamed conflict marks have come in one that does.
+    let (mut unnamed, mut conflict) = (false, 0);
     let mut whole = None;
+    let tag = memchr::memmem::Finder::new("<edit");
+    let mut edit = tag.find(reply.as_bytes());
     let mut rows = Rows::new(reply).peekable();
     let (mut from, mut json) = (0, false);
     while let Some(row) = rows.next() {
@@ -30,6 +34,12 @@ pub fn detect(reply: &str) -> Option<Format> {
         };
         let is_fence = matches!(sign, b'`' | b'~') && paths::fence(row.text).is_some();
         if let Some((open, length, body)) = named {
+            conflict = match mark(row.text).map(|marked| marked.mark) {
+                Some(Mark::BareOpen) => 1,
+                Some(Mark::Divider) if conflict == 1 => 2,
+                Some(Mark::BareClose) if conflict == 2 => return Some(Format::Blocks),
+                _ => conflict,
+            };
             let marks = row.text.trim().bytes().take_while(|&byte| byte == open).count();
             if is_fence && sign == open && marks >= length && row.text.trim().len() == marks {
                 let content = reply.get(body..row.start).unwrap_or_default();
@@ -42,21 +52,32 @@ pub fn detect(reply: &str) -> Option<Format> {
         }
         if is_fence {
             let info = paths::fence(row.text).unwrap_or_default();
+            if unnamed && info.is_empty() {
+                unnamed = false;
+                continue;
+            }
             let first = next.trim_start();
-            let known = strong(next, "").is_some() || first.starts_with(['{', '[']);
+            let known =
+                strong(next, "").is_some() || first.starts_with("<edit>") || first.starts_with(['{', '[']);
             let above = || paths::above(&source, from, row.start).name.is_some();
             if !known && !first.is_empty() && (paths::on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
                 named = Some((sign, length, row.start + row.text.len()));
+                conflict = 0;
             }
+            unnamed = named.is_none();
             json |= first.starts_with(['{', '[']);
             continue;
         }
+        let end = row.start + row.text.len();
+        if edit.is_some_and(|at| at < row.start) {
+            edit = tag.find(reply.as_bytes().get(row.start..).unwrap_or_default()).map(|at| row.start + at);
+        }
+        if edit.is_some_and(|at| at < end) && begins_edit(reply, row.start, row.text) {
+            return Some(Format::Edit);
+        }
         if let Some(format) = strong(row.text, next) {
-            let tag = format != Format::Edit || begins_edit(reply, row.start, row.text);
-            if tag {
-                return Some(format);
-            }
+            return Some(format);
         }
     }
     match whole {
@@ -84,7 +105,6 @@ fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
 pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
     let text = line.trim_start_matches([' ', '\t']);
     match *text.as_bytes().first()? {
-        b'<' if text.starts_with("<edit") => Some(Format::Edit),
         b'<' if text.starts_with(pairs::OLD) => Some(Format::Blocks),
         b'*' if line.starts_with("*** ") => {
             let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
@@ -97,8 +117,6 @@ pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
             Mark::Open(_) | Mark::BareOpen => Some(Format::Blocks),
             _ => None,
         },
-        // A tag in the middle of a line.
-        _ if text.contains("<edit>") => Some(Format::Edit),
         _ => None,
     }
 }
@@ -119,7 +137,8 @@ fn tool(reply: &str) -> bool {
     text.starts_with(['{', '[']) && keys(text)
 }
 
-fn keys(text: &str) -> bool {
+/// Whether a text has a key that the arguments of edit tools have.
+pub(crate) fn keys(text: &str) -> bool {
     let names = [
         "\"old_string\"",
         "\"oldString\"",

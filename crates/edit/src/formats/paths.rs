@@ -12,6 +12,8 @@ const MAX_NAME_LINE: usize = 400;
 const MAX_LINES_ABOVE: usize = 8;
 /// Only so many words of a line of prose are looked up.
 const MAX_WORDS: usize = 40;
+/// A longer word is not compared with files' names.
+const MAX_WORD: usize = 200;
 /// How like a file's name a wrong one has to be to be proposed (aider's bound).
 const LIKE: f64 = 0.8;
 
@@ -247,7 +249,8 @@ pub(crate) fn above<'a>(source: &Source<'a>, from: usize, at: usize) -> Above<'a
             }
             continue;
         }
-        if is_fence {
+        let tag = line.starts_with('<') && line.ends_with('>') && !line.contains(char::is_whitespace);
+        if is_fence || tag {
             if unsure.is_none() {
                 found.start = start;
             }
@@ -285,15 +288,21 @@ pub(crate) fn in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> {
     found
 }
 
-/// A file that is there and whose name is like a wrong one, in words.
-pub(crate) fn did_you_mean(wrong: &str, source: &Source<'_>) -> String {
-    let like = |path: &RelPath| path.as_str().map(|path| strsim::normalized_levenshtein(path, wrong));
+/// A file that is there and whose name is like a word of a line, in words.
+pub(crate) fn did_you_mean(line: &str, source: &Source<'_>) -> String {
     let others = source.files.others();
-    let best = others
-        .iter()
-        .take(64)
-        .filter_map(|path| Some((like(path)?, path)))
-        .filter(|(like, _)| *like >= LIKE)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let mut best: Option<(f64, &RelPath)> = None;
+    for word in line.split_whitespace().take(MAX_WORDS) {
+        let word = word.trim_matches(['`', '*', ',', '.', ':', '"']);
+        if !word.contains(['.', '/']) || word.len() > MAX_WORD {
+            continue;
+        }
+        for path in others.iter().take(64) {
+            let like = path.as_str().map_or(0.0, |path| strsim::normalized_levenshtein(path, word));
+            if like >= LIKE && best.is_none_or(|(other, _)| like > other) {
+                best = Some((like, path));
+            }
+        }
+    }
     best.map_or_else(String::new, |(_, path)| format!("; did you mean {path}?"))
 }

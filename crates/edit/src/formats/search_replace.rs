@@ -16,8 +16,30 @@ use crate::formats::paths::{self, Above};
 use crate::formats::{Format, Reading, Rows, Source, pairs};
 use crate::lines::without_break;
 
-/// Reads a reply.
+/// Reads a reply: its blocks, or its pairs of texts where those come first.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
+    let pairs_at = pairs::begin(source.reply);
+    let first = pairs_at.and_then(|at| Rows::new(source.reply.get(..at)?).find(|row| opens(row.text)));
+    let (mut reading, other) = match (pairs_at, first) {
+        (Some(_), None) => (pairs::read(source), "blocks"),
+        _ => (blocks(source), "pairs of <old_text> and <new_text>"),
+    };
+    let second = match other {
+        "blocks" => Rows::new(&reading.prose).any(|row| opens(row.text)),
+        _ => pairs_at.is_some() && pairs::begin(&reading.prose).is_some(),
+    };
+    if second {
+        let message = format!("the reply also has {other}, which were not read: send all in one form");
+        reading.problems.push(BlockProblem { kind: ProblemKind::Malformed, line: 1, subject: None, message });
+    }
+    reading
+}
+
+fn opens(line: &str) -> bool {
+    mark(line).is_some_and(|marked| matches!(marked.mark, Mark::Open(_)))
+}
+
+fn blocks(source: &Source<'_>) -> Reading {
     let mut scan = Scan::new(source);
     for row in Rows::new(source.reply) {
         scan.row(row.number, row.start, row.text);
@@ -28,11 +50,7 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
             break;
         }
     }
-    let reading = scan.finish();
-    if reading.edits.is_empty() && reading.problems.is_empty() {
-        return pairs::read(source);
-    }
-    reading
+    scan.finish()
 }
 
 /// How a block was opened.
@@ -65,7 +83,6 @@ struct Nested {
     /// It can't be mere content: its mark is as long as those that open blocks in this reply.
     full: bool,
     dividers: usize,
-    line: u32,
 }
 
 /// A block half read.
@@ -82,7 +99,8 @@ struct Open<'a> {
     cuts: Vec<Cut<'a>>,
     merged: Vec<Cut<'a>>,
     nested: Vec<Nested>,
-    had_nested: bool,
+    /// Where the first whole one of them began.
+    had_nested: Option<u32>,
 }
 
 /// The parts of a fence that has unnamed conflict marks among its lines.
@@ -177,7 +195,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             cuts: Vec::new(),
             merged: Vec::new(),
             nested: Vec::new(),
-            had_nested: false,
+            had_nested: None,
         });
     }
 
@@ -203,13 +221,8 @@ impl<'s, 'a> Scan<'s, 'a> {
         let Marked { mark, length, indent, .. } = marked;
         let cut = |content| Cut { at: start, end: start + text.len(), length, line: number, content };
         let level = indent == 0 || indent == open.indent;
-        let nested = |conflict, full, open: &Open<'_>| Nested {
-            length,
-            conflict,
-            full,
-            dividers: open.cuts.len(),
-            line: number,
-        };
+        let nested =
+            |conflict, full, open: &Open<'_>| Nested { length, conflict, full, dividers: open.cuts.len() };
         match mark {
             Mark::Open(_) | Mark::BareOpen if open.kind != Kind::Named => {
                 // What looked like a beginning was none, unless it had gone on like one.
@@ -220,7 +233,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             }
             Mark::Open(_) => {
                 let full = length >= self.shortest;
-                open.had_nested |= full;
+                open.had_nested = open.had_nested.or(full.then_some(number));
                 let one = nested(false, full, &open);
                 open.nested.push(one);
             }
@@ -338,11 +351,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         if let Some(path) = self.last.as_ref().or(self.source.path) {
             return Ok(path.clone());
         }
-        let hint = above.prose.map_or_else(String::new, |line| {
-            let like =
-                |word: &str| paths::did_you_mean(word.trim_matches(['`', '*', ',', '.', ':']), self.source);
-            line.split_whitespace().take(40).map(like).find(|hint| !hint.is_empty()).unwrap_or_default()
-        });
+        let hint = above.prose.map_or_else(String::new, |line| paths::did_you_mean(line, self.source));
         let message =
             format!("no line above the block names its file: put the path alone on the line above it{hint}");
         Err(BlockProblem { kind: ProblemKind::Malformed, line: open.line, subject: None, message })
@@ -405,23 +414,29 @@ impl<'s, 'a> Scan<'s, 'a> {
             ));
         };
         let text = |from: usize, to: usize| self.source.reply.get(from..to).unwrap_or_default();
-        // The new lines written twice are the new lines.
-        let ends = cuts.iter().skip(1).map(|cut| cut.at).chain([end]);
-        let mut news = cuts.iter().zip(ends).map(|(cut, end)| text(cut.end, end).trim_end());
-        let new = news.next().unwrap_or_default();
-        if !new.trim().is_empty() && news.all(|other| other == new) {
-            let file_has = |cut: &Cut<'a>| has_lines(self.source, path, without_break(text(body, cut.at)));
-            if !cuts.iter().skip(1).any(|cut| file_has(cut)) {
-                return Ok((**first, cuts.get(1).map_or(end, |next| next.at)));
+        if cuts.len() <= MAX_DIVIDERS {
+            // What stands above it is in the file, and the row itself doesn't follow there.
+            let has = |until: usize| has_lines(self.source, path, without_break(text(body, until)));
+            let fitting: Vec<usize> = cuts
+                .iter()
+                .enumerate()
+                .filter(|(_, cut)| has(cut.at) && !has(cut.end))
+                .map(|(index, _)| index)
+                .collect();
+            // The new lines written twice are the new lines.
+            let ends = cuts.iter().skip(1).map(|cut| cut.at).chain([end]);
+            let mut news = cuts.iter().zip(ends).map(|(cut, end)| text(cut.end, end).trim_end());
+            let new = news.next().unwrap_or_default();
+            let twice = !new.trim().is_empty() && news.all(|other| other == new);
+            match fitting.as_slice() {
+                [] | [0] if twice => return Ok((**first, cuts.get(1).map_or(end, |next| next.at))),
+                [index] => {
+                    if let Some(cut) = cuts.get(*index) {
+                        return Ok((**cut, end));
+                    }
+                }
+                _ => {}
             }
-        }
-        let fits: Vec<&&Cut<'a>> = cuts
-            .iter()
-            .take(MAX_DIVIDERS)
-            .filter(|cut| has_lines(self.source, path, without_break(text(body, cut.at))))
-            .collect();
-        if let ([one], true) = (fits.as_slice(), cuts.len() <= MAX_DIVIDERS) {
-            return Ok((***one, end));
         }
         let lines: Vec<String> = cuts.iter().take(MAX_DIVIDERS).map(|cut| cut.line.to_string()).collect();
         Err(problem(format!(
@@ -474,7 +489,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             cuts: Vec::new(),
             merged: Vec::new(),
             nested: Vec::new(),
-            had_nested: false,
+            had_nested: None,
         };
         match self.file(&open, &above, inside) {
             Ok(path) => {
@@ -526,7 +541,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         let rest = reply.get(open.body..).unwrap_or_default().trim_end();
         let last = rest.rfind('\n').map_or(0, |at| at + 1);
         let closed = rest.get(last..).and_then(paths::fence) == Some("");
-        let plain = open.kind == Kind::Named && open.nested.is_empty() && !open.had_nested;
+        let plain = open.kind == Kind::Named && open.nested.is_empty() && open.had_nested.is_none();
         let only = self.blocks == 0 && open.cuts.len() == 1;
         if self.source.finished && plain && only && above.fenced == closed {
             let length = if closed { last } else { rest.len() };
@@ -535,10 +550,10 @@ impl<'s, 'a> Scan<'s, 'a> {
                 return self.close(open, open.body + length, reply.len());
             }
         }
-        let (kind, message) = match open.nested.iter().find(|one| one.full) {
+        let (kind, message) = match open.had_nested.filter(|_| self.source.finished) {
             Some(next) => (
                 ProblemKind::Malformed,
-                format!("the block has no >>>>>>> REPLACE before the next one begins at line {}", next.line),
+                format!("the block has no >>>>>>> REPLACE before the next one begins at line {next}"),
             ),
             None => {
                 let missing = if open.cuts.is_empty() { "======= and " } else { "" };

@@ -30,6 +30,9 @@ const SHELLS: [&str; 12] = [
 /// The longest opening marks of a fence.
 const MAX_MARKS: usize = 32;
 
+/// Only so many fences of one text are looked at to tell which is its last.
+const MAX_FENCES: usize = 64;
+
 /// Reads a reply. In a lazy one an unfenced text is the file, and every change of a file that is there is a merge.
 pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
     let format = if lazy { Format::Lazy } else { Format::Whole };
@@ -94,8 +97,9 @@ struct Fence<'a> {
 }
 
 fn fence(text: &str) -> Option<Fence<'_>> {
-    let line = text.trim();
-    let sign = *line.as_bytes().first()?;
+    let line = text.trim_start_matches([' ', '\t']);
+    let sign = *line.as_bytes().first().filter(|sign| matches!(sign, b'`' | b'~' | b'<'))?;
+    let line = line.trim_end();
     match sign {
         b'`' | b'~' => {
             let length = line.bytes().take(MAX_MARKS).take_while(|&byte| byte == sign).count();
@@ -200,12 +204,15 @@ fn closing(
         // A fence on the first line of the text opens one inside it, if there are enough to close both.
         let opens_at_once = row.start == body && opening.sign != b'<';
         if opens_at_once
-            && rows.iter().skip(index + 1).filter(|(_, later)| later.info.is_empty()).count() >= 2
+            && rows.iter().skip(index + 1).filter(|(_, later)| later.info.is_empty()).nth(1).is_some()
         {
             depth += 1;
             continue;
         }
         bare += 1;
+        if bare > MAX_FENCES {
+            return (first, Closed::Unclear);
+        }
         if first.is_none() {
             first = Some(index);
             if !markdown {
