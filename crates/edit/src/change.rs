@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use std::collections::HashSet;
+
 use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
@@ -471,10 +473,20 @@ impl Work<'_> {
         let mut text = original.clone();
         let mut done: Vec<Done> = Vec::new();
         let mut after = None;
+        let mut put: HashSet<(usize, String)> = HashSet::new();
         for (op, step) in (first..).zip(ops) {
             let found = self.find(&original, step, after);
             let mut overlap = None;
             if let Ok(placed) = &found {
+                // The same text put in at the same place twice is an edit that was sent twice.
+                let fresh = placed
+                    .pieces
+                    .iter()
+                    .filter(|(span, piece)| span.start < span.end || put.insert((span.start, piece.clone())));
+                if fresh.count() == 0 {
+                    self.unchanged(op, &Refusal::NoChange);
+                    continue;
+                }
                 after = placed.pieces.last().map(|(span, _)| span.end);
                 match carried(placed, &done) {
                     Ok(here) => {
