@@ -59,7 +59,10 @@ impl Strategy {
     /// Whether the place is a well-founded guess: what is written there must hold up to a closer look.
     #[must_use]
     pub fn is_loose(self) -> bool {
-        matches!(self, Self::LineBreaks | Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy)
+        matches!(
+            self,
+            Self::LineBreaks | Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy
+        )
     }
 }
 
@@ -304,6 +307,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The edit was made before: its new text is there, and its old text isn't.
+    pub(crate) fn applied_before() -> Self {
+        Self::NotFound { closest: None, already_applied: true, attempts: Vec::new() }
+    }
+
     /// Whether the wished-for text is there already, so that nothing has to be done.
     #[must_use]
     pub fn already_applied(&self) -> bool {

@@ -71,7 +71,12 @@ fn line_breaks_may_stand_elsewhere_between_the_same_tokens() {
                 "call(two);",
                 "x\n    call(two);\ny\n",
             ),
-            ("let total = first + second;\n", "let total =\n    first + second;", "let total = 0;", "let total = 0;\n"),
+            (
+                "let total = first + second;\n",
+                "let total =\n    first + second;",
+                "let total = 0;",
+                "let total = 0;\n",
+            ),
         ],
     );
     refused(&[
@@ -85,7 +90,12 @@ fn one_layer_of_escapes_is_undone() {
     placed(
         Strategy::Escapes,
         &[
-            ("if a {\n\tb(\"c\");\n}\n", r#"if a {\n\tb(\"c\");\n}"#, r#"if a {\n\tb(\"d\");\n}"#, "if a {\n\tb(\"d\");\n}\n"),
+            (
+                "if a {\n\tb(\"c\");\n}\n",
+                r#"if a {\n\tb(\"c\");\n}"#,
+                r#"if a {\n\tb(\"d\");\n}"#,
+                "if a {\n\tb(\"d\");\n}\n",
+            ),
             ("say(\"a\\n\");\n", r#"say(\"a\n\");"#, r#"say(\"b\n\");"#, "say(\"b\\n\");\n"),
             ("re(\"\\d+\");\n", r#"re("\\d+");"#, r#"re("\\w+");"#, "re(\"\\w+\");\n"),
             ("if (a < b && c) {}\n", "if (a &lt; b &amp;&amp; c) {}", "if (a &lt; d) {}", "if (a < d) {}\n"),
@@ -142,15 +152,21 @@ fn what_is_left_out_stays() {
 fn a_stale_context_line_may_stand_where_the_rest_fits() {
     let file = "fn total(rows: &[Row]) -> u32 {\n    // Adds up every row that counts.\n    let mut sum = 0;\n    for row in rows {\n        sum += row.value;\n    }\n    sum\n}\n";
     let stale = "fn total(rows: &[Row]) -> u32 {\n    // Sums up all the rows that count.\n    let mut sum = 0;\n    for row in rows {\n        sum += row.value;\n    }\n    sum\n}\n";
-    let done = replace(file, stale, &stale.replace("sum += row.value", "sum += row.value * 2"), false).unwrap();
+    let done =
+        replace(file, stale, &stale.replace("sum += row.value", "sum += row.value * 2"), false).unwrap();
     assert_eq!(done.strategy, Strategy::Similarity);
-    assert_eq!(done.text, file.replace("sum += row.value", "sum += row.value * 2"), "the file's remark stays");
+    assert_eq!(
+        done.text,
+        file.replace("sum += row.value", "sum += row.value * 2"),
+        "the file's remark stays"
+    );
     assert!(done.note.unwrap().contains("Adds"), "the note shows what differed");
 }
 
 #[test]
 fn a_difference_with_a_meaning_never_slips_through() {
-    let file = "fn a() {\n    let x = b + 2;\n    if x <= limit {\n        run(\"one\");\n    }\n    done()\n}\n";
+    let file =
+        "fn a() {\n    let x = b + 2;\n    if x <= limit {\n        run(\"one\");\n    }\n    done()\n}\n";
     let changes = [
         ("b + 2", "b + 1", "b + 3"),
         ("x <= limit", "x >= limit", "x == limit"),
@@ -181,7 +197,9 @@ fn a_separator_that_is_missing_in_the_search_is_kept() {
 
 #[test]
 fn two_places_that_are_alike_are_ambiguous() {
-    let block = |name: &str, n: u32| format!("begin {name} {{\n    let a = {n};\n    let common = compute(a);\n    finish(common)\n}}\n");
+    let block = |name: &str, n: u32| {
+        format!("begin {name} {{\n    let a = {n};\n    let common = compute(a);\n    finish(common)\n}}\n")
+    };
     let file = format!("{}{}", block("x", 1), block("x", 2));
     let search = block("x", 3);
     let refusal = replace(&file, &search, &search.replace("finish", "end"), false).unwrap_err();

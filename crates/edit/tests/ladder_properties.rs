@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 /// Lines of code, each with a number of its own, so that every one is unique.
 fn lines() -> impl Strategy<Value = Vec<String>> {
-    let line = (0usize..3, prop::sample::select(vec!["call", "let", "return", "if", "run"]), "[a-z]{1,6}", 0u32..9);
+    let line =
+        (0usize..3, prop::sample::select(vec!["call", "let", "return", "if", "run"]), "[a-z]{1,6}", 0u32..9);
     prop::collection::vec(line, 4..14).prop_map(|lines| {
         let code = |(nth, (deep, word, name, value)): (usize, (usize, &str, String, u32))| {
             format!("{}{word} {name}{nth} = {value};", "    ".repeat(deep))

@@ -85,12 +85,9 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
 /// Whether the text is in the file once, and not where the hunk is.
 fn elsewhere(hunk: &Hunk, before: &str, search: &str) -> bool {
     let from: usize = hunk.file.iter().take(hunk.first).map(|line| line.len() + 1).sum();
-    let span: usize = old_lines(&hunk.lines).map(|line| line.len() + 1).sum();
-    // A damage may quote more lines than the hunk has.
-    let slack = 200 * LONG_CONTEXT;
-    let near = |at: usize| at + slack >= from && at < from + span;
+    let span = old_lines(&hunk.lines).next().map_or(0, |line| line.len() + 1);
     match (before.find(search), before.rfind(search)) {
-        (Some(first), Some(last)) => first == last && !near(first),
+        (Some(first), Some(last)) => first == last && !(from..from + span).contains(&first),
         _ => false,
     }
 }
@@ -141,15 +138,18 @@ fn indent(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
 
 /// The first line without its indentation, on both sides; where the edit changes that itself, nobody could tell.
 fn first_line_out(hunk: &Hunk) -> Option<Damaged> {
-    let (old, new) = (old_lines(&hunk.lines).next()?, new_lines(&hunk.lines).next()?);
-    let (gone, rest) = split(old);
-    if gone.is_empty() || rest.is_empty() || split(new).0 != gone {
+    let first = |without: Kind| hunk.lines.iter().position(|line| line.kind != without);
+    let firsts = [first(Kind::New)?, first(Kind::Old)?];
+    let [old, new] = firsts.map(|at| hunk.lines.get(at));
+    let (old, new) = (old?, new?);
+    let (gone, rest) = split(&old.text);
+    // Both sides begin with one line, or with one line and what it becomes.
+    let together = firsts == [0, 0] || (old.kind == Kind::Old && new.kind == Kind::New);
+    if gone.is_empty() || rest.is_empty() || split(&new.text).0 != gone || !together {
         return None;
     }
-    let first = |without: Kind| hunk.lines.iter().position(|line| line.kind != without);
-    let firsts = [first(Kind::New), first(Kind::Old)];
     let lines = hunk.lines.iter().enumerate().map(|(at, line)| {
-        let text = if firsts.contains(&Some(at)) { line.text.trim_start() } else { &line.text };
+        let text = if firsts.contains(&at) { line.text.trim_start() } else { &line.text };
         Line::new(line.kind, text)
     });
     Some(Damaged::lines("first line flush left", lines.collect()))

@@ -48,7 +48,7 @@ pub(super) fn choose(
     }
     match anchor {
         Some(Err(missing)) => Err(Refusal::NoAnchor { anchor: missing.to_owned() }),
-        _ => Err(report::ambiguous(text, &places, lines, strategy)),
+        _ => Err(report::ambiguous(text, &places, strategy)),
     }
 }
 
@@ -79,7 +79,9 @@ pub(super) fn last_anchor<'a>(text: &str, hunk: &Hunk<'a>) -> Result<usize, &'a 
                 let wanted = reading.normal(anchor);
                 (from..lines.len()).find(|index| reading.normal(own(*index)) == wanted)
             })
-            .or_else(|| (from..lines.len()).find(|index| !short && own(*index).trim().starts_with(anchor.trim())))
+            .or_else(|| {
+                (from..lines.len()).find(|index| !short && own(*index).trim().starts_with(anchor.trim()))
+            })
     };
     let (mut from, mut found) = (after, None);
     for anchor in hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()) {

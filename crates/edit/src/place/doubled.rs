@@ -13,13 +13,16 @@ const MAX_LINES: usize = 200;
 /// Refuses a replacement whose last lines are the ones that follow the place, or whose first are those before it, where
 /// the search text doesn't have them: either it was cut off, or the edit was made before.
 pub(super) fn check(text: &str, span: &Range<usize>, search: &str, replacement: &str) -> Result<(), Refusal> {
-    let (before, after) = (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
+    let (before, after) =
+        (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
     let opens = before.is_empty() || before.ends_with('\n');
     let closes = search.ends_with('\n') || after.is_empty() || after.starts_with(['\n', '\r']);
-    let after = if search.ends_with('\n') { after } else { after.split_once('\n').map_or("", |(_, rest)| rest) };
+    let after =
+        if search.ends_with('\n') { after } else { after.split_once('\n').map_or("", |(_, rest)| rest) };
     let lines = |text| telling_lines(str::lines(text).take(MAX_LINES));
     let lines_back = |text| telling_lines(str::lines(text).rev().take(MAX_LINES));
-    let below = if closes { repeated(&lines_back(search), &lines_back(replacement), &lines(after)) } else { 0 };
+    let below =
+        if closes { repeated(&lines_back(search), &lines_back(replacement), &lines(after)) } else { 0 };
     let above = if opens { repeated(&lines(search), &lines(replacement), &lines_back(before)) } else { 0 };
     if below == 0 && above == 0 {
         return Ok(());
@@ -27,9 +30,10 @@ pub(super) fn check(text: &str, span: &Range<usize>, search: &str, replacement: 
     let (added, searched) = (lines(replacement).len(), lines(search).len());
     let is_made = |repeated: usize| repeated > 0 && added == searched + repeated;
     let same_start = || lines(replacement).iter().zip(lines(search)).all(|(one, other)| *one == other);
-    let same_end = || lines_back(replacement).iter().zip(lines_back(search)).all(|(one, other)| *one == other);
+    let same_end =
+        || lines_back(replacement).iter().zip(lines_back(search)).all(|(one, other)| *one == other);
     if (is_made(below) && same_start()) || (is_made(above) && same_end()) {
-        return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
+        return Err(Refusal::applied_before());
     }
     let (which, place) = if below > 0 { ("last", "after") } else { ("first", "before") };
     let difference = format!(

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::lines::{line_at, segments};
+use crate::lines::segments;
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::settle::{Writer, write};
 use crate::place::{Ground, Hunk, Located, Place, choose, exact, guard, ladder, report};
@@ -20,9 +20,16 @@ type Part<'a> = (&'a str, &'a str);
 pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let parts = parts(hunk)?;
     let text = ground.text;
-    let hunks = parts.iter().map(|part| Hunk { search: part.0, replace: part.1, all: false, whole_lines: true, ..*hunk });
+    let hunks = parts.iter().map(|part| Hunk {
+        search: part.0,
+        replace: part.1,
+        all: false,
+        whole_lines: true,
+        ..*hunk
+    });
     let hunks: Vec<Hunk<'_>> = hunks.collect();
-    let located: Vec<Located<'_>> = hunks.iter().map(|part| whole_lines(ground, part)).collect::<Option<_>>()?;
+    let located: Vec<Located<'_>> =
+        hunks.iter().map(|part| whole_lines(ground, part)).collect::<Option<_>>()?;
     let (first, more) = located.split_first()?;
     let mut chains: Vec<Vec<&Place>> = Vec::new();
     let mut doubtful = None;
@@ -36,7 +43,8 @@ pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed
     if let Some(refusal) = doubtful {
         return Some(Err(refusal));
     }
-    let spans: Vec<Range<usize>> = chains.iter().filter_map(|chain| Some(chain.first()?.span.clone())).collect();
+    let spans: Vec<Range<usize>> =
+        chains.iter().filter_map(|chain| Some(chain.first()?.span.clone())).collect();
     if spans.is_empty() {
         return None;
     }
@@ -59,7 +67,9 @@ fn parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
     }
     let mut parts: Vec<Part<'a>> = searched.into_iter().zip(replaced).collect();
     // At the edges nothing is said of where they end.
-    let empty = |part: Option<&Part<'_>>| part.is_some_and(|(search, replace)| search.is_empty() && replace.is_empty());
+    let empty = |part: Option<&Part<'_>>| {
+        part.is_some_and(|(search, replace)| search.is_empty() && replace.is_empty())
+    };
     if empty(parts.first()) {
         parts.remove(0);
     }
@@ -96,7 +106,11 @@ fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> 
 }
 
 /// The places of the further parts after the first one's, each within reach of the one before.
-fn chain<'a>(text: &str, start: &'a Place, more: &'a [Located<'_>]) -> Result<Option<Vec<&'a Place>>, Refusal> {
+fn chain<'a>(
+    text: &str,
+    start: &'a Place,
+    more: &'a [Located<'_>],
+) -> Result<Option<Vec<&'a Place>>, Refusal> {
     let mut chain = vec![start];
     let mut end = start.span.end;
     for located in more {
@@ -108,9 +122,8 @@ fn chain<'a>(text: &str, start: &'a Place, more: &'a [Located<'_>]) -> Result<Op
         let mut within = located.places.iter().skip(from).take_while(near);
         let Some(next) = within.next() else { return Ok(None) };
         if let (true, Some(other)) = (located.hunk.search != located.hunk.replace, within.next()) {
-            let spans = [next.span.clone(), other.span.clone()];
-            let lines = spans.iter().map(|span| line_at(text, span.start)).collect();
-            return Err(report::ambiguous(text, &spans, lines, Strategy::Elision));
+            let places = [next, other].map(|place| place.span.clone());
+            return Err(report::ambiguous(text, &places, Strategy::Elision));
         }
         chain.push(next);
         end = next.span.end;

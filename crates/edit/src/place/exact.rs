@@ -45,7 +45,8 @@ pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Pl
     let mut spans: Vec<Range<usize>> = places.iter().map(|place| place.span.clone()).collect();
     if !hunk.all && !hunk.allow.differences {
         // `timeout = 10` is never meant by `timeout = 100`.
-        let whole: Vec<Range<usize>> = spans.iter().filter(|span| !splits_number(text, span)).cloned().collect();
+        let whole: Vec<Range<usize>> =
+            spans.iter().filter(|span| !splits_number(text, span)).cloned().collect();
         if let (true, Some(span)) = (whole.is_empty(), spans.first()) {
             let difference = "the search text begins or ends inside a longer number of the file".to_owned();
             return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
@@ -94,9 +95,11 @@ fn splits_number(text: &str, span: &Range<usize>) -> bool {
     let closing = found.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
     let before = span.start.checked_sub(1);
     let starts = digit(Some(span.start))
-        && (digit(before) || (point(before) && digit(before.and_then(|at| at.checked_sub(1))) && !decimal(opening)));
+        && (digit(before)
+            || (point(before) && digit(before.and_then(|at| at.checked_sub(1))) && !decimal(opening)));
     let ends = digit(span.end.checked_sub(1))
-        && (digit(Some(span.end)) || (point(Some(span.end)) && digit(Some(span.end + 1)) && !decimal(closing)));
+        && (digit(Some(span.end))
+            || (point(Some(span.end)) && digit(Some(span.end + 1)) && !decimal(closing)));
     starts || ends
 }
 
@@ -117,7 +120,9 @@ fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
     let head: usize = hunk.search.chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum();
     let same_head = hunk.replace.starts_with(hunk.search.get(..head)?);
     if word(hunk.search.chars().next()) && word(before.chars().next_back()) && !same_head {
-        return Some("the search text begins inside a word of the file, as if it had been cut off".to_owned());
+        return Some(
+            "the search text begins inside a word of the file, as if it had been cut off".to_owned(),
+        );
     }
     let rest = after.lines().next().unwrap_or_default().trim();
     (rest.len() > 2 && hunk.replace.trim_end().ends_with(rest) && !hunk.search.ends_with('\n')).then(|| {

@@ -53,7 +53,8 @@ const WHOLE_REMARKS: [&str; 22] = [
     "code omitted for brevity",
 ];
 /// How a remark begins that stands for code without dots, if it ends as one of [`ENDINGS`].
-const BEGINNINGS: [&str; 7] = ["rest ", "the rest ", "remaining ", "other ", "existing ", "all other ", "everything else "];
+const BEGINNINGS: [&str; 7] =
+    ["rest ", "the rest ", "remaining ", "other ", "existing ", "all other ", "everything else "];
 /// How such a remark ends.
 const ENDINGS: [&str; 11] = [
     " unchanged",
@@ -85,10 +86,14 @@ fn stands_for_code(line: &str) -> bool {
     // The dots stand at an edge of the remark: in its middle they belong to a sentence.
     let words = line.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '…');
     let inner = words.trim_matches(['.', '…']);
-    let (opens, closes) = (words.starts_with(['…']) || words.starts_with("..."), words.ends_with('…') || words.ends_with("..."));
+    let (opens, closes) = (
+        words.starts_with(['…']) || words.starts_with("..."),
+        words.ends_with('…') || words.ends_with("..."),
+    );
     let lower = inner.trim().to_lowercase();
     // Dots right before a name spread what it holds.
-    let spreads = opens && !closes && !is_comment && inner.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let spreads =
+        opens && !closes && !is_comment && inner.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     if (opens || closes) && !spreads && REMARKS.iter().any(|remark| lower.contains(remark)) {
         return true;
     }
@@ -104,7 +109,8 @@ pub(crate) fn is_gap(line: &str) -> bool {
     let line = line.trim();
     let inner = line.trim_start_matches(['/', '#', '-', '*', '<', '!', '{', ';', '%', '(']);
     let inner = inner.trim_end_matches(['/', '*', '-', '>', '}', ')']).trim();
-    let dots = !inner.is_empty() && ((inner.len() >= 3 && inner.trim_matches('.').is_empty()) || inner == "…");
+    let dots =
+        !inner.is_empty() && ((inner.len() >= 3 && inner.trim_matches('.').is_empty()) || inner == "…");
     dots || stands_for_code(line)
 }
 

@@ -177,7 +177,9 @@ fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, ne
     let file = indents(&mut matched.map(|(_, found)| found));
     let new: Vec<&str> =
         new.iter().filter(|line| !line.trim().is_empty()).map(|line| split_indent(line).0).collect();
-    let shallowest = |indents: &[&str]| indents.iter().min_by_key(|indent| indent.len()).map(|indent| (*indent).to_owned());
+    let shallowest = |indents: &[&str]| {
+        indents.iter().min_by_key(|indent| indent.len()).map(|indent| (*indent).to_owned())
+    };
     if new.is_empty() || old == file || shallowest(&new) != shallowest(&file) {
         return false;
     }
@@ -185,7 +187,8 @@ fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, ne
     let tabs = |indents: &[&str]| indents.iter().any(|indent| indent.starts_with('\t'));
     let unit = |indents: &[&str]| if tabs(indents) { Some(0) } else { step(indents.iter().copied()) };
     let (given, own) = (unit(&new), unit(&file));
-    shallowest(&old) != shallowest(&file) || (own.is_some() && given == own && unit(&old).is_some_and(|old| Some(old) != own))
+    shallowest(&old) != shallowest(&file)
+        || (own.is_some() && given == own && unit(&old).is_some_and(|old| Some(old) != own))
 }
 
 /// The width of a level among indentations by spaces: what all of them are multiples of.

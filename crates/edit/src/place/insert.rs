@@ -13,7 +13,9 @@ pub(super) fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
         return Ok(Placed { strategy: Strategy::Exact, line: 1, note: None, pieces });
     }
     let lines = lines_of(text);
-    let anchor = || choose::last_anchor(text, hunk).ok().map(|at| lines.partition_point(|line| line.content().end < at));
+    let anchor = || {
+        choose::last_anchor(text, hunk).ok().map(|at| lines.partition_point(|line| line.content().end < at))
+    };
     if let Some(anchor) = (!hunk.anchors.is_empty()).then(anchor).flatten() {
         return Ok(before_line(text, &lines, anchor + 1, hunk.replace));
     }
@@ -52,7 +54,8 @@ fn indented(text: &str, lines: &[Line], index: usize, content: &str) -> String {
     let told = |line: &&Line| !own(line).trim().is_empty();
     let before = lines.get(..index).unwrap_or_default().iter().rev().find(told).map(own);
     let after = lines.get(index..).unwrap_or_default().iter().find(told).map(own);
-    let at_margin = content.lines().filter(|line| !line.trim().is_empty()).any(|line| split_indent(line).0.is_empty());
+    let at_margin =
+        content.lines().filter(|line| !line.trim().is_empty()).any(|line| split_indent(line).0.is_empty());
     let indent = at_margin.then(|| indent_between(text, before, after, content)).unwrap_or_default();
     if indent.is_empty() {
         return content.to_owned();
@@ -66,10 +69,13 @@ fn indented(text: &str, lines: &[Line], index: usize, content: &str) -> String {
 /// The indentation of a line between two others.
 fn indent_between(text: &str, before: Option<&str>, after: Option<&str>, content: &str) -> String {
     let indent = |line: &str| split_indent(line).0.to_owned();
-    let closes = |line: &str| line.trim_start().starts_with(['}', ')', ']']) || line.trim_start().starts_with("</");
+    let closes =
+        |line: &str| line.trim_start().starts_with(['}', ')', ']']) || line.trim_start().starts_with("</");
     let opens = |line: &str| line.trim_end().ends_with(['{', '(', '[', ':']);
     match (before, after) {
-        (Some(before), Some(after)) if opens(before) && indent(after).len() > indent(before).len() => indent(after),
+        (Some(before), Some(after)) if opens(before) && indent(after).len() > indent(before).len() => {
+            indent(after)
+        }
         (Some(before), _) if opens(before) => {
             let styles = Styles::of(content.lines(), text);
             indent(before) + &styles.unit()

@@ -71,7 +71,12 @@ fn part_of_line<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>>
         !(word(before) && word(search.chars().next()) || word(after) && word(search.chars().next_back()))
     };
     let starts = occurrences(ground.text, search, hunk.all, bounded);
-    let places: Vec<Place> = starts.into_iter().map(|start| Place::even(start..start + search.len())).collect();
+    let places: Vec<Place> =
+        starts.into_iter().map(|start| Place::even(start..start + search.len())).collect();
     let hunk = Hunk { search, replace: hunk.replace.trim(), ..*hunk };
-    (!places.is_empty() && search != hunk.replace).then_some(Located { strategy: Strategy::BlankEdges, places, hunk })
+    (!places.is_empty() && search != hunk.replace).then_some(Located {
+        strategy: Strategy::BlankEdges,
+        places,
+        hunk,
+    })
 }

@@ -15,7 +15,8 @@ pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located
         (!places.is_empty()).then_some(Located { strategy, places, hunk: *hunk })
     };
     let even = Lines::of(ground, hunk);
-    let by_lines = |lines: &Lines<'_, 'a>, reading, strategy| found(strategy, lines.places(reading), lines.hunk);
+    let by_lines =
+        |lines: &Lines<'_, 'a>, reading, strategy| found(strategy, lines.places(reading), lines.hunk);
     let edges = without_edges(hunk.search, hunk.replace);
     let edges = edges.map(|(search, replace)| Hunk { search, replace, ..*hunk });
     let bare = edges.unwrap_or(*hunk);
@@ -71,7 +72,9 @@ fn without_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, 
     }
     let mut rest = rest.strip_suffix('\n').map_or(rest, |rest| rest.strip_suffix('\r').unwrap_or(rest));
     for _ in 0..after {
-        let Some((more, _)) = rest.rsplit_once('\n').filter(|(_, line)| line.trim().is_empty()) else { break };
+        let Some((more, _)) = rest.rsplit_once('\n').filter(|(_, line)| line.trim().is_empty()) else {
+            break;
+        };
         rest = more.strip_suffix('\r').unwrap_or(more);
     }
     Some((inner, rest))
@@ -145,7 +148,9 @@ impl<'g, 'a> Lines<'g, 'a> {
             }
             let end = start + self.wanted.len();
             let lines = (*start..end).zip(&normal);
-            let alike = lines.take_while(|(at, wanted)| reading.normal(self.ground.line(own(*at))) == **wanted).count();
+            let alike = lines
+                .take_while(|(at, wanted)| reading.normal(self.ground.line(own(*at))) == **wanted)
+                .count();
             compared += alike + 1;
             if alike == self.wanted.len() {
                 free_from = end;

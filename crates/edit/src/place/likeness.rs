@@ -155,16 +155,20 @@ impl<'a> Wanted<'a> {
         let mut votes: Vec<usize> = Vec::new();
         for (key, seen) in hits.iter().filter(|(_, seen)| seen.len() <= RARE) {
             let offsets = at.get(key).map(Vec::as_slice).unwrap_or_default();
-            for (line, offset) in seen.iter().flat_map(|line| offsets.iter().take(RARE).map(move |offset| (line, offset))) {
+            for (line, offset) in
+                seen.iter().flat_map(|line| offsets.iter().take(RARE).map(move |offset| (line, offset)))
+            {
                 votes.extend(line.checked_sub(*offset));
             }
         }
         votes.sort_unstable();
         let band = self.band();
         let around = |start: usize| {
-            votes.partition_point(|vote| *vote <= start + band) - votes.partition_point(|vote| *vote + band < start)
+            votes.partition_point(|vote| *vote <= start + band)
+                - votes.partition_point(|vote| *vote + band < start)
         };
-        let mut ranked: Vec<(usize, usize)> = starts.into_iter().map(|start| (around(start), start)).collect();
+        let mut ranked: Vec<(usize, usize)> =
+            starts.into_iter().map(|start| (around(start), start)).collect();
         if ranked.len() > FINALISTS {
             ranked.retain(|(votes, _)| *votes > 0);
         }
@@ -281,14 +285,19 @@ impl<'a> Wanted<'a> {
     /// Whether the search text has a word that is missing at the place and that the file has elsewhere, though seldom.
     fn has_word_from_elsewhere(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
         let inside = ground.text.get(ground.span(place.start..place.end, false)).unwrap_or_default();
-        let differing = self.lines.iter().zip(&self.keys).zip(&place.pairs).filter(|((_, key), at)| {
-            at.is_none_or(|at| ground.keys.get(place.start + at) != Some(*key))
-        });
-        let differing = differing.map(|((line, _), _)| *line).filter(|line| !Ends::of(line).code.trim().is_empty());
+        let differing = self
+            .lines
+            .iter()
+            .zip(&self.keys)
+            .zip(&place.pairs)
+            .filter(|((_, key), at)| at.is_none_or(|at| ground.keys.get(place.start + at) != Some(*key)));
+        let differing =
+            differing.map(|((line, _), _)| *line).filter(|line| !Ends::of(line).code.trim().is_empty());
         let missing = differing.flat_map(|line| words(Ends::of(line).code)).filter(|word| word.len() > 2);
-        missing.filter(|word| count_words(inside, word, 1) == 0).take(MAX_WORDS).any(|word| {
-            (1..=TELLING_WORD).contains(&count_words(ground.text, word, TELLING_WORD + 1))
-        })
+        missing
+            .filter(|word| count_words(inside, word, 1) == 0)
+            .take(MAX_WORDS)
+            .any(|word| (1..=TELLING_WORD).contains(&count_words(ground.text, word, TELLING_WORD + 1)))
     }
 }
 
@@ -331,8 +340,10 @@ fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
     let head = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let (one, other) = (one.get(head..).unwrap_or_default(), other.get(head..).unwrap_or_default());
     let tail = one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count();
-    let (one, other) =
-        (one.get(..one.len() - tail).unwrap_or_default(), other.get(..other.len() - tail).unwrap_or_default());
+    let (one, other) = (
+        one.get(..one.len() - tail).unwrap_or_default(),
+        other.get(..other.len() - tail).unwrap_or_default(),
+    );
     let cells = (one.len() + 1) * (other.len() + 1);
     if cells > *work {
         *work = 0;

@@ -90,7 +90,8 @@ impl<'a> Writer<'a> {
     fn rejoined(&self, place: &Place) -> Result<Piece, Refusal> {
         let found = self.text.get(place.span.clone()).unwrap_or_default();
         let first = line_at(self.text, place.span.start);
-        let old = self.alignment.old().iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default();
+        let old =
+            self.alignment.old().iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default();
         let own = found.lines().next().unwrap_or_default();
         let content = self.hunk.replace.trim_end_matches(['\n', '\r']);
         let new: Vec<&str> = segments(content).into_iter().map(|(line, _)| line).collect();

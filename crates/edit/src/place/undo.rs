@@ -18,7 +18,9 @@ struct Undone {
 /// The first reading without something that finds a place.
 pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let unfenced = fences(hunk.search, hunk.replace);
-    let inner = unfenced.as_ref().map_or((hunk.search, hunk.replace), |undone| (undone.search.as_str(), undone.replace.as_str()));
+    let inner = unfenced
+        .as_ref()
+        .map_or((hunk.search, hunk.replace), |undone| (undone.search.as_str(), undone.replace.as_str()));
     let more = [numbers(inner.0, inner.1), prefixes(inner.0, inner.1)];
     let escapes = escapes(inner.0, inner.1);
     unfenced.iter().chain(more.iter().flatten()).chain(&escapes).find_map(|undone| {
@@ -52,7 +54,13 @@ fn numbers(search: &str, replace: &str) -> Option<Undone> {
         None if numbered::is_partly(replace) => return None,
         None => replace.to_owned(),
     };
-    Some(Undone { strategy: Strategy::LineNumbers, search, replace, near: Some(first), what: "line numbers removed" })
+    Some(Undone {
+        strategy: Strategy::LineNumbers,
+        search,
+        replace,
+        near: Some(first),
+        what: "line numbers removed",
+    })
 }
 
 /// Without the fence of a markdown listing around the text.
@@ -195,7 +203,9 @@ fn escaped_quotes(text: &str, quotes: &str) -> State {
     let mut seen = [(0_usize, 0_usize); 4];
     let mut backslashes = 0;
     for character in text.chars() {
-        if let Some(slot) = QUOTES.find(character).filter(|_| quotes.contains(character)).and_then(|at| seen.get_mut(at)) {
+        if let Some(slot) =
+            QUOTES.find(character).filter(|_| quotes.contains(character)).and_then(|at| seen.get_mut(at))
+        {
             if backslashes % 2 == 1 {
                 slot.0 += 1;
                 out.pop();
@@ -247,7 +257,11 @@ fn entities(text: &str) -> State {
         out.push_str(before);
         let entity = ENTITIES.iter().find(|(entity, _)| from.starts_with(entity));
         let Some((entity, own)) = entity else {
-            return if ENTITIES.iter().any(|(entity, _)| text.contains(entity)) { State::Mixed } else { State::Plain };
+            return if ENTITIES.iter().any(|(entity, _)| text.contains(entity)) {
+                State::Mixed
+            } else {
+                State::Plain
+            };
         };
         out.push_str(own);
         rest = from.get(entity.len()..).unwrap_or_default();
