@@ -183,10 +183,9 @@ fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, ne
     if new.is_empty() || old == file || shallowest(&new) != shallowest(&file) {
         return false;
     }
-    let unit = |indents: &[&str]| match indents.iter().any(|indent| indent.starts_with('\t')) {
-        true => Some(0),
-        false => step(indents.iter().copied()),
-    };
+    // A tab counts as a unit of its own.
+    let tabs = |indents: &[&str]| indents.iter().any(|indent| indent.starts_with('\t'));
+    let unit = |indents: &[&str]| if tabs(indents) { Some(0) } else { step(indents.iter().copied()) };
     let (given, own) = (unit(&new), unit(&file));
     shallowest(&old) != shallowest(&file)
         || (own.is_some() && given == own && unit(&old).is_some_and(|old| Some(old) != own))

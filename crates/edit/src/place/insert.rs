@@ -60,10 +60,9 @@ fn indented(text: &str, lines: &[Line], index: usize, content: &str) -> String {
     if indent.is_empty() {
         return content.to_owned();
     }
-    let lines = content.split('\n').map(|line| match line.trim().is_empty() {
-        true => line.to_owned(),
-        false => format!("{indent}{line}"),
-    });
+    let lines = content
+        .split('\n')
+        .map(|line| if line.trim().is_empty() { line.to_owned() } else { format!("{indent}{line}") });
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -36,6 +36,9 @@ fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> 
         bare(ground.line(index), &mut hay);
     }
     starts.push(hay.len());
+    if ends_mean_something(hunk.search) {
+        return None;
+    }
     let wanted = squeeze(hunk.search, Strings::Strict);
     let mut places = Vec::new();
     for at in memmem::find_iter(&hay, &needle).take(MAX_PLACES) {
@@ -46,11 +49,19 @@ fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> 
             continue;
         }
         let span = ground.span(first..end, false);
-        if ground.text.get(span.clone()).is_some_and(|found| squeeze(found, Strings::Strict) == wanted) {
+        let same = |found: &str| !ends_mean_something(found) && squeeze(found, Strings::Strict) == wanted;
+        if ground.text.get(span.clone()).is_some_and(same) {
             places.push(Place { span, pairs: Some(Vec::new()) });
         }
     }
     (!places.is_empty()).then_some(Located { strategy: Strategy::LineBreaks, places, hunk: *hunk })
+}
+
+/// Whether where a line ends is more than layout: it ends a comment, or it ends with the carriage return of old.
+fn ends_mean_something(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let lone = memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'));
+    lone || ["//", "#", "--", ";;", "%%"].iter().any(|opener| text.contains(opener))
 }
 
 /// A part of one line, given with blanks around it that the file doesn't have.

@@ -3,8 +3,6 @@
 //! Each is undone in search and replacement alike, and only where every sign says that it is there. What is left must
 //! then be in the file by one of the stricter steps.
 
-use std::borrow::Cow;
-
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::{Ground, Hunk, exact, ladder, numbered, report, settle};
 
@@ -126,11 +124,11 @@ enum Escaping {
 fn escapes(search: &str, replace: &str) -> Vec<Undone> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
     let undone = kinds.into_iter().filter_map(|kind| {
-        let search = match kind.undo(search, None) {
+        let search = match kind.undo(search, QUOTES) {
             State::Escaped(text) => text,
             State::Plain | State::Mixed => return None,
         };
-        let replace = match kind.undo(replace, Some(hunk_quotes(&search))) {
+        let replace = match kind.undo(replace, &quotes_of(&search)) {
             State::Escaped(text) => text,
             State::Plain => replace.to_owned(),
             State::Mixed => return None,
@@ -142,8 +140,8 @@ fn escapes(search: &str, replace: &str) -> Vec<Undone> {
 }
 
 /// Which quotes a text has: only these can have been escaped with it.
-fn hunk_quotes(text: &str) -> Cow<'static, str> {
-    Cow::Owned(QUOTES.chars().filter(|quote| text.contains(*quote)).collect())
+fn quotes_of(text: &str) -> String {
+    QUOTES.chars().filter(|quote| text.contains(*quote)).collect()
 }
 
 /// What is escaped as a quote is, in one language or another.
@@ -160,11 +158,11 @@ enum State {
 }
 
 impl Escaping {
-    /// A text without this escaping. `quotes` are those that count for a replacement.
-    fn undo(self, text: &str, quotes: Option<Cow<'_, str>>) -> State {
+    /// A text without this escaping. `quotes` are those that may be escaped.
+    fn undo(self, text: &str, quotes: &str) -> State {
         match self {
             Self::Json => json(text),
-            Self::Quotes => escaped_quotes(text, quotes.as_deref().unwrap_or(QUOTES)),
+            Self::Quotes => escaped_quotes(text, quotes),
             Self::Doubled => doubled(text),
             Self::Entities => entities(text),
         }
@@ -282,7 +280,7 @@ mod tests {
     use super::*;
 
     fn read(kind: Escaping, text: &str) -> Option<String> {
-        match kind.undo(text, None) {
+        match kind.undo(text, QUOTES) {
             State::Escaped(text) => Some(text),
             State::Plain | State::Mixed => None,
         }
