@@ -22,7 +22,7 @@ pub fn detect(reply: &str) -> Option<Format> {
     let mut named: Option<(u8, usize, usize)> = None;
     // A fence that names no file, and how far unnamed conflict marks have come in one that does.
     let (mut unnamed, mut conflict) = (false, 0);
-    let mut whole = None;
+    let mut whole: Option<u8> = None;
     let tag = memchr::memmem::Finder::new("<edit");
     let mut edit = tag.find(reply.as_bytes());
     let mut rows = Rows::new(reply).peekable();
@@ -44,7 +44,7 @@ pub fn detect(reply: &str) -> Option<Format> {
             if is_fence && sign == open && marks >= length && row.text.trim().len() == marks {
                 let content = reply.get(body..row.start).unwrap_or_default();
                 let lazy = guard::placeholder("", content).is_some();
-                whole = whole.max(Some(if lazy { 1 } else { 0 }));
+                whole = whole.max(Some(u8::from(lazy)));
                 named = None;
                 from = row.start + row.text.len();
             }
@@ -79,6 +79,11 @@ pub fn detect(reply: &str) -> Option<Format> {
         if let Some(format) = strong(row.text, next) {
             return Some(format);
         }
+    }
+    // The last fence may be missing.
+    if let Some((_, _, body)) = named {
+        let lazy = guard::placeholder("", reply.get(body..).unwrap_or_default()).is_some();
+        whole = whole.max(Some(u8::from(lazy)));
     }
     match whole {
         Some(1) => Some(Format::Lazy),

@@ -36,7 +36,7 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
 }
 
 fn opens(line: &str) -> bool {
-    mark(line).is_some_and(|marked| matches!(marked.mark, Mark::Open(_)))
+    mark(line).is_some_and(|marked| matches!(marked.mark, Mark::Open(_) | Mark::BareOpen))
 }
 
 fn blocks(source: &Source<'_>) -> Reading {
@@ -159,6 +159,10 @@ impl<'s, 'a> Scan<'s, 'a> {
     }
 
     fn row(&mut self, number: u32, start: usize, text: &'a str) {
+        // A line that was cut off may go on to be another.
+        if !self.source.finished && !text.ends_with('\n') {
+            return;
+        }
         if self.open.is_none() && text.starts_with("```") {
             self.fence = match self.fence.take() {
                 Some(_) => {

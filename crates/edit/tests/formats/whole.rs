@@ -129,6 +129,7 @@ fn the_format_shows_in_the_text() {
             Some(Format::Tool),
         ),
         ("a.rs\n```rust\nfn a() {}\n```\n", Some(Format::Whole)),
+        ("a.rs\n```rust\nfn a() {}\n", Some(Format::Whole)),
         ("a.rs\n```rust\n// ... existing code ...\nfn a() {}\n```\n", Some(Format::Lazy)),
         (
             "doc.md\n````md\nWrite\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n````\n",
