@@ -44,11 +44,32 @@ fn main() {
             "  equal lines{:?}",
             best(|| assert!(replace(&same, &"a;\n".repeat(500), "y\n", false).is_err()))
         );
+        let lines_of = |from: usize, len: usize| -> String {
+            file.lines().skip(from).take(len).map(|line| format!("{line}\n")).collect()
+        };
+        let stale = lines_of(middle, 20).replace(&format!("let value_{}", middle + 7), "let another");
+        let edited = stale.replace(&format!("let value_{}", middle + 9), "let changed");
+        println!("  stale line {:?}", best(|| assert!(replace(&file, &stale, &edited, false).is_ok())));
+        let long = lines_of(middle, 400).replace("compute", "calculate");
+        println!("  long miss  {:?}", best(|| assert!(replace(&file, &long, "y\n", false).is_err())));
+        let elided = format!("{}...\n{}", lines_of(middle, 2), lines_of(middle + 100, 2));
+        let elided_new = elided.replace(&format!("value_{middle} "), "changed ");
+        println!("  elision    {:?}", best(|| assert!(replace(&file, &elided, &elided_new, false).is_ok())));
+        let curly = file.replace("compute", "\u{201c}compute\u{201d}").replace("let", "l\u{e9}t");
+        println!("  unicode    {:?}", best(|| assert!(replace(&curly, &missing, "y\n", false).is_err())));
+        let blocks = "begin\n    one\n    two\nend\n".repeat(lines / 4);
+        let block = "begin\n    one\n    too\nend\n";
+        println!("  candidates {:?}", best(|| assert!(replace(&blocks, block, "x\n", false).is_err())));
+        let escaped = missing.replace('\n', "\\n");
+        println!("  escapes    {:?}", best(|| assert!(replace(&file, &escaped, "y", false).is_err())));
         println!(
             "  near miss  {:?}",
             best(|| drop(replace(&same, &format!("{}b;\n", "a;\n".repeat(500)), "a;\n", false)))
         );
     }
+    let line = "let x = compute(\"a\", 1); ".repeat(40_000);
+    let (one, other) = (format!("a\n{line}\nb\n"), format!("a\n{line}x\nb\n"));
+    println!("lines of 1 MB {:?}", best(|| assert!(replace(&one, &other, "y\n", false).is_err())));
     let block = "Now:\n<edit>\n<file>a/b.rs</file>\n<search>\nlet a = 1 < 2;\n</search>\n<replace>\nlet a = 2 < 3;\n</replace>\n</edit>\n";
     let reply = format!("{}{}", "prose < with > brackets\n".repeat(200_000), block.repeat(400));
     let hostile = [

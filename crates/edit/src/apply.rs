@@ -165,8 +165,10 @@ pub fn plan_edits(edits: &[Edit], options: &Options, files: &dyn Files) -> Plan 
 /// The edit for the file that it means: the caller's, where the one that it names isn't there and would have to be.
 fn meant(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
     let creates = edit.ops.iter().all(|op| matches!(op, EditOp::Rewrite { .. } | EditOp::Create { .. }));
+    // Nothing of another file's content says that this one is to go.
+    let deletes = edit.ops.iter().any(|op| matches!(op, EditOp::Delete));
     match &options.path {
-        Some(path) if !creates && !exists(files, &edit.path) && exists(files, path) => {
+        Some(path) if !creates && !deletes && !exists(files, &edit.path) && exists(files, path) => {
             Edit { path: path.clone(), ..edit.clone() }
         }
         _ => edit.clone(),

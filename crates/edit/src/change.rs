@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use std::collections::HashSet;
+
 use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
@@ -471,10 +473,20 @@ impl Work<'_> {
         let mut text = original.clone();
         let mut done: Vec<Done> = Vec::new();
         let mut after = None;
+        let mut put: HashSet<(usize, String)> = HashSet::new();
         for (op, step) in (first..).zip(ops) {
             let found = self.find(&original, step, after);
             let mut overlap = None;
             if let Ok(placed) = &found {
+                // The same text put in at the same place twice is an edit that was sent twice.
+                let fresh = placed
+                    .pieces
+                    .iter()
+                    .filter(|(span, piece)| span.start < span.end || put.insert((span.start, piece.clone())));
+                if fresh.count() == 0 {
+                    self.unchanged(op, &Refusal::NoChange);
+                    continue;
+                }
                 after = placed.pieces.last().map(|(span, _)| span.end);
                 match carried(placed, &done) {
                     Ok(here) => {
@@ -492,6 +504,12 @@ impl Work<'_> {
                 (Err(why), None) if matches!(why, Refusal::NoChange) || why.already_applied() => {
                     self.unchanged(op, &why);
                 }
+                // The same edit twice in one reply is one edit.
+                (Err(_), Some((with, _)))
+                    if with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step) =>
+                {
+                    self.unchanged(op, &Refusal::NoChange);
+                }
                 (Err(_), Some((with, line))) => self.refuse(op, Refusal::Overlap { with: with + 1, line }),
                 (Err(refusal), None) => self.refuse(op, refusal),
             }
@@ -507,7 +525,8 @@ impl Work<'_> {
                     all: wish.all,
                     near: wish.near,
                     whole_lines: wish.whole_lines,
-                    after,
+                    // Blocks come in any order: where the last one was tells nothing of this one.
+                    after: None,
                     base: self.context.shown,
                     allow: self.context.allow,
                     ..Hunk::new(&wish.search, &wish.replace)

@@ -1,11 +1,242 @@
 //! Whole files with remarks in place of what stays, merged by the syntax tree.
+//!
+//! A model that rewrites a file leaves out what it doesn't change: `// ... existing code ...`. Both texts are parsed, and
+//! from the outside in each thing of the new text is paired with the old thing that it is ([`align`]): by
+//! kind and name, else by likeness. What is shown replaces its old version, a remark stands for the old things between
+//! the neighbours that it has, and the rest of the file isn't touched. Where more than one reading is possible, the
+//! rewrite is refused with the reason. Without a grammar, lines that occur once are the anchors ([`lines`]).
+
+mod align;
+mod items;
+mod lines;
+mod prepare;
+mod remark;
+mod tree;
+mod write;
+
+use std::ops::Range;
 
 use journeyman_protocol::RelPath;
+use journeyman_syntax::Node;
+use journeyman_syntax::language::Language;
+use journeyman_syntax::outline::outline;
+use journeyman_syntax::parse::{Tree, parse};
 
-use crate::outcome::{Placed, Refusal};
+use self::items::Side;
+use self::tree::{Merge, Merged, refuse};
+use crate::lines::line_at;
+use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 use crate::place::Allow;
 
+/// Of a file's lines, the hundredths that may go without being shown.
+const MAX_VANISHING_PERCENT: usize = 30;
+/// So many may go from any file.
+const FEW_LINES: usize = 3;
+/// Classes and the like that a fragment is tried in.
+const MAX_HOLDERS: usize = 12;
+
 /// The file with the remarks of `content` filled in from `text`.
-pub(crate) fn merge(_path: &RelPath, _text: &str, _content: &str, _allow: Allow) -> Result<Placed, Refusal> {
-    Err(Refusal::Malformed { message: "lazy rewrites can't be merged yet".to_owned() })
+pub(crate) fn merge(path: &RelPath, text: &str, content: &str, allow: Allow) -> Result<Placed, Refusal> {
+    for (what, bytes, limit) in [
+        ("file", text.len(), MAX_FILE_BYTES),
+        ("rewrite", content.len(), MAX_SEARCH_BYTES.max(text.len() * 2)),
+    ] {
+        if bytes > limit {
+            return Err(Refusal::TooLarge { what, bytes, limit });
+        }
+    }
+    if text.trim().is_empty() || content.trim().is_empty() {
+        return Err(refuse(
+            "there is nothing to merge; send the whole file, or an edit that searches and replaces",
+        ));
+    }
+    let language = Language::detect(&path.to_string(), text);
+    let by_tree = language.and_then(|language| by_tree(language, text, content));
+    let merged = match by_tree {
+        Some(Ok(merged)) => merged,
+        Some(Err(refusal)) => return Err(refusal),
+        None => lines::merge(text, content)?,
+    };
+    finish(text, content, merged, allow)
+}
+
+/// By the trees; `None` where the texts don't parse well enough for that.
+fn by_tree(language: Language, text: &str, content: &str) -> Option<Result<Merged, Refusal>> {
+    let old = parse(language, text).ok()?;
+    let mut refusal = None;
+    for prepared in prepare::variants(language, content, text) {
+        let Some(new) = parse(language, &prepared).ok().filter(|new| !new.has_error() || old.has_error())
+        else {
+            continue;
+        };
+        match whole(&old, text, &new, &prepared) {
+            Some(Ok(merged)) => return Some(Ok(merged)),
+            Some(Err(why)) => refusal = refusal.or(Some(why)),
+            None => {}
+        }
+    }
+    if let Some(why) = refusal {
+        return Some(Err(why));
+    }
+    in_holder(&old, text, content, language)
+}
+
+/// The new text as the whole file, or as a part of its outermost level.
+fn whole(old: &Tree, text: &str, new: &Tree, content: &str) -> Option<Result<Merged, Refusal>> {
+    let sides = (Side::new(old, text, ""), Side::new(new, content, text));
+    let merged = both_ways(&sides, old.root(), new.root(), text);
+    match merged {
+        Ok(merged) if merged.known == 0 => None,
+        other => Some(other),
+    }
+}
+
+/// Merges with a preference for earlier and for later places; what differs is ambiguous.
+fn both_ways(
+    sides: &(Side<'_>, Side<'_>),
+    old: Node<'_>,
+    new: Node<'_>,
+    file: &str,
+) -> Result<Merged, Refusal> {
+    let run = |late: bool| {
+        let mut merged = Merged::default();
+        Merge { old: &sides.0, new: &sides.1, late, file }.nodes(old, new, true, &mut merged)?;
+        merged.pieces.sort_by_key(|(range, _)| range.start);
+        Ok(merged)
+    };
+    let (early, late) = (run(false)?, run(true)?);
+    if written(file, &early.pieces) == written(file, &late.pieces) {
+        return Ok(early);
+    }
+    let differs = early.pieces.iter().zip(&late.pieces).find(|(one, other)| one != other);
+    let line = differs.map_or(1, |((range, _), _)| line_at(file, range.start));
+    Err(refuse(&format!(
+        "it fits in more than one way (around line {line}), because parts of the file are alike. Repeat more of what stands beside the change"
+    )))
+}
+
+fn written(text: &str, pieces: &[(Range<usize>, String)]) -> String {
+    let placed = Placed { strategy: Strategy::Lazy, line: 1, note: None, pieces: pieces.to_vec() };
+    placed.text(text)
+}
+
+/// A fragment from the inside of a class or the like, without that around it: put in its place in the file, it is
+/// read as what it is.
+fn in_holder(old: &Tree, text: &str, content: &str, language: Language) -> Option<Result<Merged, Refusal>> {
+    let symbols = outline(old, text);
+    let mut holders: Vec<(usize, usize)> = Vec::new();
+    for symbol in &symbols {
+        let Some(holder) = symbol.inside else { continue };
+        let line = text.get(symbol.definition.clone())?.lines().next().unwrap_or_default().trim();
+        if !content.lines().any(|own| {
+            own.trim() == line
+                || (line.len() > 3 && own.trim().starts_with(line.trim_end_matches(['{', ' '])))
+        }) {
+            continue;
+        }
+        match holders.iter_mut().find(|(known, _)| *known == holder) {
+            Some((_, count)) => *count += 1,
+            None => holders.push((holder, 1)),
+        }
+    }
+    holders.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let most = holders.first()?.1;
+    let mut found: Option<Result<Merged, Refusal>> = None;
+    for (holder, _) in holders.iter().filter(|(_, count)| *count == most).take(MAX_HOLDERS) {
+        let Some(symbol) = symbols.get(*holder) else { continue };
+        let node = old.root().descendant_for_byte_range(symbol.definition.start, symbol.definition.end)?;
+        let Some(body) = body(node) else { continue };
+        let inside = inside(body, text);
+        let indented = prepare::indented(content, text, &inside);
+        for prepared in prepare::variants(language, &indented, text) {
+            let spliced = format!("{}{prepared}{}", text.get(..inside.start)?, text.get(inside.end..)?);
+            let Some(new) = parse(language, &spliced).ok().filter(|new| !new.has_error()) else { continue };
+            let end = spliced.len() - (text.len() - body.end_byte());
+            let Some(new_body) = new.root().descendant_for_byte_range(body.start_byte(), end) else {
+                continue;
+            };
+            if new_body.kind() != body.kind() {
+                continue;
+            }
+            let sides = (Side::new(old, text, ""), Side::new(&new, &spliced, text));
+            let merged = both_ways(&sides, body, new_body, text);
+            if merged.as_ref().is_ok_and(|merged| merged.known == 0) {
+                continue;
+            }
+            if found.is_some() {
+                return Some(Err(refuse(
+                    "more than one part of the file has what it shows. Put the class or block around it",
+                )));
+            }
+            found = Some(merged);
+            break;
+        }
+    }
+    found
+}
+
+/// The part of a definition that holds others.
+fn body(node: Node<'_>) -> Option<Node<'_>> {
+    node.child_by_field_name("body").or_else(|| {
+        let mut cursor = node.walk();
+        node.named_children(&mut cursor)
+            .find(|child| child.kind().ends_with("body") || child.kind().ends_with("block"))
+    })
+}
+
+/// Its bytes between the brackets, if it has any.
+fn inside(body: Node<'_>, text: &str) -> Range<usize> {
+    let (first, last) = (body.child(0), body.child(body.child_count().saturating_sub(1)));
+    match (first, last) {
+        (Some(first), Some(last)) if !first.is_named() && !last.is_named() && first.id() != last.id() => {
+            first.end_byte()..last.start_byte()
+        }
+        _ => {
+            // From the line's beginning, as a fragment begins.
+            let start =
+                text.get(..body.start_byte()).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+            start..body.end_byte()
+        }
+    }
+}
+
+/// Looks over what came of the merge.
+fn finish(text: &str, content: &str, merged: Merged, allow: Allow) -> Result<Placed, Refusal> {
+    let Merged { mut pieces, removed, unmentioned, mut notes, .. } = merged;
+    pieces.retain(|(range, piece)| text.get(range.clone()) != Some(piece));
+    pieces.sort_by_key(|(range, _)| range.start);
+    if pieces.windows(2).any(|two| matches!(two, [(one, _), (other, _)] if one.end > other.start)) {
+        return Err(refuse(
+            "its parts can't be told apart; send the lines that change as search and replacement",
+        ));
+    }
+    if pieces.is_empty() {
+        if let Some(first) = unmentioned.first().filter(|_| content.trim() != text.trim()) {
+            return Err(refuse(&format!(
+                "all that it shows is in the file as it is, and `{first}` isn't shown: to take it away, put `... removed code ...` in its place"
+            )));
+        }
+        return Err(Refusal::NoChange);
+    }
+    let full = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    let total = full(text);
+    let gone: usize = pieces
+        .iter()
+        .map(|(range, piece)| full(text.get(range.clone()).unwrap_or_default()).saturating_sub(full(piece)))
+        .sum::<usize>()
+        .saturating_sub(removed);
+    let line = line_at(text, pieces.first().map_or(0, |(range, _)| range.start));
+    if gone > FEW_LINES && gone * 100 > total * MAX_VANISHING_PERCENT && !allow.spans {
+        return Err(Refusal::SpanTooLarge { line, lines: total, searched: total - gone });
+    }
+    let remark = remark::first(&written(text, &pieces), text);
+    if let Some(remark) = remark.filter(|_| !allow.placeholders) {
+        return Err(Refusal::Placeholder { remark });
+    }
+    if !unmentioned.is_empty() {
+        let names: Vec<&str> = unmentioned.iter().take(6).map(String::as_str).collect();
+        notes.push(format!("what the rewrite doesn't mention was kept: {}", names.join(", ")));
+    }
+    notes.insert(0, "merged into the file: remarks stand for what was there".to_owned());
+    Ok(Placed { strategy: Strategy::Lazy, line, note: Some(notes.join("; ")), pieces })
 }

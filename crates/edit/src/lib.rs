@@ -55,5 +55,5 @@ pub use outcome::{
     Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
     Strategy,
 };
-pub use render::{RenderError, render};
 pub use place::{Allow, Hunk, find, place, replace};
+pub use render::{RenderError, render};

@@ -34,6 +34,12 @@ pub(crate) fn find(
     if let Some((what, bytes, limit)) = sizes.into_iter().find(|(_, bytes, limit)| bytes > limit) {
         return Err(Refusal::TooLarge { what, bytes, limit });
     }
+    if let Some(hunk) = with_tabs(text, hunk) {
+        let placed = find(text, &hunk, after, context)?;
+        let note = "`\\t\\t` at the beginning of new lines was written as tabs".to_owned();
+        let note = placed.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; ");
+        return Ok(Placed { note: Some(note), ..placed });
+    }
     let place = Place { text, hunk, after, context };
     let readings = readings(&hunk.lines);
     let Some(first) = readings.first() else { return Err(Refusal::NoChange) };
@@ -106,6 +112,23 @@ fn with_additions(lines: &[PatchLine]) -> Option<Vec<PatchLine>> {
     any.then_some(out)
 }
 
+/// The hunk with real tabs where its new lines begin with two or more escaped ones, as nothing but a text that was
+/// escaped once too often does; a single `\t` may be the beginning of a word (`\textbf`).
+fn with_tabs(text: &str, hunk: &PatchHunk) -> Option<PatchHunk> {
+    const TWO: &str = "\\t\\t";
+    let escaped = |line: &PatchLine| line.kind == LineKind::Add && line.text.starts_with(TWO);
+    if !hunk.lines.iter().any(escaped) || text.lines().any(|line| line.trim_start().starts_with(TWO)) {
+        return None;
+    }
+    let mut hunk = hunk.clone();
+    for line in hunk.lines.iter_mut().filter(|line| escaped(line)) {
+        let rest = line.text.trim_start_matches("\\t");
+        let tabs = (line.text.len() - rest.len()) / "\\t".len();
+        line.text = "\t".repeat(tabs) + rest;
+    }
+    Some(hunk)
+}
+
 /// Whether lines have enough in them not to be found by accident.
 fn telling<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
     lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).take(TELLING).count() >= TELLING
@@ -144,7 +167,7 @@ impl Place<'_> {
     /// The steps that compare line by line, strictest first.
     fn by_lines(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
         let file = FileLines::new(self.text);
-        for level in [Level::Exact, Level::Breaks, Level::Trailing] {
+        for level in Level::ALL {
             for reading in readings {
                 let script = Script::new(reading);
                 if let Some(done) = self.at_level(&file, &script, level) {
@@ -307,9 +330,7 @@ impl Place<'_> {
         if script.old().is_empty() {
             return None;
         }
-        let done = [Level::Exact, Level::Breaks, Level::Trailing]
-            .into_iter()
-            .find_map(|level| self.at_level(&file, &script, level))?;
+        let done = Level::ALL.into_iter().find_map(|level| self.at_level(&file, &script, level))?;
         Some(done.map(|placed| Placed {
             note: Some("lines without a prefix between added ones were taken as added".to_owned()),
             ..placed
@@ -330,9 +351,7 @@ impl Place<'_> {
                     if script.old().len() < total || !telling(script.old().iter().copied()) {
                         continue;
                     }
-                    let done = [Level::Exact, Level::Breaks, Level::Trailing]
-                        .into_iter()
-                        .find_map(|level| self.at_level(&file, &script, level));
+                    let done = Level::ALL.into_iter().find_map(|level| self.at_level(&file, &script, level));
                     if let Some(done) = done {
                         let lost = lines
                             .get(..top)

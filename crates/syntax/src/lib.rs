@@ -5,6 +5,7 @@
 //!
 //! Pure: no files, no clock, no environment, and no panic on any input.
 
+mod hostile;
 pub mod language;
 pub mod outline;
 pub mod parse;

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point};
 
+use crate::hostile;
 use crate::language::Language;
 
 /// Longer texts are not parsed: source that people write is far shorter.
@@ -29,8 +30,6 @@ const CHUNK: usize = 1024;
 /// How often it may ask for each chunk on the average. Looking ahead for the end of something that has none, again and again, is work that
 /// grows with the square of the length.
 const READS: usize = 40;
-/// A scanner that keeps names of here-documents or tags in a stack writes them into 1024 bytes.
-const MAX_KEPT_NAME: usize = 64;
 
 /// Why a text wasn't parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,23 +143,7 @@ fn admit(language: Language, text: &str) -> Result<(), Unparsed> {
     if deepest > MAX_BRACKETS {
         return Err(Unparsed::TooDeep);
     }
-    if language == Language::Bash && !text.is_ascii() && text.contains('{') {
-        // Its scanner looks the character after a `{` up in a table that ends at 255.
-        let after_brace = |(at, _)| {
-            text.get(at + 1..)
-                .unwrap_or_default()
-                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-        };
-        if text
-            .match_indices('{')
-            .map(after_brace)
-            .any(|rest: &str| rest.chars().next().is_some_and(|c| u32::from(c) > 255))
-        {
-            return Err(Unparsed::Untrusted);
-        }
-    }
-    let _ = MAX_KEPT_NAME;
-    Ok(())
+    if hostile::is_trusted(language, text, deepest) { Ok(()) } else { Err(Unparsed::Untrusted) }
 }
 
 fn run(
@@ -184,22 +167,18 @@ fn run(
         };
         let options = ParseOptions::new().progress_callback(&mut look);
         let mut reads = READS * (2 + text.len() / CHUNK);
+        let mut ended = false;
         let mut read = |at: usize, _: Point| {
             reads = reads.saturating_sub(1);
-            // The text seems to end where the patience does, and what comes of that isn't looked at.
-            if reads == 0 { &[] } else { chunk(text, at) }
+            // The text seems to end where the patience does, with a line break, and what comes of that isn't looked at.
+            match (reads, std::mem::replace(&mut ended, reads == 0)) {
+                (0, false) => &b"\n"[..],
+                (0, true) => &[],
+                _ => chunk(text, at),
+            }
         };
         let tree = parser.parse_with_options(&mut read, old, Some(options));
         let tree = tree.filter(|_| reads > 0);
-        if std::env::var_os("JM_LOOKS").is_some() {
-            eprintln!(
-                "LOOKS {} {} looks {looks} bytes {} reads {}",
-                language.name(),
-                tree.is_some(),
-                text.len(),
-                READS * (2 + text.len() / CHUNK) - reads
-            );
-        }
         if tree.is_none() {
             parser.reset();
         }

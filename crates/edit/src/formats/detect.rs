@@ -20,6 +20,8 @@ pub fn detect(reply: &str) -> Option<Format> {
     let nothing: BTreeMap<RelPath, String> = BTreeMap::new();
     let source = Source { reply, path: None, finished: true, files: &nothing };
     let mut named: Option<(u8, usize, usize)> = None;
+    // A fence that names no file, and how far unnamed conflict marks have come in one that does.
+    let (mut unnamed, mut conflict) = (false, 0);
     let mut whole = None;
     let tag = memchr::memmem::Finder::new("<edit");
     let mut edit = tag.find(reply.as_bytes());
@@ -32,6 +34,12 @@ pub fn detect(reply: &str) -> Option<Format> {
         };
         let is_fence = matches!(sign, b'`' | b'~') && paths::fence(row.text).is_some();
         if let Some((open, length, body)) = named {
+            conflict = match mark(row.text).map(|marked| marked.mark) {
+                Some(Mark::BareOpen) => 1,
+                Some(Mark::Divider) if conflict == 1 => 2,
+                Some(Mark::BareClose) if conflict == 2 => return Some(Format::Blocks),
+                _ => conflict,
+            };
             let marks = row.text.trim().bytes().take_while(|&byte| byte == open).count();
             if is_fence && sign == open && marks >= length && row.text.trim().len() == marks {
                 let content = reply.get(body..row.start).unwrap_or_default();
@@ -44,6 +52,10 @@ pub fn detect(reply: &str) -> Option<Format> {
         }
         if is_fence {
             let info = paths::fence(row.text).unwrap_or_default();
+            if unnamed && info.is_empty() {
+                unnamed = false;
+                continue;
+            }
             let first = next.trim_start();
             let known =
                 strong(next, "").is_some() || first.starts_with("<edit>") || first.starts_with(['{', '[']);
@@ -51,7 +63,9 @@ pub fn detect(reply: &str) -> Option<Format> {
             if !known && !first.is_empty() && (paths::on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
                 named = Some((sign, length, row.start + row.text.len()));
+                conflict = 0;
             }
+            unnamed = named.is_none();
             json |= first.starts_with(['{', '[']);
             continue;
         }
@@ -123,7 +137,8 @@ fn tool(reply: &str) -> bool {
     text.starts_with(['{', '[']) && keys(text)
 }
 
-fn keys(text: &str) -> bool {
+/// Whether a text has a key that the arguments of edit tools have.
+pub(crate) fn keys(text: &str) -> bool {
     let names = [
         "\"old_string\"",
         "\"oldString\"",

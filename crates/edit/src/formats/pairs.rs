@@ -15,6 +15,21 @@ pub(crate) const OLD: &str = "<old_text";
 /// What may end a text.
 const ENDS: [&str; 5] = ["</old_text>", "</new_text>", "</edits>", "</parameter>", "</invoke>"];
 
+/// Where the first pair begins, on a line of its own.
+pub(crate) fn begin(text: &str) -> Option<usize> {
+    let finder = memchr::memmem::Finder::new(OLD);
+    let mut at = 0;
+    while let Some(found) = finder.find(text.as_bytes().get(at..)?).map(|found| at + found) {
+        // Only the blanks before it are looked at: a line may be long.
+        let before = text.get(..found)?.trim_end_matches([' ', '\t']);
+        if (before.is_empty() || before.ends_with('\n')) && tags::opening(text, found, "old_text").is_some() {
+            return Some(found);
+        }
+        at = found + OLD.len();
+    }
+    None
+}
+
 /// Reads a reply.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
     let reply = source.reply;

@@ -249,7 +249,8 @@ pub(crate) fn above<'a>(source: &Source<'a>, from: usize, at: usize) -> Above<'a
             }
             continue;
         }
-        if is_fence {
+        let tag = line.starts_with('<') && line.ends_with('>') && !line.contains(char::is_whitespace);
+        if is_fence || tag {
             if unsure.is_none() {
                 found.start = start;
             }

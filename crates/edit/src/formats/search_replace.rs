@@ -16,8 +16,30 @@ use crate::formats::paths::{self, Above};
 use crate::formats::{Format, Reading, Rows, Source, pairs};
 use crate::lines::without_break;
 
-/// Reads a reply.
+/// Reads a reply: its blocks, or its pairs of texts where those come first.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
+    let pairs_at = pairs::begin(source.reply);
+    let first = pairs_at.and_then(|at| Rows::new(source.reply.get(..at)?).find(|row| opens(row.text)));
+    let (mut reading, other) = match (pairs_at, first) {
+        (Some(_), None) => (pairs::read(source), "blocks"),
+        _ => (blocks(source), "pairs of <old_text> and <new_text>"),
+    };
+    let second = match other {
+        "blocks" => Rows::new(&reading.prose).any(|row| opens(row.text)),
+        _ => pairs_at.is_some() && pairs::begin(&reading.prose).is_some(),
+    };
+    if second {
+        let message = format!("the reply also has {other}, which were not read: send all in one form");
+        reading.problems.push(BlockProblem { kind: ProblemKind::Malformed, line: 1, subject: None, message });
+    }
+    reading
+}
+
+fn opens(line: &str) -> bool {
+    mark(line).is_some_and(|marked| matches!(marked.mark, Mark::Open(_)))
+}
+
+fn blocks(source: &Source<'_>) -> Reading {
     let mut scan = Scan::new(source);
     for row in Rows::new(source.reply) {
         scan.row(row.number, row.start, row.text);
@@ -28,11 +50,7 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
             break;
         }
     }
-    let reading = scan.finish();
-    if reading.edits.is_empty() && reading.problems.is_empty() {
-        return pairs::read(source);
-    }
-    reading
+    scan.finish()
 }
 
 /// How a block was opened.
@@ -65,7 +83,6 @@ struct Nested {
     /// It can't be mere content: its mark is as long as those that open blocks in this reply.
     full: bool,
     dividers: usize,
-    line: u32,
 }
 
 /// A block half read.
@@ -82,7 +99,8 @@ struct Open<'a> {
     cuts: Vec<Cut<'a>>,
     merged: Vec<Cut<'a>>,
     nested: Vec<Nested>,
-    had_nested: bool,
+    /// Where the first whole one of them began.
+    had_nested: Option<u32>,
 }
 
 /// The parts of a fence that has unnamed conflict marks among its lines.
@@ -177,7 +195,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             cuts: Vec::new(),
             merged: Vec::new(),
             nested: Vec::new(),
-            had_nested: false,
+            had_nested: None,
         });
     }
 
@@ -203,13 +221,8 @@ impl<'s, 'a> Scan<'s, 'a> {
         let Marked { mark, length, indent, .. } = marked;
         let cut = |content| Cut { at: start, end: start + text.len(), length, line: number, content };
         let level = indent == 0 || indent == open.indent;
-        let nested = |conflict, full, open: &Open<'_>| Nested {
-            length,
-            conflict,
-            full,
-            dividers: open.cuts.len(),
-            line: number,
-        };
+        let nested =
+            |conflict, full, open: &Open<'_>| Nested { length, conflict, full, dividers: open.cuts.len() };
         match mark {
             Mark::Open(_) | Mark::BareOpen if open.kind != Kind::Named => {
                 // What looked like a beginning was none, unless it had gone on like one.
@@ -220,7 +233,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             }
             Mark::Open(_) => {
                 let full = length >= self.shortest;
-                open.had_nested |= full;
+                open.had_nested = open.had_nested.or(full.then_some(number));
                 let one = nested(false, full, &open);
                 open.nested.push(one);
             }
@@ -476,7 +489,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             cuts: Vec::new(),
             merged: Vec::new(),
             nested: Vec::new(),
-            had_nested: false,
+            had_nested: None,
         };
         match self.file(&open, &above, inside) {
             Ok(path) => {
@@ -528,7 +541,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         let rest = reply.get(open.body..).unwrap_or_default().trim_end();
         let last = rest.rfind('\n').map_or(0, |at| at + 1);
         let closed = rest.get(last..).and_then(paths::fence) == Some("");
-        let plain = open.kind == Kind::Named && open.nested.is_empty() && !open.had_nested;
+        let plain = open.kind == Kind::Named && open.nested.is_empty() && open.had_nested.is_none();
         let only = self.blocks == 0 && open.cuts.len() == 1;
         if self.source.finished && plain && only && above.fenced == closed {
             let length = if closed { last } else { rest.len() };
@@ -537,10 +550,10 @@ impl<'s, 'a> Scan<'s, 'a> {
                 return self.close(open, open.body + length, reply.len());
             }
         }
-        let (kind, message) = match open.nested.iter().find(|one| one.full) {
+        let (kind, message) = match open.had_nested.filter(|_| self.source.finished) {
             Some(next) => (
                 ProblemKind::Malformed,
-                format!("the block has no >>>>>>> REPLACE before the next one begins at line {}", next.line),
+                format!("the block has no >>>>>>> REPLACE before the next one begins at line {next}"),
             ),
             None => {
                 let missing = if open.cuts.is_empty() { "======= and " } else { "" };

@@ -134,6 +134,8 @@ enum State {
     Search(String),
     /// Text to put there.
     Replace,
+    /// A fence of these marks, before its first line: of a file, perhaps.
+    Fenced(String),
     /// A file in a fence of these marks.
     Body(String),
     /// A hunk.
@@ -193,7 +195,7 @@ impl Watch {
         if self.json.is_some() {
             return;
         }
-        if matches!(self.state, State::Outside)
+        if matches!(self.state, State::Outside | State::Fenced(_))
             && (self.format.is_none() || self.format == Some(Format::Whole))
         {
             let second = self.dashes && line.starts_with("+++ ");
@@ -204,6 +206,7 @@ impl Watch {
             };
             if found.is_some() && !self.named {
                 self.format = found;
+                self.state = State::Outside;
             }
         }
         self.dashes = line.starts_with("--- ");
@@ -377,6 +380,10 @@ impl Watch {
 
     fn body(&mut self, line: &str, source: &Source<'_>, events: &mut Vec<StreamEvent>) {
         let text = line.trim();
+        if let State::Fenced(marks) = &mut self.state {
+            self.state = State::Body(std::mem::take(marks));
+            self.begin(events);
+        }
         if let State::Body(marks) = &self.state {
             let closes = text.starts_with(marks.as_str()) && text.trim_start_matches(['`', '~']).is_empty();
             if closes {
@@ -390,9 +397,8 @@ impl Watch {
         if text.starts_with("```") || text.starts_with("~~~") {
             self.name(line, source);
             if self.path.is_some() && (self.named || self.path != self.given) {
-                self.begin(events);
                 let length = text.len() - text.trim_start_matches(['`', '~']).len();
-                self.state = State::Body(text.get(..length).unwrap_or_default().to_owned());
+                self.state = State::Fenced(text.get(..length).unwrap_or_default().to_owned());
             }
         } else if !text.is_empty() && !self.name(line, source) {
             self.path = self.given.clone();

@@ -6,8 +6,9 @@ use journeyman_protocol::RelPath;
 use serde_json::{Map, Value};
 
 use crate::change::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
-use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind};
-use crate::formats::{Format, Reading, Source, paths};
+use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::formats::{Format, Reading, Source, detect, paths};
+use crate::lines::line_at;
 
 pub(crate) const PATH: [&str; 10] = [
     "path",
@@ -55,66 +56,62 @@ const NESTED: [&str; 5] = ["arguments", "input", "parameters", "params", "args"]
 /// Arguments wrapped more often than this are not arguments.
 const MAX_WRAPS: usize = 4;
 
-/// Reads a reply.
+/// Reads a reply: its arguments, or several of them one after the other, with prose between.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
-    let mut reading = Reading { format: Some(Format::Tool), ..Reading::default() };
-    let (text, line, prose) = arguments(source.reply);
-    reading.prose = prose;
-    if text.is_empty() {
-        return reading;
-    }
-    let value = match parse(text) {
-        Ok(value) => value,
-        Err(error) => {
-            let cut_off = error.is_eof();
-            let kind = if cut_off { ProblemKind::Incomplete } else { ProblemKind::Malformed };
-            let at = u32::try_from(error.line()).unwrap_or(u32::MAX);
-            let message = if cut_off {
-                "the arguments end before their JSON is whole; send them again".to_owned()
-            } else {
-                format!("the arguments are no JSON: {error}")
-            };
-            let line = line.saturating_add(at.saturating_sub(1));
-            reading.problems.push(BlockProblem { kind, line, subject: None, message });
-            return reading;
+    let reply = source.reply;
+    let reading = Reading { format: Some(Format::Tool), ..Reading::default() };
+    let mut tool = Tool { source, line: 1, reading };
+    let mut prose: Vec<&str> = Vec::new();
+    let (mut at, mut counted) = (0, 0);
+    while let Some((start, end)) = arguments(reply, at) {
+        tool.line =
+            tool.line.saturating_add(line_at(reply.get(counted..).unwrap_or_default(), start - counted) - 1);
+        counted = start;
+        prose.push(reply.get(at..start).unwrap_or_default());
+        at = end;
+        match parse(reply.get(start..end).unwrap_or_default()) {
+            Ok(value) => tool.value(&value, None, 0),
+            Err(error) => {
+                tool.unreadable(&error);
+                at = reply.len();
+            }
         }
-    };
-    let mut tool = Tool { source, line, reading };
-    tool.value(&value, None, 0);
+        if tool.reading.edits.len() + tool.reading.problems.len() >= MAX_BLOCKS && at < reply.len() {
+            let message = format!("there are {MAX_BLOCKS} edits; the rest was not read");
+            tool.problem(ProblemKind::TooMuch, None, message);
+            break;
+        }
+    }
+    prose.push(reply.get(at..).unwrap_or_default());
+    tool.reading.prose = join_prose(&mut prose);
     tool.reading
 }
 
-/// The JSON in a reply, the line where it begins, and the text around it.
-fn arguments(reply: &str) -> (&str, u32, String) {
-    let whole = reply.trim();
-    if whole.starts_with(['{', '[', '"']) {
-        return (whole, crate::lines::line_at(reply, reply.len() - reply.trim_start().len()), String::new());
+/// Where the next JSON begins and ends that is an edit: alone in the text, in a fence, or at the beginning of a line.
+fn arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
+    let rest = reply.get(from..)?;
+    let start = from + (rest.len() - rest.trim_start().len());
+    let whole = reply.get(start..)?.trim_end();
+    if from == 0 && whole.starts_with('"') && whole.len() > 1 && whole.ends_with('"') {
+        return Some((start, start + whole.len()));
     }
-    // The first fence that holds an object or a list, else the first that stands alone.
-    let mut at = 0;
-    for line in reply.split_inclusive('\n') {
-        let next = at + line.len();
-        let rest = reply.get(next..).unwrap_or_default();
-        let opens = line.trim_start().starts_with("```") && rest.trim_start().starts_with(['{', '[']);
-        let begins =
-            line.starts_with(['{', '[']) && looks_like_arguments(reply.get(at..).unwrap_or_default());
-        if opens || begins {
-            let start = if opens { next + (rest.len() - rest.trim_start().len()) } else { at };
-            let body = reply.get(start..).unwrap_or_default();
-            let end = value_end(body);
-            let after = body.get(end..).unwrap_or_default().trim_start();
-            let after = after.strip_prefix("```").unwrap_or(after).trim();
-            let before = reply.get(..at).unwrap_or_default().trim();
-            let prose: Vec<&str> = [before, after].into_iter().filter(|piece| !piece.is_empty()).collect();
-            return (
-                body.get(..end).unwrap_or(body),
-                crate::lines::line_at(reply, start),
-                prose.join("\n\n"),
-            );
+    let mut at = start;
+    while at < reply.len() {
+        let rest = reply.get(at..)?;
+        let next = at + memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
+        if rest.starts_with(['{', '[']) {
+            let end = at + value_end(rest);
+            // Alone it is what was sent; among other text it has to look like an edit.
+            let alone = from == 0 && at == start;
+            if alone || (looks_like_arguments(rest) && detect::keys(reply.get(at..end)?)) {
+                return Some((at, end));
+            }
+            at = end.max(next);
+            continue;
         }
         at = next;
     }
-    ("", 1, whole.to_owned())
+    None
 }
 
 fn looks_like_arguments(text: &str) -> bool {
@@ -205,6 +202,17 @@ impl Tool<'_, '_> {
         let subject =
             subject.map(|subject| crate::outcome::cut(&subject.escape_debug().to_string(), 200).to_owned());
         self.reading.problems.push(BlockProblem { kind, line: self.line, subject, message });
+    }
+
+    fn unreadable(&mut self, error: &serde_json::Error) {
+        let at = u32::try_from(error.line()).unwrap_or(u32::MAX);
+        self.line = self.line.saturating_add(at.saturating_sub(1));
+        if error.is_eof() {
+            let message = "the arguments end before their JSON is whole; send them again".to_owned();
+            self.problem(ProblemKind::Incomplete, None, message);
+        } else {
+            self.malformed(None, format!("the arguments are no JSON: {error}"));
+        }
     }
 
     fn malformed(&mut self, subject: Option<&str>, message: impl Into<String>) {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use crate::outcome::Strategy;
+use crate::place::normal::plain;
 
 /// How many lines are compared in looking for one hunk; more are compared only in files of one line over and over.
 const MAX_COMPARED: usize = 4_000_000;
@@ -20,14 +21,29 @@ pub(crate) enum Level {
     Breaks,
     /// These and blanks at the end.
     Trailing,
+    /// These and the typographic form of quotes, dashes and spaces.
+    Typography,
 }
 
 impl Level {
+    /// From the strictest to the loosest.
+    pub(crate) const ALL: [Self; 4] = [Self::Exact, Self::Breaks, Self::Trailing, Self::Typography];
+
+    /// Whether two lines are the same, but for what is overlooked.
+    fn same(self, one: &str, other: &str) -> bool {
+        let (one, other) = (self.of(one), self.of(other));
+        one == other
+            || (self == Self::Typography
+                && !(one.is_ascii() && other.is_ascii())
+                && one.chars().flat_map(plain).eq(other.chars().flat_map(plain)))
+    }
+
     pub(crate) fn strategy(self) -> Strategy {
         match self {
             Self::Exact => Strategy::Exact,
             Self::Breaks => Strategy::LineEndings,
             Self::Trailing => Strategy::TrailingWhitespace,
+            Self::Typography => Strategy::Typography,
         }
     }
 
@@ -37,7 +53,9 @@ impl Level {
         match self {
             Self::Exact => line,
             Self::Breaks => plain().strip_prefix('\u{feff}').unwrap_or(plain()),
-            Self::Trailing => plain().strip_prefix('\u{feff}').unwrap_or(plain()).trim_end(),
+            Self::Trailing | Self::Typography => {
+                plain().strip_prefix('\u{feff}').unwrap_or(plain()).trim_end()
+            }
         }
     }
 }
@@ -97,7 +115,7 @@ impl<'a> FileLines<'a> {
     /// How many lines agree from here on.
     fn agreeing(&self, from: usize, wanted: &[&str], level: Level) -> usize {
         let same = |(nth, wanted): &(usize, &&str)| {
-            self.line(from + nth).is_some_and(|line| level.of(line) == level.of(wanted))
+            self.line(from + nth).is_some_and(|line| level.same(line, wanted))
         };
         wanted.iter().enumerate().take_while(same).count()
     }
@@ -121,7 +139,11 @@ impl<'a> FileLines<'a> {
             }
             compared < MAX_COMPARED && found.len() < MAX_PLACES
         };
-        if needle.is_empty() {
+        let typographic = level == Level::Typography;
+        if typographic && self.text.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
+            return Vec::new();
+        }
+        if needle.is_empty() || typographic {
             for line in 0..self.len() {
                 if !check(line) {
                     break;

@@ -10,7 +10,7 @@ use crate::place::{Ground, Hunk, Located, Place, choose, exact, guard, ladder, r
 /// More lines than this aren't meant by three dots: what is left out was shown to the model not long ago.
 const MAX_GAP: usize = 200;
 /// More parts aren't pieced together.
-const MAX_PARTS: usize = 16;
+const MAX_PARTS: usize = 8;
 
 /// A part of the search text with what is put there.
 type Part<'a> = (&'a str, &'a str);
@@ -122,8 +122,8 @@ fn chain<'a>(
         let mut within = located.places.iter().skip(from).take_while(near);
         let Some(next) = within.next() else { return Ok(None) };
         if let (true, Some(other)) = (located.hunk.search != located.hunk.replace, within.next()) {
-            let places = [next, other].map(|place| place.span.clone());
-            return Err(report::ambiguous(text, &places, Strategy::Elision));
+            let spans = [next.span.clone(), other.span.clone()];
+            return Err(report::ambiguous(text, &spans, Strategy::Elision));
         }
         chain.push(next);
         end = next.span.end;

@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{segments, split_indent, without_break};
 use crate::place::indent::IndentMap;
-use crate::place::normal::plain;
+use crate::place::normal::{cluster, composed, plain};
 use crate::place::tokens;
 
 /// Beyond this many changed lines on both sides together the search and replacement are not aligned, because
@@ -261,16 +261,25 @@ type Unit = (char, Range<usize>);
 
 /// A line's characters in their plain form.
 fn read(line: &str) -> Vec<Unit> {
-    let bytes = |at: usize, c: char| at..at + c.len_utf8();
-    line.char_indices().flat_map(|(at, c)| plain(c).map(move |plain| (plain, bytes(at, c)))).collect()
+    let mut units = Vec::with_capacity(line.len());
+    let mut at = 0;
+    while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
+        let cluster = cluster(rest);
+        let bytes = at..at + cluster.len();
+        units.extend(composed(cluster).chars().flat_map(plain).map(|plain| (plain, bytes.clone())));
+        at = bytes.end;
+    }
+    units
 }
 
-/// The new line with the file's own end, where old and new line end alike and the file's otherwise: a separator, or a
-/// remark.
+/// The new line with the file's own end, where old and new line end alike and the file's otherwise: a separator, a
+/// remark, or blanks that only the search text has.
 fn keep_tail(old: &str, given: &str, new: &str, found: &str) -> String {
     let (old, given, found) = (tokens::Ends::of(old), tokens::Ends::of(given), tokens::Ends::of(found));
     if old.tail == found.tail || old.tail != given.tail {
-        return new.to_owned();
+        let surplus = !old.blanks.is_empty() && old.blanks == given.blanks && old.blanks != found.blanks;
+        let code = new.strip_suffix(given.blanks).filter(|_| surplus);
+        return code.map_or_else(|| new.to_owned(), |code| format!("{code}{}", found.blanks));
     }
     let code = new.strip_suffix(given.blanks).and_then(|new| new.strip_suffix(given.tail));
     code.map_or_else(|| new.to_owned(), |code| format!("{code}{}{}", found.tail, found.blanks))
@@ -296,8 +305,8 @@ mod tests {
         let cases: &[(&str, &str, &str, &str)] = &[
             // Common lines stay the file's own, blanks and line breaks included.
             ("a\nb\nc", "a\nB\nc", "a  \r\nb\nc\t", "a  \r\nB\nc\t"),
-            // New lines take the break of the line they stand for, or the file's.
-            ("a\nb", "a\nx\ny\nb", "a\r\nb", "a\r\nx\ny\nb"),
+            // New lines take the break of the line they stand for, or of the one before.
+            ("a\nb", "a\nx\ny\nb", "a\r\nb", "a\r\nx\r\ny\r\nb"),
             // Re-indented, one level deeper than any line that matched.
             (
                 "if x:\n    y()",

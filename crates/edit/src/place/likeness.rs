@@ -37,8 +37,11 @@ const RARE: usize = 32;
 const HEAVIEST: usize = 60;
 /// How much of two lines is compared, in bytes.
 const LINE_BYTES: usize = 300;
-/// How many pairs of bytes are compared in all: some milliseconds.
-const WORK: usize = 1 << 21;
+/// How many pairs of bytes are compared in all: some milliseconds. Where that isn't enough nothing is placed, because a
+/// better place may be among those that weren't compared.
+const WORK: usize = 1 << 20;
+/// What comparing two lines costs at least, in pairs of bytes.
+const LEAST_WORK: usize = 100;
 /// A word that the file has at most this often elsewhere tells one place from another.
 const TELLING_WORD: usize = 5;
 /// How many missing words are looked for elsewhere.
@@ -51,6 +54,9 @@ pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed
     let mut work = WORK;
     for start in wanted.starts(ground) {
         places.extend(wanted.align(ground, start, &mut work));
+    }
+    if work == 0 {
+        return None;
     }
     places.sort_by(|one, other| other.score.total_cmp(&one.score));
     let best = places.first().filter(|best| best.score >= ENOUGH)?;
@@ -270,10 +276,10 @@ impl<'a> Wanted<'a> {
         if one.is_empty() || other.is_empty() {
             return 0.0;
         }
-        let remarks = Ends::of(one).code.is_empty() && Ends::of(other).code.is_empty();
         // Never 1: they are not equal.
         let like = line_likeness(one, other, work).min(0.99);
-        if remarks { like.max(REMARKS) } else { like }
+        let remarks = || Ends::of(one).code.is_empty() && Ends::of(other).code.is_empty();
+        if like < REMARKS && remarks() { REMARKS } else { like }
     }
 
     /// Whether the search text has a word that is missing at the place and that the file has elsewhere, though seldom.
@@ -325,6 +331,7 @@ fn count_words(text: &str, word: &str, limit: usize) -> usize {
 fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let (one, other) = (one.get(..LINE_BYTES).unwrap_or(one), other.get(..LINE_BYTES).unwrap_or(other));
+    *work = work.saturating_sub(LEAST_WORK);
     let longest = one.len().max(other.len());
     let most = longest - ((longest as f32) * LIKE) as usize;
     if one.len().abs_diff(other.len()) > most {
@@ -339,6 +346,7 @@ fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
     );
     let cells = (one.len() + 1) * (other.len() + 1);
     if cells > *work {
+        *work = 0;
         return 0.0;
     }
     *work -= cells;

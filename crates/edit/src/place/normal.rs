@@ -197,6 +197,14 @@ impl<'a> Mapped<'a> {
                 at += stretch.len();
                 continue;
             }
+            // What is plain goes over at once, but for its last character, which may be accented.
+            let simple = rest.bytes().take_while(|byte| byte.is_ascii() && *byte != b'\r').count();
+            let simple = if simple == rest.len() { simple } else { simple.saturating_sub(1) };
+            if let Some(simple) = rest.get(..simple).filter(|simple| !simple.is_empty()) {
+                read.push_str(simple);
+                at += simple.len();
+                continue;
+            }
             let (cluster, from) = (cluster(rest), read.len());
             read.extend(composed(cluster).chars().flat_map(plain));
             at += cluster.len();
@@ -231,7 +239,7 @@ impl<'a> Mapped<'a> {
 }
 
 /// The character that `text` begins with, and those after it that may combine with it.
-fn cluster(text: &str) -> &str {
+pub(crate) fn cluster(text: &str) -> &str {
     let mut characters = text.char_indices().skip(1);
     let end = characters.find(|(_, c)| !is_loose(*c)).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or(text)

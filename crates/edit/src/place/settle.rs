@@ -151,11 +151,19 @@ impl<'a> Writer<'a> {
                     return Some((at, report::difference(searched, own)));
                 }
             }
+            // Nor may a line that the file doesn't have stand next to one that changes.
+            for index in [replaced.start.checked_sub(1), Some(replaced.end)].into_iter().flatten() {
+                let searched = old.get(index).map_or("", |line| *line);
+                if !searched.trim().is_empty() && pairs.get(index).copied().flatten().is_none() {
+                    let next = pairs.get(index..).and_then(|pairs| pairs.iter().flatten().next());
+                    return Some((next.copied().unwrap_or(0), report::difference(searched, "")));
+                }
+            }
             // Lines of the file that the search text doesn't have must not lie where something comes or goes.
             let around = replaced.start.saturating_sub(1)..(replaced.end + 1).min(pairs.len());
             let inner: Vec<usize> = pairs.get(around).unwrap_or_default().iter().copied().flatten().collect();
             let (Some(first), Some(last)) = (inner.first(), inner.last()) else { continue };
-            let unseen = (*first..*last).find(|at| !inner.contains(at) && !blank(*at));
+            let unseen = (*first..*last).find(|at| inner.binary_search(at).is_err() && !blank(*at));
             if let Some(at) = unseen {
                 return Some((at, report::difference("", content(at))));
             }

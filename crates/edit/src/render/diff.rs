@@ -28,7 +28,11 @@ impl<'a> Hunk<'a> {
 
     /// The text of one side.
     pub(super) fn side(&self, side: char) -> String {
-        self.lines.iter().filter(|(prefix, _)| *prefix == ' ' || *prefix == side).map(|(_, text)| *text).collect()
+        self.lines
+            .iter()
+            .filter(|(prefix, _)| *prefix == ' ' || *prefix == side)
+            .map(|(_, text)| *text)
+            .collect()
     }
 
     fn old_lines(&self) -> Vec<&'a str> {
@@ -62,7 +66,9 @@ pub(super) fn hunks<'a>(before: &'a str, after: &'a str, context: usize) -> Vec<
         hunk.lines.extend(kept);
         hunk.lines.extend(gone.clone().filter_map(|line| old.get(line)).map(|line| ('-', *line)));
         hunk.lines.extend(come.filter_map(|line| new.get(line)).map(|line| ('+', *line)));
-        let next = ops.iter().find(|next| !matches!(next, DiffOp::Equal { .. }) && next.old_range().start >= gone.end && *next != op);
+        let next = ops.iter().find(|next| {
+            !matches!(next, DiffOp::Equal { .. }) && next.old_range().start >= gone.end && *next != op
+        });
         let limit = next.map_or(old.len(), |next| next.old_range().start);
         reached = gone.end.saturating_add(context).min(limit);
         let tail = (gone.end..reached).filter_map(|line| old.get(line)).map(|line| (' ', *line));

@@ -105,7 +105,13 @@ fn name(quoted: &str) -> String {
 fn quoted(side: &str, path: &str) -> String {
     let special = |c: char| c.is_control() || c == '"' || c == '\\';
     let edges = path.starts_with(char::is_whitespace) || path.ends_with(char::is_whitespace);
-    if !path.contains(special) && !edges && !path.contains(" b/") && !path.contains('`') && !path.contains(" 1") && !path.contains(" 2") {
+    if !path.contains(special)
+        && !edges
+        && !path.contains(" b/")
+        && !path.contains('`')
+        && !path.contains(" 1")
+        && !path.contains(" 2")
+    {
         return format!("{side}{path}");
     }
     let mut out = format!("\"{side}");

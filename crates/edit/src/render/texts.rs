@@ -43,7 +43,11 @@ fn element(tag: &str, content: &str) -> String {
     let tags = ["edit>", "file>", "search", "replace", "delete", "rename>", "description>"];
     let looks = content.contains('<') && tags.iter().any(|tag| content.contains(tag));
     if !looks {
-        return if content.is_empty() { format!("<{tag}></{tag}>\n") } else { format!("<{tag}>\n{content}\n</{tag}>\n") };
+        return if content.is_empty() {
+            format!("<{tag}></{tag}>\n")
+        } else {
+            format!("<{tag}>\n{content}\n</{tag}>\n")
+        };
     }
     let mut fence = "EOT".to_owned();
     let mut nth = 1;
@@ -57,7 +61,8 @@ fn element(tag: &str, content: &str) -> String {
 /// What to search for and what to put there, line by line and without the last line break.
 fn pairs(before: &str, after: &str) -> Vec<(String, String)> {
     let short = |text: String| {
-        let end = text.strip_suffix('\n').map_or(text.len(), |rest| rest.strip_suffix('\r').unwrap_or(rest).len());
+        let end =
+            text.strip_suffix('\n').map_or(text.len(), |rest| rest.strip_suffix('\r').unwrap_or(rest).len());
         text.get(..end).unwrap_or_default().to_owned()
     };
     unique_hunks(before, after).iter().map(|hunk| (short(hunk.side('-')), short(hunk.side('+')))).collect()
@@ -113,10 +118,8 @@ pub(super) fn tool(named: &Named<'_>) -> Vec<String> {
     let before = change.before.as_deref().unwrap_or("");
     let mut ways = Vec::new();
     if !before.is_empty() {
-        let places: Vec<Value> = unique_hunks(before, after)
-            .iter()
-            .map(|hunk| call(&hunk.side('-'), &hunk.side('+')))
-            .collect();
+        let places: Vec<Value> =
+            unique_hunks(before, after).iter().map(|hunk| call(&hunk.side('-'), &hunk.side('+'))).collect();
         ways.push(json!({ "edits": places }).to_string());
     }
     ways.push(json!({ "edits": [call(before, after)] }).to_string());

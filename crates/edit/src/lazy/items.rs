@@ -1,0 +1,244 @@
+//! What a node consists of, as people see it: a definition with the comments and attributes before it and the comma
+//! after it is one thing, and a list in a list that has no brackets of its own isn't one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use journeyman_syntax::Node;
+use journeyman_syntax::outline::{Kind, is_attribute, is_comment, outline};
+use journeyman_syntax::parse::Tree;
+
+use super::remark::{self, Remark};
+
+/// What stands for a remark where a comment can't be in a list; no text has it.
+pub(super) const STAND_IN: &str = "__jm_remark_keep__";
+/// The same for a remark that says that code goes.
+pub(super) const STAND_IN_GONE: &str = "__jm_remark_gone__";
+
+/// Lists without brackets of their own: what they hold is their parent's.
+const OPEN_LISTS: [&str; 8] = [
+    "statement_list",
+    "statements",
+    "body_statement",
+    "block_node",
+    "document",
+    "stream",
+    "_statements",
+    "declarations",
+];
+
+/// A text with its tree.
+pub(super) struct Side<'t> {
+    pub(super) text: &'t str,
+    /// What is defined where: the name of each symbol by the bytes of its definition.
+    labels: BTreeMap<(usize, usize), (Kind, String)>,
+    /// The other text, whose remarks aren't any.
+    own_remarks: &'t str,
+}
+
+impl<'t> Side<'t> {
+    pub(super) fn new(tree: &Tree, text: &'t str, other: &'t str) -> Self {
+        let labels = outline(tree, text)
+            .into_iter()
+            .map(|symbol| {
+                let name = match symbol.kind {
+                    Kind::Impl => symbol.signature,
+                    _ => {
+                        symbol.parents.last().map_or_else(String::new, |parent| format!("{parent}."))
+                            + &symbol.name
+                    }
+                };
+                ((symbol.definition.start, symbol.definition.end), (symbol.kind, name))
+            })
+            .collect();
+        Self { text, labels, own_remarks: other }
+    }
+
+    pub(super) fn of(&self, range: Range<usize>) -> &'t str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// Whether a comment (or what stands in for it) is a remark.
+    fn remark(&self, node: Node<'_>) -> Option<Remark> {
+        let own = self.of(node.byte_range()).trim();
+        if own.contains("__jm_remark_") && !own.contains('\n') {
+            let (remark, name) = if own.contains(STAND_IN) {
+                (Remark::Keep, STAND_IN)
+            } else {
+                (Remark::Remove, STAND_IN_GONE)
+            };
+            let around = own.replace(name, "");
+            let signs = |c: char| matches!(c, ':' | '0' | '"' | '-' | '/' | '#' | '.' | ' ');
+            return matches!(around.trim_matches(signs), "" | "existing code").then_some(remark);
+        }
+        // A remark in braces, as JSX wants it.
+        let braces = node.kind() == "jsx_expression" && own.starts_with("{/*");
+        if !(is_comment(node) || braces) {
+            return None;
+        }
+        remark::of_line(own).filter(|_| !self.own_remarks.contains(own))
+    }
+}
+
+/// One thing in a node.
+pub(super) struct Item<'t> {
+    pub(super) node: Node<'t>,
+    /// Where the comments and attributes before it begin.
+    pub(super) start: usize,
+    /// Where it ends with the comma and the comment in its line.
+    pub(super) end: usize,
+    /// Where its comma or semicolon is.
+    pub(super) separator: Option<Range<usize>>,
+    pub(super) remark: Option<Remark>,
+    pub(super) label: Option<String>,
+    /// It is a definition that others may refer to, so that its place among its like doesn't matter.
+    pub(super) definition: bool,
+    pub(super) field: Option<u16>,
+}
+
+impl Item<'_> {
+    /// A sign or a word of the language itself.
+    pub(super) fn is_token(&self) -> bool {
+        !self.node.is_named()
+    }
+
+    pub(super) fn is_comment(&self) -> bool {
+        self.remark.is_none() && is_comment(self.node)
+    }
+}
+
+/// The children, with those of lists without brackets in their place.
+fn children<'t>(node: Node<'t>, out: &mut Vec<(Node<'t>, Option<u16>)>) {
+    let mut cursor = node.walk();
+    if !cursor.goto_first_child() {
+        return;
+    }
+    loop {
+        let child = cursor.node();
+        let brackets = child.child(0).is_some_and(|first| matches!(first.kind(), "{" | "(" | "["));
+        let open = OPEN_LISTS.contains(&child.kind()) || (child.kind() == "block" && !brackets);
+        if open && child.child_count() > 0 {
+            children(child, out);
+        } else if child.end_byte() > child.start_byte() {
+            out.push((child, cursor.field_id().map(u16::from)));
+        }
+        if !cursor.goto_next_sibling() {
+            return;
+        }
+    }
+}
+
+/// A node's things, in order.
+pub(super) fn items<'t>(side: &Side<'t>, node: Node<'t>) -> Vec<Item<'t>> {
+    let mut nodes = Vec::new();
+    children(node, &mut nodes);
+    let mut items: Vec<Item<'t>> = Vec::with_capacity(nodes.len());
+    // Where comments and attributes that wait for what they belong to begin and end.
+    let mut lead: Option<Range<usize>> = None;
+    for (at, (child, field)) in nodes.iter().copied().enumerate() {
+        let range = trimmed(side, child);
+        let remark = side.remark(child);
+        let comment = is_comment(child) && remark.is_none();
+        if matches!(child.kind(), "," | ";")
+            && let Some(last) = items.last_mut().filter(|last| last.remark.is_none() && !last.is_token())
+            && lead.is_none()
+            && last.separator.is_none()
+        {
+            last.separator = Some(range.clone());
+            last.end = range.end;
+            continue;
+        }
+        let opens = side.of(0..range.start).rsplit('\n').next().unwrap_or_default().trim().is_empty();
+        if comment
+            && !opens
+            && lead.is_none()
+            && let Some(last) = items.last_mut().filter(|last| last.remark.is_none() && !last.is_token())
+        {
+            last.end = range.end;
+            continue;
+        }
+        let next = nodes.get(at + 1).map(|(next, _)| *next);
+        let adjoins = next.is_some_and(|next| {
+            next.is_named()
+                && side.remark(next).is_none()
+                && side.of(range.end..next.start_byte()).matches('\n').count() <= 1
+        });
+        if (comment || is_attribute(child)) && opens && adjoins {
+            lead = Some(lead.map_or(range.start, |lead| lead.start)..range.end);
+            continue;
+        }
+        let (label, definition) = if remark.is_some() { (None, false) } else { label(side, child) };
+        items.push(Item {
+            node: child,
+            start: lead.take().map_or(range.start, |lead| lead.start),
+            end: range.end,
+            separator: None,
+            remark,
+            label,
+            definition,
+            field,
+        });
+    }
+    items
+}
+
+/// A node's bytes without blanks at its end: some grammars take the line break in.
+pub(super) fn trimmed(side: &Side<'_>, node: Node<'_>) -> Range<usize> {
+    let own = side.of(node.byte_range());
+    node.start_byte()..node.start_byte() + own.trim_end().len()
+}
+
+/// What a node is called, and whether that is a definition.
+fn label(side: &Side<'_>, node: Node<'_>) -> (Option<String>, bool) {
+    let range = trimmed(side, node);
+    let own = side.labels.get(&(range.start, range.end)).or_else(|| {
+        let next = node.next_sibling().filter(|next| next.kind() == ";")?;
+        side.labels.get(&(range.start, next.end_byte()))
+    });
+    if let Some((kind, name)) = own {
+        let definition = !matches!(kind, Kind::Variable | Kind::Constant | Kind::Key);
+        return (Some(name.clone()), definition);
+    }
+    let mut inner = node;
+    for _ in 0..4 {
+        for field in ["name", "key", "declarator", "left", "pattern", "selector"] {
+            if let Some(named) = inner.child_by_field_name(field) {
+                let words = squeezed(side.of(named.byte_range()));
+                return (Some(format!("{}:{words}", node.kind())), false);
+            }
+        }
+        // A statement around one expression.
+        match (inner.named_child_count(), inner.named_child(0)) {
+            (1, Some(only)) => inner = only,
+            _ => break,
+        }
+    }
+    (None, false)
+}
+
+/// A text with each run of blanks as one blank.
+pub(super) fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a node has a remark in it.
+pub(super) fn has_remark(side: &Side<'_>, node: Node<'_>) -> bool {
+    let mut cursor = node.walk();
+    let end = node.end_byte();
+    loop {
+        if side.remark(cursor.node()).is_some() {
+            return true;
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return false;
+            }
+        }
+        if cursor.node().start_byte() >= end {
+            return false;
+        }
+    }
+}

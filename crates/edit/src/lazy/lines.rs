@@ -1,0 +1,392 @@
+//! Merging without a grammar: lines that are in both texts, once, hold the rest in its place.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::remark::{self, Remark};
+use super::tree::{Merged, refuse};
+use super::write::Fit;
+use crate::lines::{lines_of, split_indent};
+use crate::outcome::{Refusal, cut};
+
+/// Lines of both texts together that are compared one by one.
+const MAX_COMPARED: usize = 20_000;
+/// Lines that may go at one place where nothing stands for them.
+const MAX_UNSHOWN_LINES: usize = 10;
+/// A line is a version of another where their letters are this much alike.
+const ALIKE: f64 = 0.55;
+/// Of a file's lines, the hundredths that a text without remarks has to repeat to be a version of it.
+const MIN_REPEATED_PERCENT: usize = 60;
+
+/// A text in lines.
+struct Text<'t> {
+    lines: Vec<&'t str>,
+    /// Where each begins, and where the one after it does.
+    spans: Vec<Range<usize>>,
+}
+
+impl<'t> Text<'t> {
+    fn new(text: &'t str) -> Self {
+        let lines = lines_of(text);
+        Self {
+            spans: lines.iter().map(|line| line.content().start..line.next()).collect(),
+            lines: lines.iter().map(|line| text.get(line.content()).unwrap_or_default()).collect(),
+        }
+    }
+
+    fn line(&self, at: usize) -> &'t str {
+        self.lines.get(at).copied().unwrap_or_default()
+    }
+
+    fn is_blank(&self, at: usize) -> bool {
+        self.line(at).trim().is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.lines.len()
+    }
+}
+
+/// The merge by lines.
+pub(super) fn merge(text: &str, content: &str) -> Result<Merged, Refusal> {
+    let (old, new) = (Text::new(text), Text::new(content));
+    if old.len() + new.len() > MAX_COMPARED {
+        return Err(refuse("the file is too long to merge a rewrite into without its syntax"));
+    }
+    let known: std::collections::BTreeSet<&str> = old.lines.iter().map(|line| line.trim()).collect();
+    let remarks: Vec<Option<Remark>> =
+        new.lines.iter().map(|line| remark::of_line(line).filter(|_| !known.contains(line.trim()))).collect();
+    let lines = Lines { old, new, remarks };
+    let anchors =
+        if lines.remarks.iter().any(Option::is_some) { lines.anchors()? } else { lines.versions()? };
+    lines.pieces(&anchors, text, content)
+}
+
+struct Lines<'t> {
+    old: Text<'t>,
+    new: Text<'t>,
+    /// Of each new line.
+    remarks: Vec<Option<Remark>>,
+}
+
+impl Lines<'_> {
+    fn remark(&self, at: usize) -> Option<Remark> {
+        self.remarks.get(at).copied().flatten()
+    }
+
+    /// The pairs of lines (old, new) in a text without remarks: it has to be a version of the whole file, in which lines come or
+    /// go, or change a little.
+    fn versions(&self) -> Result<Vec<(usize, usize)>, Refusal> {
+        let plain = |text: &Text<'_>| -> Vec<String> {
+            text.lines.iter().map(|line| line.trim_end().to_owned()).collect()
+        };
+        let (old, new) = (plain(&self.old), plain(&self.new));
+        let mut pairs = Vec::new();
+        for op in capture_diff_slices(Algorithm::Patience, &old, &new) {
+            if let DiffOp::Equal { old_index, new_index, len } = op {
+                pairs.extend((0..len).map(|nth| (old_index + nth, new_index + nth)));
+            }
+        }
+        let full = |at: &usize| !self.old.is_blank(*at);
+        let total = (0..self.old.len()).filter(full).count();
+        let repeated = pairs.iter().filter(|(at, _)| full(at)).count();
+        if repeated * 100 < total * MIN_REPEATED_PERCENT {
+            return Err(refuse(
+                "it has no remark for what stays and repeats little of the file. Send the whole file as a rewrite, or put `... existing code ...` where lines stay",
+            ));
+        }
+        Ok(pairs)
+    }
+
+    /// The pairs of lines (old, new) around remarks: lines that each text has once, what follows them directly, and what closes
+    /// what they open.
+    fn anchors(&self) -> Result<Vec<(usize, usize)>, Refusal> {
+        let mut pairs = self.unique()?;
+        loop {
+            let count = pairs.len();
+            self.extend(&mut pairs);
+            self.close(&mut pairs);
+            if pairs.len() == count {
+                break;
+            }
+        }
+        if pairs.is_empty() {
+            return Err(refuse(
+                "no line beside its remarks is in the file, once. Repeat the line before and after each remark as it is in the file",
+            ));
+        }
+        Ok(pairs)
+    }
+
+    fn unique(&self) -> Result<Vec<(usize, usize)>, Refusal> {
+        let once = |text: &Text<'_>, skip: &dyn Fn(usize) -> bool| {
+            let mut places: BTreeMap<String, Option<usize>> = BTreeMap::new();
+            for at in (0..text.len()).filter(|at| !text.is_blank(*at) && !skip(*at)) {
+                let place = places.entry(text.line(at).trim().to_owned());
+                place.and_modify(|place| *place = None).or_insert(Some(at));
+            }
+            places
+        };
+        let old = once(&self.old, &|_| false);
+        let new = once(&self.new, &|at| self.remark(at).is_some());
+        let mut pairs: Vec<(usize, usize)> =
+            new.iter().filter_map(|(line, at)| Some(((*old.get(line)?)?, (*at)?))).collect();
+        pairs.sort_unstable_by_key(|(_, new)| *new);
+        for two in pairs.windows(2) {
+            if let [(before, _), (after, _)] = two
+                && before >= after
+            {
+                return Err(refuse(&format!(
+                    "it has `{}` in another order than the file (line {}). Keep the file's order",
+                    cut(self.old.line(*after).trim(), 120),
+                    after + 1
+                )));
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// What follows a pair directly in both texts, or stands directly before it.
+    fn extend(&self, pairs: &mut Vec<(usize, usize)>) {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        let bounds = |at: usize| {
+            let before = at
+                .checked_sub(1)
+                .and_then(|at| pairs.get(at))
+                .map_or((0, 0), |(one, other)| (one + 1, other + 1));
+            let after = pairs.get(at + 1).copied().unwrap_or((self.old.len(), self.new.len()));
+            (before, after)
+        };
+        for (nth, (old, new)) in pairs.iter().copied().enumerate() {
+            let (before, after) = bounds(nth);
+            let (mut i, mut j) = (old, new);
+            while i + 1 < after.0 && j + 1 < after.1 && self.same(i + 1, j + 1) {
+                (i, j) = (i + 1, j + 1);
+                found.push((i, j));
+            }
+            let (mut i, mut j) = (old, new);
+            while i > before.0 && j > before.1 && self.same(i - 1, j - 1) {
+                (i, j) = (i - 1, j - 1);
+                found.push((i, j));
+            }
+        }
+        self.add(pairs, found);
+    }
+
+    fn same(&self, old: usize, new: usize) -> bool {
+        self.remark(new).is_none() && self.old.line(old).trim() == self.new.line(new).trim()
+    }
+
+    /// Pairs that fit between those there are.
+    fn add(&self, pairs: &mut Vec<(usize, usize)>, mut found: Vec<(usize, usize)>) {
+        found.append(pairs);
+        found.sort_unstable_by_key(|(old, new)| (*new, *old));
+        found.dedup();
+        // What contradicts another one is left out.
+        let mut kept: Vec<(usize, usize)> = Vec::with_capacity(found.len());
+        for pair in found {
+            if kept.last().is_none_or(|last| last.0 < pair.0 && last.1 < pair.1) {
+                kept.push(pair);
+            }
+        }
+        *pairs = kept;
+    }
+
+    /// A line after a remark that is as far in as the pair before it closes what that opened: in the file it is the first line
+    /// that is no further in.
+    fn close(&self, pairs: &mut Vec<(usize, usize)>) {
+        let mut found = Vec::new();
+        for (nth, (old, new)) in pairs.iter().copied().enumerate() {
+            let next = pairs.get(nth + 1).copied().unwrap_or((self.old.len(), self.new.len()));
+            let indent = split_indent(self.new.line(new)).0;
+            let mut rest = (new + 1..next.1).filter(|at| !self.new.is_blank(*at));
+            let Some(first) = rest.next().filter(|at| self.remark(*at) == Some(Remark::Keep)) else {
+                continue;
+            };
+            // Nothing but remarks and what is further in may stand between.
+            let closer = (first + 1..next.1).find(|at| {
+                !self.new.is_blank(*at)
+                    && self.remark(*at).is_none()
+                    && split_indent(self.new.line(*at)).0.len() <= indent.len()
+            });
+            let Some(closer) = closer.filter(|at| split_indent(self.new.line(*at)).0 == indent) else {
+                continue;
+            };
+            let own = split_indent(self.old.line(old)).0;
+            let place = (old + 1..next.0)
+                .find(|at| !self.old.is_blank(*at) && split_indent(self.old.line(*at)).0.len() <= own.len());
+            if let Some(place) = place.filter(|place| self.same(*place, closer) && *place > old + 1) {
+                found.push((place, closer));
+            }
+        }
+        self.add(pairs, found);
+    }
+
+    /// What comes in place of what between the pairs.
+    fn pieces(&self, anchors: &[(usize, usize)], text: &str, content: &str) -> Result<Merged, Refusal> {
+        let lines: Vec<(&str, &str)> =
+            anchors.iter().map(|(old, new)| (self.new.line(*new), self.old.line(*old))).collect();
+        let fit = Fit::new(&lines, content, text);
+        let mut merged = Merged { known: anchors.len(), ..Merged::default() };
+        let (mut old, mut new) = (0, 0);
+        for (nth, end) in anchors.iter().copied().map(Some).chain([None]).enumerate() {
+            let (old_end, new_end) = end.unwrap_or((self.old.len(), self.new.len()));
+            let edge = nth == 0 || end.is_none();
+            self.gap(old..old_end, new..new_end, edge, &fit, text, &mut merged)?;
+            (old, new) = (old_end + 1, new_end + 1);
+        }
+        Ok(merged)
+    }
+
+    fn gap(
+        &self,
+        old: Range<usize>,
+        new: Range<usize>,
+        edge: bool,
+        fit: &Fit,
+        text: &str,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let remarks: Vec<usize> = new.clone().filter(|at| self.remark(*at).is_some()).collect();
+        let full_new: Vec<usize> =
+            new.clone().filter(|at| !self.new.is_blank(*at) && self.remark(*at).is_none()).collect();
+        let full_old: Vec<usize> = old.clone().filter(|at| !self.old.is_blank(*at)).collect();
+        let (Some(first), Some(last)) = (remarks.first().copied(), remarks.last().copied()) else {
+            return self.plain(old, new, &full_old, &full_new, edge, fit, text, merged);
+        };
+        if remarks.iter().any(|at| self.remark(*at) == Some(Remark::Remove)) {
+            if remarks.iter().any(|at| self.remark(*at) == Some(Remark::Keep)) && !full_old.is_empty() {
+                return Err(self.unclear(&full_old, "a remark keeps it and another removes it"));
+            }
+            merged.removed += full_old.len();
+            let shown: Vec<usize> = new.filter(|at| self.remark(*at).is_none()).collect();
+            return self.put(old, &shown, fit, text, merged);
+        }
+        if full_new.iter().any(|at| (first..last).contains(at)) && !full_old.is_empty() {
+            return Err(self.unclear(
+                &full_old,
+                "new text stands between two remarks for it, and could go anywhere in it",
+            ));
+        }
+        let before: Vec<usize> = (new.start..first).collect();
+        let after: Vec<usize> = (first + 1..new.end).filter(|at| self.remark(*at).is_none()).collect();
+        let new_text = |lines: &[usize]| lines.iter().any(|at| !self.new.is_blank(*at));
+        for at in full_new.iter() {
+            let near = self.likeness(&full_old, *at);
+            if near >= 0.8 {
+                return Err(self.unclear(
+                    &full_old,
+                    "the text beside the remark may be a new version of it, or come to it",
+                ));
+            }
+        }
+        if new_text(&before) {
+            let mut lines = before;
+            // The file has its own blank line there.
+            while lines.last().is_some_and(|at| self.new.is_blank(*at)) && self.old.is_blank(old.start) {
+                lines.pop();
+            }
+            self.put(old.start..old.start, &lines, fit, text, merged)?;
+        }
+        if new_text(&after) {
+            let mut lines: &[usize] = &after;
+            while let Some((_, rest)) = lines.split_first().filter(|(head, _)| self.new.is_blank(**head)) {
+                let above = old.end.checked_sub(1).is_some_and(|at| at >= old.start && self.old.is_blank(at));
+                if !above && !rest.first().is_some_and(|next| self.new.is_blank(*next)) {
+                    break;
+                }
+                lines = rest;
+            }
+            self.put(old.end..old.end, lines, fit, text, merged)?;
+        }
+        Ok(())
+    }
+
+    /// A place without a remark.
+    #[allow(clippy::too_many_arguments)]
+    fn plain(
+        &self,
+        old: Range<usize>,
+        new: Range<usize>,
+        full_old: &[usize],
+        full_new: &[usize],
+        edge: bool,
+        fit: &Fit,
+        text: &str,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let remarked = self.remarks.iter().any(Option::is_some);
+        if full_old.is_empty() && full_new.is_empty() {
+            return Ok(());
+        }
+        if !full_old.is_empty() {
+            let replaced = !full_new.is_empty();
+            // What comes in their place has to look like them: else it may be that they only weren't repeated.
+            let versions = full_new.len() <= full_old.len() + 2
+                && full_new.iter().all(|at| self.likeness(full_old, *at) >= ALIKE);
+            let evenly = full_old.len() <= full_new.len() + 2;
+            if edge && remarked || full_old.len() > MAX_UNSHOWN_LINES || replaced && !(versions && evenly) {
+                return Err(self.unclear(full_old, "it is neither shown nor stood for by a remark"));
+            }
+        }
+        let shown: Vec<usize> = new.collect();
+        self.put(old, &shown, fit, text, merged)
+    }
+
+    /// How much a new line is like the most alike of some old ones.
+    fn likeness(&self, old: &[usize], new: usize) -> f64 {
+        let line = self.new.line(new).trim();
+        old.iter()
+            .take(200)
+            .map(|at| strsim::sorensen_dice(self.old.line(*at).trim(), line))
+            .fold(0.0, f64::max)
+    }
+
+    fn put(
+        &self,
+        old: Range<usize>,
+        lines: &[usize],
+        fit: &Fit,
+        text: &str,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let start = self.old.spans.get(old.start).map_or(text.len(), |span| span.start);
+        let end = old
+            .end
+            .checked_sub(1)
+            .filter(|last| *last >= old.start)
+            .and_then(|last| self.old.spans.get(last))
+            .map_or(start, |span| span.end);
+        let mut out = String::new();
+        // At the end of a file without a final line break.
+        let open = start == text.len() && !text.is_empty() && !text.ends_with('\n');
+        for at in lines {
+            if open {
+                out.push_str(fit.line_break());
+            }
+            let (indent, rest) = split_indent(self.new.line(*at));
+            out.push_str(&if rest.is_empty() { indent.to_owned() } else { fit.indent(indent)? });
+            out.push_str(rest);
+            if !open {
+                out.push_str(fit.line_break());
+            }
+        }
+        if end == text.len() && end > start && !text.ends_with('\n') {
+            out.truncate(out.trim_end_matches(['\n', '\r']).len());
+        }
+        merged.pieces.push((start..end, out));
+        Ok(())
+    }
+
+    fn unclear(&self, old: &[usize], why: &str) -> Refusal {
+        let at = old.first().copied().unwrap_or(0);
+        refuse(&format!(
+            "it can't be told what becomes of `{}` (line {}): {why}. Put `... existing code ...` in a comment where lines stay, and \
+             repeat the lines before and after it as they are in the file",
+            cut(self.old.line(at).trim(), 120),
+            at + 1
+        ))
+    }
+}

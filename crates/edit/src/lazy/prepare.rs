@@ -1,0 +1,128 @@
+//! The new text as its grammar reads it best.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use journeyman_syntax::language::Language;
+
+use super::items::{STAND_IN, STAND_IN_GONE};
+use super::remark::{self, Remark};
+use crate::lines::{split_indent, without_break};
+
+/// The texts to try, the best first. Where a comment is no part of a list (in languages that indent, and in JSON, which
+/// has none), something that is stands in for a remark.
+pub(super) fn variants<'a>(language: Language, content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
+    let code = |line: &str| {
+        let line = line.trim();
+        match (remark::of_line(line), text.contains(line)) {
+            (Some(remark), false) => Some(remark),
+            _ => None,
+        }
+    };
+    let stand_in = |before: &str, after: &str| {
+        Cow::Owned(replaced(content, code, |name| format!("{before}{name}{after}")))
+    };
+    let plain = Cow::Borrowed(content);
+    match language {
+        Language::Python => vec![stand_in("", ""), plain],
+        Language::Yaml => vec![stand_in("", ": 0"), stand_in("- ", ""), plain],
+        Language::Json => vec![in_json(content, code)],
+        _ if content.lines().any(|line| code(line).is_some() && line.trim().starts_with(['.', '…'])) => {
+            vec![stand_in("// ... existing code ... ", ""), stand_in("# ... existing code ... ", "")]
+        }
+        _ => vec![plain],
+    }
+}
+
+/// Each remark's line with something else in its place, as far in.
+fn replaced(content: &str, code: impl Fn(&str) -> Option<Remark>, with: impl Fn(&str) -> String) -> String {
+    let mut out = String::with_capacity(content.len());
+    for piece in content.split_inclusive('\n') {
+        let line = without_break(piece);
+        match code(line) {
+            Some(remark) => {
+                out.push_str(split_indent(line).0);
+                out.push_str(&with(if remark == Remark::Keep { STAND_IN } else { STAND_IN_GONE }));
+                out.push_str(piece.get(line.len()..).unwrap_or_default());
+            }
+            None => out.push_str(piece),
+        }
+    }
+    out
+}
+
+/// Remarks of JSON as members or values, with the commas that they then take.
+fn in_json<'a>(content: &'a str, code: impl Fn(&str) -> Option<Remark>) -> Cow<'a, str> {
+    if !content.lines().any(|line| code(line).is_some()) {
+        return Cow::Borrowed(content);
+    }
+    let mut out = String::with_capacity(content.len() + 64);
+    let mut open: Vec<u8> = Vec::new();
+    let lines: Vec<&str> = content.split_inclusive('\n').collect();
+    let mut in_string = false;
+    for (at, piece) in lines.iter().enumerate() {
+        let line = without_break(piece);
+        let Some(remark) = code(line).filter(|_| !in_string) else {
+            let mut escaped = false;
+            for byte in piece.bytes() {
+                match byte {
+                    _ if std::mem::take(&mut escaped) => {}
+                    b'\\' if in_string => escaped = true,
+                    b'"' => in_string = !in_string,
+                    b'{' | b'[' if !in_string => open.push(byte),
+                    b'}' | b']' if !in_string => {
+                        open.pop();
+                    }
+                    _ => {}
+                }
+            }
+            out.push_str(piece);
+            continue;
+        };
+        let name = if remark == Remark::Keep { STAND_IN } else { STAND_IN_GONE };
+        let value = if open.last() == Some(&b'[') { format!("\"{name}\"") } else { format!("\"{name}\": 0") };
+        let before = out.trim_end();
+        if !before.is_empty() && !before.ends_with(['{', '[', ',']) {
+            let end = before.len();
+            out.insert(end, ',');
+        }
+        let next = lines.iter().skip(at + 1).map(|line| line.trim()).find(|line| !line.is_empty());
+        let closes = next.is_none_or(|next| next.starts_with(['}', ']']));
+        out.push_str(split_indent(line).0);
+        out.push_str(&value);
+        if !closes {
+            out.push(',');
+        }
+        out.push_str(piece.get(line.len()..).unwrap_or_default());
+    }
+    Cow::Owned(out)
+}
+
+/// A fragment as far in as what it goes into is, with a line break at both ends.
+pub(super) fn indented(content: &str, text: &str, inside: &Range<usize>) -> String {
+    let lines = |text: &str| {
+        text.lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(|line| split_indent(line).0.to_owned())
+            .min_by_key(String::len)
+    };
+    let own = lines(text.get(inside.clone()).unwrap_or_default()).unwrap_or_default();
+    // A remark beside a fragment says nothing about how far that is in.
+    let code: String = content.split_inclusive('\n').filter(|line| remark::of_line(line).is_none()).collect();
+    let given = lines(&code).unwrap_or_default();
+    let mut out = String::from("\n");
+    for piece in content.split_inclusive('\n') {
+        let bare =
+            piece.strip_prefix(given.as_str()).unwrap_or_else(|| piece.trim_start_matches([' ', '\t']));
+        if !bare.trim().is_empty() {
+            out.push_str(&own);
+        }
+        out.push_str(bare);
+    }
+    if !out.ends_with('\n') {
+        out.push('\n');
+    }
+    let opens_line =
+        text.get(..inside.start).is_none_or(|before| before.is_empty() || before.ends_with('\n'));
+    if opens_line { out.split_off(1) } else { out }
+}

@@ -1,0 +1,247 @@
+//! Remarks that stand for code.
+
+/// What a remark says of the code in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remark {
+    /// It stays as it is.
+    Keep,
+    /// It goes.
+    Remove,
+}
+
+/// Remarks are short; what is longer is prose.
+const LONGEST: usize = 120;
+/// What opens a comment in the languages people edit.
+const OPENERS: [&str; 14] =
+    ["{/*", "<!--", "///", "//", "/**", "/*", "##", "#", "--[[", "--", "(*", ";;", ";", "%"];
+/// What closes one.
+const CLOSERS: [&str; 6] = ["*/}", "*/", "-->", "--]]", "]]", "*)"];
+/// With dots at an edge, one of these words makes a remark of a comment.
+const DOTTED: [&str; 26] = [
+    "existing",
+    "rest",
+    "unchanged",
+    "same",
+    "remain",
+    "remains",
+    "remaining",
+    "previous",
+    "before",
+    "above",
+    "omitted",
+    "other",
+    "others",
+    "keep",
+    "kept",
+    "as is",
+    "unmodified",
+    "original",
+    "truncated",
+    "elided",
+    "skipped",
+    "snip",
+    "untouched",
+    "more",
+    "continue",
+    "continues",
+];
+/// Without dots it takes one of these phrases, at the beginning of the comment …
+const OPENING: [&str; 18] = [
+    "existing code",
+    "existing imports",
+    "existing methods",
+    "existing functions",
+    "existing fields",
+    "existing content",
+    "rest of",
+    "the rest of",
+    "remaining code",
+    "remaining methods",
+    "remaining functions",
+    "unchanged code",
+    "keep existing",
+    "keep the rest",
+    "keep the existing",
+    "other existing",
+    "previous code",
+    "code omitted",
+];
+/// … or at its end.
+const CLOSING: [&str; 12] = [
+    "unchanged",
+    "remains the same",
+    "remain the same",
+    "remains unchanged",
+    "remain unchanged",
+    "stays the same",
+    "stay the same",
+    "same as before",
+    "as before",
+    "existing code here",
+    "existing code",
+    "no changes",
+];
+/// Without dots, the whole of it.
+const WHOLE: [&str; 5] = ["same", "unchanged", "no change", "snip", "etc"];
+/// What says that code goes.
+const REMOVED: [&str; 3] = ["removed", "deleted", "remove"];
+/// What may follow that.
+const GONE: [&str; 16] = [
+    "code",
+    "line",
+    "lines",
+    "block",
+    "section",
+    "function",
+    "functions",
+    "method",
+    "methods",
+    "class",
+    "import",
+    "imports",
+    "field",
+    "fields",
+    "statement",
+    "statements",
+];
+
+/// What a line says, if it is nothing but a remark.
+pub(crate) fn of_line(line: &str) -> Option<Remark> {
+    let line = line.trim();
+    if line.is_empty() || line.len() > LONGEST {
+        return None;
+    }
+    match OPENERS.iter().find_map(|opener| line.strip_prefix(opener)) {
+        Some(rest) => {
+            of_words(CLOSERS.iter().find_map(|closer| rest.strip_suffix(closer)).unwrap_or(rest), true)
+        }
+        // Without a comment it takes dots, and words.
+        None => (line.starts_with("...")
+            || line.starts_with('…')
+            || line.starts_with("[...")
+            || line.starts_with("(..."))
+        .then(|| of_words(line, false))
+        .flatten(),
+    }
+}
+
+/// The first line of a result that is a remark and wasn't there before, or a stand-in for one.
+pub(crate) fn first(result: &str, text: &str) -> Option<String> {
+    if result.contains("__jm_remark_") && !text.contains("__jm_remark_") {
+        return Some("a remark where code is expected".to_owned());
+    }
+    let known = |line: &&str| of_line(line) == Some(Remark::Keep) && !text.contains(line.trim());
+    result.lines().find(known).map(|line| line.trim().to_owned())
+}
+
+/// What the words of a comment say.
+fn of_words(comment: &str, commented: bool) -> Option<Remark> {
+    let comment = comment
+        .trim()
+        .trim_matches(['[', ']', '(', ')', '{', '}', '<', '>', '*', '-', '=', '#', '/', ' '])
+        .trim();
+    let opens = comment.starts_with("...") || comment.starts_with('…');
+    let closes = comment.ends_with("...") || comment.ends_with('…');
+    let words = comment.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    if words.is_empty() {
+        return (opens && commented).then_some(Remark::Keep);
+    }
+    let said = words.strip_prefix("plandex:").unwrap_or(&words).trim();
+    if is_removal(said) {
+        return Some(Remark::Remove);
+    }
+    // A sentence asks or says something of its own.
+    if words.contains(['?', '=', ';', '{']) {
+        return None;
+    }
+    let has = |word: &&str| contains_word(said, word);
+    // Three dots may be code, too.
+    if !commented && !(opens && closes) {
+        return None;
+    }
+    let kept = if opens && closes {
+        commented || DOTTED.iter().any(|word| has(&word))
+    } else if opens || closes {
+        DOTTED.iter().any(|word| has(&word)) && said.split_whitespace().count() <= 8
+    } else {
+        commented
+            && said.split_whitespace().count() <= 8
+            && (OPENING.iter().any(|phrase| starts_with_words(said, phrase))
+                || CLOSING.iter().any(|phrase| said.ends_with(phrase))
+                || WHOLE.contains(&said))
+    };
+    kept.then_some(Remark::Keep)
+}
+
+fn is_removal(said: &str) -> bool {
+    let mut words = said.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let Some(first) = words.next() else { return false };
+    let rest: Vec<&str> = words.collect();
+    let ends = rest.last().is_none_or(|last| GONE.contains(last) || matches!(*last, "here"));
+    // «removed the validation code», not «remove the lock before the code runs»
+    (REMOVED.contains(&first) && (first != "remove") && ends && rest.len() <= 5)
+        || (GONE.contains(&first)
+            && rest.last().is_some_and(|last| matches!(*last, "removed" | "deleted"))
+            && rest.len() <= 3)
+}
+
+fn contains_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+    })
+}
+
+fn starts_with_words(text: &str, phrase: &str) -> bool {
+    text.strip_prefix(phrase).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remark_table() {
+        let keep = Some(Remark::Keep);
+        let cases = [
+            ("// ... existing code ...", keep),
+            ("    # ... existing code ...  ", keep),
+            ("/* … unchanged … */", keep),
+            ("<!-- ... rest of the page ... -->", keep),
+            ("{/* ... existing props ... */}", keep),
+            ("-- ... same as before", keep),
+            ("; ... rest ...", keep),
+            ("% ... existing sections ...", keep),
+            ("// ... same ...", keep),
+            ("// ... imports ...", keep),
+            ("// existing code", keep),
+            ("# rest of the file remains unchanged", keep),
+            ("// other methods unchanged", keep),
+            ("// ...", keep),
+            ("# …", keep),
+            ("... existing code ...", keep),
+            ("// keep existing handlers", keep),
+            ("...", None),
+            ("// Plandex: removed code", Some(Remark::Remove)),
+            ("# removed the legacy methods", Some(Remark::Remove)),
+            ("// ... removed code ...", Some(Remark::Remove)),
+            ("// code removed", Some(Remark::Remove)),
+            ("// removed in 2.0 because nobody used it", None),
+            ("// remove the lock", None),
+            ("// wait for the rest... then go on", None),
+            ("// Loading...", None),
+            ("// the existing code is slow", None),
+            ("print(\"... existing code ...\")", None),
+            ("let rest = [...existing];", None),
+            ("...rest,", None),
+            ("// Returns the same value", None),
+            ("# keep", None),
+            ("", None),
+            ("//", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(of_line(line), expected, "{line:?}");
+        }
+    }
+}

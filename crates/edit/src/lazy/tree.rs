@@ -1,0 +1,562 @@
+//! Merging two syntax trees: what the new one shows, and of the old one what its remarks stand for.
+
+use std::ops::Range;
+
+use journeyman_syntax::Node;
+use journeyman_syntax::outline::is_attribute;
+
+use super::align::{ALIKE, UNLIKE, align, most_alike};
+use super::items::{Item, Side, has_remark, items, squeezed, trimmed};
+use super::remark::Remark;
+use super::write::Fit;
+use crate::lines::line_at;
+use crate::outcome::Refusal;
+
+/// Lines that may go where the new text doesn't show them and no remark stands for them, at one place.
+const MAX_UNSHOWN_LINES: usize = 10;
+
+/// What happens to the old text so far.
+#[derive(Default)]
+pub(super) struct Merged {
+    pub(super) pieces: Vec<(Range<usize>, String)>,
+    /// Lines of the old text that a remark says to remove.
+    pub(super) removed: usize,
+    /// Definitions of the old text that nobody mentioned and that were kept.
+    pub(super) unmentioned: Vec<String>,
+    /// Things that were recognised.
+    pub(super) known: usize,
+    /// What would be said of the merge, beside that it is one.
+    pub(super) notes: Vec<String>,
+}
+
+/// How a merge is done.
+#[derive(Clone, Copy)]
+pub(super) struct Merge<'s, 't> {
+    pub(super) old: &'s Side<'t>,
+    pub(super) new: &'s Side<'t>,
+    /// Where several readings are as good, the one further on.
+    pub(super) late: bool,
+    pub(super) file: &'s str,
+}
+
+/// Something of the merged list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unit {
+    Old(usize),
+    Pair(usize, usize),
+    New(usize),
+}
+
+impl Unit {
+    fn old(self) -> Option<usize> {
+        match self {
+            Self::Old(at) | Self::Pair(at, _) => Some(at),
+            Self::New(_) => None,
+        }
+    }
+
+    fn new(self) -> Option<usize> {
+        match self {
+            Self::New(at) | Self::Pair(_, at) => Some(at),
+            Self::Old(_) => None,
+        }
+    }
+}
+
+/// Two lists of things that are one.
+struct Lists<'t> {
+    old: Vec<Item<'t>>,
+    new: Vec<Item<'t>>,
+    /// The list is the file's own, or the inside of what holds a fragment.
+    outermost: bool,
+}
+
+/// A place between two pairs.
+struct Gap {
+    old: Range<usize>,
+    new: Range<usize>,
+    first: bool,
+    last: bool,
+}
+
+impl<'t> Merge<'_, 't> {
+    /// Merges what two nodes consist of.
+    pub(super) fn nodes(
+        &self,
+        old: Node<'t>,
+        new: Node<'t>,
+        outermost: bool,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let lists = Lists { old: items(self.old, old), new: items(self.new, new), outermost };
+        let pairs = align(self.old, &lists.old, self.new, &lists.new, self.late)
+            .ok_or_else(|| refuse("the file has too many parts to merge a rewrite into"))?;
+        merged.known +=
+            pairs.iter().filter(|(_, at)| lists.new.get(*at).is_some_and(|item| !item.is_token())).count();
+        let units = self.units(&lists, &pairs, merged)?;
+        let fit = self.fit(&lists, &pairs, old, new);
+        self.write(&lists, &units, &fit, merged)?;
+        for (one, other) in pairs {
+            let (Some(one), Some(other)) = (lists.old.get(one), lists.new.get(other)) else { continue };
+            self.pair(one, other, &fit, merged)?;
+        }
+        Ok(())
+    }
+
+    /// The merged list.
+    fn units(
+        &self,
+        lists: &Lists<'t>,
+        pairs: &[(usize, usize)],
+        merged: &mut Merged,
+    ) -> Result<Vec<Unit>, Refusal> {
+        let mut units = Vec::with_capacity(lists.old.len() + lists.new.len());
+        let (mut old, mut new) = (0, 0);
+        let ends = pairs.iter().copied().map(Some).chain([None]);
+        for end in ends {
+            let (old_end, new_end) = end.unwrap_or((lists.old.len(), lists.new.len()));
+            let gap = Gap {
+                old: old..old_end,
+                new: new..new_end,
+                first: old == 0 && new == 0,
+                last: end.is_none(),
+            };
+            self.gap(lists, &gap, &mut units, merged)?;
+            if let Some((one, other)) = end {
+                units.push(Unit::Pair(one, other));
+                (old, new) = (one + 1, other + 1);
+            }
+        }
+        Ok(units)
+    }
+
+    /// What of a place between two pairs is kept, and what comes.
+    fn gap(
+        &self,
+        lists: &Lists<'t>,
+        gap: &Gap,
+        units: &mut Vec<Unit>,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let old = lists.old.get(gap.old.clone()).unwrap_or_default();
+        let new = lists.new.get(gap.new.clone()).unwrap_or_default();
+        let remarks: Vec<Remark> = new.iter().filter_map(|item| item.remark).collect();
+        let shown: Vec<usize> = gap
+            .new
+            .clone()
+            .filter(|at| lists.new.get(*at).is_some_and(|item| item.remark.is_none()))
+            .collect();
+        let keeps = remarks.contains(&Remark::Keep);
+        if keeps && remarks.contains(&Remark::Remove) && !old.is_empty() {
+            return Err(self.unclear(old, "a remark keeps it and another removes it"));
+        }
+        if remarks.is_empty() || !keeps {
+            if remarks.is_empty() && self.is_outside(lists, gap, old, &shown, merged)? {
+                if gap.first {
+                    units.extend(gap.old.clone().map(Unit::Old));
+                    units.extend(shown.into_iter().map(Unit::New));
+                } else {
+                    units.extend(shown.into_iter().map(Unit::New));
+                    units.extend(gap.old.clone().map(Unit::Old));
+                }
+                return Ok(());
+            }
+            if !remarks.is_empty() {
+                merged.removed += old.iter().map(|item| self.lines(item)).sum::<usize>();
+            }
+            if shown.is_empty() && old.iter().all(Item::is_comment) && remarks.is_empty() {
+                units.extend(gap.old.clone().map(Unit::Old));
+            }
+            units.extend(shown.into_iter().map(Unit::New));
+            return Ok(());
+        }
+        self.around_remarks(lists, gap, &shown, units, merged)
+    }
+
+    /// A place with remarks that keep: what stands before the first of them comes first, what stands after the last
+    /// comes last.
+    fn around_remarks(
+        &self,
+        lists: &Lists<'t>,
+        gap: &Gap,
+        shown: &[usize],
+        units: &mut Vec<Unit>,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let old = lists.old.get(gap.old.clone()).unwrap_or_default();
+        let is_remark = |at: &usize| lists.new.get(*at).is_some_and(|item| item.remark.is_some());
+        let first = gap.new.clone().find(is_remark).unwrap_or(gap.new.end);
+        let last = gap.new.clone().rev().find(is_remark).unwrap_or(gap.new.start);
+        for at in shown {
+            let Some(item) = lists.new.get(*at) else { continue };
+            if item.label.is_none() && !item.is_comment() {
+                let alike = most_alike(self.old, old, self.new, item);
+                if (UNLIKE..ALIKE).contains(&alike) {
+                    return Err(self.unclear(
+                        old,
+                        "the text beside the remark may be a new version of it, or come to it",
+                    ));
+                }
+            }
+        }
+        let middle: Vec<usize> = shown.iter().copied().filter(|at| (first..last).contains(at)).collect();
+        if !middle.is_empty() && !old.is_empty() {
+            let free = |item: &Item<'_>| item.definition || item.is_comment();
+            let free_new = middle.iter().filter_map(|at| lists.new.get(*at)).all(free);
+            if !free_new || !old.iter().all(free) {
+                return Err(self.unclear(
+                    old,
+                    "new text stands between two remarks for it, and could go anywhere in it",
+                ));
+            }
+            merged.notes.push("what stood between two remarks was put after what they stand for".to_owned());
+        }
+        units.extend(shown.iter().filter(|at| **at < first).map(|at| Unit::New(*at)));
+        units.extend(gap.old.clone().map(Unit::Old));
+        units.extend(shown.iter().filter(|at| **at > first).map(|at| Unit::New(*at)));
+        Ok(())
+    }
+
+    /// Whether old things that the new text neither shows nor has a remark for lie outside of what it is about, and so
+    /// stay. Where that can't be told, nothing is done.
+    fn is_outside(
+        &self,
+        lists: &Lists<'t>,
+        gap: &Gap,
+        old: &[Item<'t>],
+        shown: &[usize],
+        merged: &mut Merged,
+    ) -> Result<bool, Refusal> {
+        let definitions: Vec<&Item<'_>> = old.iter().filter(|item| item.definition).collect();
+        let lines: usize = old.iter().filter(|item| !item.is_comment()).map(|item| self.lines(item)).sum();
+        if lines == 0 {
+            return Ok(false);
+        }
+        let remarked = lists.new.iter().any(|item| item.remark.is_some());
+        // Brackets are at the edges too.
+        let opens = gap.first
+            || gap
+                .old
+                .start
+                .checked_sub(1)
+                .and_then(|at| lists.old.get(at))
+                .is_some_and(|item| item.is_token() && gap.old.start <= 1);
+        let closes = gap.last
+            || (gap.old.end + 1 == lists.old.len() && lists.old.get(gap.old.end).is_some_and(Item::is_token));
+        if lists.outermost && (opens || closes) && (!remarked || (gap.first && definitions.is_empty())) {
+            merged.unmentioned.extend(definitions.iter().filter_map(|item| item.label.clone()));
+            return Ok(true);
+        }
+        let renamed = definitions.len() == 1
+            && shown
+                .iter()
+                .filter_map(|at| lists.new.get(*at))
+                .any(|item| most_alike(self.old, old, self.new, item) >= ALIKE);
+        if definitions.is_empty() || renamed {
+            if lines > MAX_UNSHOWN_LINES && lines > 2 * shown.len() && !renamed {
+                return Err(self.unclear(old, "it is neither shown nor stood for by a remark"));
+            }
+            return Ok(false);
+        }
+        // All else is as it was: so this is what was meant.
+        if !remarked && shown.is_empty() && lists.outermost && self.repeats(lists) {
+            return Ok(false);
+        }
+        Err(self.unclear(old, "it is neither shown nor stood for by a remark"))
+    }
+
+    /// Whether all that the new list shows is as it was.
+    fn repeats(&self, lists: &Lists<'t>) -> bool {
+        lists.new.iter().all(|item| {
+            let words = squeezed(self.new.of(trimmed(self.new, item.node)));
+            lists.old.iter().any(|old| {
+                old.node.kind_id() == item.node.kind_id()
+                    && squeezed(self.old.of(trimmed(self.old, old.node))) == words
+            })
+        })
+    }
+
+    /// Two things that are one: nothing to do, a new version, or something in it.
+    fn pair(&self, old: &Item<'t>, new: &Item<'t>, fit: &Fit, merged: &mut Merged) -> Result<(), Refusal> {
+        if new.is_token() {
+            return Ok(());
+        }
+        self.lead(old, new, fit, merged)?;
+        if has_remark(self.new, new.node) {
+            return self.nodes(old.node, new.node, false, merged);
+        }
+        let (old_range, new_range) = (trimmed(self.old, old.node), trimmed(self.new, new.node));
+        let (was, is) = (self.old.of(old_range.clone()), self.new.of(new_range));
+        let text = fit.text(was, is)?;
+        if text != was {
+            merged.pieces.push((old_range, text));
+        }
+        Ok(())
+    }
+
+    /// The comments and attributes before a thing: the new ones, if there are any. Attributes that they leave out stay.
+    fn lead(&self, old: &Item<'t>, new: &Item<'t>, fit: &Fit, merged: &mut Merged) -> Result<(), Refusal> {
+        let range = old.start..old.node.start_byte();
+        let (was, is) = (self.old.of(range.clone()), self.new.of(new.start..new.node.start_byte()));
+        if is.trim().is_empty() || squeezed(was) == squeezed(is) {
+            return Ok(());
+        }
+        let mut text = fit.text(was.trim_end(), is.trim_end())?;
+        let blanks = if is.contains('\n') {
+            fit.line_break().to_owned() + first_indent(self.old, old.node.start_byte())
+        } else {
+            " ".to_owned()
+        };
+        let attributes = |item: &Item<'t>| {
+            let mut found = Vec::new();
+            let mut at = item.node.prev_sibling();
+            while let Some(before) = at.filter(|before| before.start_byte() >= item.start) {
+                found.extend(is_attribute(before).then_some(before));
+                at = before.prev_sibling();
+            }
+            found
+        };
+        if attributes(new).is_empty() {
+            for attribute in attributes(old).into_iter().rev() {
+                text.push_str(&blanks);
+                text.push_str(self.old.of(trimmed(self.old, attribute)));
+            }
+        }
+        merged.pieces.push((range, text + &blanks));
+        Ok(())
+    }
+
+    /// How text of the new list is written in the file.
+    fn fit(&self, lists: &Lists<'t>, pairs: &[(usize, usize)], old: Node<'t>, new: Node<'t>) -> Fit {
+        let mut lines: Vec<(&str, &str)> =
+            vec![(first_line(self.new, new.start_byte()), first_line(self.old, old.start_byte()))];
+        for (one, other) in pairs {
+            let (Some(one), Some(other)) = (lists.old.get(*one), lists.new.get(*other)) else { continue };
+            let both =
+                (first_line(self.new, other.node.start_byte()), first_line(self.old, one.node.start_byte()));
+            let opens = |side: &Side<'_>, at: usize| {
+                side.of(0..at).rsplit('\n').next().is_some_and(|before| before.trim().is_empty())
+            };
+            if opens(self.new, other.node.start_byte()) && opens(self.old, one.node.start_byte()) {
+                lines.push(both);
+            }
+        }
+        Fit::new(&lines, self.new.text, self.file)
+    }
+
+    /// Writes the list: what lies between two things of the old text that stay beside each other isn't touched.
+    fn write(
+        &self,
+        lists: &Lists<'t>,
+        units: &[Unit],
+        fit: &Fit,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let commas = lists.old.iter().chain(&lists.new).filter(|item| item.separator.is_some()).count() > 0
+            && lists
+                .old
+                .iter()
+                .map(|item| (self.old, item))
+                .chain(lists.new.iter().map(|item| (self.new, item)))
+                .all(|(side, item)| item.separator.clone().is_none_or(|range| side.of(range) == ","));
+        let separated = |unit: Unit, next: Option<Unit>| -> Option<bool> {
+            let is_list = |unit: Unit| {
+                self.item(lists, unit).is_some_and(|item| !item.is_token() && !item.is_comment())
+            };
+            let followed = next.filter(|next| is_list(*next));
+            // The last one keeps what the file's last one had.
+            let trailing = lists
+                .old
+                .iter()
+                .rev()
+                .find(|item| !item.is_token() && !item.is_comment())
+                .is_some_and(|item| item.separator.is_some());
+            (commas && is_list(unit)).then(|| followed.is_some() || trailing)
+        };
+        let mut before: Option<Unit> = None;
+        let mut run: Vec<Unit> = Vec::new();
+        for (at, unit) in units.iter().copied().enumerate() {
+            if unit.old().is_none() {
+                run.push(unit);
+                continue;
+            }
+            self.between(lists, before, &run, Some(unit), &separated, fit, merged)?;
+            run.clear();
+            before = Some(unit);
+            let item = unit.old().and_then(|at| lists.old.get(at));
+            let wanted = separated(unit, units.get(at + 1).copied());
+            if let (Some(item), Some(wanted)) = (item, wanted) {
+                let end = trimmed(self.old, item.node).end;
+                match (&item.separator, wanted) {
+                    (None, true) => merged.pieces.push((end..end, ",".to_owned())),
+                    (Some(range), false) => merged.pieces.push((range.clone(), String::new())),
+                    _ => {}
+                }
+            }
+        }
+        self.between(lists, before, &run, None, &separated, fit, merged)
+    }
+
+    fn item<'a>(&self, lists: &'a Lists<'t>, unit: Unit) -> Option<&'a Item<'t>> {
+        match unit {
+            Unit::Old(at) | Unit::Pair(at, _) => lists.old.get(at),
+            Unit::New(at) => lists.new.get(at),
+        }
+    }
+
+    /// Writes new things between two old ones, and takes away what lay there.
+    #[allow(clippy::too_many_arguments)]
+    fn between(
+        &self,
+        lists: &Lists<'t>,
+        before: Option<Unit>,
+        run: &[Unit],
+        after: Option<Unit>,
+        separated: &dyn Fn(Unit, Option<Unit>) -> Option<bool>,
+        fit: &Fit,
+        merged: &mut Merged,
+    ) -> Result<(), Refusal> {
+        let neighbours = match (before.and_then(Unit::old), after.and_then(Unit::old)) {
+            (Some(one), Some(other)) => one + 1 == other,
+            (None, Some(other)) => other == 0,
+            (Some(one), None) => one + 1 == lists.old.len(),
+            (None, None) => lists.old.is_empty(),
+        };
+        if run.is_empty() && neighbours {
+            return Ok(());
+        }
+        let start = before.and_then(Unit::old).and_then(|at| lists.old.get(at)).map(|item| item.end);
+        let end = after.and_then(Unit::old).and_then(|at| lists.old.get(at)).map(|item| item.start);
+        let edges =
+            (lists.old.first().map_or(0, |item| item.start), lists.old.last().map_or(0, |item| item.end));
+        let range = start.unwrap_or(edges.0)..end.unwrap_or(edges.1);
+        let mut out = String::new();
+        let mut last = before;
+        for (at, unit) in run.iter().copied().enumerate() {
+            let Some(item) = self.item(lists, unit) else { continue };
+            let indent = first_indent(self.new, item.start);
+            if last.is_some() {
+                out.push_str(&self.space(lists, last, unit, fit, indent)?);
+            }
+            let following = run.get(at + 1).copied().or(after);
+            let own = self.written(item, separated(unit, following));
+            out.push_str(&fit.rest(&own)?);
+            last = Some(unit);
+        }
+        match after {
+            Some(unit) if last.is_some() => {
+                out.push_str(&self.space(lists, last, unit, fit, self.old_indent(lists, unit))?)
+            }
+            _ => {}
+        }
+        if self.old.of(range.clone()) != out {
+            merged.pieces.push((range, out));
+        }
+        Ok(())
+    }
+
+    fn old_indent(&self, lists: &Lists<'t>, unit: Unit) -> &'t str {
+        unit.old().and_then(|at| lists.old.get(at)).map_or("", |item| first_indent(self.old, item.start))
+    }
+
+    fn adjacent(&self, before: Option<Unit>, after: Unit) -> bool {
+        matches!((before.and_then(Unit::new), after.new()), (Some(one), Some(other)) if one + 1 == other)
+    }
+
+    /// The text of a new thing, with a comma or without.
+    fn written(&self, item: &Item<'t>, separated: Option<bool>) -> String {
+        let own = self.new.of(item.start..item.end);
+        let end = trimmed(self.new, item.node).end;
+        match (&item.separator, separated) {
+            (None, Some(true)) => format!("{},{}", self.new.of(item.start..end), self.new.of(end..item.end)),
+            (Some(comma), Some(false)) => {
+                format!("{}{}", self.new.of(item.start..comma.start), self.new.of(comma.end..item.end))
+            }
+            _ => own.to_owned(),
+        }
+    }
+
+    /// The blanks between two things of which one is new, or between two that had others between them.
+    fn space(
+        &self,
+        lists: &Lists<'t>,
+        before: Option<Unit>,
+        after: Unit,
+        fit: &Fit,
+        indent: &str,
+    ) -> Result<String, Refusal> {
+        let gap = |side: &Side<'t>, list: &[Item<'_>], at: usize| {
+            let to = list.get(at).map_or(0, |item| item.start);
+            let from = at.checked_sub(1).and_then(|before| list.get(before)).map_or(0, |item| item.end);
+            side.of(from.min(to)..to)
+        };
+        let (text, is_new) = match (after, before.and_then(Unit::new)) {
+            // As the new text has it after what stands before it there, if only a remark.
+            (Unit::New(at) | Unit::Pair(_, at), _) => (gap(self.new, &lists.new, at), true),
+            // An old thing that a remark kept, after a new one: as it stood after its neighbour.
+            (Unit::Old(0), Some(new)) => (gap(self.new, &lists.new, new + 1), true),
+            (Unit::Old(at), _) => (gap(self.old, &lists.old, at), false),
+        };
+        let mut breaks = text.matches('\n').count();
+        if is_new && breaks == 1 && self.wants_blank_line(lists, before, after) {
+            breaks = 2;
+        }
+        if breaks == 0 {
+            return Ok(text.to_owned());
+        }
+        let own = if after.old().is_some() { indent.to_owned() } else { fit.indent(indent)? };
+        Ok(fit.line_break().repeat(breaks) + &own)
+    }
+
+    /// Whether definitions here are divided by blank lines, and both sides are such.
+    fn wants_blank_line(&self, lists: &Lists<'t>, before: Option<Unit>, after: Unit) -> bool {
+        let long = |item: &Item<'_>, side: &Side<'_>| {
+            item.definition && side.of(item.start..item.end).contains('\n')
+        };
+        let is_long = |unit: Unit| match unit {
+            Unit::Old(at) | Unit::Pair(at, _) => lists.old.get(at).is_some_and(|item| long(item, self.old)),
+            Unit::New(at) => lists.new.get(at).is_some_and(|item| long(item, self.new)),
+        };
+        let both = before.is_some_and(is_long) && is_long(after);
+        // Where the new text has them side by side, it says how.
+        both && !before.is_some_and(|before| self.adjacent(Some(before), after))
+            && lists.old.windows(2).any(|two| {
+                let [one, other] = two else { return false };
+                long(one, self.old)
+                    && long(other, self.old)
+                    && self.old.of(one.end..other.start).matches('\n').count() > 1
+            })
+    }
+
+    /// Lines of an old thing.
+    fn lines(&self, item: &Item<'_>) -> usize {
+        self.old.of(item.start..item.end).lines().filter(|line| !line.trim().is_empty()).count()
+    }
+
+    fn unclear(&self, old: &[Item<'t>], why: &str) -> Refusal {
+        let first = old.iter().find(|item| item.definition).or(old.first());
+        let Some(item) = first else { return refuse(why) };
+        let line = line_at(self.old.text, item.node.start_byte());
+        let own = self.old.of(item.node.byte_range()).lines().next().unwrap_or_default().trim();
+        let own = crate::outcome::cut(own, 120);
+        refuse(&format!(
+            "it can't be told what becomes of `{own}` (line {line}): {why}. Put `... existing code ...` in a comment where it stays, or \
+             show it as it will be; to take it away, put `... removed code ...` in its place"
+        ))
+    }
+}
+
+pub(super) fn refuse(why: &str) -> Refusal {
+    Refusal::Malformed { message: format!("The rewrite can't be merged: {why}") }
+}
+
+/// The line that a place is in, from its beginning.
+fn first_line<'t>(side: &Side<'t>, at: usize) -> &'t str {
+    let start = side.of(0..at).rfind('\n').map_or(0, |end| end + 1);
+    side.text.get(start..).unwrap_or_default().lines().next().unwrap_or_default()
+}
+
+/// The blanks that the line of a place begins with.
+fn first_indent<'t>(side: &Side<'t>, at: usize) -> &'t str {
+    crate::lines::split_indent(first_line(side, at)).0
+}

@@ -1,0 +1,106 @@
+//! New text in the file's own indentation and line endings.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::tree::refuse;
+use crate::lines::{break_of, segments, split_indent};
+use crate::outcome::Refusal;
+use crate::place::indent::{IndentMap, Styles};
+
+/// Lines on both sides that are aligned to keep the file's own bytes of those that stay; of more, only the first and last ones.
+const MAX_ALIGNED: usize = 4_000;
+
+/// How text is carried over into the file.
+pub(super) struct Fit {
+    indents: IndentMap,
+    line_break: &'static str,
+}
+
+impl Fit {
+    /// Learns from lines (new text's, file's) that are one.
+    pub(super) fn new(lines: &[(&str, &str)], given: &str, file: &str) -> Self {
+        let styles = Styles::of(given.lines(), file);
+        Self { indents: IndentMap::learn(lines.iter().copied(), &[], styles), line_break: break_of(file) }
+    }
+
+    pub(super) fn line_break(&self) -> &'static str {
+        self.line_break
+    }
+
+    /// The file's indentation for one of the new text.
+    pub(super) fn indent(&self, given: &str) -> Result<String, Refusal> {
+        self.indents
+            .carry(given, None)
+            .ok_or_else(|| refuse("its indentation doesn't fit the file's; indent it as the file is"))
+    }
+
+    /// A new text whose first line begins within a line.
+    pub(super) fn rest(&self, text: &str) -> Result<String, Refusal> {
+        let mut out = String::with_capacity(text.len());
+        for (at, (line, _)) in segments(text).into_iter().enumerate() {
+            if at == 0 {
+                out.push_str(line);
+                continue;
+            }
+            out.push_str(self.line_break);
+            let (indent, rest) = split_indent(line);
+            if rest.is_empty() {
+                continue;
+            }
+            out.push_str(&self.indent(indent)?);
+            out.push_str(rest);
+        }
+        Ok(out)
+    }
+
+    /// A new version of a text of the file: lines that stay are the file's own bytes.
+    pub(super) fn text(&self, was: &str, is: &str) -> Result<String, Refusal> {
+        let new = self.rest(is)?;
+        let (old_lines, new_lines) = (segments(was), segments(&new));
+        let plain = |lines: &[(&str, &str)]| -> Vec<String> {
+            lines.iter().map(|(line, _)| line.trim_end().to_owned()).collect()
+        };
+        let (old, fresh) = (plain(&old_lines), plain(&new_lines));
+        if old == fresh {
+            return Ok(was.to_owned());
+        }
+        let same = |(one, other): &(&String, &String)| one == other;
+        let head = old.iter().zip(&fresh).take_while(same).count();
+        let room = old.len().min(fresh.len()) - head;
+        let tail = old.iter().rev().zip(fresh.iter().rev()).take(room).take_while(same).count();
+        let ops = if old.len() + fresh.len() - 2 * (head + tail) <= MAX_ALIGNED {
+            capture_diff_slices(Algorithm::Myers, &old, &fresh)
+        } else {
+            let (old_len, new_len) = (old.len() - head - tail, fresh.len() - head - tail);
+            vec![
+                DiffOp::Equal { old_index: 0, new_index: 0, len: head },
+                DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+                DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
+            ]
+        };
+        let mut lines: Vec<(&str, &str)> = Vec::with_capacity(fresh.len());
+        for op in &ops {
+            match *op {
+                DiffOp::Equal { old_index, len, .. } => {
+                    lines.extend(old_lines.iter().skip(old_index).take(len))
+                }
+                _ => lines.extend(
+                    new_lines
+                        .iter()
+                        .skip(op.new_range().start)
+                        .take(op.new_range().len())
+                        .map(|(line, _)| (*line, "")),
+                ),
+            }
+        }
+        let last = lines.len().saturating_sub(1);
+        let mut out = String::with_capacity(new.len());
+        for (at, (line, own)) in lines.iter().enumerate() {
+            out.push_str(line);
+            if at < last {
+                out.push_str(if own.is_empty() { self.line_break } else { own });
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,135 @@
+//! The arguments of tools.
+
+use journeyman_edit::{EditOp, Format, Replace, SymbolAction, SymbolEdit};
+
+use crate::{reading, rel};
+
+#[test]
+fn tool_arguments() {
+    let cases = vec![
+        (r#"{"path": "a.rs", "old_string": "x", "new_string": "y"}"#, vec![plain("x", "y", false, None)]),
+        (
+            r#"{"filePath": "a.rs", "oldString": "x", "newString": "y", "replaceAll": true}"#,
+            vec![plain("x", "y", true, None)],
+        ),
+        (
+            r#"{"file_path": "a.rs", "old_string": "x", "new_string": "", "allow_multiple": "true"}"#,
+            vec![plain("x", "", true, None)],
+        ),
+        (
+            r#"{"path": "a.rs", "edits": [{"oldText": "x", "newText": "y"}, {"old": "z", "new": "w", "line_hint": 3}]}"#,
+            vec![plain("x", "y", false, None), plain("z", "w", false, Some(3))],
+        ),
+        (
+            r#"{"replacements": [{"filepath": "a.rs", "search": "x", "replace": "y"},],}"#,
+            vec![plain("x", "y", false, None)],
+        ),
+        (r#"[{"path": "a.rs", "old_str": "x", "new_str": "y"}]"#, vec![plain("x", "y", false, None)]),
+        (
+            r#"{"path": "a.rs", "edits": "[{\"old_string\": \"x\", \"new_string\": \"y\"}]"}"#,
+            vec![plain("x", "y", false, None)],
+        ),
+        (
+            r#""{\"path\": \"a.rs\", \"old_string\": \"x\", \"new_string\": \"y\"}""#,
+            vec![plain("x", "y", false, None)],
+        ),
+        (
+            r#"{"name": "edit", "arguments": {"path": "a.rs", "old_string": "x", "new_string": "y"}}"#,
+            vec![plain("x", "y", false, None)],
+        ),
+        (
+            "Here:\n```json\n{\"path\": \"a.rs\", \"old_string\": \"x\", \"new_string\": \"y\"}\n```\nDone.",
+            vec![plain("x", "y", false, None)],
+        ),
+        (
+            r#"{"command": "str_replace", "path": "a.rs", "old_str": "x", "new_str": "y"}"#,
+            vec![plain("x", "y", false, None)],
+        ),
+    ];
+    same(cases);
+    let pathless = r#"{"old_string": "x", "new_string": "y"}"#;
+    assert_eq!(reading(pathless, None, Some("src/b.rs"), true).edits[0].path, rel("src/b.rs"));
+}
+
+fn plain(search: &str, replace: &str, all: bool, near: Option<u32>) -> EditOp {
+    EditOp::Replace(Replace { search: search.into(), replace: replace.into(), all, near, whole_lines: false })
+}
+
+/// Each is read as arguments without a problem, and asks `a.rs` for these steps.
+fn same(cases: Vec<(&str, Vec<EditOp>)>) {
+    for (reply, expected) in cases {
+        let read = reading(reply, Some(Format::Tool), None, true);
+        assert_eq!(read.problems, [], "{reply}");
+        let ops: Vec<EditOp> = read.edits.iter().flat_map(|edit| edit.ops.clone()).collect();
+        assert_eq!(ops, expected, "{reply}");
+        assert!(read.edits.iter().all(|edit| edit.path == rel("a.rs")), "{reply}");
+    }
+}
+
+#[test]
+fn whole_files_insertions_and_symbols() {
+    let symbol = |action| EditOp::Symbol(SymbolEdit { symbol: "A.b".to_owned(), action });
+    let cases = vec![
+        (
+            r#"{"command": "create", "path": "a.rs", "file_text": "x"}"#,
+            vec![EditOp::Create { content: "x".into() }],
+        ),
+        (r#"{"path": "a.rs", "contents": "x"}"#, vec![EditOp::Rewrite { content: "x".into() }]),
+        (
+            r#"{"command": "insert", "path": "a.rs", "insert_line": 0, "new_str": "x\n"}"#,
+            vec![EditOp::Replace(Replace {
+                replace: "x".into(),
+                near: Some(1),
+                whole_lines: true,
+                ..Replace::default()
+            })],
+        ),
+        (r#"{"path": "a.rs", "symbol": "A.b", "action": "delete"}"#, vec![symbol(SymbolAction::Delete)]),
+        (
+            r#"{"path": "a.rs", "symbol": "A.b", "action": "rename", "new_name": "c"}"#,
+            vec![symbol(SymbolAction::Rename { to: "c".into() })],
+        ),
+        (
+            r#"{"path": "a.rs", "symbol": "A.b", "action": "insert_after", "content": "x"}"#,
+            vec![symbol(SymbolAction::InsertAfter { content: "x".into() })],
+        ),
+        (
+            "{\"path\": \"a.rs\", \"old_string\": \"x\n\ty\", \"new_string\": \"\"}",
+            vec![plain("x\n\ty", "", false, None)],
+        ),
+    ];
+    same(cases);
+}
+
+#[test]
+fn what_arguments_are_refused_for() {
+    let cases = [
+        (r#"{"path": 5, "old_string": "x", "new_string": "y"}"#, "\"path\" has to be a string, not a number"),
+        (
+            r#"{"path": "a.rs", "old_string": ["x"], "new_string": "y"}"#,
+            "\"old_string\" has to be a string, not a list",
+        ),
+        (r#"{"path": "a.rs", "old_string": "x", "new_string": "y", "replace_all": 1}"#, "true or false"),
+        (r#"{"path": "a.rs", "old_string": "x"}"#, "no \"new_string\""),
+        (r#"{"path": "a.rs", "new_string": "x"}"#, "no \"old_string\""),
+        (r#"{"old_string": "x", "new_string": "y"}"#, "which file"),
+        (r#"{"path": "../a", "old_string": "x", "new_string": "y"}"#, ".."),
+        (r#"{"path": "/etc/passwd", "old_string": "x", "new_string": "y"}"#, "absolute"),
+        (r#"{"path": "a.rs", "edits": []}"#, "empty"),
+        (r#"{"path": "a.rs", "edits": 5}"#, "list of edits"),
+        (r#"{"command": "view", "path": "a.rs"}"#, "no edit"),
+        (r#"{"path": "a.rs", "symbol": "A.b", "action": "move"}"#, "\"action\""),
+        (r#"{"path": "a.rs", "symbol": "A.b", "action": "replace"}"#, "needs \"content\""),
+        (r#"{"path": "a.rs", "old_string": "x", "new_"#, "before their JSON is whole"),
+        (r#"{"path" "a.rs"}"#, "no JSON"),
+        (
+            r#"{"path": "long.rs", "old_string": "let a = 1;", "new_string": "", "expected_replacements": 7}"#,
+            "there 60 times",
+        ),
+    ];
+    for (reply, words) in cases {
+        let read = reading(reply, Some(Format::Tool), None, true);
+        assert_eq!(read.edits, [], "{reply}");
+        assert!(read.problems[0].to_string().contains(words), "{reply}: {}", read.problems[0]);
+    }
+}
