@@ -14,13 +14,15 @@ const MAX_LINES: usize = 200_000;
 /// Only this many lines of the search text vote for a place; the longest tell most.
 const MAX_VOTERS: usize = 8;
 /// A longer search text is compared by its beginning.
-const MAX_WINDOW: usize = 400;
+const MAX_WINDOW: usize = 200;
 /// How many lines more than the search text a region may have on either side, where the file has further lines in between.
 const SLACK: usize = 8;
 /// How many places are compared line by line.
 const FINALISTS: usize = 4;
 /// How much of a line is looked at, in bytes.
 const LINE_BYTES: usize = 400;
+/// Lines are told of by their beginning, in bytes: what is said of one is shorter by far.
+const MAX_LINE_BYTES: usize = 4 << 10;
 /// Lines less alike than this don't vote.
 const LIKE: f32 = 0.5;
 /// A region less like the search text than this isn't worth showing.
@@ -34,7 +36,8 @@ const CLEARLY_LIKER: f32 = 0.1;
 /// The refusal for a hunk that no step could place.
 pub(crate) fn miss(text: &str, hunk: &Hunk<'_>) -> Refusal {
     let all = lines_of(text);
-    let lines: Vec<&str> = all.iter().map(|line| text.get(line.content()).unwrap_or_default()).collect();
+    let own = |line: &Line| cut(text.get(line.content()).unwrap_or_default(), MAX_LINE_BYTES);
+    let lines: Vec<&str> = all.iter().map(own).collect();
     let wanted = wanted(hunk.search);
     let region = nearest(&lines, &wanted);
     let already_applied = applied_at(text, &all, &lines, hunk).is_some_and(|at| {
@@ -61,12 +64,12 @@ pub(crate) fn miss(text: &str, hunk: &Hunk<'_>) -> Refusal {
 /// The search text's lines as far as they are compared.
 fn wanted(search: &str) -> Vec<&str> {
     let mut wanted: Vec<&str> =
-        segments(search).into_iter().map(|(line, _)| line).take(MAX_WINDOW + 1).collect();
+        search.split('\n').take(MAX_WINDOW + 1).map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     if wanted.len() > 1 && wanted.last().is_some_and(|last| last.is_empty()) {
         wanted.pop();
     }
     wanted.truncate(MAX_WINDOW);
-    wanted
+    wanted.into_iter().map(|line| cut(line, MAX_LINE_BYTES)).collect()
 }
 
 /// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented otherwise, and can't

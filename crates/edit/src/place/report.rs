@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{Line, lines_of, split_indent};
 use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
-use crate::place::Hunk;
+use crate::place::{Hunk, likeness};
 use crate::place::closest::Region;
 use crate::place::exact::MAX_PLACES;
 use crate::place::likeness;
