@@ -35,7 +35,7 @@ impl Level {
         one == other
             || (self == Self::Typography
                 && !(one.is_ascii() && other.is_ascii())
-                && one.chars().map(plain).eq(other.chars().map(plain)))
+                && one.chars().flat_map(plain).eq(other.chars().flat_map(plain)))
     }
 
     pub(crate) fn strategy(self) -> Strategy {
