@@ -10,6 +10,7 @@ use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
 use crate::place::Hunk;
 use crate::place::closest::Region;
 use crate::place::exact::MAX_PLACES;
+use crate::place::likeness;
 use crate::place::normal::{Reading, Strings, squeeze};
 
 /// How much of a line a note shows, in bytes.
