@@ -1,5 +1,6 @@
 //! The figures of `docs/benchmarks.md`, measured on the release binary.
 
+mod edit;
 mod process;
 mod sandbox;
 mod server;
@@ -12,9 +13,13 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name.
-pub(crate) fn run(name: &str) -> anyhow::Result<()> {
+/// Runs a benchmark by name; only `edit` has options.
+pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
+    if name != "edit" && !options.is_empty() {
+        bail!("the benchmark «{name}» has no options");
+    }
     match name {
+        "edit" => return edit::run(options),
         "session" => return session::run(),
         "workspace" => return workspace::run(),
         "sandbox" => return sandbox::run(),
@@ -31,11 +36,12 @@ pub(crate) fn run(name: &str) -> anyhow::Result<()> {
             turns::run(&jm)?;
             session::run()?;
             workspace::run()?;
-            sandbox::run()
+            sandbox::run()?;
+            edit::run(&[])
         }
         other => {
             bail!(
-                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, all"
+                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, edit, all"
             )
         }
     }

@@ -3,10 +3,12 @@
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
 //! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences.
 //! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
+//! - `cargo xtask fuzz TARGET|all` feeds the readers of models' text with anything.
 //! - `cargo xtask soak NAME` runs a heavy test in full, of which the suite has a few seeds.
 
 mod bench;
 mod dependencies;
+mod fuzz;
 mod licences;
 mod sizes;
 mod soak;
@@ -16,7 +18,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|all | soak session|crash|workspace|sandbox|all [--cases N]";
+const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|edit|all [OPTIONS] | soak session|crash|workspace|sandbox|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,7 +26,10 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => check(),
         ["house"] => house(),
-        ["bench", name] => bench::run(name),
+        ["bench", name, options @ ..] => bench::run(name, options),
+        ["fuzz"] => fuzz::run("all", None),
+        ["fuzz", name] => fuzz::run(name, None),
+        ["fuzz", name, "--minutes", minutes] => fuzz::run(name, Some(*minutes)),
         ["soak", name] => soak::run(name, None),
         ["soak", name, "--cases", cases] => soak::run(name, Some(*cases)),
         _ => {

@@ -173,6 +173,9 @@ pub(crate) enum Command {
     /// Go on with a session: finish a task that was cut off, or give it a further message
     #[command(after_help = format!("{RESUME_HELP}{EXIT_CODES}"))]
     Resume(Box<ResumeArgs>),
+    /// Apply the edits in a model's reply, read from standard input, to the files here
+    #[command(after_help = crate::apply::HELP)]
+    Apply(crate::apply::ApplyArgs),
     /// Run a command in the sandbox
     #[command(after_help = crate::exec::HELP)]
     Exec(Box<crate::exec::ExecArgs>),

@@ -1,6 +1,7 @@
 //! `jm`: the command line over the Journeyman library. Flags and glue only; nothing here is needed by a
 //! library user.
 
+mod apply;
 mod args;
 mod candidates;
 mod carry;
@@ -84,6 +85,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Export(args) => edge::block_on(export::export(&environment, &args)),
         Command::Import(args) => edge::block_on(carry::import(&environment, &args)),
         Command::Delete(args) => edge::block_on(carry::delete(&environment, &args)),
+        Command::Apply(args) => apply::apply(&environment, &args),
         Command::Exec(args) => edge::block_on(exec::exec(&environment, args)),
         Command::Demo(args) => edge::block_on(demo::demo(&environment, args)),
         Command::Doctor(args) => edge::block_on(doctor::doctor(&environment, &args)),

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use journeyman_agent::config::{
     Config, Environment, LoadedPolicy, Trusted, load as load_layers, load_policy,
 };
-use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy};
+use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, known_tool};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, Needs, RelPath, Tier, Verdict};
 use journeyman_sandbox::clean;
 use journeyman_workspace::ListOptions;
@@ -88,6 +88,15 @@ fn line(words: &[String]) -> Option<String> {
 }
 
 async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, Failure> {
+    if args.words.is_empty() && args.tool.is_none() {
+        return Err(Failure::usage(
+            "there is no command to judge; write it as one argument: jm policy check 'git push --force'. For a call \
+             of another tool there is --tool, with --path or --host",
+        ));
+    }
+    if let Some(tool) = &args.tool {
+        known_tool(tool).map_err(|unknown| Failure::usage(format_args!("--tool: {unknown}")))?;
+    }
     let (root, loaded) = loaded(environment, args.directory.as_deref())?;
     let given = args.mode.as_deref().map(str::parse::<Mode>).transpose().map_err(Failure::usage)?;
     let command = line(&args.words);
@@ -319,6 +328,7 @@ impl Case {
         let hosts = self.host.iter().cloned().collect();
         let effects = Effects { command: self.command.clone(), writes, hosts, ..Effects::default() };
         let tool = self.tool.clone().unwrap_or_else(|| "run_command".to_owned());
+        known_tool(&tool).map_err(|unknown| Failure::usage(format_args!("a case: {unknown}")))?;
         Ok(Asked { tool, agent: self.agent.clone(), effects })
     }
 
@@ -386,6 +396,13 @@ fn cases(path: &Path, shown: &str) -> Result<Vec<Case>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn rules_know_every_tool_by_name() {
+        for spec in journeyman_tools::Registry::builtin().specs() {
+            assert_eq!(journeyman_policy::known_tool(&spec.name), Ok(()));
+        }
+    }
+
     #[test]
     fn several_words_are_quoted_and_one_is_a_line() {
         let line =

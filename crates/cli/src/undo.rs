@@ -42,8 +42,9 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         }
     };
     let workspace = house.workspace(&place)?;
-    let Some(session) = session else {
-        // Whatever the journal of this project still knows.
+    let by_apply = || later_than(&workspace, session.as_ref());
+    let Some(session) = session.as_ref().filter(|_| args.session.is_some() || !by_apply()) else {
+        // Whatever the journal of this project still knows: what `jm apply` did is there, under an id of its own.
         return Ok(tell(&taken_back(&workspace, UndoTarget::LastRun, Seals::default())?, Doing::Undo));
     };
     if args.session.is_none() {
@@ -55,6 +56,14 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
     // One whose work is in a copy may have landed some before.
     let done = done.or_else(|failure| refuse_copy(&workspace, &session.id).and(Err(failure)))?;
     Ok(tell(&done, Doing::Undo))
+}
+
+/// Whether the newest change that can be taken back was made after the session began, and not by it.
+fn later_than(workspace: &Workspace, session: Option<&SessionSummary>) -> bool {
+    match (workspace.newest_undoable(), session) {
+        (Ok(Some(newest)), Some(session)) => newest > session.id,
+        _ => false,
+    }
 }
 
 /// What a session did in its copy isn't in the user's files, so there is nothing to take back in them.

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{Edit, EditOp, FileOps, OpContext, OpError, OpNote, Outcome, apply_ops, to_ops};
+use crate::change::{Edit, EditOp, FileOps, OpContext, OpNote, Outcome, apply_ops, to_ops};
 use crate::check::Finding;
+use crate::feedback::failure;
 use crate::files::{FileProblem, Files, exists};
 use crate::formats::blocks::BlockProblem;
 use crate::formats::{Format, Reading, Source, read};
-use crate::outcome::{Refusal, Strategy};
+use crate::outcome::{Fate, Strategy};
 use crate::place::Allow;
 
 /// How a reply is to be applied.
@@ -112,6 +113,11 @@ impl Plan {
     pub fn writes(&self) -> &[FileChange] {
         if self.failed.is_empty() || self.partial { &self.changes } else { &[] }
     }
+
+    /// Whether what can be done is kept where not everything can.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial
+    }
 }
 
 /// Reads a reply and places its edits. Nothing is written: that is the caller's.
@@ -186,7 +192,9 @@ fn plan_file(file: &FileOps, options: &Options, files: &dyn Files, plan: &mut Pl
     let shown = files.shown(&file.path);
     let context = OpContext { path: &file.path, shown: shown.as_deref(), allow: options.allow };
     let outcome = apply_ops(text.as_deref(), &file.ops, &context);
-    plan.failed.extend(outcome.failed.iter().map(|error| failure(&file.path, error, files)));
+    let fate = if options.partial { Fate::Others } else { Fate::Nothing };
+    let failed = outcome.failed.iter().map(|error| failure(file, text.as_deref(), error, files, fate));
+    plan.failed.extend(failed);
     if outcome.is_unchanged() {
         let reason = outcome.notes.iter().find_map(|note| note.note.clone());
         let reason = reason.unwrap_or_else(|| "nothing to change".to_owned());
@@ -209,22 +217,6 @@ fn change(file: &FileOps, before: Option<&str>, outcome: Outcome) -> Option<File
     };
     let before = before.map(str::to_owned);
     Some(FileChange { path: file.path.clone(), to, kind, before, after: content, notes, broken })
-}
-
-fn failure(path: &RelPath, error: &OpError, _files: &dyn Files) -> Failure {
-    let (kind, nearest) = match error {
-        OpError::Refused { refusal, .. } => {
-            let nearest = match refusal {
-                Refusal::NotFound { closest: Some(near), .. } => Some((near.line, near.text.clone())),
-                _ => None,
-            };
-            (refusal.kind(), nearest)
-        }
-        OpError::Missing { .. } => ("missing", None),
-        OpError::Exists { .. } => ("exists", None),
-        OpError::Nothing => ("nothing", None),
-    };
-    Failure { path: Some(path.clone()), kind, message: format!("{path}: {error}"), nearest }
 }
 
 /// Two files can't come to lie at one path, and none may land on one that stays.

@@ -1,5 +1,7 @@
 //! Edits of one file: their operations, and applying them all or not at all.
 
+use std::ops::Range;
+
 use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
@@ -119,9 +121,9 @@ pub enum EditOp {
         /// The whole content.
         content: String,
     },
-    /// Create the file, which must not be there.
+    /// Create the file, which must not be there, or be empty.
     Create {
-        /// The whole content.
+        /// The whole content, to the byte.
         content: String,
     },
     /// The whole file, with remarks in place of what stays as it is.
@@ -208,6 +210,8 @@ pub struct Outcome {
     pub rename: Option<RelPath>,
     /// One entry for each step that went well, in order.
     pub notes: Vec<OpNote>,
+    /// The bytes of the new content that the steps put there, a range a place.
+    pub changed: Vec<Range<usize>>,
     /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
     pub failed: Vec<OpError>,
     /// Where the new content doesn't parse, while the old one did.
@@ -292,6 +296,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
         content: text.map(str::to_owned),
         rename: None,
         notes: Vec::with_capacity(ops.len()),
+        changed: Vec::new(),
         failed: Vec::new(),
     };
     if ops.is_empty() {
@@ -324,7 +329,8 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
             Refusal::BrokenSyntax { line: finding.line, message: finding.message.clone(), strategy };
         work.failed.push(OpError::Refused { op: note.op, of: ops.len(), refusal });
     }
-    Outcome { content: work.content, rename: work.rename, notes: work.notes, failed: work.failed, broken }
+    let Work { content, rename, notes, changed, failed, .. } = work;
+    Outcome { content, rename, notes, changed, failed, broken }
 }
 
 /// Whether a step is placed in a text.
@@ -339,6 +345,7 @@ struct Work<'a> {
     content: Option<String>,
     rename: Option<RelPath>,
     notes: Vec<OpNote>,
+    changed: Vec<Range<usize>>,
     failed: Vec<OpError>,
 }
 
@@ -358,15 +365,21 @@ impl Work<'_> {
             EditOp::Replace(Replace { search, replace: content, .. }) if search.is_empty() => {
                 self.rewrite(at, content);
             }
-            EditOp::Patch(hunk) if hunk.lines.iter().all(|line| line.kind == LineKind::Add) => {
-                let lines: Vec<&str> = hunk.lines.iter().map(|line| line.text.as_str()).collect();
-                self.rewrite(at, &lines.join("\n"));
+            EditOp::Patch(hunk) if patch::created(hunk).is_some() => {
+                self.content = patch::created(hunk);
+                self.note(at, 1, None);
             }
             EditOp::Rewrite { content } => self.rewrite(at, content),
-            EditOp::Create { .. } if self.content.is_some() => {
-                self.failed.push(OpError::Exists { op: at, of })
+            EditOp::Create { content } if self.content.as_ref() == Some(content) => {
+                self.note(at, 0, Some("the file is there with that content: applied before".to_owned()));
             }
-            EditOp::Create { content } => self.rewrite(at, content),
+            EditOp::Create { .. } if self.content.as_ref().is_some_and(|old| !old.is_empty()) => {
+                self.failed.push(OpError::Exists { op: at, of });
+            }
+            EditOp::Create { content } => {
+                self.content = Some(content.clone());
+                self.note(at, 1, None);
+            }
             EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_) => {
                 self.failed.push(OpError::Missing { op: at, of });
             }
@@ -388,6 +401,13 @@ impl Work<'_> {
                     self.content = Some(old);
                 }
             },
+            EditOp::Delete if self.keeps_lines(at) => {
+                let message =
+                    "The patch deletes the file but does not remove all of its lines. Delete it without \
+                               listing lines, or list all that it has"
+                        .to_owned();
+                self.refuse(at, Refusal::Malformed { message });
+            }
             EditOp::Delete => match self.content.take() {
                 Some(_) => self.note(at, 1, None),
                 None => self.failed.push(OpError::Missing { op: at, of }),
@@ -402,14 +422,34 @@ impl Work<'_> {
         }
     }
 
+    /// Whether a patch was to remove all of the file's lines and left some.
+    fn keeps_lines(&self, at: usize) -> bool {
+        let patched = self.notes.last().is_some_and(|note| note.op + 1 == at && note.strategy.is_some());
+        patched && self.content.as_ref().is_some_and(|text| !text.trim().is_empty())
+    }
+
     fn rewrite(&mut self, at: usize, content: &str) {
         let (new, note) = rewritten(self.content.as_deref(), content);
         let count = u32::from(self.content.as_deref() != Some(new.as_str()));
+        self.changed = std::iter::once(0..new.len()).collect();
         self.content = Some(new);
         self.note(at, count, note);
     }
 
     fn placed(&mut self, op: usize, placed: &Placed) {
+        let lengths = placed.pieces.iter().map(|(span, piece)| (span, piece.len()));
+        for range in &mut self.changed {
+            let before = lengths.clone().take_while(|(span, _)| span.end <= range.start);
+            let (gone, come) =
+                before.fold((0, 0), |(gone, come), (span, new)| (gone + span.len(), come + new));
+            *range = (range.start + come - gone)..(range.end + come).saturating_sub(gone);
+        }
+        let (mut gone, mut come) = (0, 0);
+        for (span, new) in lengths {
+            let start = span.start + come - gone;
+            self.changed.push(start..start + new);
+            (gone, come) = (gone + span.len(), come + new);
+        }
         let count = u32::try_from(placed.pieces.len()).unwrap_or(u32::MAX);
         let note = placed.note.clone();
         self.notes.push(OpNote { op, strategy: Some(placed.strategy), line: placed.line, count, note });

@@ -30,6 +30,7 @@
 mod apply;
 mod change;
 mod check;
+mod feedback;
 mod files;
 mod formats;
 mod lazy;
@@ -37,6 +38,7 @@ mod lines;
 mod outcome;
 mod patch;
 mod place;
+mod render;
 mod symbol;
 
 pub use apply::{ChangeKind, Failure, FileChange, Options, Plan, Unchanged, plan, plan_edits};
@@ -47,8 +49,11 @@ pub use change::{
 pub use check::Finding;
 pub use files::{FileProblem, Files};
 pub use formats::blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
+pub use formats::stream::{Reader, StreamEvent};
 pub use formats::{Format, Reading, Source, detect, read};
 pub use outcome::{
-    Applied, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy,
+    Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
+    Strategy,
 };
 pub use place::{Allow, Hunk, find, place, replace};
+pub use render::{RenderError, render};

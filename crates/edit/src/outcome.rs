@@ -1,7 +1,8 @@
 //! What placing a hunk comes to: the new text with how it was placed, or why not.
 
+pub(crate) mod words;
+
 use std::fmt;
-use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Larger files are refused: source files are far smaller, and whatever isn't is generated.
@@ -36,6 +37,8 @@ pub enum Strategy {
     LineNumbers,
     /// Blank lines within the search text were more or fewer than the file's.
     BlankLines,
+    /// The search text's line breaks stand elsewhere than the file's; token for token it is the same.
+    LineBreaks,
     /// The search text was escaped once too often (`\\n`, `\\"`, `&lt;`).
     Escapes,
     /// The search text carried diff prefixes, or a markdown fence.
@@ -56,7 +59,10 @@ impl Strategy {
     /// Whether the place is a well-founded guess: what is written there must hold up to a closer look.
     #[must_use]
     pub fn is_loose(self) -> bool {
-        matches!(self, Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy)
+        matches!(
+            self,
+            Self::LineBreaks | Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy
+        )
     }
 }
 
@@ -72,6 +78,7 @@ impl fmt::Display for Strategy {
             Self::BlankEdges => "blank lines at the edges",
             Self::LineNumbers => "line numbers removed",
             Self::BlankLines => "blank lines",
+            Self::LineBreaks => "line breaks",
             Self::Escapes => "escapes undone",
             Self::Prefixes => "prefixes removed",
             Self::Elision => "elision",
@@ -156,6 +163,46 @@ pub struct Candidate {
     pub excerpt: String,
 }
 
+/// Why some steps did not place a hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The steps, strictest first.
+    pub steps: Vec<Strategy>,
+    /// What kept them from it, in a few words.
+    pub why: String,
+}
+
+/// One of several places where a search text is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// Its first line, 1-based.
+    pub first: u32,
+    /// Its last line, 1-based.
+    pub last: u32,
+    /// The line that it is inside of, by indentation: number and text without blanks at its ends.
+    pub within: Option<(u32, String)>,
+    /// The nearest line that no other of the places has there: with the lines up to it the search text is unique.
+    pub telling: Option<(u32, String)>,
+}
+
+/// What a refusal means for what is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing is, for this edit or any beside it.
+    Nothing,
+    /// All but this edit is.
+    Others,
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "Nothing was changed.",
+            Self::Others => "This edit was left out.",
+        })
+    }
+}
+
 /// Why a hunk was not placed. Its [`Display`](fmt::Display) tells the model what to do, in at most
 /// [`MAX_FEEDBACK_BYTES`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -167,6 +214,8 @@ pub enum Refusal {
         closest: Option<Candidate>,
         /// The replacement is in the file already, exactly once: the edit was most likely made before.
         already_applied: bool,
+        /// Why the steps that come near didn't find it.
+        attempts: Vec<Attempt>,
     },
     /// It is there more than once.
     Ambiguous {
@@ -174,6 +223,8 @@ pub enum Refusal {
         lines: Vec<u32>,
         /// How those places were found.
         strategy: Strategy,
+        /// The first of them, closer looked at.
+        spots: Vec<Spot>,
     },
     /// The search text is empty and the file is not.
     EmptySearch,
@@ -212,6 +263,15 @@ pub enum Refusal {
         /// How many the search text has.
         searched: usize,
     },
+    /// The lines that the edit changes have changed since the model was shown them.
+    Conflict {
+        /// The 1-based line of the present file where that begins.
+        line: u32,
+        /// What is there now.
+        theirs: String,
+        /// What the edit would have made of what was there.
+        ours: String,
+    },
     /// The file would not parse any more, and the place was found loosely.
     BrokenSyntax {
         /// The 1-based line of the new text.
@@ -247,6 +307,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The edit was made before: its new text is there, and its old text isn't.
+    pub(crate) fn applied_before() -> Self {
+        Self::NotFound { closest: None, already_applied: true, attempts: Vec::new() }
+    }
+
     /// Whether the wished-for text is there already, so that nothing has to be done.
     #[must_use]
     pub fn already_applied(&self) -> bool {
@@ -267,6 +332,7 @@ impl Refusal {
             Self::Overlap { .. } => "overlap",
             Self::NoAnchor { .. } => "no_anchor",
             Self::SpanTooLarge { .. } => "span_too_large",
+            Self::Conflict { .. } => "conflict",
             Self::BrokenSyntax { .. } => "broken_syntax",
             Self::Symbol { ambiguous: true, .. } => "ambiguous_symbol",
             Self::Symbol { .. } => "no_symbol",
@@ -274,138 +340,6 @@ impl Refusal {
             Self::TooLarge { .. } => "too_large",
         }
     }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut words = String::new();
-        self.write_words(&mut words)?;
-        f.write_str(cut(&words, MAX_FEEDBACK_BYTES))
-    }
-}
-
-impl Refusal {
-    fn write_words(&self, out: &mut String) -> fmt::Result {
-        match self {
-            Self::NotFound { closest, already_applied: true } => {
-                write!(
-                    out,
-                    "The search text was not found, and the replacement is in the file already, once: the edit was \
-                     most likely made before. Nothing was changed. Don't send it again; read the file if in doubt."
-                )?;
-                if let Some(near) = closest {
-                    write!(out, " (Nearest to the search text: line {}.)", near.line)?;
-                }
-                Ok(())
-            }
-            Self::NotFound { closest: Some(near), .. } => write!(
-                out,
-                "The search text was not found. Nothing was changed. Nearest: line {}, {:.0} % alike \
-                 (`-` your search text, `+` the file; · is a space, → a tab where only blanks differ):\n{}\n\
-                 Send the edit again with the search text copied from the file's own lines.",
-                near.line,
-                near.similarity * 100.0,
-                near.excerpt,
-            ),
-            Self::NotFound { closest: None, .. } => out.write_str(
-                "The search text was not found, and nothing in the file is like it. Nothing was changed. Check the \
-                 path, read the file, and copy the search text from it.",
-            ),
-            Self::Ambiguous { lines, strategy } => {
-                write!(out, "The search text occurs {} times, at lines ", lines.len())?;
-                write_lines(out, lines)?;
-                if *strategy != Strategy::Exact {
-                    write!(out, " (no exact match; found by {strategy})")?;
-                }
-                out.write_str(
-                    ". Nothing was changed. Add lines before or after it, copied from the file, until only the place \
-                     you mean fits, or ask for all places to be replaced.",
-                )
-            }
-            Self::EmptySearch => out.write_str(
-                "The search text is empty and the file is not. Nothing was changed. To insert, search for the line \
-                 next to the place and repeat it in the replacement; to rewrite the file, give its whole content \
-                 without a search text.",
-            ),
-            Self::NoChange => out.write_str(
-                "Nothing would change: the replacement is what the file already has there. If the file is as you \
-                 want it, go on; else send a replacement that differs.",
-            ),
-            Self::GuardedMismatch { line, difference } => write!(
-                out,
-                "The nearest place, line {line}, differs from the search text in a way that may have a meaning: \
-                 {difference}. Nothing was changed. Read the file around line {line} and copy the search text \
-                 exactly."
-            ),
-            Self::Placeholder { remark } => write!(
-                out,
-                "The replacement has a remark in place of code («{}»), which would delete that code. Nothing was \
-                 changed. Send the whole new text, or a smaller search text with only the lines that change.",
-                cut(remark, 200),
-            ),
-            Self::Overlap { with, line } => write!(
-                out,
-                "It changes what edit {with} changes too (line {line}). Nothing was changed. Send one edit for both."
-            ),
-            Self::NoAnchor { anchor } => write!(
-                out,
-                "The line `{}`, which the hunk says stands before it, is not in the file where it should be. Nothing \
-                 was changed. Copy such a line from the file, or leave it out and give more context lines.",
-                cut(anchor, 200),
-            ),
-            Self::SpanTooLarge { line, lines, searched } => write!(
-                out,
-                "The place at line {line} has {lines} lines and the search text {searched}: that much isn't replaced \
-                 by what was not shown. Nothing was changed. Send the lines that change, copied from the file."
-            ),
-            Self::BrokenSyntax { line, message, strategy } => write!(
-                out,
-                "The file parses now and wouldn't after the edit: {message} at line {line}. The place was found by \
-                 {strategy}, so it may be the wrong one. Nothing was changed. Read the file and send the edit again \
-                 with the search text copied from it."
-            ),
-            Self::Symbol { symbol, candidates, ambiguous } => {
-                let symbol = cut(symbol, 200);
-                if *ambiguous {
-                    write!(out, "More than one symbol is called `{symbol}`")?;
-                } else {
-                    write!(out, "The file has no symbol `{symbol}`")?;
-                }
-                for (nth, (path, line)) in candidates.iter().take(MAX_LINES_NAMED).enumerate() {
-                    let before = match (nth, ambiguous) {
-                        (0, true) => ": ",
-                        (0, false) => "; it has ",
-                        _ => ", ",
-                    };
-                    write!(out, "{before}`{}` (line {line})", cut(path, 120))?;
-                }
-                out.write_str(". Nothing was changed. Name it by its whole path, parts divided by `.`.")
-            }
-            Self::Malformed { message } => write!(out, "{message}. Nothing was changed."),
-            Self::TooLarge { what, bytes, limit } => write!(
-                out,
-                "The {what} has {bytes} bytes; at most {limit} are handled. Nothing was changed. Make the edit in \
-                 smaller parts, or by a command."
-            ),
-        }
-    }
-}
-
-/// Lists line numbers as people do: `1, 3 and 7`, with a bound.
-fn write_lines(out: &mut String, lines: &[u32]) -> fmt::Result {
-    let named = lines.get(..MAX_LINES_NAMED).unwrap_or(lines);
-    for (nth, line) in named.iter().enumerate() {
-        match nth {
-            0 => {}
-            n if n + 1 == named.len() && named.len() == lines.len() => out.push_str(" and "),
-            _ => out.push_str(", "),
-        }
-        write!(out, "{line}")?;
-    }
-    if named.len() < lines.len() {
-        write!(out, " and {} more", lines.len() - named.len())?;
-    }
-    Ok(())
 }
 
 /// The longest beginning of `text` of at most `limit` bytes.

@@ -1,8 +1,26 @@
 //! Placing a hunk of a patch.
+//!
+//! A hunk says line by line what stays, goes and comes, and that is kept to: only lines that go or come are touched,
+//! whatever a comparison of the two sides would make of them. The old side is looked for as it stands first, byte for
+//! byte, then with line endings and trailing blanks overlooked, each time also as it reads if the model left the prefix
+//! of context lines out. Only if it is nowhere, the ladder that places all texts ([`crate::place`]) takes over, and at
+//! last context at the hunk's edges that the file hasn't got is left out.
 
-use crate::change::{LineKind, OpContext, PatchHunk};
-use crate::outcome::{Placed, Refusal};
-use crate::place::{Hunk, find as find_hunk};
+mod choose;
+pub(crate) mod lines;
+mod script;
+
+use crate::change::{LineKind, OpContext, PatchHunk, PatchLine};
+use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
+use crate::place::{Hunk, find as find_text, guard};
+use choose::Hints;
+use lines::{FileLines, Level};
+use script::Script;
+
+/// How many lines of context at each edge of a hunk may be missing from the file: GNU patch gives up as many.
+const MAX_PEELED: usize = 2;
+/// How many letters and digits make lines telling: less is found everywhere.
+const TELLING: usize = 10;
 
 /// Finds where a hunk goes. `after` is where the hunk before it ended.
 pub(crate) fn find(
@@ -11,23 +29,350 @@ pub(crate) fn find(
     after: Option<usize>,
     context: &OpContext<'_>,
 ) -> Result<Placed, Refusal> {
-    let side = |leave: LineKind| {
-        let lines: Vec<&str> =
-            hunk.lines.iter().filter(|line| line.kind != leave).map(|line| line.text.as_str()).collect();
-        lines.join("\n")
+    let size: usize = hunk.lines.iter().map(|line| line.text.len() + 1).sum();
+    let sizes = [("file", text.len(), MAX_FILE_BYTES), ("hunk", size, MAX_SEARCH_BYTES)];
+    if let Some((what, bytes, limit)) = sizes.into_iter().find(|(_, bytes, limit)| bytes > limit) {
+        return Err(Refusal::TooLarge { what, bytes, limit });
+    }
+    let place = Place { text, hunk, after, context };
+    let readings = readings(&hunk.lines);
+    let Some(first) = readings.first() else { return Err(Refusal::NoChange) };
+    let first_script = Script::new(first);
+    if first_script.changes_nothing() && hunk.final_break.is_none_or(|(old, new)| old == new) {
+        return Err(Refusal::NoChange);
+    }
+    place.placeholder(&first_script)?;
+    if first_script.old().is_empty() {
+        return place.insertion(&first_script);
+    }
+    place.by_lines(&readings).unwrap_or_else(|| place.loosely(&readings))
+}
+
+/// The content of a file that isn't there yet, from a hunk that only adds.
+pub(crate) fn created(hunk: &PatchHunk) -> Option<String> {
+    crate::formats::hunks::content(hunk, "\n").ok()
+}
+
+/// How the hunk's lines can be meant, the likeliest first.
+fn readings(lines: &[PatchLine]) -> Vec<Vec<PatchLine>> {
+    let trimmed = without_blank_edges(lines);
+    let mut all = vec![lines.to_vec()];
+    if trimmed.len() < lines.len() {
+        all.push(trimmed.to_vec());
+    }
+    // Without prefixes on context, what looks like one is the line's own first blank.
+    let bare = |lines: &[PatchLine]| -> Vec<PatchLine> {
+        let unread = |line: &PatchLine| match line.kind {
+            LineKind::Context => PatchLine { kind: LineKind::Bare, text: format!(" {}", line.text) },
+            _ => line.clone(),
+        };
+        lines.iter().map(unread).collect()
     };
-    let (search, replace) = (side(LineKind::Add), side(LineKind::Remove));
-    find_hunk(
-        text,
-        &Hunk {
-            near: hunk.near,
-            whole_lines: true,
-            anchors: &hunk.anchors,
-            after,
-            at_end: hunk.at_end,
-            base: context.shown,
-            allow: context.allow,
-            ..Hunk::new(&search, &replace)
-        },
-    )
+    if lines.iter().any(|line| line.kind == LineKind::Context) {
+        all.push(bare(lines));
+        if trimmed.len() < lines.len() {
+            all.push(bare(trimmed));
+        }
+    }
+    all
+}
+
+/// The lines without empty ones at the edges that have no prefix: they may only divide hunks.
+fn without_blank_edges(lines: &[PatchLine]) -> &[PatchLine] {
+    let solid = |line: &PatchLine| line.kind != LineKind::Bare || !line.text.is_empty();
+    let first = lines.iter().position(solid).unwrap_or(lines.len());
+    let last = lines.iter().rposition(solid).map_or(first, |last| last + 1);
+    lines.get(first..last).unwrap_or_default()
+}
+
+/// The lines with a forgotten `+` put back: such as stand without a prefix between two that are added. `None` where
+/// there is none.
+fn with_additions(lines: &[PatchLine]) -> Option<Vec<PatchLine>> {
+    let mut out = lines.to_vec();
+    let mut any = false;
+    let mut added = false;
+    for (nth, line) in lines.iter().enumerate() {
+        let goes_on = || {
+            let next = lines.iter().skip(nth + 1).find(|line| line.kind != LineKind::Bare);
+            next.is_some_and(|line| line.kind == LineKind::Add)
+        };
+        let forgotten = line.kind == LineKind::Bare && added && goes_on();
+        if forgotten && let Some(slot) = out.get_mut(nth) {
+            slot.kind = LineKind::Add;
+            any |= !line.text.trim().is_empty();
+        }
+        added = line.kind == LineKind::Add || forgotten;
+    }
+    any.then_some(out)
+}
+
+/// Whether lines have enough in them not to be found by accident.
+fn telling<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).take(TELLING).count() >= TELLING
+}
+
+/// A hunk and the text that it is to be placed in.
+struct Place<'a> {
+    text: &'a str,
+    hunk: &'a PatchHunk,
+    after: Option<usize>,
+    context: &'a OpContext<'a>,
+}
+
+impl Place<'_> {
+    fn placeholder(&self, script: &Script<'_>) -> Result<(), Refusal> {
+        if self.context.allow.placeholders {
+            return Ok(());
+        }
+        let (old, new) = (script.old_text(), script.new_text());
+        match guard::placeholder(&old, &new) {
+            Some(remark) => Err(Refusal::Placeholder { remark: remark.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    fn hints<'b>(&'b self, file: &'b FileLines<'b>) -> Hints<'b> {
+        Hints {
+            file,
+            anchors: &self.hunk.anchors,
+            near: self.hunk.near,
+            after: self.after,
+            at_end: self.hunk.at_end || matches!(self.hunk.final_break, Some((false, _))),
+        }
+    }
+
+    /// The steps that compare line by line, strictest first.
+    fn by_lines(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+        let file = FileLines::new(self.text);
+        for level in [Level::Exact, Level::Breaks, Level::Trailing] {
+            for reading in readings {
+                let script = Script::new(reading);
+                if let Some(done) = self.at_level(&file, &script, level) {
+                    return Some(done);
+                }
+            }
+        }
+        None
+    }
+
+    fn at_level(
+        &self,
+        file: &FileLines<'_>,
+        script: &Script<'_>,
+        level: Level,
+    ) -> Option<Result<Placed, Refusal>> {
+        let starts = file.find(script.old(), level);
+        if starts.is_empty() {
+            return None;
+        }
+        let count = script.old().len();
+        let chosen = self.hints(file).choose(&starts, count, level.strategy());
+        Some(chosen.and_then(|start| {
+            if script.only_adds_at_an_edge() && self.is_there(file, script, start, level) {
+                return Err(Refusal::applied_before());
+            }
+            self.write(file, script, start, level, None)
+        }))
+    }
+
+    /// Whether the new side is at this place already: an insertion at an edge of its hunk leaves the old side whole, so
+    /// that sending it twice would insert it twice.
+    fn is_there(&self, file: &FileLines<'_>, script: &Script<'_>, start: usize, level: Level) -> bool {
+        let new = script.new_lines();
+        let (head, tail) = script.added_edges();
+        let added = new.iter().take(head).chain(new.iter().rev().take(tail)).copied();
+        telling(added) && start.checked_sub(head).is_some_and(|from| file.matches(from, &new, level))
+    }
+
+    fn write(
+        &self,
+        file: &FileLines<'_>,
+        script: &Script<'_>,
+        start: usize,
+        level: Level,
+        remark: Option<String>,
+    ) -> Result<Placed, Refusal> {
+        let pieces = script.pieces(file, start, level, self.hunk.final_break);
+        if pieces.iter().all(|(span, piece)| self.text.get(span.clone()) == Some(piece)) {
+            return Err(Refusal::NoChange);
+        }
+        let note = match level {
+            Level::Exact => remark,
+            _ => Some(remark.unwrap_or_else(|| format!("no exact match; placed by {}", level.strategy()))),
+        };
+        let line = u32::try_from(start).unwrap_or(u32::MAX).saturating_add(1);
+        Ok(Placed { strategy: level.strategy(), line, note, pieces })
+    }
+
+    /// A hunk that only adds and has no context: after its anchor, where its header says, or at the end.
+    fn insertion(&self, script: &Script<'_>) -> Result<Placed, Refusal> {
+        let file = FileLines::new(self.text);
+        let count = file.len();
+        // Lines that bring carriage returns along are taken as they are.
+        let returns = script.new_lines().iter().any(|line| line.ends_with('\r'));
+        let level = if returns { Level::Exact } else { Level::Breaks };
+        if count == 0 || self.text == "\u{feff}" {
+            let placed = self.write(&file, script, count, level, None)?;
+            return Ok(Placed { strategy: Strategy::Exact, note: None, ..placed });
+        }
+        let hints = self.hints(&file);
+        let named = self.hunk.anchors.iter().any(|anchor| !anchor.trim().is_empty());
+        let (at, remark) = match (named, self.hunk.near) {
+            (_, Some(near)) => {
+                let at = near.saturating_sub(1) as usize;
+                if at > count {
+                    let message = format!(
+                        "The hunk only adds lines, before line {near}, but the file has {count} lines. Add lines of \
+                         context to it, copied from the file"
+                    );
+                    return Err(Refusal::Malformed { message });
+                }
+                (at, None)
+            }
+            (true, None) => (hints.after_anchors()?, None),
+            (false, None) => {
+                (count, Some("the hunk has no context: added at the end of the file".to_owned()))
+            }
+        };
+        let new = script.new_lines();
+        let there = file.matches(at, &new, Level::Trailing)
+            || at.checked_sub(new.len()).is_some_and(|from| file.matches(from, &new, Level::Trailing));
+        if there && telling(new.iter().copied()) {
+            return Err(Refusal::applied_before());
+        }
+        let mut placed = self.write(&file, script, at, level, remark.clone())?;
+        placed.strategy = Strategy::Exact;
+        placed.note = remark;
+        Ok(placed)
+    }
+
+    /// The ladder that all texts go through, then the hunk without context that the file hasn't got.
+    fn loosely(&self, readings: &[Vec<PatchLine>]) -> Result<Placed, Refusal> {
+        let mut best: Option<Placed> = None;
+        let mut refusal: Option<Refusal> = None;
+        for reading in readings {
+            match self.by_text(&Script::new(reading)) {
+                Ok(placed) if best.as_ref().is_none_or(|best| placed.strategy < best.strategy) => {
+                    best = Some(placed);
+                }
+                Ok(_) => {}
+                Err(why @ (Refusal::NoChange | Refusal::Ambiguous { .. } | Refusal::NoAnchor { .. })) => {
+                    if best.is_none() {
+                        return Err(why);
+                    }
+                }
+                Err(why) => refusal = refusal.or(Some(why)),
+            }
+        }
+        if let Some(placed) = best.take_if(|placed| !placed.strategy.is_loose()) {
+            return Ok(placed);
+        }
+        if refusal.as_ref().is_some_and(Refusal::already_applied) {
+            return refusal.map_or(Err(Refusal::NoChange), Err);
+        }
+        if let Some(done) = self.completed(readings).or_else(|| self.peeled(readings)) {
+            return done;
+        }
+        match (best, refusal) {
+            (Some(placed), _) => Ok(placed),
+            (None, Some(refusal)) => Err(refusal),
+            (None, None) => Err(Refusal::NoChange),
+        }
+    }
+
+    fn by_text(&self, script: &Script<'_>) -> Result<Placed, Refusal> {
+        let (search, replace) = (script.old_text(), script.new_text());
+        let anchors: Vec<String> =
+            self.hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()).cloned().collect();
+        find_text(
+            self.text,
+            &Hunk {
+                near: self.hunk.near,
+                whole_lines: true,
+                anchors: &anchors,
+                after: self.after,
+                at_end: self.hunk.at_end,
+                base: self.context.shown,
+                allow: self.context.allow,
+                ..Hunk::new(&search, &replace)
+            },
+        )
+    }
+
+    /// With a forgotten `+` put back, where the line without it isn't in the file.
+    fn completed(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+        let lines = with_additions(without_blank_edges(readings.first()?))?;
+        let file = FileLines::new(self.text);
+        let script = Script::new(&lines);
+        if script.old().is_empty() {
+            return None;
+        }
+        let done = [Level::Exact, Level::Breaks, Level::Trailing]
+            .into_iter()
+            .find_map(|level| self.at_level(&file, &script, level))?;
+        Some(done.map(|placed| Placed {
+            note: Some("lines without a prefix between added ones were taken as added".to_owned()),
+            ..placed
+        }))
+    }
+
+    /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is telling and has
+    /// context next to each insertion.
+    fn peeled(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+        let file = FileLines::new(self.text);
+        for total in 1..=2 * MAX_PEELED {
+            for reading in readings {
+                let lines = without_blank_edges(reading);
+                let (head, tail) = peelable(lines);
+                for top in total.saturating_sub(tail)..=total.min(head) {
+                    let kept = lines.get(top..lines.len() - (total - top)).unwrap_or_default();
+                    let script = Script::new(kept);
+                    if script.old().len() < total || !telling(script.old().iter().copied()) {
+                        continue;
+                    }
+                    let done = [Level::Exact, Level::Breaks, Level::Trailing]
+                        .into_iter()
+                        .find_map(|level| self.at_level(&file, &script, level));
+                    if let Some(done) = done {
+                        let lost = lines
+                            .get(..top)
+                            .unwrap_or_default()
+                            .iter()
+                            .chain(lines.iter().skip(top + kept.len()));
+                        return Some(done.map(|placed| without(placed, lost)));
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Says which lines of context were left out.
+fn without<'a>(placed: Placed, lost: impl Iterator<Item = &'a PatchLine>) -> Placed {
+    let lines: Vec<String> =
+        lost.map(|line| format!("`{}`", crate::outcome::cut(line.text.trim(), 80))).collect();
+    let note =
+        format!("context that the file doesn't have next to the place was left out: {}", lines.join(", "));
+    Placed { strategy: placed.strategy.max(Strategy::Similarity), note: Some(note), ..placed }
+}
+
+/// How many lines of context may be left out at each edge. One next to an insertion stays, unless the insertion has
+/// context, or a removed line, on its other side too.
+fn peelable(lines: &[PatchLine]) -> (usize, usize) {
+    let is_context = |line: &&PatchLine| matches!(line.kind, LineKind::Context | LineKind::Bare);
+    let edge = |mut lines: Box<dyn Iterator<Item = &PatchLine> + '_>| {
+        let mut context = 0_usize;
+        let next = loop {
+            match lines.next() {
+                Some(line) if is_context(&line) => context += 1,
+                other => break other,
+            }
+        };
+        // Behind an insertion something has to stand that is looked for.
+        let inserts = next.is_some_and(|line| line.kind == LineKind::Add);
+        let held = !inserts || lines.find(|line| line.kind != LineKind::Add).is_some();
+        if held { context } else { context.saturating_sub(1) }.min(MAX_PEELED)
+    };
+    (edge(Box::new(lines.iter())), edge(Box::new(lines.iter().rev())))
 }

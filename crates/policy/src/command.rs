@@ -10,6 +10,7 @@
 use journeyman_protocol::Level;
 
 mod awk;
+mod conditions;
 mod danger;
 mod git;
 mod hosts;
@@ -22,6 +23,7 @@ mod unwrap_find;
 mod unwrap_git;
 mod unwrap_table;
 mod unwrap_tools;
+mod values;
 
 use survey::Survey;
 
@@ -44,6 +46,8 @@ pub struct Part {
     pub destroys: Option<String>,
     /// Files that its redirections write, as written.
     pub writes: Vec<Word>,
+    /// Files that its redirections read, as written, and what a loop goes through.
+    pub reads: Vec<Word>,
     /// Hosts that its arguments name.
     pub hosts: Vec<String>,
 }

@@ -11,6 +11,7 @@ use crate::rules::{
     Aspect, Compiled, Hit, Layer, MAIN_AGENT, Need, Rule, RuleError, RuleId, Rules, Subject, brief,
     changes_directory, explained, propose,
 };
+use crate::tools::MCP;
 
 /// Names of the built-in rules, as verdicts carry them.
 const RULE_GIT: &str = "built-in: git's own files";
@@ -23,9 +24,6 @@ const RULE_MCP: &str = "built-in: tool of an MCP server";
 
 /// How all of them begin.
 const BUILT_IN: &str = "built-in: ";
-
-/// How tools of MCP servers are named.
-const MCP: &str = "mcp__";
 
 /// One call, as it is judged.
 #[derive(Debug, Clone, Copy)]
@@ -204,7 +202,7 @@ impl Policy {
         };
         let mut deciding: Vec<&RuleId> = match decision {
             Decision::Allow => allowing.iter().map(|rule| &rule.id).collect(),
-            _ => spoken.iter().filter(|one| one.decision == decision).map(|one| &one.rule.id).collect(),
+            _ => decisive(&spoken, decision),
         };
         let mut seen = BTreeSet::new();
         deciding.retain(|id| seen.insert(*id));
@@ -370,6 +368,19 @@ impl<'a> Case<'a> {
     }
 }
 
+/// The rules that a decision comes from. Those that may only speak of a call are told of where none surely does, and of
+/// many only the first: of a command that isn't understood every rule may speak.
+fn decisive<'a>(spoken: &[Spoken<'a>], decision: Decision) -> Vec<&'a RuleId> {
+    /// More would not be read.
+    const TOLD: usize = 8;
+    let of = |hit| {
+        let deciding = spoken.iter().filter(move |one| one.decision == decision && one.hit == hit);
+        deciding.map(|one| &one.rule.id)
+    };
+    let sure: Vec<&RuleId> = of(Hit::Yes).collect();
+    if sure.is_empty() { of(Hit::Perhaps).take(TOLD).collect() } else { sure }
+}
+
 impl Spoken<'_> {
     fn reason(&self, call: &Call<'_>) -> String {
         let Rule { name, reason, decision, .. } = &self.rule.rule;
@@ -402,6 +413,10 @@ impl Spoken<'_> {
 /// Whether a part of a command has to be allowed by a rule: it isn't harmless where it is. Where a rule is needed at
 /// all, one has to allow the directory too: the same words are another program elsewhere.
 fn is_open(case: &Case<'_>, analysis: &CommandAnalysis, part: &Part) -> bool {
+    // What a redirection or a loop around others reads runs nothing.
+    if part.words.is_empty() && part.writes.is_empty() && part.level == Level::ReadOnly {
+        return false;
+    }
     by_mode(case.call.mode, part.level, case.call.sandbox) > Decision::Allow
         || unmet(case.call.sandbox).is_some()
         || analysis.beyond_undo && part.destroys.is_some()

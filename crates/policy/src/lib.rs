@@ -38,6 +38,7 @@ mod protect;
 pub mod registry;
 mod rules;
 pub mod secrets;
+mod tools;
 
 pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
 pub use executes::runs_code;
@@ -45,3 +46,4 @@ pub use judge::{Call, Explained, Policy, RULE_LOSS, is_by_rule};
 pub use protect::is_guarded;
 pub use rules::{Example, Layer, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, Rules};
 pub use secrets::is_secret_name;
+pub use tools::{TOOLS, UnknownTool, known_tool};

@@ -69,6 +69,15 @@ const WRONG: &[(&str, &str)] = &[
         "[[rule]]\ndecision = 'deny'\ncommand = 'git push'",
         ":3: `command` is one text. Write the words one by one: [\"git\", \"push\"]",
     ),
+    (
+        "[[rule]]\ndecision = 'deny'\ntools = ['mcp__a__*', 'run_comand']",
+        ":3: `tools` names «run_comand», and there is no such tool. Did you mean «run_command»?",
+    ),
+    (
+        "[[rule]]\ndecision = 'deny'\ntools = ['zzz']",
+        ":3: `tools` names «zzz», and there is no such tool. There are apply_edit, check,",
+    ),
+    ("[[rule]]\ndecision = 'deny'\ntools = ['Bash']", "Did you mean «run_command»?"),
     ("[[rule]]\ndecision = 'deny'\ntools = []", ":3: `tools` is an empty list. Remove it"),
     ("[[rule]]\ndecision = 'deny'\ntools = 'x'", ":3: `tools` is not a list"),
     (
@@ -379,8 +388,17 @@ fn some_rule() -> impl Strategy<Value = Rule> {
     let decision = prop::sample::select(vec![Decision::Allow, Decision::Ask, Decision::Deny]);
     let modes = prop::collection::vec(prop::sample::select(Mode::ALL.to_vec()), 0..3);
     let name = prop::option::of("[a-z'\"\\\\ é]{1,8}");
-    let lists =
-        (texts("[a-z_*]{1,6}"), texts("[a-z/*.\\\\]{1,6}"), texts("[a-z.*]{1,6}"), texts("-[a-z]{1,3}"));
+    let tool = prop_oneof![
+        prop::sample::select(journeyman_policy::TOOLS).prop_map(str::to_owned),
+        "mcp__[a-z_*]{1,6}",
+        "[a-z_]{0,3}[*][a-z_*]{0,3}",
+    ];
+    let lists = (
+        prop::collection::vec(tool, 0..3),
+        texts("[a-z/*.\\\\]{1,6}"),
+        texts("[a-z.*]{1,6}"),
+        texts("-[a-z]{1,3}"),
+    );
     (decision, words, lists, modes, name.clone(), name).prop_map(
         |(decision, command, (tools, paths, hosts, flags), modes, name, reason)| {
             let mut rule = Rule::new(decision);

@@ -33,6 +33,10 @@ mod linux {
 
     /// Commands of each kind.
     const RUNS: usize = 300;
+    /// So many of those that need a sandbox of their own each.
+    const RUNS_OF_FIRST: usize = 50;
+    /// Between two commands. What the next one finds ready takes a quarter of that to make.
+    const PAUSE: Duration = Duration::from_millis(10);
     /// A container takes a hundred times as long.
     const FEW_RUNS: usize = 20;
     /// A session with a large repository's index and a long transcript stays far below.
@@ -128,16 +132,31 @@ mod linux {
 
     fn start_of(what: &str, root: &Path) -> bool {
         println!("start: /bin/true, {what}, {RUNS} runs of each in turns");
-        let sandbox = sandbox(Tier::Namespaces);
+        let one = sandbox(Tier::Namespaces);
         let (mut bare, mut inside) = (Vec::new(), Vec::new());
+        let (mut at_once, mut first) = (Vec::new(), Vec::new());
         block_on(async {
-            confined(&sandbox, request(root, Tier::Namespaces)).await;
+            confined(&one, request(root, Tier::Namespaces)).await;
             for _ in 0..RUNS {
                 bare.push(plain());
-                inside.push(confined(&sandbox, request(root, Tier::Namespaces)).await);
+                inside.push(confined(&one, request(root, Tier::Namespaces)).await);
+                // Commands of an agent don't follow each other without a pause: a model, a check or a user is between.
+                tokio::time::sleep(PAUSE).await;
+            }
+            for _ in 0..RUNS {
+                at_once.push(confined(&one, request(root, Tier::Namespaces)).await);
+            }
+            for _ in 0..RUNS_OF_FIRST {
+                // One that has no helper waiting; it is tested before, as it is once on a machine.
+                let fresh = sandbox(Tier::Namespaces);
+                fresh.enforcement(&Tier::Namespaces.promises()).await.unwrap();
+                first.push(confined(&fresh, request(root, Tier::Namespaces)).await);
             }
         });
-        bound(told("plain", bare), told("confined", inside), 0.0)
+        let held = bound(told("plain", bare), told("confined", inside), 0.0);
+        told("confined, without a pause between", at_once);
+        told("confined, the first of a process", first);
+        held
     }
 
     fn overlay(place: &Path, root: &Path) -> bool {

@@ -473,8 +473,17 @@ mod tests {
 
     fn fake(place: &Path, script: &str) -> Seatbelt {
         let program = place.join("sandbox-exec");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        // By another process: what this one holds open for writing could leak into a test that starts a program at the
+        // same time, and couldn't be executed.
+        let mut writer = std::process::Command::new("sh")
+            .args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"])
+            .arg(&program)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let text = format!("#!/bin/sh\n{script}\n");
+        std::io::Write::write_all(&mut writer.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        assert!(writer.wait().unwrap().success());
         Seatbelt { program }
     }
 

@@ -226,7 +226,7 @@ fn a_bwrap_that_a_command_could_replace_is_not_used() {
     std::fs::create_dir(&planted).unwrap();
     let real = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"].map(PathBuf::from);
     let real = real.into_iter().find(|path| path.exists()).unwrap();
-    std::fs::copy(&real, planted.join("bwrap")).unwrap();
+    common::copy_program(&real, &planted.join("bwrap"));
     let sandbox = Sandbox::new(SandboxSettings { programs: vec![planted], ..settings() });
     // Temporary directories may be written by everybody, but only what is one's own can be replaced there.
     let error = block_on(sandbox.spawn(shell(project.path(), "true"), CancellationToken::new()))
@@ -247,16 +247,14 @@ fn a_bwrap_that_lies_is_found_out() {
     let place = tempfile::Builder::new().prefix("jm-liar-").tempdir().unwrap();
     let program = place.path().join("bwrap");
     let helper = common::helper();
-    std::fs::write(
+    common::write_program(
         &program,
-        format!(
+        &format!(
             "#!/usr/bin/python3\nimport os, sys\nos.write(108, b'{{\"child-pid\": 1}}')\nos.close(108)\n\
              for fd in range(100, 107):\n    try: os.set_inheritable(fd, True)\n    except OSError: pass\n\
              os.execv({helper:?}, ['helper', '__jm-sandbox-helper', 'inside'])\n"
         ),
-    )
-    .unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    );
     let sandbox = Sandbox::new(SandboxSettings { programs: vec![place.path().into()], ..settings() });
     let error = block_on(sandbox.enforcement(&Needs::ALL)).unwrap_err();
     assert!(matches!(error, SandboxError::Unavailable { .. } | SandboxError::Leaks(_)), "{error}");
@@ -351,7 +349,7 @@ fn a_fresh_process_remembers_the_test_for_this_very_bwrap() {
     let copies = tempfile::tempdir().unwrap();
     let real =
         settings().programs.iter().map(|place| place.join("bwrap")).find(|path| path.exists()).unwrap();
-    std::fs::copy(real, copies.path().join("bwrap")).unwrap();
+    common::copy_program(&real, &copies.path().join("bwrap"));
     assert_eq!(enforced(vec![copies.path().into()]).unwrap(), first);
 }
 

@@ -115,11 +115,10 @@ fn crippled(place: &Path) -> PathBuf {
     let real = common::helper();
     let real = real.display();
     let script = format!(
-        "#!/bin/sh\nif [ $# -eq 1 ]; then\n  exec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec {real} \
+        "#!/bin/sh\nif [ \"${{2-wait}}\" = wait ]; then\n  exec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec {real} \
          \"$@\"' sh \"$@\"\nfi\nexec {real} \"$@\"\n"
     );
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    common::write_program(&path, &script);
     path
 }
 

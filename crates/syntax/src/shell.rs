@@ -23,6 +23,7 @@ use std::fmt;
 mod braces;
 mod convert;
 mod document;
+mod expansion;
 mod grammar;
 mod plain;
 mod scan;
@@ -41,6 +42,9 @@ pub struct Script {
     pub statements: Vec<Statement>,
     /// Why that is not all there is to it, if so.
     pub unclear: Option<Unclear>,
+    /// Names of the variables that `$((…))` in it computes with. bash takes their values for arithmetic too, in which
+    /// a subscript runs commands: it is no more than this text only where these are numbers.
+    pub computed: Vec<String>,
     /// How much work the parser had, in its own units; for tests of how that grows.
     pub steps: usize,
 }

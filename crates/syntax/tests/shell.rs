@@ -101,6 +101,78 @@ fn every_program_is_found_in_every_form() {
     }
 }
 
+/// Of each pipeline, the programs of its stages.
+fn pipelines(statements: &[Statement]) -> Vec<String> {
+    let program = |statement: &Statement| match statement {
+        Statement::Simple(simple) => simple.words[0].text.clone(),
+        Statement::Pipeline(parts) => format!("[{}]", pipelines(parts).join(" ")),
+        other => panic!("{other:?}"),
+    };
+    let list = statements.iter().map(|statement| match statement {
+        Statement::Pipeline(parts) => pipelines(parts).join("|"),
+        other => program(other),
+    });
+    list.collect()
+}
+
+#[test]
+fn only_the_last_of_a_list_is_piped_on() {
+    // With a blank before it a text is plain; the grammar has to read it, with `$(( 1 ))` in it, in the same way.
+    for (text, expected) in [
+        ("a && b | c", &["a", "b|c"][..]),
+        ("a && b 2>&1 | c", &["a", "b|c"]),
+        ("a || b > x | c", &["a", "b|c"]),
+        ("a; b 2>&1 | c", &["a", "b|c"]),
+        ("a && b && c 2>&1 | d | e", &["a", "b", "c|d|e"]),
+        ("a 2>&1 && b | c", &["a", "b|c"]),
+        ("a 2>&1 | b", &["a|b"]),
+        ("a 2>&1 | b 2>&1 | c", &["a|b|c"]),
+        ("a | b && c 2>&1 | d", &["a|b", "c|d"]),
+        ("a && b 2>&1 | c && d 2>&1 | e", &["a", "b|c", "d|e"]),
+    ] {
+        for text in [text.to_owned(), text.replace('a', "a $((1))")] {
+            let script = parse(&text);
+            assert_eq!(
+                (script.unclear, pipelines(&script.statements)),
+                (None, expected.iter().map(|it| (*it).to_owned()).collect()),
+                "{text}"
+            );
+        }
+    }
+    let script = parse("a && cat <<E | c\nx\nE\n");
+    assert_eq!(
+        (script.unclear, pipelines(&script.statements)),
+        (None, vec!["a".to_owned(), "cat|c".to_owned()])
+    );
+    // The redirection is the last one's.
+    let script = parse("a && b 2>&1 | c");
+    let Statement::Simple(first) = &script.statements[0] else { panic!() };
+    assert!(first.redirects.is_empty());
+}
+
+#[test]
+fn what_arithmetic_computes_with_is_told() {
+    for (text, names) in [
+        ("echo $((1 + 2))", &[][..]),
+        ("echo $((x))", &["x"]),
+        ("echo \"$((a + $b * ${c}))\"", &["a", "b", "c"]),
+        ("x=$((x+1)); y=$((0x1f))", &["x"]),
+    ] {
+        let script = parse(text);
+        assert_eq!(
+            (script.unclear, script.computed.iter().map(String::as_str).collect::<Vec<_>>()),
+            (None, names.to_vec()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn conditions_between_double_brackets_are_one_program() {
+    assert_eq!(words("[[ -f a && -d b ]]"), [["[[", "-f", "a", "&&", "-d", "b", "]]"]]);
+    assert_eq!(parse("[[ -f a || -d b ]]").unclear, None);
+}
+
 #[test]
 fn what_is_not_understood_says_why() {
     let mut understood = Vec::new();
@@ -121,7 +193,12 @@ fn what_is_not_understood_says_why() {
         "${x@P}",
         "echo ${x[1]}",
         "echo ${!x}",
-        "echo $((x))",
+        "echo $((x[1]))",
+        "cat <<E\n$((n))\nE",
+        "echo $(( $(a) ))",
+        "echo $(($1))",
+        "[[ -f a && b c ]]",
+        "[[ a == b || $x ]]",
         "a[1]=2",
         "a=(b)",
         "for ((;;)); do a; done",

@@ -1,11 +1,12 @@
 //! `edit_file`: replaces text that the model quotes.
 
-use std::ops::Range;
 use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_edit::{Applied, Strategy};
+use journeyman_edit::{
+    Allow, EditOp, OpContext, OpError, OpNote, Outcome, Refusal, Replace, Strategy, apply_ops,
+};
 use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_workspace::{Change, ChangeSet, Expected, WorkspaceError};
@@ -113,20 +114,27 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };
     let sight = context.seen.sight(&path, &content.hash);
     refuse_stale(context, &path, &content)?;
-    let mut work = Work { text: text.to_owned(), changed: Vec::new(), notes: Vec::new() };
-    let several = wish.pairs.len() > 1;
-    for (nth, pair) in (1..).zip(&wish.pairs) {
-        let edit = several.then_some(nth);
-        match journeyman_edit::replace(&work.text, &pair.search, &pair.replace, wish.all) {
-            Ok(applied) => work.take(applied, edit),
-            Err(refusal) => return Err(ToolError::Edit { path, edit, refusal }),
-        }
+    let ops: Vec<EditOp> = wish
+        .pairs
+        .into_iter()
+        .map(|Pair { search, replace }| {
+            EditOp::Replace(Replace { search, replace, all: wish.all, ..Replace::default() })
+        })
+        .collect();
+    let with = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let outcome = apply_ops(Some(text), &ops, &with);
+    let several = ops.len() > 1;
+    if let Some(refused) = outcome.failed.first() {
+        return Err(refusal(path, refused, several));
     }
-    if work.text.contains(MASK) && !text.contains(MASK) {
+    let new = match &outcome.content {
+        Some(new) if !outcome.is_unchanged() => new.clone(),
+        _ => return Err(ToolError::Edit { path, edit: None, refusal: Refusal::NoChange }),
+    };
+    if new.contains(MASK) && !text.contains(MASK) {
         return Err(ToolError::Masked { path });
     }
-    let bytes =
-        content.encode(&work.text).map_err(|source| ToolError::Encode { path: path.clone(), source })?;
+    let bytes = content.encode(&new).map_err(|source| ToolError::Encode { path: path.clone(), source })?;
     let hash = ContentHash::of(&bytes);
     let expected = Expected::Hash(content.hash);
     let applied = context.workspace.apply(ChangeSet {
@@ -136,62 +144,56 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     })?;
     context.seen.left_by(&context.workspace, &applied.changes);
     if sight == Sight::Current {
-        context.seen.record_text(path.clone(), hash, &work.text);
+        context.seen.record_text(path.clone(), hash, &new);
     }
-    Ok(ToolOutput::text(work.report(&path)).changing(&context.workspace, applied.changes))
+    Ok(ToolOutput::text(report(&path, &new, &outcome, several)).changing(&context.workspace, applied.changes))
 }
 
-/// The text between one edit and the next.
-struct Work {
-    text: String,
-    /// Where it differs from the file, as far as it is worth showing.
-    changed: Vec<Range<usize>>,
-    notes: Vec<String>,
+fn refusal(path: RelPath, error: &OpError, several: bool) -> ToolError {
+    match error {
+        OpError::Refused { op, refusal, .. } => {
+            ToolError::Edit { path, edit: several.then_some(op + 1), refusal: refusal.clone() }
+        }
+        other => {
+            let refusal = Refusal::Malformed { message: other.to_string() };
+            ToolError::Edit { path, edit: None, refusal }
+        }
+    }
 }
 
-impl Work {
-    /// Takes an edit's result, and moves the places of earlier edits along.
-    fn take(&mut self, applied: Applied, edit: Option<usize>) {
-        let growth = applied.text.len() as i128 - self.text.len() as i128;
-        let each = growth / i128::from(applied.count.max(1));
-        let moved = |at: usize, by: i128| usize::try_from(at as i128 + by).unwrap_or(0);
-        for range in &mut self.changed {
-            let before = applied.spans.iter().filter(|span| span.end <= range.start).count() as i128;
-            *range = moved(range.start, before * each)..moved(range.end, before * each);
+/// What was done, with whatever differed from what the model wrote, and where it landed.
+fn report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> String {
+    let mut notes = Vec::new();
+    for OpNote { op, strategy, line, count, note } in &outcome.notes {
+        let which = if several { format!("edit {}: ", op + 1) } else { String::new() };
+        let said = note.as_deref().map_or(String::new(), |note| format!(": {}", clip(note, MOST_BYTES)));
+        match strategy {
+            None if *count == 0 => notes.push(format!("{which}unchanged{said}")),
+            Some(strategy) if *strategy != Strategy::Exact => {
+                notes.push(format!("{which}line {line} didn't match exactly; placed by {strategy}{said}"))
+            }
+            _ => {}
         }
-        for (nth, span) in applied.spans.iter().enumerate().take(MOST_PLACES) {
-            let by = each * nth as i128;
-            self.changed.push(moved(span.start, by)..moved(span.end, by + each));
+        if *count > 1 {
+            notes.push(format!("{which}{count} places"));
         }
-        let which = edit.map_or(String::new(), |edit| format!("edit {edit}: "));
-        if applied.count > 1 {
-            self.notes.push(format!("{which}{} places", applied.count));
-        }
-        if applied.strategy != Strategy::Exact {
-            let differed =
-                applied.note.map_or(String::new(), |note| format!(": {}", clip(&note, MOST_BYTES)));
-            self.notes.push(format!(
-                "{which}line {} didn't match exactly; placed by {}{differed}",
-                applied.line, applied.strategy
-            ));
-        }
-        self.text = applied.text;
     }
-
-    fn report(&self, path: &RelPath) -> String {
-        let mut report = format!("Edited {path}");
-        for note in &self.notes {
-            report.push_str(if report.contains('\n') { "" } else { "\n" });
-            report.push_str(note);
-            report.push('\n');
-        }
-        if self.notes.is_empty() {
-            report.push('\n');
-        }
-        let lines = around(&self.text, &self.changed, CONTEXT_LINES, MOST_LINES);
-        report.push_str(clip(&lines, MOST_BYTES));
-        report
+    if let Some(broken) = &outcome.broken {
+        notes.push(format!(
+            "careful: the file parsed before and doesn't now: line {}: {}",
+            broken.line,
+            clip(&broken.message, MOST_BYTES)
+        ));
     }
+    let mut report = format!("Edited {path}\n");
+    for note in notes {
+        report.push_str(&note);
+        report.push('\n');
+    }
+    let changed = outcome.changed.get(..MOST_PLACES).unwrap_or(&outcome.changed);
+    let lines = around(text, changed, CONTEXT_LINES, MOST_LINES);
+    report.push_str(clip(&lines, MOST_BYTES));
+    report
 }
 
 impl Tool for EditFile {

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use journeyman_protocol::{FileChange, RelPath};
+use journeyman_protocol::{FileChange, RelPath, SessionId};
 use rustix::io::Errno;
 
 use crate::door::{Door, Seen};
@@ -73,6 +73,18 @@ impl Workspace {
         })?;
         self.keep_to_quota()?;
         Ok(report)
+    }
+
+    /// Whose changes [`UndoTarget::LastRun`] would take back; `None` where nothing can be.
+    ///
+    /// # Errors
+    /// A journal that can't be read.
+    pub fn newest_undoable(&self) -> Result<Option<SessionId>, WorkspaceError> {
+        let history = History::new(self.journal().lines()?);
+        Ok(history
+            .select(&UndoTarget::LastRun)
+            .ok()
+            .and_then(|selected| selected.sessions.into_iter().next()))
     }
 
     /// Does again what the newest undo took back, as long as nothing was changed since but by undo and redo: as

@@ -69,12 +69,7 @@ pub(crate) enum PolicyCommand {
 #[derive(Debug, Args)]
 pub(crate) struct PolicyCheckArgs {
     /// The shell command
-    #[arg(
-        value_name = "CMD",
-        required_unless_present = "tool",
-        allow_hyphen_values = true,
-        trailing_var_arg = true
-    )]
+    #[arg(value_name = "CMD", allow_hyphen_values = true, trailing_var_arg = true)]
     pub(crate) words: Vec<String>,
     /// Judge it in this mode alone
     #[arg(long, value_name = "MODE")]

@@ -1,6 +1,6 @@
 //! `--commit` and `--branch`: a verified change as a commit, by the user's git.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Write as _;
 
 use journeyman_protocol::Outcome;
 
@@ -31,8 +31,16 @@ fn is_clean(house: &House) {
 fn hook(house: &House, name: &str, script: &str) {
     let path = house.project().join(".git/hooks").join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // By another process: what this one holds open for writing could leak into a test that starts a program at the same
+    // time, and couldn't be executed.
+    let mut writer = std::process::Command::new("sh")
+        .args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"])
+        .arg(&path)
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    writer.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success());
 }
 
 #[test]

@@ -10,6 +10,7 @@
     unreachable_pub
 )]
 
+mod apply;
 mod bad_input;
 mod candidates;
 mod carry;

@@ -1,12 +1,13 @@
 //! Finding what a search text that isn't there was most likely meant to be.
 
+use std::collections::HashSet;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{Line, lines_of, segments};
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
 use crate::place::Hunk;
-use crate::place::normal::Reading;
-use crate::place::report::visible;
+use crate::place::report::{attempts, excerpt};
 
 /// Only this many lines of a file are searched for likeness: time and memory stay small in generated files.
 const MAX_LINES: usize = 200_000;
@@ -14,6 +15,8 @@ const MAX_LINES: usize = 200_000;
 const MAX_VOTERS: usize = 8;
 /// A longer search text is compared by its beginning.
 const MAX_WINDOW: usize = 400;
+/// How many lines more than the search text a region may have on either side, where the file has further lines in between.
+const SLACK: usize = 8;
 /// How many places are compared line by line.
 const FINALISTS: usize = 4;
 /// How much of a line is looked at, in bytes.
@@ -22,52 +25,119 @@ const LINE_BYTES: usize = 400;
 const LIKE: f32 = 0.5;
 /// A region less like the search text than this isn't worth showing.
 const WORTH_SHOWING: f32 = 0.35;
-/// How long the excerpt may be, in bytes: the rest of [`MAX_FEEDBACK_BYTES`] is for the advice.
-const EXCERPT_BYTES: usize = 1_600;
-/// Equal lines shown next to a difference.
-const AROUND: usize = 2;
 /// A replacement with fewer characters that aren't blank may stand anywhere by chance.
 const TELLING: usize = 8;
+/// Where another region is more like the search text than the lines of the replacement by this much, it is that one that
+/// was meant, and the replacement's text is there for another reason.
+const CLEARLY_LIKER: f32 = 0.1;
 
 /// The refusal for a hunk that no step could place.
 pub(crate) fn miss(text: &str, hunk: &Hunk<'_>) -> Refusal {
-    let lines = lines_of(text);
-    let already_applied = is_there_once(text, &lines, hunk.replace);
-    Refusal::NotFound { closest: nearest(text, &lines, hunk.search), already_applied }
+    let all = lines_of(text);
+    let lines: Vec<&str> = all.iter().map(|line| text.get(line.content()).unwrap_or_default()).collect();
+    let wanted = wanted(hunk.search);
+    let region = nearest(&lines, &wanted);
+    let already_applied = applied_at(text, &all, &lines, hunk).is_some_and(|at| {
+        let there = at..at + hunk.replace.lines().count();
+        match &region {
+            Some(near) if near.start < there.end && there.start < near.end => true,
+            Some(near) => {
+                Region::of(&lines, &wanted, at, at + wanted.len()).likeness + CLEARLY_LIKER >= near.likeness
+            }
+            None => true,
+        }
+    });
+    let attempts = attempts(text, hunk, &wanted, &lines, region.as_ref());
+    let closest = region.map(|near| {
+        let window = lines.get(near.start..near.end).unwrap_or_default();
+        let text = cut(&window.join("\n"), MAX_FEEDBACK_BYTES).to_owned();
+        let line = u32::try_from(near.start + 1).unwrap_or(u32::MAX);
+        let excerpt = excerpt(&wanted, window, near.start + 1, &near.ops);
+        Candidate { line, text, similarity: near.likeness, excerpt }
+    });
+    Refusal::NotFound { closest, already_applied, attempts }
 }
 
-/// Whether the replacement is in the file exactly once, perhaps indented otherwise.
-fn is_there_once(text: &str, lines: &[Line], replacement: &str) -> bool {
+/// The search text's lines as far as they are compared.
+fn wanted(search: &str) -> Vec<&str> {
+    let mut wanted: Vec<&str> =
+        segments(search).into_iter().map(|(line, _)| line).take(MAX_WINDOW + 1).collect();
+    if wanted.len() > 1 && wanted.last().is_some_and(|last| last.is_empty()) {
+        wanted.pop();
+    }
+    wanted.truncate(MAX_WINDOW);
+    wanted
+}
+
+/// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented otherwise, and can't
+/// well have stood there before the edit.
+fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Option<usize> {
+    let replacement = hunk.replace;
     let telling = replacement.chars().filter(|c| !c.is_whitespace()).take(TELLING).count() >= TELLING;
-    if !telling {
-        return false;
+    if !telling || !leaves_no_rest(lines, hunk) {
+        return None;
     }
     let mut places = text.match_indices(replacement);
     match (places.next(), places.next()) {
-        (Some(_), Some(_)) => return false,
-        (Some(_), None) => return true,
+        (Some(_), Some(_)) => return None,
+        (Some((at, _)), None) if at_word_edges(text, at, replacement) => {
+            return Some(all.partition_point(|line| line.next() <= at));
+        }
+        (Some(_), None) => return None,
         _ => {}
     }
-    let wanted: Vec<&str> =
-        segments(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
-    let Some(first) = wanted.first() else { return false };
-    let own = |line: &Line| text.get(line.content()).unwrap_or_default().trim();
-    let mut found = 0;
+    let new: Vec<&str> = segments(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
+    let first = new.first()?;
+    let mut found = None;
     let mut work = 0;
     for (index, line) in lines.iter().enumerate() {
-        if own(line) != *first {
+        if line.trim() != *first {
             continue;
         }
-        let window = lines.iter().skip(index).take(wanted.len());
-        let same = window.zip(&wanted).take_while(|(line, wanted)| own(line) == **wanted).count();
-        found += usize::from(same == wanted.len());
-        work += same;
+        let window = lines.iter().skip(index).take(new.len());
+        let same = window.zip(&new).take_while(|(line, new)| line.trim() == **new).count();
+        work += same + 1;
         // A file of equal lines would make this quadratic; what is that repetitive tells nothing anyway.
-        if found > 1 || work > MAX_LINES {
-            return false;
+        if work > MAX_LINES {
+            return None;
+        }
+        if same == new.len() {
+            if found.is_some() {
+                return None;
+            }
+            found = Some(index);
         }
     }
-    found == 1
+    found
+}
+
+/// Whether what is found begins and ends where words do: `sum(rows)` isn't in `checksum(rows)`.
+fn at_word_edges(text: &str, at: usize, found: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let before = text.get(..at).and_then(|before| before.chars().next_back());
+    let after = text.get(at + found.len()..).and_then(|after| after.chars().next());
+    let splits =
+        |inner: Option<char>, outer: Option<char>| inner.is_some_and(is_word) && outer.is_some_and(is_word);
+    !splits(found.chars().next(), before) && !splits(found.chars().next_back(), after)
+}
+
+/// Whether an edit that only deletes can have been made: what is left of the search text can be in the file by chance,
+/// so none of the lines that go may be there, unless lines on both sides of them are left and stand together now.
+fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
+    let (old, new) = (wanted(hunk.search), wanted(hunk.replace));
+    let mut rest = old.iter().map(|line| line.trim());
+    let only_deletes = new.len() < old.len() && new.iter().all(|line| rest.any(|old| old == line.trim()));
+    if !only_deletes {
+        return true;
+    }
+    let kept = |line: Option<&&str>, new: Option<&&str>| matches!((line, new), (Some(line), Some(new)) if line.trim() == new.trim());
+    if new.len() > 1 && kept(old.first(), new.first()) && kept(old.last(), new.last()) {
+        return true;
+    }
+    let stays: HashSet<&str> = new.iter().map(|line| line.trim()).collect();
+    let goes: HashSet<&str> =
+        old.iter().map(|line| line.trim()).filter(|line| !line.is_empty() && !stays.contains(line)).collect();
+    !goes.is_empty() && !lines.iter().any(|line| goes.contains(line.trim()))
 }
 
 /// A line boiled down to the set of its three-byte pieces, hashed into 128 bits.
@@ -124,16 +194,38 @@ fn line_likeness(one: &str, other: &str) -> f32 {
     shared.max(Pieces::of(one).alike(Pieces::of(other))).min(0.99)
 }
 
+/// A region of the file, aligned with the search text.
+pub(crate) struct Region {
+    /// Its first line, 0-based, and the one after its last.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// From the search text's lines to the region's; lines are equal that differ in blanks at their ends.
+    pub(crate) ops: Vec<DiffOp>,
+    /// From 0 to 1.
+    pub(crate) likeness: f32,
+}
+
+impl Region {
+    /// Some lines of the file, of which there is at least one.
+    fn of(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
+        let end = end.max(start + 1).min(lines.len());
+        let window = lines.get(start..end).unwrap_or_default();
+        let ops = compared(wanted, window);
+        let likeness = likeness(wanted, window, &ops);
+        Self { start, end, ops, likeness }
+    }
+}
+
+/// From some lines to others; those are equal that differ in blanks at their ends.
+fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
+    let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
+    capture_diff_slices(Algorithm::Myers, &keys(wanted), &keys(lines))
+}
+
 /// The region most like the search text: its longest lines vote for where it would begin, and the places with
 /// most votes are compared line by line. Time is about (lines of the file) × [`MAX_VOTERS`].
-fn nearest(text: &str, lines: &[Line], search: &str) -> Option<Candidate> {
+fn nearest(lines: &[&str], wanted: &[&str]) -> Option<Region> {
     let lines = lines.get(..MAX_LINES).unwrap_or(lines);
-    let own = |line: &Line| text.get(line.content()).unwrap_or_default();
-    let mut wanted: Vec<&str> = segments(search).into_iter().map(|(line, _)| line).collect();
-    if wanted.len() > 1 && wanted.last().is_some_and(|last| last.is_empty()) {
-        wanted.pop();
-    }
-    wanted.truncate(MAX_WINDOW);
     let mut voters: Vec<(usize, &str)> =
         wanted.iter().copied().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
     voters.sort_by_key(|(index, line)| (std::cmp::Reverse(line.trim().len()), *index));
@@ -141,7 +233,7 @@ fn nearest(text: &str, lines: &[Line], search: &str) -> Option<Candidate> {
     if voters.is_empty() || lines.is_empty() {
         return None;
     }
-    let pieces: Vec<Pieces> = lines.iter().map(|line| Pieces::of(own(line))).collect();
+    let pieces: Vec<Pieces> = lines.iter().map(|line| Pieces::of(line)).collect();
     let mut votes = vec![0.0_f32; lines.len() + wanted.len()];
     for (index, line) in voters {
         let mine = Pieces::of(line);
@@ -156,20 +248,14 @@ fn nearest(text: &str, lines: &[Line], search: &str) -> Option<Candidate> {
             }
         }
     }
-    let start = finalists(&votes)
+    finalists(&votes)
         .into_iter()
-        .map(|slot| slot.saturating_sub(wanted.len()))
-        .map(|start| (start, window_likeness(&wanted, lines.get(start..).unwrap_or_default(), own)))
-        .fold(None, |best: Option<(usize, f32)>, next| match best {
-            Some((_, likeness)) if likeness >= next.1 => best,
+        .map(|slot| aligned(lines, wanted, slot.saturating_sub(wanted.len())))
+        .fold(None, |best: Option<Region>, next| match best {
+            Some(best) if best.likeness >= next.likeness => Some(best),
             _ => Some(next),
-        });
-    let (start, similarity) = start.filter(|(_, likeness)| *likeness >= WORTH_SHOWING)?;
-    let end = (start + wanted.len()).min(lines.len());
-    let window: Vec<&str> = lines.get(start..end)?.iter().map(own).collect();
-    let excerpt = excerpt(&wanted, &window, start + 1);
-    let text = cut(&window.join("\n"), MAX_FEEDBACK_BYTES).to_owned();
-    Some(Candidate { line: u32::try_from(start + 1).unwrap_or(u32::MAX), text, similarity, excerpt })
+        })
+        .filter(|region| region.likeness >= WORTH_SHOWING)
 }
 
 /// The slots with most votes, first ones first among equals.
@@ -185,72 +271,44 @@ fn finalists(votes: &[f32]) -> Vec<usize> {
     best.into_iter().map(|(_, slot)| slot).collect()
 }
 
+/// The region that begins about at `start`, with as many lines more as let the search text's first and last line be in it.
+fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
+    let from = start.saturating_sub(SLACK);
+    let to = (start + wanted.len() + SLACK).min(lines.len());
+    let wide = compared(wanted, lines.get(from..to).unwrap_or_default());
+    let partner = |index: usize| {
+        wide.iter().find_map(|op| match *op {
+            DiffOp::Equal { old_index, new_index, len } if (old_index..old_index + len).contains(&index) => {
+                Some(from + new_index + (index - old_index))
+            }
+            _ => None,
+        })
+    };
+    let telling = |index: &usize| wanted.get(*index).is_some_and(|line| !line.trim().is_empty());
+    let first =
+        (0..wanted.len()).filter(telling).find_map(|index| Some(partner(index)?.saturating_sub(index)));
+    let last = (0..wanted.len())
+        .rev()
+        .filter(telling)
+        .find_map(|index| Some(partner(index)? + wanted.len() - index));
+    let start = first.unwrap_or(start);
+    Region::of(lines, wanted, start, last.unwrap_or(start + wanted.len()))
+}
+
 /// How alike the wanted lines and the window's are, each weighed by its length.
-fn window_likeness<'a>(wanted: &[&str], window: &[Line], own: impl Fn(&Line) -> &'a str) -> f32 {
-    let mut sum = 0.0;
-    let mut weights = 0.0;
-    for (index, line) in wanted.iter().enumerate() {
-        let weight = line.trim().len().min(LINE_BYTES) as f32;
-        let likeness = window.get(index).map_or(0.0, |other| line_likeness(line, own(other)));
-        sum += weight * likeness;
-        weights += weight;
+fn likeness(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
+    let weight = |line: &str| line.trim().len().min(LINE_BYTES) as f32;
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for op in ops {
+        let (old, new) = (op.old_range(), op.new_range());
+        for (nth, line) in wanted.get(old.clone()).unwrap_or_default().iter().enumerate() {
+            let other = (nth < new.len()).then(|| window.get(new.start + nth)).flatten();
+            weights += weight(line);
+            sum += weight(line) * other.map_or(0.0, |other| line_likeness(line, other));
+        }
+        for line in window.get(new).unwrap_or_default().iter().skip(old.len()) {
+            weights += weight(line);
+        }
     }
     if weights == 0.0 { 0.0 } else { sum / weights }
-}
-
-/// The region line by line with line numbers: equal lines plain, the search text's with `-`, the file's with `+`.
-fn excerpt(wanted: &[&str], window: &[&str], first_line: usize) -> String {
-    let keys = |lines: &[&str]| -> Vec<String> {
-        lines.iter().map(|line| Reading::TrailingWhitespace.normal(line).into_owned()).collect()
-    };
-    let ops = capture_diff_slices(Algorithm::Myers, &keys(wanted), &keys(window));
-    let mut rows: Vec<(bool, String)> = Vec::new();
-    for op in &ops {
-        let (old, new) = (op.old_range(), op.new_range());
-        if let DiffOp::Equal { .. } = op {
-            rows.extend(
-                new.filter_map(|at| Some((true, format!("  {} {}", first_line + at, window.get(at)?)))),
-            );
-            continue;
-        }
-        let blanks_only = |one: &str, other: &str| {
-            Reading::InnerWhitespace.normal(one) == Reading::InnerWhitespace.normal(other)
-        };
-        let paired = old.len() == new.len()
-            && old.clone().zip(new.clone()).all(|(one, other)| {
-                matches!((wanted.get(one), window.get(other)), (Some(one), Some(other)) if blanks_only(one, other))
-            });
-        let show = |line: &str| if paired { visible(line) } else { line.to_owned() };
-        rows.extend(old.filter_map(|at| Some((false, format!("- {}", show(wanted.get(at)?))))));
-        rows.extend(
-            new.filter_map(|at| Some((false, format!("+ {} {}", first_line + at, show(window.get(at)?))))),
-        );
-    }
-    shorten(&rows)
-}
-
-/// Joins rows, leaving out equal ones far from a difference, within [`EXCERPT_BYTES`].
-fn shorten(rows: &[(bool, String)]) -> String {
-    let mut out = String::new();
-    let mut left_out = 0;
-    for (index, (equal, row)) in rows.iter().enumerate() {
-        let around = rows.get(index.saturating_sub(AROUND)..(index + AROUND + 1).min(rows.len()));
-        if *equal && around.is_some_and(|rows| rows.iter().all(|(equal, _)| *equal)) {
-            left_out += 1;
-            continue;
-        }
-        if left_out > 0 {
-            out.push_str("  …\n");
-            left_out = 0;
-        }
-        let row = cut(row, 240);
-        if out.len() + row.len() > EXCERPT_BYTES {
-            out.push_str(&format!("  … {} more lines", rows.len() - index));
-            break;
-        }
-        out.push_str(row);
-        out.push('\n');
-    }
-    out.truncate(out.trim_end().len());
-    out
 }

@@ -1,11 +1,38 @@
 //! Saying what differed, in few words and with blanks made visible.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::outcome::{Strategy, cut};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::lines::{Line, lines_of, split_indent};
+use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
+use crate::place::Hunk;
+use crate::place::closest::Region;
+use crate::place::exact::MAX_PLACES;
+use crate::place::normal::{Reading, Strings, squeeze};
 
 /// How much of a line a note shows, in bytes.
 const SHOWN: usize = 120;
+/// How long an excerpt may be, in bytes: the rest of [`crate::MAX_FEEDBACK_BYTES`] is for reasons, lines to copy and advice.
+const EXCERPT_BYTES: usize = 1_000;
+/// How much of one of its lines an excerpt shows, in bytes.
+const ROW_BYTES: usize = 200;
+/// Equal lines shown next to a difference.
+const AROUND: usize = 2;
+/// How much of what differs within a line is quoted, in bytes.
+const PIECE_BYTES: usize = 60;
+/// Of so many places it is said what tells them apart.
+const MAX_SPOTS: usize = 8;
+/// How far from a place a line is looked for that tells it apart.
+const MAX_REACH: usize = 6;
+/// Places whose neighbours are longer aren't told apart by them, in bytes.
+const MAX_TELLING: usize = 4 << 10;
+/// How far above a place the line that it is inside of is looked for.
+const MAX_ABOVE: usize = 2_000;
+/// What the step that places by likeness asks for, in percent and in lines.
+const NEEDED_PERCENT: u32 = 80;
+const NEEDED_LINES: usize = 3;
 
 /// What a loose match overlooked: how many lines, and the first of them.
 pub(crate) fn note(strategy: Strategy, old: &[&str], file: &[(&str, &str)], first_line: u32) -> String {
@@ -101,4 +128,345 @@ pub(crate) fn visible(line: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Where the search text and the region first differ, in words, if two lines are the same that `same` says are.
+fn first_difference(
+    wanted: &[&str],
+    window: &[&str],
+    first_line: usize,
+    ops: &[DiffOp],
+    same: impl Fn(&str, &str) -> bool,
+) -> Option<String> {
+    for op in ops {
+        let (old, new) = (op.old_range(), op.new_range());
+        let old_len = old.len();
+        for (mine, theirs) in old.clone().zip(new.clone()) {
+            let (Some(mine_text), Some(own)) = (wanted.get(mine), window.get(theirs)) else { continue };
+            if !same(mine_text, own) {
+                return Some(differing(mine_text, own, mine + 1, first_line + theirs));
+            }
+        }
+        if let Some((mine, line)) = old.skip(new.len()).find_map(|at| telling(wanted, at)) {
+            let line = clipped(line.trim(), SHOWN);
+            return Some(format!("its line {}, `{line}`, is not there in the file", mine + 1));
+        }
+        if let Some((theirs, line)) = new.skip(old_len).find_map(|at| telling(window, at)) {
+            let line = clipped(line.trim(), SHOWN);
+            return Some(format!("it leaves out the file's line {}, `{line}`", first_line + theirs));
+        }
+    }
+    None
+}
+
+/// A line that isn't blank, with its index.
+fn telling<'a>(lines: &[&'a str], at: usize) -> Option<(usize, &'a str)> {
+    lines.get(at).filter(|line| !line.trim().is_empty()).map(|line| (at, *line))
+}
+
+/// In what two lines differ, in words.
+fn differing(mine: &str, own: &str, mine_number: usize, own_number: usize) -> String {
+    if squeeze(mine, Strings::Loose) == squeeze(own, Strings::Loose) {
+        let (mine, own) = (visible(mine), visible(own));
+        return format!("its line {mine_number} is `{mine}`, the file's line {own_number} `{own}`");
+    }
+    let (mine, own) = pieces(mine.trim(), own.trim());
+    match (mine.is_empty(), own.is_empty()) {
+        (true, _) => {
+            format!("its line {mine_number} lacks `{own}`, which the file's line {own_number} has")
+        }
+        (_, true) => {
+            format!("its line {mine_number} has `{mine}`, which the file's line {own_number} hasn't")
+        }
+        _ => format!("its line {mine_number} has `{mine}` where the file's line {own_number} has `{own}`"),
+    }
+}
+
+/// What two lines have between the beginning and the end that they share, as whole words.
+fn pieces(one: &str, other: &str) -> (String, String) {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let same = |(x, y): &((usize, char), (usize, char))| x.1 == y.1;
+    let head = one.char_indices().zip(other.char_indices()).take_while(same).last();
+    let mut head = head.map_or(0, |((at, c), _)| at + c.len_utf8());
+    let splits = |text: &str, at: usize| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        before.is_some_and(is_word)
+            && text.get(at..).and_then(|text| text.chars().next()).is_some_and(is_word)
+    };
+    while head > 0 && (splits(one, head) || splits(other, head)) {
+        head -= one.get(..head).and_then(|text| text.chars().next_back()).map_or(head, char::len_utf8);
+    }
+    let (one, other) = (one.get(head..).unwrap_or_default(), other.get(head..).unwrap_or_default());
+    let tail = one.chars().rev().zip(other.chars().rev()).take_while(|(x, y)| x == y);
+    let mut tail: usize = tail.map(|(c, _)| c.len_utf8()).sum();
+    while tail > 0 && (splits(one, one.len() - tail) || splits(other, other.len() - tail)) {
+        let rest = one.get(one.len() - tail..).and_then(|text| text.chars().next());
+        tail -= rest.map_or(tail, char::len_utf8);
+    }
+    let piece = |text: &str| clipped(text.get(..text.len() - tail).unwrap_or_default().trim(), PIECE_BYTES);
+    (piece(one), piece(other))
+}
+
+/// A text cut to a length, with a mark where something is missing.
+fn clipped(text: &str, limit: usize) -> String {
+    let shown = cut(text, limit);
+    if shown.len() < text.len() { format!("{shown}…") } else { shown.to_owned() }
+}
+
+/// Why the steps that come near did not place a hunk, strictest first.
+pub(crate) fn attempts(
+    text: &str,
+    hunk: &Hunk<'_>,
+    wanted: &[&str],
+    lines: &[&str],
+    region: Option<&Region>,
+) -> Vec<Attempt> {
+    let mut attempts = Vec::new();
+    match region {
+        Some(region) => by_region(&mut attempts, hunk, wanted, lines, region),
+        None => by_lines(&mut attempts, wanted, lines),
+    }
+    let elided = wanted.iter().position(|line| stands_for_lines(line));
+    let after = elided.and_then(|at| wanted.get(at + 1..)?.iter().find(|line| !line.trim().is_empty()));
+    if let (Some(at), Some(after)) = (elided, after)
+        && !text.contains(after.trim())
+    {
+        let why = format!(
+            "after its line {} comes `{}`, which is not in the file",
+            at + 1,
+            clipped(after.trim(), SHOWN)
+        );
+        attempts.push(Attempt { steps: vec![Strategy::Elision], why });
+    }
+    if hunk.base.is_some() {
+        let why = "it is not in the version that you were shown either".to_owned();
+        attempts.push(Attempt { steps: vec![Strategy::Merge], why });
+    }
+    attempts
+}
+
+/// Whether a line of a search text stands for others.
+fn stands_for_lines(line: &str) -> bool {
+    let words = line.trim().trim_start_matches(['/', '#', '-', '*', '<', '!', ';', '%']).trim();
+    words.starts_with("...") || words.starts_with('…')
+}
+
+/// The reasons that the nearest region shows.
+fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], lines: &[&str], region: &Region) {
+    let window = lines.get(region.start..region.end).unwrap_or_default();
+    let first_line = region.start + 1;
+    let normal =
+        |reading: Reading| move |one: &str, other: &str| reading.normal(one) == reading.normal(other);
+    let first =
+        |same: &dyn Fn(&str, &str) -> bool| first_difference(wanted, window, first_line, &region.ops, same);
+    let exact = |one: &str, other: &str| one == other;
+    let mut push = |step: Strategy, why: String| match attempts.last_mut() {
+        Some(last) if last.why == why => last.steps.push(step),
+        _ => attempts.push(Attempt { steps: vec![step], why }),
+    };
+    let steps: [(Strategy, Option<String>); 4] = [
+        (Strategy::Exact, first(&exact)),
+        (Strategy::TrailingWhitespace, first(&normal(Reading::TrailingWhitespace))),
+        (Strategy::Indentation, first(&normal(Reading::Indentation))),
+        (Strategy::InnerWhitespace, first(&normal(Reading::InnerWhitespace))),
+    ];
+    for (step, why) in steps {
+        if let Some(why) = why {
+            push(step, why);
+        }
+    }
+    let percent = (region.likeness * 100.0).floor() as u32;
+    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < NEEDED_LINES {
+        push(Strategy::Similarity, format!("less than {NEEDED_LINES} lines are never placed by it"));
+        return;
+    }
+    if percent < NEEDED_PERCENT {
+        push(Strategy::Similarity, format!("{percent} % alike where {NEEDED_PERCENT} are needed"));
+        return;
+    }
+    let touched: HashSet<usize> = touched(hunk, wanted);
+    let guarded = touched_difference(wanted, window, &region.ops, &touched);
+    let why = match guarded {
+        Some(wanted) => format!("the edit changes its line {}, where nothing may differ", wanted + 1),
+        None => "alike enough, but not the only place that is, or its first or last line differs".to_owned(),
+    };
+    push(Strategy::Similarity, why);
+}
+
+/// The search text's lines that the edit changes or deletes.
+fn touched(hunk: &Hunk<'_>, wanted: &[&str]) -> HashSet<usize> {
+    // As many lines as the search text is compared by, and some for what the edit adds.
+    let new: Vec<&str> = hunk.replace.lines().take(wanted.len() * 2).collect();
+    let ops = capture_diff_slices(Algorithm::Myers, wanted, &new);
+    ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).flat_map(DiffOp::old_range).collect()
+}
+
+/// The first of the search text's lines that the edit changes and that the file has otherwise.
+fn touched_difference(
+    wanted: &[&str],
+    window: &[&str],
+    ops: &[DiffOp],
+    touched: &HashSet<usize>,
+) -> Option<usize> {
+    ops.iter().flat_map(|op| op.old_range().zip(op.new_range())).find_map(|(mine, theirs)| {
+        let (mine_text, own) = (wanted.get(mine)?, window.get(theirs)?);
+        let differs = squeeze(mine_text, Strings::Strict) != squeeze(own, Strings::Strict);
+        (differs && touched.contains(&mine)).then_some(mine)
+    })
+}
+
+/// What can be said where no region is like the search text.
+fn by_lines(attempts: &mut Vec<Attempt>, wanted: &[&str], lines: &[&str]) {
+    let mine: HashSet<&str> = wanted.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+    let there: HashSet<&str> =
+        lines.iter().map(|line| line.trim()).filter(|line| mine.contains(line)).collect();
+    let why = match (mine.len(), there.len()) {
+        (0, _) => "it has nothing but blanks".to_owned(),
+        (1, _) => return,
+        (_, 0) => "none of its lines is in the file".to_owned(),
+        (all, some) => format!("of its {all} different lines only {some} are in the file, and not together"),
+    };
+    let steps =
+        vec![Strategy::Exact, Strategy::TrailingWhitespace, Strategy::Indentation, Strategy::Similarity];
+    attempts.push(Attempt { steps, why });
+}
+
+/// A region line by line with line numbers: equal lines plain, the search text's with `-`, the file's with `+`.
+pub(crate) fn excerpt(wanted: &[&str], window: &[&str], first_line: usize, ops: &[DiffOp]) -> String {
+    let mut rows: Vec<(bool, String)> = Vec::new();
+    // Pairs of lines with the same difference stand together, the search text's first.
+    let (mut gone, mut come): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let flush = |rows: &mut Vec<(bool, String)>, gone: &mut Vec<String>, come: &mut Vec<String>| {
+        rows.extend(gone.drain(..).chain(come.drain(..)).map(|row| (false, row)));
+    };
+    for op in ops {
+        let (old, new) = (op.old_range(), op.new_range());
+        let paired = old.len().min(new.len());
+        for (mine, theirs) in old.clone().zip(new.clone()) {
+            let (Some(mine), Some(own)) = (wanted.get(mine), window.get(theirs)) else { continue };
+            let number = first_line + theirs;
+            if mine.trim_end() == own.trim_end() {
+                flush(&mut rows, &mut gone, &mut come);
+                rows.push((true, format!("  {number} {}", clipped(own, ROW_BYTES))));
+                continue;
+            }
+            let blanks_only = Reading::InnerWhitespace.normal(mine) == Reading::InnerWhitespace.normal(own);
+            let (mine, own) = if blanks_only { (visible(mine), visible(own)) } else { both(mine, own) };
+            gone.push(format!("- {mine}"));
+            come.push(format!("+ {number} {own}"));
+        }
+        let lone = old.skip(paired).filter_map(|at| wanted.get(at));
+        gone.extend(lone.map(|line| format!("- {}", clipped(line, ROW_BYTES))));
+        let lone = new.skip(paired).filter_map(|at| Some((first_line + at, window.get(at)?)));
+        come.extend(lone.map(|(number, line)| format!("+ {number} {}", clipped(line, ROW_BYTES))));
+    }
+    flush(&mut rows, &mut gone, &mut come);
+    shorten(&rows)
+}
+
+/// Two lines that differ, each from its beginning, or from shortly before the difference where that comes late.
+fn both(mine: &str, own: &str) -> (String, String) {
+    let same = mine.char_indices().zip(own.chars()).take_while(|((_, x), y)| x == y);
+    let head = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+    if head + ROW_BYTES / 4 < ROW_BYTES {
+        return (clipped(mine, ROW_BYTES), clipped(own, ROW_BYTES));
+    }
+    let from = cut(mine, head - ROW_BYTES / 4).len();
+    let part = |line: &str| format!("…{}", clipped(line.get(from..).unwrap_or_default(), ROW_BYTES));
+    (part(mine), part(own))
+}
+
+/// Joins rows, leaving out equal ones far from a difference, within [`EXCERPT_BYTES`].
+fn shorten(rows: &[(bool, String)]) -> String {
+    let mut out = String::new();
+    let mut left_out = 0;
+    for (index, (equal, row)) in rows.iter().enumerate() {
+        let around = rows.get(index.saturating_sub(AROUND)..(index + AROUND + 1).min(rows.len()));
+        if *equal && around.is_some_and(|rows| rows.iter().all(|(equal, _)| *equal)) {
+            left_out += 1;
+            continue;
+        }
+        if left_out > 0 {
+            out.push_str("  …\n");
+            left_out = 0;
+        }
+        if out.len() + row.len() > EXCERPT_BYTES {
+            out.push_str(&format!("  … {} more lines", rows.len() - index));
+            break;
+        }
+        out.push_str(row);
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// The refusal for a search text that is in several places, given by their bytes.
+pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy) -> Refusal {
+    let all = lines_of(text);
+    let at = |offset: usize| all.partition_point(|line| line.next() <= offset);
+    let spans =
+        places.iter().map(|place| (at(place.start), at(place.end.saturating_sub(1).max(place.start))));
+    ambiguous_lines(text, &all, &spans.collect::<Vec<_>>(), strategy)
+}
+
+/// The refusal for a search text that is in several places, given by their first and last lines (0-based), with what tells
+/// them apart.
+pub(crate) fn ambiguous_lines(
+    text: &str,
+    all: &[Line],
+    spans: &[(usize, usize)],
+    strategy: Strategy,
+) -> Refusal {
+    let own =
+        |index: usize| all.get(index).map(|line: &Line| text.get(line.content()).unwrap_or_default().trim());
+    // What stands in a line so far from a place, above it (negative) or below, and at how many of the places.
+    let beside = |(first, last): (usize, usize), reach: isize| {
+        let index = if reach < 0 { first.checked_add_signed(reach) } else { last.checked_add_signed(reach) };
+        index.and_then(|index| Some((index, own(index)?)))
+    };
+    // More places than are looked for can't be told apart.
+    let reach = if spans.len() < MAX_PLACES { MAX_REACH as isize } else { 0 };
+    let reaches = (1..=reach).flat_map(|far| [-far, far]);
+    let counted: Vec<(isize, HashMap<&str, u32>)> = reaches
+        .map(|reach| {
+            let mut counts = HashMap::new();
+            for (_, line) in spans.iter().filter_map(|span| beside(*span, reach)) {
+                *counts.entry(line).or_insert(0) += 1;
+            }
+            (reach, counts)
+        })
+        .collect();
+    let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+    let spots = spans.iter().take(MAX_SPOTS).map(|span| {
+        let telling = counted.iter().find_map(|(reach, counts)| {
+            let (index, line) = beside(*span, *reach)?;
+            // Not within another's line either: a search text may begin and end anywhere in a line.
+            let apart =
+                |other: &&str| other.len() <= MAX_TELLING && (*other == line || !other.contains(line));
+            let alone = counts.get(line) == Some(&1) && line.chars().any(char::is_alphanumeric);
+            (alone && counts.keys().all(apart)).then(|| (number(index), clipped(line, SHOWN)))
+        });
+        let within = enclosing(text, all, span.0).map(|(index, line)| (number(index), clipped(line, SHOWN)));
+        Spot { first: number(span.0), last: number(span.1), within, telling }
+    });
+    let lines = spans.iter().map(|span| number(span.0)).collect();
+    Refusal::Ambiguous { lines, strategy, spots: spots.collect() }
+}
+
+/// The nearest line above that is indented less: what a line is inside of.
+fn enclosing<'a>(text: &'a str, lines: &[Line], index: usize) -> Option<(usize, &'a str)> {
+    let own = |line: &Line| text.get(line.content()).unwrap_or_default();
+    let depth = |line: &str| split_indent(line).0.len();
+    let line = own(lines.get(index)?);
+    let deep = depth(line);
+    if deep == 0 || line.trim().is_empty() {
+        return None;
+    }
+    let above = lines.get(index.saturating_sub(MAX_ABOVE)..index)?.iter().map(own);
+    let indexed = (index.saturating_sub(MAX_ABOVE)..index).zip(above).rev();
+    indexed
+        .filter(|(_, line)| line.chars().any(char::is_alphanumeric))
+        .find(|(_, line)| depth(line) < deep)
+        .map(|(index, line)| (index, line.trim()))
 }

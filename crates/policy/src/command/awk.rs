@@ -14,6 +14,8 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
     loop {
         match rest {
             ["-F" | "-v", value, after @ ..] if !value.contains(UNKNOWN) => rest = after,
+            // A value of a variable with a plain name is data, whatever it is.
+            ["-v", value, after @ ..] if names_a_variable(value) => rest = after,
             ["--", after @ ..] => {
                 rest = after;
                 break;
@@ -35,12 +37,20 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
     }
 }
 
+/// `name=…`, of a name that means nothing to awk.
+fn names_a_variable(assignment: &str) -> bool {
+    assignment.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    })
+}
+
 /// A file that is one, or a variable that is set to what can't be the name of a connection.
 fn is_plain_operand(operand: &str) -> bool {
     let value = operand.split_once('=').map(|(_, value)| value);
     !operand.starts_with('-')
         && !operand.starts_with(INET)
-        && !value.is_some_and(|value| value.contains(['/', '\\']))
+        && !value.is_some_and(|value| value.contains(['/', '\\']) || value.contains(UNKNOWN))
 }
 
 /// Whether a word that isn't wholly known may be the name of a connection.
@@ -69,31 +79,111 @@ fn is_tame(program: &str) -> bool {
     if WAYS.iter().any(|way| program.contains(way)) {
         return false;
     }
-    // A pipe runs what stands behind it; `||` doesn't.
-    if program.replace("||", "").contains('|') {
-        return false;
-    }
-    // Only `print` writes with `>`: in an action, and not between parentheses.
-    let Some(action) = program.find('{') else { return true };
-    if !program.get(action..).unwrap_or_default().contains('>') {
+    // Neither a pipe, which runs what stands behind it, nor what could write. `||` is no pipe.
+    let action = program.find('{').and_then(|at| program.get(at..)).unwrap_or_default();
+    if !program.replace("||", "").contains('|') && !action.contains('>') {
         return true;
     }
-    // Without strings and patterns every parenthesis is one.
-    if program.contains(['"', '/', '#', '\\']) {
-        return false;
+    bare(program).is_some_and(|code| only_compares(&code))
+}
+
+/// A program without what stands in its strings, patterns and comments. `None` where it isn't certain what is one of
+/// these: whether a slash divides depends on what stands before it.
+fn bare(program: &str) -> Option<String> {
+    let mut code = String::with_capacity(program.len());
+    let mut rest = program.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '"' => {
+                quoted(&mut rest, '"')?;
+                // An operand, as what it stands for.
+                code.push('0');
+            }
+            '/' if divides(&code)? => code.push('/'),
+            '/' => {
+                quoted(&mut rest, '/')?;
+                code.push('0');
+            }
+            '#' => {
+                if rest.by_ref().any(|character| character == '\n') {
+                    code.push('\n');
+                }
+            }
+            // A continued line, or a pattern's sign where none should be.
+            '\\' | '\'' | '`' => return None,
+            other if other.is_control() && !matches!(other, '\n' | '\t') => return None,
+            other => code.push(other),
+        }
     }
+    Some(code)
+}
+
+/// To the end of a string or a pattern. In brackets a slash ends a pattern to some and not to others.
+fn quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
+    let mut bracket = false;
+    loop {
+        match rest.next()? {
+            '\n' => return None,
+            '\\' => {
+                rest.next().filter(|escaped| *escaped != '\n')?;
+            }
+            found if found == end => return (!bracket || end == '"').then_some(()),
+            '[' => bracket = true,
+            ']' => bracket = false,
+            _ => {}
+        }
+    }
+}
+
+/// Whether a slash behind this code divides; `None` where it might as well begin a pattern.
+fn divides(code: &str) -> Option<bool> {
+    let code = code.trim_end_matches([' ', '\t']);
+    match code.chars().next_back() {
+        None
+        | Some('\n' | '{' | '}' | '(' | ',' | ';' | '!' | '~' | '&' | '|' | '=' | '<' | '>' | '?' | ':') => {
+            Some(false)
+        }
+        Some(last) if last == '_' || last.is_ascii_alphanumeric() => {
+            let word = code.rsplit(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next()?;
+            let keyword = matches!(
+                word,
+                "print" | "printf" | "return" | "in" | "else" | "do" | "case" | "delete" | "exit"
+            );
+            Some(!keyword)
+        }
+        Some(']') => Some(true),
+        // `if (x) /y/` and `(x) / y`, `x++ / y` and `x + +/y/`.
+        Some(_) => None,
+    }
+}
+
+/// Whether no `>` in it may write and no `|` may run: they do so behind `print`, and not between parentheses.
+fn only_compares(code: &str) -> bool {
     let mut depth = 0usize;
     let mut braces = 0usize;
-    program.chars().all(|character| {
+    let mut prints = false;
+    let mut word = String::new();
+    let mut characters = code.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character == '_' || character.is_ascii_alphanumeric() {
+            word.push(character);
+            continue;
+        }
+        prints |= matches!(word.as_str(), "print" | "printf");
+        word.clear();
         match character {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            '{' => braces += 1,
-            '}' => braces = braces.saturating_sub(1),
+            '{' => (braces, prints) = (braces + 1, false),
+            '}' => (braces, prints) = (braces.saturating_sub(1), false),
+            // A newline may be in the middle of a list.
+            ';' if depth == 0 => prints = false,
+            '|' if characters.next_if_eq(&'|').is_none() => return false,
+            '>' if depth == 0 && braces > 0 && prints => return false,
             _ => {}
         }
-        character != '>' || depth > 0 || braces == 0
-    })
+    }
+    true
 }
 
 #[cfg(test)]
@@ -114,6 +204,18 @@ mod tests {
             "{printf \"%s\\n\", $1}",
             "a || b {print}",
             "BEGIN{FS=\",\"}{print $2}",
+            "{ if ($1 > 5) print \"big\", $1 }",
+            "{ x = $1 > 5; print x }",
+            "{print $1 \" | \" $2}",
+            "{print $1 \" > \" $2}",
+            "/a|b/ {print}",
+            "/^[0-9]+|x/ && $2 > 3 {print $1/2}",
+            "$3 > 5 {n++} END {print n \"|\" n/2}",
+            "{ if ($1 >= 5 || $2 > 3) { print \"a\" } } # a > b | c",
+            "{for (i = NF; i > 0; i--) printf \"%s \", $i; print \"\"}",
+            "{a[$1] = a[$1] > $2 ? a[$1] : $2} END {for (k in a) print k \": \" a[k]}",
+            "{print ($1 > 5)}",
+            "{ if ($1 ~ /x/ && length($2) > 3) { print; next } }",
         ] {
             assert!(super::only_prints(&[program, "x"]), "{program}");
         }
@@ -131,6 +233,30 @@ mod tests {
             "{print (1) > x}",
             "/(/ {print > x}",
             "{print |& x}",
+            "{ if ($1 > 5) print \"x\" > \"f\" }",
+            "{ if ($1 > 5) print > \"f\"; else print }",
+            "{ print (1)(2) > \"f\" }",
+            "{ print \"a\",\n\"b\" > \"f\" }",
+            "{ print \"(\" > \"f\" }",
+            "{ printf(\"%s\", $1) > \"f\" }",
+            "{ print /(/ > \"f\" }",
+            "{ print a / b > \"f\" # /\n}",
+            "{ print $1/2 > \"/x\" }",
+            "{ if (x) /\"/; print > f; /\"/ }",
+            "{ x++ /\"/; print > f; /\"/ }",
+            "{ print \"\\\"\" > \"f\" }",
+            "{ print /[/]/ > \"(f)\" }",
+            "{ print \"x\" | \"cat\" }",
+            "{ print \"x\" |\"cat\" }",
+            "{ \"date\" | x }",
+            "function print_it(a) { print a > \"f\" }",
+            "{ print(1) > \"f\" }",
+            "{ print -1 > \"f\" }",
+            "{ if (1) { print \"}\" > \"f\" } }",
+            "{ print \";\" > \"f\" }",
+            "{ print # ;\n > \"f\" }",
+            "{ print $1, a[1] / 2 > \"f\" }",
+            "{print\\\n > \"f\"}",
         ] {
             assert!(!super::only_prints(&[program, "x"]), "{program}");
         }

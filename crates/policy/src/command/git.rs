@@ -114,16 +114,13 @@ const COMMITS: &[&str] = &[
     "no-notes",
     "root",
 ];
+/// A line of what a file was; no program runs for it.
+const LINES: &[&str] = &["porcelain", "line-porcelain", "date=", "show-email", "root", "minimal", "abbrev="];
 const LOG_FLAGS: &str = "psuwbRaiEFPzqgmctMCB0123456789";
 const LOG_VALUED: &str = "nSGULlX";
 
 const READINGS: &[Reading] = &[
-    Reading {
-        name: "blame",
-        flags: "wcefnsltMC",
-        valued: "L",
-        long: &[&["porcelain", "date=", "show-email"]],
-    },
+    Reading { name: "blame", flags: "wcefnsltMC", valued: "L", long: &[LINES] },
     Reading { name: "cat-file", flags: "ptse", valued: "", long: &[] },
     Reading { name: "check-ignore", flags: "vqn", valued: "", long: &[&["verbose", "quiet", "no-index"]] },
     Reading { name: "count-objects", flags: "vH", valued: "", long: &[&["verbose", "human-readable"]] },
@@ -139,6 +136,10 @@ const READINGS: &[Reading] = &[
         valued: "SGUlX",
         long: &[DIFF, &["cached", "staged", "merge-base", "no-index"]],
     },
+    Reading { name: "check-attr", flags: "az", valued: "", long: &[&["all", "cached"]] },
+    Reading { name: "cherry", flags: "v", valued: "", long: &[&["abbrev?"]] },
+    Reading { name: "diff-files", flags: "pqsrz", valued: "U", long: &[DIFF] },
+    Reading { name: "diff-index", flags: "prsmz", valued: "U", long: &[DIFF, &["cached"]] },
     Reading {
         name: "diff-tree",
         flags: "prstzmcMC",
@@ -149,7 +150,7 @@ const READINGS: &[Reading] = &[
         name: "for-each-ref",
         flags: "",
         valued: "",
-        long: &[&["count=", "sort=", "contains?", "merged?", "no-merged?", "points-at="]],
+        long: &[&["count=", "sort=", "format=", "contains?", "merged?", "no-merged?", "points-at="]],
     },
     Reading {
         name: "grep",
@@ -305,30 +306,138 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
         all => all,
     };
     let Some((&command, rest)) = arguments.split_first() else { return false };
-    if verifies_signatures(rest) {
+    if verifies_signatures(rest) || rest.iter().any(|argument| hides_an_option(argument)) {
         return false;
     }
     match (command, rest) {
         ("branch", rest) => branch(rest),
         ("tag", []) | ("remote", [] | ["-v" | "--verbose"]) => true,
-        ("tag", ["-l" | "--list", patterns @ ..]) => no_options(patterns),
-        ("remote", ["get-url", name]) | ("config", ["--get", name]) => no_options(&[name]),
-        ("config", ["-l" | "--list"]) | ("stash", ["list"]) | ("worktree", ["list"]) => true,
+        ("tag", rest) => tag(rest),
+        ("remote", ["get-url", name]) => no_options(&[name]),
+        ("config", rest) => config(rest),
+        ("stash", ["list"]) | ("worktree", ["list"]) => true,
+        ("stash", ["list", rest @ ..]) => options(rest, LOG_FLAGS, LOG_VALUED, &[DIFF, COMMITS]).is_some(),
+        ("worktree", ["list", rest @ ..]) => {
+            options(rest, "vz", "", &[&["verbose", "porcelain"]]).is_some_and(|operands| operands.is_empty())
+        }
+        ("bisect", ["log"]) | ("symbolic-ref", ["--short", "HEAD"] | ["HEAD"] | ["-q", "HEAD"]) => true,
+        ("status", rest) => {
+            // `-u` takes its value in the same word, or none.
+            let rest: Vec<&str> = rest
+                .iter()
+                .map(|word| if matches!(*word, "-uno" | "-uall" | "-unormal") { "-u" } else { *word })
+                .collect();
+            reading(command, &rest)
+        }
         ("stash", ["show", rest @ ..]) => options(rest, "pu", "", &[DIFF]).is_some(),
         ("reflog", [] | ["show"]) => true,
         ("reflog", ["show", rest @ ..]) => options(rest, "0123456789", "n", &[COMMITS]).is_some(),
+        ("reflog", rest @ [option, ..]) if option.starts_with('-') => {
+            options(rest, "0123456789", "n", &[COMMITS]).is_some_and(|operands| operands.is_empty())
+        }
         ("version", []) => true,
-        _ => READINGS
-            .iter()
-            .find(|reading| reading.name == command)
-            .is_some_and(|reading| options(rest, reading.flags, reading.valued, reading.long).is_some()),
+        _ => reading(command, rest),
     }
+}
+
+fn reading(command: &str, rest: &[&str]) -> bool {
+    let reading = READINGS.iter().find(|reading| reading.name == command);
+    reading.is_some_and(|it| options(rest, it.flags, it.valued, it.long).is_some())
+}
+
+/// `git config` that reads: a key alone has no value to be set to.
+fn config(arguments: &[&str]) -> bool {
+    const LONG: &[&str] = &[
+        "get",
+        "get-all",
+        "get-regexp",
+        "list",
+        "null",
+        "name-only",
+        "show-origin",
+        "show-scope",
+        "global",
+        "system",
+        "local",
+        "worktree",
+        "bool",
+        "int",
+        "path",
+        "type=",
+        "default=",
+        "file=",
+        "includes",
+        "no-includes",
+    ];
+    let key = |name: &str| name.contains('.') && !name.contains(UNKNOWN);
+    let has = |names: &[&str]| arguments.iter().any(|argument| names.contains(argument));
+    // git takes the beginning of an option for it, so that what isn't known must not be one.
+    let Some(operands) = options(arguments, "lz", "f", &[LONG]) else { return false };
+    match operands.as_slice() {
+        [] => has(&["-l", "--list"]),
+        [name] if has(&["--get", "--get-all", "--get-regexp"]) => !name.contains(UNKNOWN),
+        // In the place of a key an older git takes these for one, without a section, and refuses it.
+        [name] => *name == "list" || key(name),
+        ["get", name] => key(name) && !has(&["-l", "--list"]),
+        [_, _] => has(&["--get", "--get-all", "--get-regexp"]),
+        _ => false,
+    }
+}
+
+/// `git tag` that lists. A name without an option that lists would make one.
+fn tag(arguments: &[&str]) -> bool {
+    const LISTING: &[&str] = &[
+        "list",
+        "sort=",
+        "contains=",
+        "no-contains=",
+        "merged?",
+        "no-merged?",
+        "points-at=",
+        "ignore-case",
+        "color?",
+        "column?",
+        "no-column",
+    ];
+    let lists = arguments.iter().any(|argument| matches!(*argument, "-l" | "--list"));
+    let numbered = |argument: &str| {
+        argument.strip_prefix("-n").is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let rest: Vec<&str> = arguments.iter().copied().filter(|argument| !numbered(argument)).collect();
+    options(&rest, "li", "", &[LISTING]).is_some_and(|operands| operands.is_empty() || lists)
+}
+
+/// Whether what isn't known of a word could make it, or be, an option that does more: only values of these may be
+/// anything.
+fn hides_an_option(argument: &str) -> bool {
+    const HARMLESS: &[&str] = &[
+        "--author=",
+        "--committer=",
+        "--since=",
+        "--after=",
+        "--until=",
+        "--before=",
+        "--grep=",
+        "--max-count=",
+        "--skip=",
+        "--unified=",
+        "--max-depth=",
+        "-n",
+        "-S",
+        "-G",
+        "-U",
+        "-L",
+    ];
+    argument.starts_with('-')
+        && argument.contains(UNKNOWN)
+        && !HARMLESS.iter().any(|known| argument.starts_with(known))
 }
 
 /// `%G…` in a format, also as `%+G`, runs the program that checks signatures, and so does sorting by them.
 fn verifies_signatures(arguments: &[&str]) -> bool {
     let formats = |argument: &&str| {
         argument.contains("(signature")
+            || argument.contains("(*signature")
             || argument
                 .split('%')
                 .skip(1)
@@ -349,8 +458,21 @@ fn no_options(arguments: &[&str]) -> bool {
 
 /// `git branch` in the forms that list. A name without `--list` would create a branch.
 fn branch(arguments: &[&str]) -> bool {
-    const LISTING: &[&str] =
-        &["list", "all", "remotes", "verbose", "show-current", "color?", "no-color", "column?", "sort="];
+    const LISTING: &[&str] = &[
+        "list",
+        "all",
+        "remotes",
+        "verbose",
+        "show-current",
+        "color?",
+        "no-color",
+        "column?",
+        "sort=",
+        "contains=",
+        "no-contains=",
+        "points-at=",
+        "ignore-case",
+    ];
     match options(arguments, "arvl", "", &[LISTING]) {
         Some(operands) => {
             operands.is_empty() || arguments.iter().any(|argument| matches!(*argument, "--list" | "-l"))

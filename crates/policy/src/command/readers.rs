@@ -6,16 +6,64 @@
 //! `rg -z`, `find -exec`, `sort --compress-program`, `diff -l`, `fd -x`, `fd -l`), follows a file without
 //! end (`tail -f`), or sets what it else shows (`date -s`, `hostname NAME`).
 
+use std::borrow::Cow;
+
 use journeyman_syntax::shell::Word;
 
 use super::reader_table::{NOTHING, Operands, READERS, Reader};
-use super::{awk, git, sed};
+use super::{awk, conditions, git, sed};
 
 /// Programs whose `--version`, alone, neither reads nor runs anything of the project. Not `cargo`, `go`,
 /// `yarn` and their kin, which look up in the project which version of themselves to run.
 const VERSIONED: &[&str] = &[
-    "bash", "cc", "clang", "cmake", "g++", "gcc", "git", "grep", "java", "jq", "make", "node", "perl", "php",
-    "python", "python3", "rg", "ruby", "sed", "tar",
+    "bash",
+    "cc",
+    "clang",
+    "clang++",
+    "cmake",
+    "docker",
+    "g++",
+    "gcc",
+    "git",
+    "java",
+    "javac",
+    "lua",
+    "make",
+    "ninja",
+    "node",
+    "npm",
+    "perl",
+    "php",
+    "podman",
+    "python",
+    "python3",
+    "ruby",
+    "shellcheck",
+    "zsh",
+];
+/// Other words by which some of them, alone, tell no more than that.
+const VERSION_WORDS: &[(&str, &[&str])] = &[
+    ("cc", &["-dumpversion", "-dumpmachine"]),
+    ("clang", &["-dumpversion", "-dumpmachine"]),
+    ("docker", &["-v"]),
+    ("g++", &["-dumpversion", "-dumpmachine"]),
+    ("gcc", &["-dumpversion", "-dumpmachine", "-v"]),
+    ("git", &["-v"]),
+    ("java", &["-version"]),
+    ("javac", &["-version"]),
+    ("jq", &["-V", "-h"]),
+    ("lua", &["-v"]),
+    ("make", &["-v"]),
+    ("node", &["-v", "--help", "-h"]),
+    ("npm", &["-v"]),
+    ("perl", &["-v"]),
+    ("php", &["-v"]),
+    ("podman", &["-v"]),
+    ("python", &["-V", "--help", "-h"]),
+    ("python3", &["-V", "--help", "-h"]),
+    ("rg", &["-V", "-h"]),
+    ("fd", &["-V", "-h"]),
+    ("ruby", &["-v"]),
 ];
 
 /// The directories whose programs are the system's own.
@@ -70,12 +118,15 @@ const TAME: &[&str] = &[
 
 /// Programs that a function of their own judges.
 const SPECIAL: &[&str] = &[
-    "awk", "break", "bzcat", "command", "continue", "env", "exit", "expr", "find", "git", "gunzip", "gzip",
-    "read", "return", "sed", "set", "sleep", "tar", "type", "unzip", "wait", "xzcat", "zcat", "zstdcat",
+    "awk", "break", "bzcat", "command", "continue", "env", "exit", "export", "expr", "find", "git", "gunzip",
+    "gzip", "read", "return", "sed", "set", "sleep", "tar", "tee", "type", "ulimit", "umask", "unzip",
+    "wait", "xzcat", "zcat", "zstdcat",
 ];
 
-/// What stands for a word that isn't known: no option, no number, no script.
+/// What stands for a word that isn't known, behind what it begins with: no option, no number, no script.
 pub(super) const UNKNOWN: &str = "\u{2026}";
+/// What stands for one word that may be anything, an option too. Only where a value stands for certain is it accepted.
+const ANYTHING: &str = "-\u{2026}";
 
 /// The name of a program that is named by itself or in the system's directories; others keep their path.
 pub(super) fn base_name(path: &str) -> &str {
@@ -95,7 +146,9 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
     let refused = || Err(format!("not every argument of `{program}` is known to read"));
     match program {
         "echo" | ":" => return Ok(()),
-        "test" | "[" | "[[" => return if test(program, arguments) { Ok(()) } else { refused() },
+        "test" | "[" | "[[" => {
+            return if conditions::only_test(program, arguments) { Ok(()) } else { refused() };
+        }
         "printf" => return if printf(arguments) { Ok(()) } else { refused() },
         _ => {}
     }
@@ -104,7 +157,10 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
     }
     let Some(arguments) = arguments_of(arguments, TAME.contains(&program)) else { return refused() };
-    if arguments == ["--version"] && VERSIONED.contains(&program) {
+    let arguments: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
+    if let [only] = arguments.as_slice()
+        && tells_of_itself(program, only, reader.is_some())
+    {
         return Ok(());
     }
     let accepted = match program {
@@ -113,9 +169,9 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "find" => find(&arguments),
         "sed" => sed::only_prints(&arguments),
         "awk" => awk::only_prints(&arguments) && !words.iter().any(awk::may_connect),
-        "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if plain_names(names)),
+        "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if describes(names)),
         "type" => match arguments.as_slice() {
-            ["-a" | "-t" | "-p", names @ ..] | names => plain_names(names),
+            ["-a" | "-t" | "-p", names @ ..] | names => describes(names),
         },
         "tar" => lists_archive(&arguments),
         "unzip" => {
@@ -123,17 +179,37 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         }
         "gunzip" | "gzip" | "zcat" | "xzcat" | "bzcat" | "zstdcat" => decompresses(program, &arguments),
         "lsof" => {
-            // `-i @name` asks the network for the name.
+            // `-i @name` asks the network for the name; without `-n` it asks for that of every address.
             let named = |argument: &&str| argument.contains('@') || argument.contains(UNKNOWN);
-            !arguments.iter().any(named) && reader.is_some_and(|reader| takes(reader, &arguments))
+            has_flag(&arguments, 'n', "iupdcgs")
+                && !arguments.iter().any(named)
+                && reader.is_some_and(|reader| takes(reader, &arguments))
         }
+        "netstat" => has_flag(&arguments, 'n', "") && reader.is_some_and(|reader| takes(reader, &arguments)),
         "tree" | "xxd" | "yq" => {
             one_by_one(program, &arguments) && reader.is_some_and(|reader| takes(reader, &arguments))
         }
         "jq" => takes(reader.unwrap_or(&NOTHING), &without_values(&arguments)),
-        "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
         "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
         "read" => read(&arguments),
+        "tee" => arguments.iter().all(|argument| {
+            matches!(*argument, "-a" | "-i" | "-p" | "/dev/null" | "/dev/stdout" | "/dev/stderr")
+        }),
+        _ => match reader {
+            Some(reader) => takes(reader, &arguments),
+            None if SPECIAL.contains(&program) => of_the_shell(program, &arguments),
+            None => {
+                return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
+            }
+        },
+    };
+    if accepted { Ok(()) } else { refused() }
+}
+
+/// What the shell does by itself, and changes nothing but how it goes on.
+fn of_the_shell(program: &str, arguments: &[&str]) -> bool {
+    match program {
+        "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
         "exit" | "break" | "continue" | "return" => {
             arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit()))
         }
@@ -141,16 +217,23 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
             .iter()
             .all(|argument| argument.bytes().all(|b| b.is_ascii_digit() || b".smhd".contains(&b))),
         "set" => arguments.iter().all(|argument| {
-            matches!(*argument, "-e" | "-u" | "-eu" | "+e" | "-o" | "pipefail" | "-euo" | "-eo" | "-f")
+            *argument == "pipefail"
+                || argument.strip_prefix(['-', '+']).is_some_and(|cluster| {
+                    !cluster.is_empty() && cluster.bytes().all(|option| b"euofn".contains(&option))
+                })
         }),
-        _ => match reader {
-            Some(reader) => takes(reader, &arguments),
-            None => {
-                return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
-            }
-        },
-    };
-    if accepted { Ok(()) } else { refused() }
+        "export" => {
+            !arguments.is_empty()
+                && arguments.iter().all(|argument| {
+                    argument
+                        .split_once('=')
+                        .is_some_and(|(name, _)| super::survey::is_harmless_variable(name))
+                })
+        }
+        "ulimit" => matches!(arguments, [] | ["-a" | "-n" | "-s" | "-c" | "-u" | "-v"]),
+        "umask" => matches!(arguments, [] | ["-S"]),
+        _ => false,
+    }
 }
 
 /// Whether a wrapper with its own arguments, without what it runs, only reads.
@@ -165,25 +248,50 @@ pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> 
     only_reads(&actions.outside, false)
 }
 
-/// The arguments, with [`UNKNOWN`] for what isn't known and can't be an option. `None` if one could be, unless the
-/// program is `tame`.
-fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<&str>> {
+/// Whether a program with this one argument says which it is, or how it is called, and does nothing else.
+fn tells_of_itself(program: &str, only: &str, reads: bool) -> bool {
+    // Those of the table are programs that read, and what they don't know they refuse. To `lsof` it is another option.
+    let asked = matches!(only, "--version" | "--help")
+        && (reads || matches!(program, "find" | "sed" | "awk" | "tar"));
+    asked && program != "lsof"
+        || only == "--version" && VERSIONED.contains(&program)
+        || VERSION_WORDS.iter().any(|(name, words)| *name == program && words.contains(&only))
+}
+
+/// Whether a flag is in one of the clusters. What follows an option with a value is no flag.
+fn has_flag(arguments: &[&str], flag: char, valued: &str) -> bool {
+    arguments.iter().filter(|argument| !argument.starts_with("--")).any(|argument| {
+        argument.strip_prefix('-').is_some_and(|cluster| {
+            cluster.chars().take_while(|option| !valued.contains(*option)).any(|option| option == flag)
+        })
+    })
+}
+
+/// The arguments, with [`UNKNOWN`] behind what is known of those that aren't wholly known, and [`ANYTHING`] for one
+/// of which nothing is. `None` if one could be several, of which some are options, unless the program is `tame`.
+fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
     let mut known = Vec::with_capacity(arguments.len());
     let mut only_operands = false;
     for word in arguments {
         if word.known && !word.dialect {
             only_operands |= word.text == "--";
-            known.push(word.text.as_str());
+            known.push(Cow::Borrowed(word.text.as_str()));
             continue;
         }
         // What is split off begins as it likes.
-        let operand = !word.start.is_empty() && !word.start.starts_with('-') && !word.splits;
-        let accepted = operand || tame || (only_operands && word.single);
-        if !accepted {
-            return None;
-        }
+        let begins = !word.splits && !word.start.is_empty();
+        let argument = match begins {
+            // Perhaps an option, which is known as far as it matters or refused.
+            true if !word.dialect && !(tame && word.start.starts_with('-')) => {
+                Cow::Owned(format!("{}{UNKNOWN}", word.start))
+            }
+            true if !word.start.starts_with('-') => Cow::Borrowed(UNKNOWN),
+            _ if tame || (only_operands && word.single) => Cow::Borrowed(UNKNOWN),
+            _ if word.single && !word.dialect => Cow::Borrowed(ANYTHING),
+            _ => return None,
+        };
         // Perhaps more than one.
-        known.extend(std::iter::repeat_n(UNKNOWN, if word.single { 1 } else { 2 }));
+        known.extend(std::iter::repeat_n(argument, if word.single { 1 } else { 2 }));
     }
     Some(known)
 }
@@ -196,7 +304,7 @@ fn lists_archive(arguments: &[&str]) -> bool {
         && cluster.contains('t')
         && cluster.bytes().all(|option| b"tvzjJf".contains(&option))
         && !archive.contains(':')
-        && *archive != UNKNOWN
+        && !archive.contains(UNKNOWN)
         && no_option(archive)
         && members.iter().all(|member| no_option(member))
 }
@@ -252,7 +360,7 @@ fn one_by_one(program: &str, arguments: &[&str]) -> bool {
 }
 
 fn takes(reader: &Reader, arguments: &[&str]) -> bool {
-    let Some(operands) = options(arguments, reader.flags, reader.valued, &[reader.long]) else {
+    let Some(operands) = taken(arguments, reader.flags, reader.valued, &[reader.long], true) else {
         return false;
     };
     match reader.operands {
@@ -270,6 +378,18 @@ pub(super) fn options<'a>(
     valued: &str,
     long: &[&[&str]],
 ) -> Option<Vec<&'a str>> {
+    taken(arguments, flags, valued, long, false)
+}
+
+/// As [`options`]. `certain`: whether every version of the program takes the values that are given here, so that one
+/// may be anything.
+fn taken<'a>(
+    arguments: &[&'a str],
+    flags: &str,
+    valued: &str,
+    long: &[&[&str]],
+    certain: bool,
+) -> Option<Vec<&'a str>> {
     let mut operands = Vec::new();
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
@@ -286,7 +406,8 @@ pub(super) fn options<'a>(
         };
         // A value that looks like an option would be one to a version of the program that doesn't take a
         // value here.
-        if wants_value && rest.next().is_none_or(|value| value.starts_with('-')) {
+        let accepted = |value: &str| !value.starts_with('-') || certain && value == ANYTHING;
+        if wants_value && !rest.next().is_some_and(accepted) {
             return None;
         }
     }
@@ -325,11 +446,16 @@ fn plain_names(names: &[&str]) -> bool {
     !names.is_empty() && names.iter().all(|name| !name.starts_with('-'))
 }
 
+/// Names that `command -v` and `type` tell about. An option among them would have more told.
+fn describes(names: &[&str]) -> bool {
+    !names.is_empty() && names.iter().all(|name| !name.starts_with('-') || *name == ANYTHING)
+}
+
 /// `find` with tests and actions that only print.
 fn find(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
-        let known = if VALUED.contains(&word) {
+        let known = if VALUED.contains(&word) || compares_times(word) {
             // An action in the value's place would be one to a `find` that doesn't know the test.
             rest.next().is_some_and(|value| !ACTIONS.contains(&value))
         } else {
@@ -340,6 +466,12 @@ fn find(arguments: &[&str]) -> bool {
         }
     }
     true
+}
+
+/// `-newermt` and its kin: `-newer`, which of a file's times, and what it is compared with.
+pub(super) fn compares_times(word: &str) -> bool {
+    let which = word.strip_prefix("-newer").map(str::as_bytes);
+    matches!(which, Some([b'a' | b'B' | b'c' | b'm', b'a' | b'B' | b'c' | b'm' | b't']))
 }
 
 /// Tests and options of `find` that stand alone.
@@ -429,45 +561,6 @@ const ACTIONS: &[&str] = &[
     "-fls",
     "-files0-from",
 ];
-
-/// `test` of files and texts. Its numeric comparisons evaluate their operands in some shells, and `-v` does in bash.
-fn test(program: &str, arguments: &[Word]) -> bool {
-    const OF_FILES: [&str; 14] =
-        ["-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x", "-z", "-n", "-b", "-p", "-S"];
-    let close = match program {
-        "[" => Some("]"),
-        "[[" => Some("]]"),
-        _ => None,
-    };
-    let mut arguments = arguments;
-    if let Some(close) = close {
-        match arguments.split_last() {
-            Some((last, rest)) if last.known && last.text == close => arguments = rest,
-            _ => return false,
-        }
-    }
-    if let [first, rest @ ..] = arguments
-        && first.known
-        && first.text == "!"
-    {
-        arguments = rest;
-    }
-    // One word however it turns out; between double brackets all are.
-    let one = |word: &Word| !word.dialect && (word.known || word.single || program == "[[");
-    let is = |word: &Word, among: &[&str]| word.known && among.contains(&word.text.as_str());
-    match arguments {
-        [operator, operand] => is(operator, &OF_FILES) && one(operand) && !operand.text.starts_with('-'),
-        [left, operator, right] => {
-            // Two words that both aren't known could make an operator of one of them.
-            one(left)
-                && one(right)
-                && is(operator, &["=", "==", "!=", "-nt", "-ot", "-ef"])
-                && !left.text.starts_with('-')
-                && (!left.text.starts_with(['(', '!']))
-        }
-        _ => false,
-    }
-}
 
 /// `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can run a command; what counts
 /// or computes evaluates its value in some shells.

@@ -7,6 +7,7 @@ use journeyman_syntax::shell::{
 
 use super::danger::{self, Danger};
 use super::unwrap::{Inner, Wrapped, unwrap};
+use super::values::{self, Values};
 use super::{Part, Word, hosts, readers, shown};
 
 /// Parts of one command. More is not a command that anybody reads.
@@ -18,6 +19,12 @@ const MAX_WRAPPERS: usize = 16;
 /// Bytes of the texts within a command that are taken apart as commands of their own, in all. Each lies in the one
 /// around it, so that honest ones take a few times the length of the whole.
 const MAX_INNER_BYTES: usize = 4 * shell::MAX_BYTES;
+
+/// What a change of directory counts for. After one to a directory that is plainly beneath the one before it git is
+/// still trusted: it may be in another repository there, but in none that a command or a tool has made (the sandbox
+/// keeps them from that, and from bare ones that were checked out). After two, or one to anywhere else, it isn't.
+const BENEATH: usize = 1;
+const AWAY: usize = 2;
 
 /// What is found in one command.
 pub(super) struct Survey<'c> {
@@ -41,6 +48,7 @@ pub(super) struct Survey<'c> {
     inner_bytes: usize,
     /// Functions that the text defines: their names are no longer those of programs.
     functions: Vec<String>,
+    values: Values,
 }
 
 /// What surrounds a command.
@@ -60,6 +68,7 @@ struct Draft {
     /// Why it doesn't only read; the first reason.
     why: Option<String>,
     writes: Vec<Word>,
+    reads: Vec<Word>,
     danger: Danger,
 }
 
@@ -85,6 +94,7 @@ impl<'c> Survey<'c> {
             wrappers: 0,
             inner_bytes: 0,
             functions: Vec::new(),
+            values: Values::default(),
         }
     }
 
@@ -104,8 +114,14 @@ impl<'c> Survey<'c> {
         }
         self.depth += 1;
         define(&script.statements, &mut self.functions, 0);
+        self.values.computes(script.computed);
         self.statements(&script.statements, Place::default());
         self.depth -= 1;
+        // A part that does more than read may set any of them.
+        let tame = || self.parts.iter().all(|part| part.level == Level::ReadOnly);
+        if self.depth == 0 && self.values.any_computed() && !(self.values.are_numbers() && tame()) {
+            self.give_up("it computes with a variable that may hold anything");
+        }
     }
 
     fn give_up(&mut self, why: &str) {
@@ -161,6 +177,11 @@ impl<'c> Survey<'c> {
         {
             draft.because(|| format!("it sets `{}`", shown(variable)));
         }
+        if let Some(variable) = &compound.variable {
+            self.values.counts_through(variable, &compound.words);
+            // Its body names none of them, and rules about paths have to see them.
+            draft.reads.extend(compound.words.iter().filter(|word| !values::is_number(word)).map(plain));
+        }
         let mut input = place;
         for redirect in &compound.redirects {
             if redirect.kind == RedirectKind::Document || redirect.kind == RedirectKind::Text {
@@ -170,12 +191,13 @@ impl<'c> Survey<'c> {
         }
         // The second time round it stands where the first has left it.
         if matches!(compound.kind, CompoundKind::For | CompoundKind::While) && moves(&compound.body, 0) {
-            self.moves += 1;
+            self.moves += AWAY;
         }
         self.redirects(&compound.redirects, &mut draft);
         for word in &compound.words {
             self.statements(&word.inner, Place::default());
         }
+        let reads = std::mem::take(&mut draft.reads);
         if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
             let level = if draft.danger.outside.is_some() { Level::System } else { Level::Shell };
             let reason =
@@ -189,7 +211,17 @@ impl<'c> Survey<'c> {
                 ..Part::default()
             });
         }
+        let before = self.parts.len();
         self.statements(&compound.body, input);
+        // What runs in it reads them.
+        match self.parts.get_mut(before) {
+            Some(first) => first.reads.extend(reads),
+            None if !reads.is_empty() => {
+                let reason = "it only reads".to_owned();
+                self.push(Part { level: Level::ReadOnly, reason, reads, ..Part::default() });
+            }
+            None => {}
+        }
     }
 
     /// A program with its arguments, assignments and redirections.
@@ -215,6 +247,7 @@ impl<'c> Survey<'c> {
                 }
                 self.runs_by_variable(&assignment.name, &assignment.value);
             }
+            self.values.sets(&assignment.name, &assignment.value);
         }
         let mut here = place;
         for redirect in &simple.redirects {
@@ -255,6 +288,7 @@ impl<'c> Survey<'c> {
             match redirect.kind {
                 RedirectKind::Document | RedirectKind::Text => {}
                 RedirectKind::Input => {
+                    draft.reads.push(plain(target));
                     // bash connects to these.
                     let network = target.text.contains("dev/tcp") || target.text.contains("dev/udp");
                     if network {
@@ -287,7 +321,7 @@ impl<'c> Survey<'c> {
         }
         let Some(first) = words.first() else {
             // Assignments or redirections alone.
-            if draft.why.is_some() || !draft.writes.is_empty() {
+            if draft.why.is_some() || !draft.writes.is_empty() || !draft.reads.is_empty() {
                 self.finish(&[], draft, Ok(()));
             }
             return;
@@ -318,6 +352,7 @@ impl<'c> Survey<'c> {
                     words: words.iter().map(plain).collect(),
                     level: Level::Edit,
                     reason: "it is one of the project's own checks".to_owned(),
+                    reads: draft.reads,
                     ..Part::default()
                 });
                 return;
@@ -326,11 +361,12 @@ impl<'c> Survey<'c> {
                 readers::reads_around(name, words)
             }
             Some(_) => Err(format!("`{}` runs other programs", shown(name))),
-            None => readers::only_reads(words, self.moves > 0),
+            None => readers::only_reads(words, self.moves > BENEATH),
         };
         if name == "cd" {
-            self.moves += 1;
+            self.moves += if values::stays_beneath(words) { BENEATH } else { AWAY };
         }
+        self.values.program(name, words);
         self.declares(name, words);
         self.finish(words, draft, reading);
         if !first.known && !first.single {
@@ -395,7 +431,7 @@ impl<'c> Survey<'c> {
 
     /// Whether these words are one of the project's checks, in the directory that it belongs to.
     fn is_check(&self, words: &[Shown]) -> bool {
-        if self.moves > usize::from(self.entered) {
+        if self.moves > if self.entered { BENEATH } else { 0 } {
             return false;
         }
         let Some(first) = words.first() else { return false };
@@ -464,6 +500,7 @@ impl<'c> Survey<'c> {
             reason,
             destroys: draft.danger.destroys,
             writes: draft.writes,
+            reads: draft.reads,
             hosts: hosts::named(name, words),
         });
         if words.iter().any(|word| word.dialect) {
@@ -552,7 +589,7 @@ fn printed(statement: &Statement) -> Option<&str> {
 }
 
 /// Names of variables that a command may set for itself: nothing else looks at them.
-fn is_harmless_name(name: &str) -> bool {
+pub(super) fn is_harmless_name(name: &str) -> bool {
     name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())
         && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit())
         && !name.ends_with("_proxy")

@@ -47,7 +47,8 @@ const INPUT: &str = "it runs what it reads";
 /// What `program` (a name without its directory) runs, if it is one that runs others. `words` has the program first.
 pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
     let arguments = words.get(1..).unwrap_or_default();
-    if SHELLS.contains(&program) {
+    let version = matches!(arguments, [only] if only.known && only.text == "--version");
+    if SHELLS.contains(&program) && !version {
         return Some(shell(program, arguments));
     }
     if let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.name == program) {
@@ -180,8 +181,12 @@ fn env(arguments: &[Word]) -> Wrapped {
     }
     let mut rest = arguments;
     let mut unclear = None;
+    // Whether there is nothing before the program but variables that change what is said, and not what runs.
+    let mut plain = true;
     while let [first, after @ ..] = rest {
         let text = first.text.as_str();
+        plain &= first.known && !first.dialect && (!text.starts_with('-') || matches!(text, "-i" | "--"))
+            || !is_before(text);
         if let Some(script) = text.strip_prefix("--split-string=") {
             return Wrapped::script(script);
         }
@@ -214,7 +219,12 @@ fn env(arguments: &[Word]) -> Wrapped {
             _ => break,
         }
     }
-    Wrapped { unclear, ..Wrapped::words(rest) }
+    Wrapped { unclear, transparent: plain && unclear.is_none(), ..Wrapped::words(rest) }
+}
+
+/// Whether a word of `env` belongs to it, and not to the program.
+fn is_before(text: &str) -> bool {
+    text.starts_with('-') || text.contains('=')
 }
 
 /// Words of which some aren't known: an inner program with what its wrapper adds.

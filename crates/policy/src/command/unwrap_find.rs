@@ -2,7 +2,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::readers::VALUED;
+use super::readers::{VALUED, compares_times};
 use super::unwrap::{Inner, Wrapped};
 
 /// The words of `find`, taken apart.
@@ -25,7 +25,10 @@ pub(super) fn actions(words: &[Word]) -> Actions {
         let Some(inner) = &mut inside else {
             if matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
                 // To a test that takes a value it would be the value.
-                found.clear &= !found.outside.last().is_some_and(|last| VALUED.contains(&last.text.as_str()));
+                found.clear &= !found
+                    .outside
+                    .last()
+                    .is_some_and(|last| VALUED.contains(&last.text.as_str()) || compares_times(&last.text));
                 inside = Some(Vec::new());
             } else {
                 found.outside.push(word.clone());

@@ -1,6 +1,8 @@
 //! Wildcards: of names, of words, of paths. No regular expressions: each is matched in time that is bounded by the
 //! lengths of both sides multiplied, and most are rejected at their first character.
 
+use super::shape::{Piece, Shape};
+
 /// Longest pattern, in bytes. A path of the deepest projects has half of that.
 pub(super) const MAX_PATTERN: usize = 512;
 
@@ -63,7 +65,7 @@ fn wild<P, T>(
 
 /// One character of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
+pub(super) enum Sign {
     Any,
     One,
     Plain(char),
@@ -155,6 +157,69 @@ impl Text {
     }
 }
 
+impl Text {
+    /// Whether there is a name that both this and the signs, which are in lower case, stand for: surely, or only where
+    /// the signs say nothing of it. A wildcard of a shell stands for no dot at a name's beginning, unless it is told to.
+    fn meets(&self, signs: &[Sign], dots: bool) -> Option<bool> {
+        if signs.iter().all(|sign| matches!(sign, Sign::Plain(_))) {
+            let name: String = signs
+                .iter()
+                .filter_map(|sign| match sign {
+                    Sign::Plain(character) => Some(*character),
+                    Sign::Any | Sign::One => None,
+                })
+                .collect();
+            return self.fits(&name, Case::Ignored).then_some(true);
+        }
+        let hidden = matches!(self.signs.first(), Some(Sign::Plain('.')));
+        if hidden && !dots && !matches!(signs.first(), Some(Sign::Plain(_))) {
+            return None;
+        }
+        let ends = |one: Option<&Sign>, other: Option<&Sign>| match (one, other) {
+            (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => Case::Ignored.same(*one, *other),
+            _ => true,
+        };
+        if !ends(self.signs.first(), signs.first()) || !ends(self.signs.last(), signs.last()) {
+            return None;
+        }
+        if !meet(&self.signs, signs) {
+            return None;
+        }
+        let plain = |signs: &[Sign]| signs.iter().any(|sign| matches!(sign, Sign::Plain(_)));
+        Some(plain(signs) || self.is_everything())
+    }
+}
+
+/// Whether some text fits both patterns.
+fn meet(one: &[Sign], other: &[Sign]) -> bool {
+    // Whether what is left of `one` from each place meets what is left of `other`, of which one sign more is taken at
+    // each turn.
+    let rest = |signs: &[Sign]| signs.iter().all(|sign| *sign == Sign::Any);
+    let mut below: Vec<bool> = (0..=one.len()).map(|at| one.get(at..).is_some_and(rest)).collect();
+    for (place, sign) in other.iter().enumerate().rev() {
+        let mut here = vec![false; one.len() + 1];
+        let mut next = other.get(place..).is_some_and(rest);
+        if let Some(last) = here.last_mut() {
+            *last = next;
+        }
+        for at in (0..one.len()).rev() {
+            let diagonal = below.get(at + 1).copied().unwrap_or(false);
+            let without = below.get(at).copied().unwrap_or(false);
+            next = match (one.get(at), sign) {
+                (Some(Sign::Any), _) | (_, Sign::Any) => next || without || diagonal,
+                (Some(Sign::Plain(one)), Sign::Plain(other)) => diagonal && Case::Ignored.same(*one, *other),
+                (Some(_), _) => diagonal,
+                (None, _) => false,
+            };
+            if let Some(slot) = here.get_mut(at) {
+                *slot = next;
+            }
+        }
+        below = here;
+    }
+    below.first().copied().unwrap_or(false)
+}
+
 /// Writes a text so that [`Text::parse`] reads it as itself.
 pub(super) fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
@@ -226,7 +291,7 @@ impl Names {
         starts.zip(&self.ends).filter_map(|(from, to)| self.text.get(from..*to))
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         let likely = places(name).into_iter().all(|(word, bit)| {
             let word = self.bits.get(word).copied().unwrap_or_default();
             word & bit != 0
@@ -310,6 +375,53 @@ impl PathPattern {
             }
         }
         open.is_none_or(|text| names.any_fits(text))
+    }
+
+    /// Whether there is a path that both this and a shape stand for: surely, or only where the shape says nothing of
+    /// a name. Of a shape from somewhere else any end counts, as in [`PathPattern::touches`].
+    pub(super) fn meets(&self, shape: &Shape, dots: bool) -> Option<bool> {
+        let starts = if shape.elsewhere { shape.pieces.len() } else { 1 };
+        let found = (0..starts).filter_map(|from| self.meets_from(shape.pieces.get(from..)?, dots));
+        found.max()
+    }
+
+    fn meets_from(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
+        // As in `meet`, name by name.
+        let all_any = |names: &[Name]| names.iter().all(|name| *name == Name::Any).then_some(true);
+        let mut below: Vec<Option<bool>> =
+            (0..=self.names.len()).map(|at| self.names.get(at..).and_then(all_any)).collect();
+        for (place, piece) in pieces.iter().enumerate().rev() {
+            let rest =
+                pieces.get(place..).is_some_and(|rest| rest.iter().all(|piece| *piece == Piece::Names));
+            let mut here = vec![None; self.names.len() + 1];
+            let mut next = rest.then_some(false);
+            if let Some(last) = here.last_mut() {
+                *last = next;
+            }
+            for at in (0..self.names.len()).rev() {
+                let diagonal = below.get(at + 1).copied().flatten();
+                let without = below.get(at).copied().flatten();
+                next = match (self.names.get(at), piece) {
+                    (Some(Name::Any), _) => next.max(without).max(diagonal),
+                    // It says nothing of what it stands for.
+                    (Some(_), Piece::Names) => next.map(|_| false).max(without).max(diagonal.map(|_| false)),
+                    (Some(Name::One(text)), Piece::Name(signs)) => {
+                        diagonal.and_then(|sure| Some(text.meets(signs, dots)? && sure))
+                    }
+                    // It could be anything, as a variable alone could; only what is named is looked for in it.
+                    (Some(Name::One(text)), Piece::Open(signs)) => {
+                        let met = text.literal().is_some() && text.meets(signs, dots).is_some();
+                        diagonal.filter(|_| met).map(|_| false)
+                    }
+                    (None, _) => None,
+                };
+                if let Some(slot) = here.get_mut(at) {
+                    *slot = next;
+                }
+            }
+            below = here;
+        }
+        below.first().copied().flatten()
     }
 
     /// Whether it stands for one path alone.

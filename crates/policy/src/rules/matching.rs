@@ -12,6 +12,7 @@ use journeyman_protocol::{Effects, Level, Mode, RelPath};
 use super::Layer;
 use super::compiled::{Compiled, Position, is_option, normal_host};
 use super::glob::{Case, Names, names_of};
+use super::shape::{Shape, places};
 use crate::command::{CommandAnalysis, Part, Word};
 use crate::protect::{Protection, protection_of_text};
 
@@ -32,6 +33,9 @@ pub(crate) struct Subject<'a> {
     /// The names in all paths that it may speak of.
     names: OnceCell<Names>,
     hosts: OnceCell<Vec<String>>,
+    /// The paths that its words may stand for which aren't known.
+    shapes: OnceCell<Vec<Shape>>,
+    programs: OnceCell<Names>,
 }
 
 impl<'a> Subject<'a> {
@@ -51,6 +55,8 @@ impl<'a> Subject<'a> {
             tokens: OnceCell::new(),
             names: OnceCell::new(),
             hosts: OnceCell::new(),
+            shapes: OnceCell::new(),
+            programs: OnceCell::new(),
         }
     }
 
@@ -89,10 +95,53 @@ impl<'a> Subject<'a> {
     /// Whether something is so of a text that may be a path: of the call's effects, and of the words of its command.
     fn any_text(&self, mut is_so: impl FnMut(&str) -> bool) -> bool {
         let mut effects = self.effects.reads.iter().chain(&self.effects.writes);
-        let words = self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes));
+        let words = self.words();
         effects.any(|path| is_so(&path.to_string()))
             || words.take(MAX_WORDS).any(|word| is_so(&word.text))
             || self.is_opaque() && self.tokens().iter().take(MAX_WORDS).any(|token| is_so(token))
+    }
+
+    /// All words of its parts, the files of redirections too.
+    fn words(&self) -> impl Iterator<Item = &'a Word> {
+        self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes).chain(&part.reads))
+    }
+
+    fn shapes(&self) -> &[Shape] {
+        self.shapes.get_or_init(|| {
+            // What is known has no wildcards but quoted ones; where the text isn't understood none is known.
+            let opaque = self.is_opaque();
+            let words = self.words().take(MAX_WORDS).filter(|word| opaque || !word.known);
+            let mut shapes: Vec<Shape> = words.flat_map(|word| shapes_of(&word.text)).collect();
+            if opaque {
+                // As they are written: roughly taken apart a word has no brackets.
+                let text = self.effects.command.as_deref().unwrap_or_default();
+                let between =
+                    |c: char| c.is_whitespace() || matches!(c, ';' | '|' | '&' | '<' | '>' | '(' | ')');
+                shapes.extend(text.split(between).take(MAX_WORDS).flat_map(shapes_of));
+            }
+            shapes
+        })
+    }
+
+    /// Whether wildcards stand for names that begin with a dot.
+    fn has_dots(&self) -> bool {
+        self.effects.command.as_deref().is_some_and(|command| command.contains("dotglob"))
+    }
+
+    /// The programs of its parts that are known, with and without their directories.
+    fn programs(&self) -> &Names {
+        self.programs.get_or_init(|| {
+            let mut names = Names::default();
+            for program in self.parts().iter().filter_map(|part| part.words.first()).filter(|word| word.known)
+            {
+                names.add_name(&program.text);
+                let name = base(&program.text);
+                if name.len() != program.text.len() {
+                    names.add_name(name);
+                }
+            }
+            names
+        })
     }
 
     /// At least the names in all of these paths.
@@ -100,15 +149,9 @@ impl<'a> Subject<'a> {
         self.names.get_or_init(|| {
             let mut names = Names::default();
             self.any_text(|text| {
-                names.add(text);
-                // Of what follows a sign in it, as `in_word` has it, only the first name is another.
-                for sign in ['=', ':'] {
-                    if let Some((_, rest)) = text.split_once(sign) {
-                        names.add_name(rest.split('/').next().unwrap_or(rest));
-                    }
-                }
-                if let Some(rest) = text.strip_prefix('@') {
-                    names.add_name(rest.split('/').next().unwrap_or(rest));
+                match text.starts_with('-') || text.contains(['=', ':', ',', '@']) {
+                    true => places(text).into_iter().for_each(|place| names.add(place)),
+                    false => names.add(text),
                 }
                 false
             });
@@ -125,10 +168,17 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The paths that a word may name: itself, or what follows a sign in it.
+/// The paths that a word may name: itself, or a part of it.
 fn in_word(word: &str) -> impl Iterator<Item = (Vec<&str>, bool)> {
-    let after = |sign| word.split_once(sign).map(|(_, rest)| rest);
-    [Some(word), after('='), after(':'), word.strip_prefix('@')].into_iter().flatten().map(names_of)
+    places(word).into_iter().map(names_of)
+}
+
+/// The paths that a word which isn't known may stand for.
+fn shapes_of(word: &str) -> Vec<Shape> {
+    match word.contains(['*', '?', '[', '$', '`']) {
+        true => places(word).into_iter().filter_map(Shape::of).collect(),
+        false => Vec::new(),
+    }
 }
 
 /// The last name of a path.
@@ -188,24 +238,55 @@ impl Compiled {
             return Hit::No;
         }
         if self.command.is_empty() {
-            let paths = self.paths.is_empty() || self.hits_path(subject);
             let hosts = self.hosts.is_empty() || self.hits_host(subject);
-            return if paths && hosts { Hit::Yes } else { Hit::No };
+            return match (hosts, self.paths.is_empty()) {
+                (false, _) => Hit::No,
+                (true, true) => Hit::Yes,
+                (true, false) => self.hits_path(subject),
+            };
         }
         if subject.effects.command.is_none() {
             return Hit::No;
         }
-        let seen = subject.parts().iter().map(|part| self.hits_part(part)).max().unwrap_or(Hit::No);
+        let here = self.may_begin(subject);
+        let seen = subject
+            .parts()
+            .iter()
+            .filter(|part| here || part.words.first().is_some_and(|program| !program.known))
+            .map(|part| self.hits_part(part, subject))
+            .max()
+            .unwrap_or(Hit::No);
         if seen < Hit::Yes && subject.is_opaque() { seen.max(self.hits_text(subject)) } else { seen }
     }
 
-    fn hits_path(&self, subject: &Subject<'_>) -> bool {
+    /// Whether a part whose program is known may begin with the rule's program. Most rules speak of others.
+    fn may_begin(&self, subject: &Subject<'_>) -> bool {
+        let Some(program) = self.command.first().filter(|program| program.is_literal()) else { return true };
+        program.lowers().any(|name| subject.programs().has(name) || subject.programs().has(base(name)))
+    }
+
+    fn hits_path(&self, subject: &Subject<'_>) -> Hit {
         let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.names()));
-        likely.any(|path| {
+        let named = likely.any(|path| {
             subject.any_text(|text| {
                 in_word(text).any(|(names, elsewhere)| !names.is_empty() && path.touches(&names, elsewhere))
             })
-        })
+        });
+        if named { Hit::Yes } else { self.meets(subject.shapes(), subject.has_dots()) }
+    }
+
+    /// Whether what words may stand for is one of its paths.
+    fn meets(&self, shapes: &[Shape], dots: bool) -> Hit {
+        if shapes.is_empty() {
+            return Hit::No;
+        }
+        let met =
+            self.paths.iter().flat_map(|path| shapes.iter().filter_map(move |shape| path.meets(shape, dots)));
+        match met.max() {
+            Some(true) => Hit::Yes,
+            Some(false) => Hit::Perhaps,
+            None => Hit::No,
+        }
     }
 
     fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
@@ -222,19 +303,23 @@ impl Compiled {
                     .any(|host| subject.tokens().iter().any(|token| token.contains(host)))
     }
 
-    fn hits_part(&self, part: &Part) -> Hit {
+    fn hits_part(&self, part: &Part, subject: &Subject<'_>) -> Hit {
         let mut hit = self.begins(&part.words);
         if hit > Hit::No && !(self.flags.is_empty() && self.rule.without_flags.is_empty()) {
             hit = hit.min(self.has_flags(&part.words));
         }
         if hit > Hit::No && !self.paths.is_empty() {
-            let mut words = part.words.iter().skip(1).chain(&part.writes);
+            let mut words = part.words.iter().skip(1).chain(&part.writes).chain(&part.reads);
             let named = words
                 .clone()
                 .flat_map(|word| in_word(&word.text))
                 .any(|(names, elsewhere)| self.touches(&names, elsewhere));
             if !named {
-                hit = if words.all(|word| word.known) { Hit::No } else { Hit::Perhaps };
+                let opaque = subject.is_opaque();
+                let open = words.clone().filter(|word| opaque || !word.known);
+                let shapes: Vec<Shape> = open.flat_map(|word| shapes_of(&word.text)).collect();
+                let known = if words.all(|word| word.known) { Hit::No } else { Hit::Perhaps };
+                hit = hit.min(known.max(self.meets(&shapes, subject.has_dots())));
             }
         }
         if hit > Hit::No && !self.hosts.is_empty() {

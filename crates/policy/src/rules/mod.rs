@@ -13,6 +13,7 @@ mod matching;
 mod parse;
 mod proposal;
 mod rule;
+mod shape;
 mod wide;
 
 use std::sync::Arc;

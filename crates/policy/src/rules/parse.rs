@@ -5,6 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::rule::shown;
 use super::{Example, Rule};
+use crate::tools::{TOOLS, known_pattern};
 
 /// Largest file of rules, in bytes: [`MAX_RULES`] of them with examples.
 pub const MAX_POLICY_BYTES: usize = 256 * 1024;
@@ -121,7 +122,7 @@ fn rule(text: &str, line: usize, fields: &DeTable<'_>) -> Result<Rule, (usize, P
                 rule.decision = decision(value).map_err(wrong)?;
                 decided = true;
             }
-            "tools" => rule.tools = texts(value).map_err(wrong)?,
+            "tools" => rule.tools = tools(value).map_err(wrong)?,
             "command" => rule.command = words(value).map_err(wrong)?,
             "flags" => rule.flags = words(value).map_err(wrong)?,
             "without_flags" => rule.without_flags = texts(value).map_err(wrong)?,
@@ -193,6 +194,25 @@ fn entries<T>(
 
 fn texts(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
     entries(value, text_of)
+}
+
+/// Names of tools. One that there isn't would speak of nothing.
+fn tools(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
+    entries(value, |item| {
+        let name = text_of(item)?;
+        // A backslash takes the meaning of `*` away.
+        match known_pattern(&name.replace('\\', "")) {
+            Ok(()) => Ok(name),
+            Err(unknown) => {
+                let what = format!("names «{}», and there is no such tool", unknown.given);
+                let names = || format!("There are {}, and mcp__server__tool", TOOLS.join(", "));
+                Err(problem(
+                    what,
+                    unknown.meant.map_or_else(names, |meant| format!("Did you mean «{meant}»?")),
+                ))
+            }
+        }
+    })
 }
 
 /// Words by position, each alone or a list of alternatives.

@@ -98,7 +98,7 @@ pub(crate) const HARMLESS: &[&str] = &[
     "git show-ref --heads", "git for-each-ref --sort=-committerdate refs/heads", "python3 --version",
     "node --version", "cargo --version", "rustc --version", "go version", "npm --version",
     "gcc --version | head -1", "tar -tf a.tar", "tar tzf a.tgz | head", "unzip -l a.zip",
-    "gunzip -c a.gz | head", "zcat a.gz | head", "lsof -i :8080", "ss -tlnp", "pgrep -f server", "uptime",
+    "gunzip -c a.gz | head", "zcat a.gz | head", "ss -tlnp", "pgrep -f server", "uptime",
     "nproc --all", "getconf _NPROCESSORS_ONLN", "ldd --version", "locale", "cal", "bc <<< '1+1'", "expr 1 + 2",
     "wait", "exit 0", "sleep 5", "l\\s", "ls $x", "ls ${x}", "ls {a,b}", "ls *", "cat *.rs", "ls ?",
     "ls [a-z]", "ls ~", "ls ~/x", "ls a=~", "ls\nid", "ls #\nid", "# ls\nid", "ls &", "(ls)", "{ ls; }",

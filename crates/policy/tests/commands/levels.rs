@@ -5,6 +5,7 @@ use journeyman_protocol::Level;
 
 use crate::checks;
 use crate::deceptive::DECEPTIVE;
+use crate::everyday::EVERYDAY;
 use crate::harmless::HARMLESS;
 use crate::others::{ORDINARY, OUTSIDE, WRITERS};
 
@@ -14,6 +15,8 @@ fn level(command: &str) -> Level {
 
 /// Commands in all, and of these ones that are written to deceive.
 const WANTED: (usize, usize) = (300, 100);
+/// Harmless commands of the everyday table.
+const EVERYDAY_HARMLESS: usize = 325;
 /// Of a hundred harmless commands so many may ask.
 const MAY_ASK_PERCENT: usize = 3;
 
@@ -36,6 +39,37 @@ fn at_most_three_of_a_hundred_harmless_commands_ask() {
     for command in HARMLESS {
         assert_eq!(analyse(command, &checks()).destroys, None, "{command}");
     }
+}
+
+#[test]
+fn everyday_commands_have_the_level_of_what_they_do() {
+    let harmless: Vec<&str> =
+        EVERYDAY.iter().filter(|(level, _)| *level == 0).map(|(_, command)| *command).collect();
+    assert!(harmless.len() >= EVERYDAY_HARMLESS, "{}", harmless.len());
+    let asking: Vec<String> = harmless
+        .iter()
+        .map(|command| (command, analyse(command, &checks())))
+        .filter(|(_, analysis)| analysis.level != Level::ReadOnly)
+        .map(|(command, analysis)| format!("{command:?}: {}", analysis.reason))
+        .collect();
+    let share = asking.len() as f64 * 100.0 / harmless.len() as f64;
+    println!(
+        "{} of {} everyday harmless commands ask ({share:.1} %):\n{}",
+        asking.len(),
+        harmless.len(),
+        asking.join("\n")
+    );
+    assert!(asking.len() * 100 <= harmless.len() * MAY_ASK_PERCENT, "{}", asking.join("\n"));
+    let wrong: Vec<String> = EVERYDAY
+        .iter()
+        .filter(|(level, _)| *level > 0)
+        .map(|(expected, command)| (expected, command, analyse(command, &checks())))
+        .filter(|(expected, _, analysis)| analysis.level.number() != **expected)
+        .map(|(expected, command, analysis)| {
+            format!("{command:?} is {}, not {expected}: {}", analysis.level, analysis.reason)
+        })
+        .collect();
+    assert_eq!(wrong, Vec::<String>::new());
 }
 
 #[test]
@@ -68,7 +102,10 @@ fn the_table_is_as_large_as_it_should_be_and_no_command_is_in_it_twice() {
     println!("{} commands, {} of them written to deceive", all.len(), DECEPTIVE.len());
     assert!(all.len() >= WANTED.0 && DECEPTIVE.len() >= WANTED.1);
     all.sort_unstable();
-    for list in [HARMLESS.to_vec(), DECEPTIVE.iter().map(|(_, command)| *command).collect()] {
+    let second = |(_, command): &(u8, &'static str)| *command;
+    let lists =
+        [HARMLESS.to_vec(), DECEPTIVE.iter().map(second).collect(), EVERYDAY.iter().map(second).collect()];
+    for list in lists {
         let mut once = list.clone();
         once.sort_unstable();
         once.dedup();
@@ -162,12 +199,15 @@ fn a_directory_counts_as_part_of_the_command() {
     let cases = [
         ("sub", "ls -l", Level::ReadOnly),
         ("it's", "ls", Level::ReadOnly),
-        ("sub", "git status", Level::Shell),
+        ("sub", "git status", Level::ReadOnly),
         ("sub", "git --version", Level::ReadOnly),
         ("sub", "cargo test --workspace", Level::Edit),
         ("a/b c", " cargo  test --workspace", Level::Edit),
         ("sub", "cargo test --workspace && ls", Level::Edit),
-        ("sub", "cargo test --workspace && git log", Level::Shell),
+        ("sub", "cargo test --workspace && git log", Level::Edit),
+        ("../x", "git status", Level::Shell),
+        ("/x", "git status", Level::Shell),
+        ("sub", "cd x && git status", Level::Shell),
         ("sub", "cd .. && cargo test --workspace", Level::Shell),
         ("sub", "cargo test --workspace; evil", Level::Shell),
         ("sub", "git push", Level::System),

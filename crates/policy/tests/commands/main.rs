@@ -3,6 +3,7 @@
 
 mod deceptive;
 mod destroying;
+mod everyday;
 mod harmless;
 mod levels;
 mod others;

@@ -1,13 +1,14 @@
 //! Control groups, where this program may make some: the kernel itself then bounds a command's memory and processes.
 //!
-//! Each command gets groups of its own, made and joined by the helper while pid 1 builds the root, and removed by the
-//! agent when the command is gone. What a killed agent leaves is empty, and is removed by the next one.
+//! Each command gets groups of its own, made by the agent while the helper starts, joined by the helper or by pid 1
+//! before the command begins, and removed by the agent when the command is gone. What a killed agent leaves is empty, and is removed by the next one.
 
 use std::ffi::{CStr, CString};
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -15,7 +16,6 @@ use rustix::io::Errno;
 
 use super::wire::{Reader, Writer};
 use crate::SandboxError;
-use crate::request::Limits;
 
 /// What every group's name begins with; the owner's process id, its start and a number come after.
 const PREFIX: &str = "journeyman-";
@@ -26,40 +26,42 @@ const MOST_SWEPT: usize = 10_000;
 const REMOVALS: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
-/// One thing that the helper does for a group, by absolute paths.
+/// How a command comes into a group, by absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Group<T> {
-    /// Make it.
-    Make { directory: T },
-    /// Write a bound; whether there is no command without it.
-    Set { file: T, value: T, must: bool },
-    /// Put pid 1 into it.
+    /// The helper puts itself into it, alone, before it makes anything else. Version 1 alone: it takes the caller's own
+    /// thread without waiting until no process of the machine can be forking, which for another process takes up to
+    /// tens of milliseconds.
+    Enter { file: T },
+    /// Pid 1 is put into it.
     Join { file: T },
+}
+
+impl<T> Group<T> {
+    pub(super) fn is_joined(&self) -> bool {
+        matches!(self, Self::Join { .. })
+    }
 }
 
 impl Group<CString> {
     pub(super) fn write(&self, out: &mut Writer) {
-        let none = CString::default();
-        let (kind, path, value) = match self {
-            Self::Make { directory } => (0, directory, &none),
-            Self::Set { file, value, must } => (1 + u32::from(*must), file, value),
-            Self::Join { file } => (3, file, &none),
+        let (kind, path) = match self {
+            Self::Enter { file } => (0, file),
+            Self::Join { file } => (1, file),
         };
         out.u32(kind);
         out.text(path);
-        out.text(value);
     }
 }
 
 impl<'a> Group<&'a CStr> {
     pub(super) fn read(from: &mut Reader<'a>) -> Option<Self> {
-        let (kind, path, value) = (from.u32()?, from.text()?, from.text()?);
-        Some(match kind {
-            0 => Self::Make { directory: path },
-            1 | 2 => Self::Set { file: path, value, must: kind == 2 },
-            3 => Self::Join { file: path },
-            _ => return None,
-        })
+        let (kind, file) = (from.u32()?, from.text()?);
+        match kind {
+            0 => Some(Self::Enter { file }),
+            1 => Some(Self::Join { file }),
+            _ => None,
+        }
     }
 }
 
@@ -75,8 +77,8 @@ enum Kind {
 }
 
 /// Where groups can be made.
-#[derive(Debug, Default)]
-pub(super) struct Cgroups(OnceLock<Vec<(PathBuf, Kind)>>);
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cgroups(Arc<OnceLock<Vec<(PathBuf, Kind)>>>);
 
 impl Cgroups {
     fn places(&self) -> &[(PathBuf, Kind)] {
@@ -93,44 +95,16 @@ impl Cgroups {
         (has(Kind::Memory), has(Kind::Pids))
     }
 
-    /// Groups for one command, and what the helper has to do. None of it is made yet.
-    pub(super) fn lease(
-        &self,
-        limits: &Limits,
-        memory: u64,
-    ) -> Result<(Lease, Vec<Group<CString>>), SandboxError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("{PREFIX}{}-{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let mut lease = Lease(Vec::new());
-        let mut groups = Vec::new();
-        for (place, kind) in self.places() {
-            let directory = place.join(&name);
-            let set = |file: &str, value: String, must: bool| -> Result<Group<CString>, SandboxError> {
-                Ok(Group::Set { file: text(&directory.join(file))?, value: text(Path::new(&value))?, must })
-            };
-            groups.push(Group::Make { directory: text(&directory)? });
-            // Threads of the helper and of pid 1 are in it, too.
-            let processes = limits.processes.saturating_add(2).to_string();
-            match kind {
-                Kind::Memory => {
-                    groups.push(set("memory.limit_in_bytes", memory.to_string(), true)?);
-                    if rustix::system::sysinfo().totalswap > 0 {
-                        // Not on every kernel: without, what is swapped out isn't counted.
-                        groups.push(set("memory.memsw.limit_in_bytes", memory.to_string(), false)?);
-                    }
-                }
-                Kind::Pids => groups.push(set("pids.max", processes, true)?),
-                Kind::Unified => {
-                    groups.push(set("memory.max", memory.to_string(), true)?);
-                    groups.push(set("memory.swap.max", "0".to_owned(), false)?);
-                    groups.push(set("pids.max", processes, true)?);
-                }
-            }
-            groups.push(Group::Join { file: text(&directory.join("cgroup.procs"))? });
-            lease.0.push((directory, *kind));
-        }
-        Ok((lease, groups))
+    /// Groups for one command. None of them is made yet.
+    pub(super) fn lease(&self) -> Lease {
+        let name = name();
+        let groups = self.places().iter().map(|(place, kind)| (place.join(&name), *kind)).collect();
+        Lease { groups, made: false }
     }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> SandboxError {
+    move |source| SandboxError::Path { what: "the command's control group", path: path.to_owned(), source }
 }
 
 fn text(path: &Path) -> Result<CString, SandboxError> {
@@ -140,17 +114,72 @@ fn text(path: &Path) -> Result<CString, SandboxError> {
 /// The groups of one command. Removed when dropped, by which time nothing may be left in them; blocks for some
 /// milliseconds at most.
 #[derive(Debug)]
-pub(super) struct Lease(Vec<(PathBuf, Kind)>);
+pub(super) struct Lease {
+    groups: Vec<(PathBuf, Kind)>,
+    made: bool,
+}
 
 impl Lease {
     /// No group.
     pub(super) fn none() -> Self {
-        Self(Vec::new())
+        Self { groups: Vec::new(), made: true }
+    }
+
+    /// Makes them, if they aren't made.
+    pub(super) fn make(&mut self) -> Result<(), SandboxError> {
+        if !std::mem::replace(&mut self.made, true) {
+            for (directory, _) in &self.groups {
+                fs::create_dir(directory).map_err(failed(directory))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets their bounds.
+    pub(super) fn bound(&self, processes: u64, memory: u64) -> Result<(), SandboxError> {
+        // The helper and pid 1 are in them, too.
+        let processes = processes.saturating_add(2).to_string();
+        let memory = memory.to_string();
+        for (directory, kind) in &self.groups {
+            let set = |file: &str, value: &str| {
+                let file = directory.join(file);
+                let opened = fs::OpenOptions::new().write(true).open(&file);
+                let written = opened.and_then(|mut opened| opened.write_all(value.as_bytes()));
+                written.map_err(failed(&file))
+            };
+            match kind {
+                Kind::Memory => {
+                    set("memory.limit_in_bytes", &memory)?;
+                    if rustix::system::sysinfo().totalswap > 0 {
+                        // Not on every kernel: without, what is swapped out isn't counted.
+                        set("memory.memsw.limit_in_bytes", &memory).ok();
+                    }
+                }
+                Kind::Pids => set("pids.max", &processes)?,
+                Kind::Unified => {
+                    set("memory.max", &memory)?;
+                    set("memory.swap.max", "0").ok();
+                    set("pids.max", &processes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the helper has to do.
+    pub(super) fn ways(&self) -> Result<Vec<Group<CString>>, SandboxError> {
+        let way = |(directory, kind): &(PathBuf, Kind)| {
+            Ok(match kind {
+                Kind::Memory | Kind::Pids => Group::Enter { file: text(&directory.join("tasks"))? },
+                Kind::Unified => Group::Join { file: text(&directory.join("cgroup.procs"))? },
+            })
+        };
+        self.groups.iter().map(way).collect()
     }
 
     /// Whether the kernel killed one of the processes for want of memory.
     pub(super) fn ran_out_of_memory(&self) -> bool {
-        self.0.iter().any(|(directory, kind)| {
+        self.groups.iter().any(|(directory, kind)| {
             let file = match kind {
                 Kind::Memory => "memory.oom_control",
                 Kind::Unified => "memory.events",
@@ -162,13 +191,13 @@ impl Lease {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.groups.is_empty()
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        for (directory, _) in &self.0 {
+        for (directory, _) in self.groups.iter().filter(|_| self.made) {
             for _ in 0..REMOVALS {
                 match rustix::fs::unlinkat(CWD, directory, rustix::fs::AtFlags::REMOVEDIR) {
                     Err(Errno::BUSY | Errno::INTR) => std::thread::sleep(REMOVAL_PAUSE),
@@ -178,6 +207,12 @@ impl Drop for Lease {
             }
         }
     }
+}
+
+/// A group's name, which no other of this process's or another's has: several sandboxes may begin at once.
+fn name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{PREFIX}{}-{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// This process: its number and when it began, which together no other has.
@@ -196,7 +231,7 @@ fn began(process: u32) -> Option<u64> {
 /// Whether a group can be made there, with what it should bound. Removes what dead owners left on the way.
 fn works(place: &Path, kind: Kind) -> bool {
     sweep(place);
-    let trial = place.join(format!("{PREFIX}{}-trial", owner()));
+    let trial = place.join(name());
     if fs::create_dir(&trial).is_err() {
         return false;
     }
@@ -267,29 +302,31 @@ fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, Kind)> {
     found
 }
 
-/// Makes and joins groups for another process: the helper's part. Shares its memory with that process, so it neither
-/// allocates nor uses `errno`.
-pub(super) fn follow(groups: &[Group<&CStr>], process: u32) -> Result<(), Errno> {
+/// Enters the groups that this process, which has one thread, can enter by itself.
+pub(super) fn enter(groups: &[Group<&CStr>]) -> Result<(), Errno> {
     for group in groups {
-        match group {
-            Group::Make { directory } => rustix::fs::mkdirat(CWD, *directory, Mode::from_raw_mode(0o755))?,
-            Group::Set { file, value, must } => match write(file, value.to_bytes()) {
-                Err(errno) if *must => return Err(errno),
-                _ => {}
-            },
-            Group::Join { file } => {
-                // Ten digits are the most that 32 bits have.
-                let mut digits = [b'0'; 10];
-                let mut rest = process;
-                for digit in digits.iter_mut().rev() {
-                    *digit = b'0' + (rest % 10) as u8;
-                    rest /= 10;
-                }
-                // With a nought before it, it would be an octal number.
-                let first = digits.iter().position(|digit| *digit != b'0').unwrap_or(0);
-                write(file, digits.get(first..).unwrap_or_default())?;
-            }
+        if let Group::Enter { file } = group {
+            write(file, b"0")?;
         }
+    }
+    Ok(())
+}
+
+/// Joins the other groups for another process. Shares its memory with that process, so it neither allocates nor uses
+/// `errno`.
+pub(super) fn join(groups: &[Group<&CStr>], process: u32) -> Result<(), Errno> {
+    for group in groups {
+        let Group::Join { file } = group else { continue };
+        // Ten digits are the most that 32 bits have.
+        let mut digits = [b'0'; 10];
+        let mut rest = process;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        // With a nought before it, it would be an octal number.
+        let first = digits.iter().position(|digit| *digit != b'0').unwrap_or(0);
+        write(file, digits.get(first..).unwrap_or_default())?;
     }
     Ok(())
 }
@@ -323,6 +360,13 @@ mod tests {
         assert_eq!(places(part, "0::/docker/abc/x\n"), [("/sys/fs/cgroup/x".into(), Kind::Unified)]);
         assert_eq!(places(part, "0::/elsewhere\n"), []);
         assert_eq!(places("nonsense - \n", "::\n"), []);
+    }
+
+    #[test]
+    fn sandboxes_that_begin_at_once_find_the_same() {
+        let first = Cgroups::default().bounds();
+        let all: Vec<_> = (0..8).map(|_| std::thread::spawn(|| Cgroups::default().bounds())).collect();
+        assert!(all.into_iter().all(|one| one.join().unwrap() == first));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use rustix::thread::{
 };
 
 use super::bounds::Bounds;
+use super::cgroups::Group;
 use super::restrict::{self, Grant, Tcp};
 use super::root::{Builder, copy, enter, new_root};
 use super::sys::{self, Strings};
@@ -55,13 +56,15 @@ pub(super) fn run() -> ! {
     // What leaked into this process mustn't stay open in the sandbox.
     sys::close_from(3).ok();
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { sys::exit(125) };
-    match std::env::args_os().nth(2) {
+    let argument = std::env::args_os().nth(2);
+    let waits = argument.as_ref().is_some_and(|argument| argument == super::WAIT_ARGUMENT);
+    match argument {
         Some(argument) if argument == super::MOUNT_ARGUMENT => mounter::run(&control),
         Some(argument) if argument == super::LANDLOCK_ARGUMENT => landlock_only::run_supervisor(&control),
         Some(argument) if argument == super::BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
         _ => {}
     }
-    if let Err(Failure(stage, index, errno)) = prepare(&control) {
+    if let Err(Failure(stage, index, errno)) = prepare(&control, waits) {
         say(&control, Note::Failed { stage, index, errno: errno.raw_os_error() });
     }
     sys::exit(125)
@@ -72,8 +75,42 @@ pub(super) fn say(control: &OwnedFd, note: Note) {
     rustix::io::write(control, &note.encode()).ok();
 }
 
-fn prepare(control: &OwnedFd) -> Result<(), Failure> {
+/// The namespaces that depend on no command, so that they can be made before there is one.
+const EARLY: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+/// Those that begin with pid 1: the mounts are the host's of that moment.
+const LATE: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
+
+/// Makes the namespaces that can be made before there is a command, and waits for one. Nothing of it is known here yet.
+fn wait(control: &OwnedFd) -> Result<(), Failure> {
+    // In the new namespace this process is nobody until it is mapped.
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    sys::unshare(EARLY).at(Stage::Namespaces)?;
+    map_one(uid.as_raw(), gid.as_raw()).at(Stage::Identity)?;
+    loopback().at(Stage::Loopback)?;
+    say(control, Note::Waiting);
+    let patience = Timespec::try_from(super::ready::PATIENCE).map_err(|_| Errno::INVAL).at(Stage::Policy)?;
+    loop {
+        match poll(&mut [PollFd::new(control, PollFlags::IN)], Some(&patience)) {
+            Ok(0) => sys::exit(0),
+            // The policy, or the agent's end.
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno).at(Stage::Policy),
+        }
+    }
+}
+
+fn prepare(control: &OwnedFd, waits: bool) -> Result<(), Failure> {
     say(control, Note::Hello);
+    // Modes are as given while the root is built; the command gets its own mask back.
+    let mask = rustix::process::umask(Mode::empty());
+    if rustix::process::geteuid().is_root() {
+        // Only root may, and only root need: a user's groups give what the user has anyway.
+        rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
+    }
+    if waits {
+        wait(control)?;
+    }
     let mut header = [0; HEADER];
     let mut passed = Vec::new();
     pass::receive_exact(control, &mut header, &mut passed).at(Stage::Policy)?;
@@ -81,31 +118,30 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
     let mut body = vec![0; length];
     read_exact(control, &mut body).at(Stage::Policy)?;
     let policy = Policy::decode(&body).ok_or(Failure(Stage::Policy, 1, Errno::PROTO))?;
-    // Open here and in pid 1, which ends last.
-    let _witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
-    let stdin = input(control, policy.stdin).at(Stage::Input)?;
-    if rustix::process::geteuid().is_root() {
-        // Only root may, and only root need: a user's groups give what the user has anyway.
-        rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
+    if waits && (policy.joins || !policy.own_network) {
+        // The namespaces are made, and aren't those that it needs.
+        return Err(Failure(Stage::Policy, 2, Errno::PROTO));
     }
+    // Open here and in pid 1, which ends last. What the agent opened may be where this process can't come to any more.
+    let _witness = match (policy.witness, waits.then(|| passed.pop()).flatten()) {
+        (Some(_), Some(file)) => Some(lock_witness(file)),
+        (path, _) => path.map(witness),
+    }
+    .transpose()
+    .at(Stage::Witness)?;
+    let stdin = input(control, policy.stdin).at(Stage::Input)?;
+    merge(&policy).at(Stage::Supervise)?;
     let _lock = if policy.joins { Some(join(passed).at(Stage::Join)?) } else { None };
-    let network = if policy.own_network { libc::CLONE_NEWNET } else { 0 };
-    let namespaces = libc::CLONE_NEWUSER
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS
-        | libc::CLONE_NEWCGROUP
-        | network;
-    // Modes are as given while the root is built; the command gets its own mask back.
-    let mask = rustix::process::umask(Mode::empty());
-    let gate = if policy.groups.is_empty() {
-        None
-    } else {
+    let network = if policy.own_network { EARLY } else { EARLY & !libc::CLONE_NEWNET };
+    let namespaces = if waits { LATE } else { LATE | network };
+    cgroups::enter(&policy.groups).at(Stage::Groups)?;
+    let gate = if policy.groups.iter().any(Group::is_joined) {
         Some(eventfd(0, EventfdFlags::CLOEXEC).at(Stage::Groups)?)
+    } else {
+        None
     };
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: gate.as_ref() };
-    let body = || match init.run() {
+    let body = || match init.run(waits) {
         Ok(()) => 0,
         Err(Failure(stage, index, errno)) => {
             say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
@@ -123,7 +159,7 @@ fn prepare(control: &OwnedFd) -> Result<(), Failure> {
             },
         );
         if let (Ok(pid), Some(gate)) = (started, &gate) {
-            let joined = cgroups::follow(&policy.groups, pid.as_raw_nonzero().get().cast_unsigned());
+            let joined = cgroups::join(&policy.groups, pid.as_raw_nonzero().get().cast_unsigned());
             let errno = joined.err().map_or(0, |errno| errno.raw_os_error().unsigned_abs());
             // Pid 1 waits for it.
             rustix::io::write(gate, &(u64::from(errno) + 1).to_ne_bytes()).ok();
@@ -145,9 +181,17 @@ fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
 /// command.
 pub(super) fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    lock_witness(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+fn lock_witness(file: OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)?;
     if rustix::fs::fstat(&file)?.st_nlink == 0 { Err(Errno::STALE) } else { Ok(file) }
+}
+
+/// Makes standard error what standard output is, where that was asked for.
+pub(super) fn merge(policy: &Policy<&CStr>) -> Result<(), Errno> {
+    if policy.merged { rustix::stdio::dup2_stderr(rustix::stdio::stdout()) } else { Ok(()) }
 }
 
 pub(super) fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
@@ -202,8 +246,11 @@ pub(super) struct Init<'a> {
 }
 
 impl Init<'_> {
-    fn run(&self) -> Result<(), Failure> {
-        map_one(self.policy.uid, self.policy.gid).at(Stage::Identity)?;
+    /// With `apart` the user is mapped and the loopback is up already.
+    fn run(&self, apart: bool) -> Result<(), Failure> {
+        if !apart {
+            map_one(self.policy.uid, self.policy.gid).at(Stage::Identity)?;
+        }
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change(c"/", private).at(Stage::Root)?;
         let base = self.policy.joins.then(|| copy(CWD, c".", true, 0)).transpose().at(Stage::Join)?;
@@ -216,7 +263,7 @@ impl Init<'_> {
         drop(builder);
         drop(root);
         rustix::process::chdir(self.policy.cwd).at(Stage::Directory)?;
-        if self.policy.own_network {
+        if self.policy.own_network && !apart {
             loopback().at(Stage::Loopback)?;
         }
         if self.policy.listen > 0 {

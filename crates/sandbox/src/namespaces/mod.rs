@@ -2,7 +2,7 @@
 //!
 //! The agent plans the root ([`plan`]), starts the helper by posix_spawn (never a fork of the agent, which
 //! may be large), and watches ([`watch`]). The helper ([`init`]) follows the policy ([`wire`]) and becomes
-//! pid 1. [`probe`] runs it once with canaries in place of a command.
+//! pid 1. [`probe`] runs it once with canaries in place of a command. [`ready`] keeps a helper for the next command.
 //!
 //! Another helper ([`mounter`]) makes namespaces in which nobody lives and mounts in them what a command is to see
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
@@ -25,6 +25,7 @@ mod overlay;
 mod pass;
 pub(crate) mod plan;
 mod probe;
+mod ready;
 mod restrict;
 mod root;
 mod sys;
@@ -33,12 +34,10 @@ mod watch;
 mod wire;
 
 use std::ffi::{CString, OsStr, OsString};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -61,10 +60,14 @@ use caches::Caches;
 use cgroups::{Cgroups, Lease};
 use hidden::Memory;
 use plan::{Plan, c_string};
+use ready::{Helper, Ready, Waiting};
+use rustix::fs::{Mode, OFlags};
 use wire::{Canary, Policy};
 
 /// The first argument of a helper. Long enough that no user types it.
 const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
+/// The second argument of one that makes what namespaces it can before it knows its command.
+const WAIT_ARGUMENT: &str = "wait";
 /// The second argument of one that mounts.
 const MOUNT_ARGUMENT: &str = "mount";
 /// The second argument of one that starts `bwrap`.
@@ -73,8 +76,6 @@ const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
 const LANDLOCK_ARGUMENT: &str = "landlock";
 /// The second argument of one that `bwrap` starts.
 const INSIDE_ARGUMENT: &str = "inside";
-/// What waits in the pipe of standard output, in the kernel, until it is read.
-const PIPE_BYTES: usize = 256 * 1024;
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const LEAST_PID_MAX: u64 = 301;
 
@@ -115,13 +116,18 @@ struct Job {
     /// Where all of the output goes besides.
     spill: Option<Spill>,
     lead: Lead,
+    /// The file to keep locked, as the policy names it.
+    witness: Option<PathBuf>,
+    /// A helper that waits for it.
+    waiting: Option<Waiting>,
 }
 
 /// Which process the agent watches, kills and reaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lead {
-    /// Pid 1 of the sandbox, with which the kernel kills all the others.
-    Init,
+    /// Pid 1 of the sandbox, with which the kernel kills all the others. Its helper makes the namespaces at once, or
+    /// those that don't depend on the command before it knows that.
+    Init { early: bool },
     /// A helper of this kind, outside, which ends all the others and then itself when it is told to.
     Outside(&'static str),
 }
@@ -130,7 +136,7 @@ impl Lead {
     /// The second argument of the helper.
     fn argument(self) -> Option<&'static str> {
         match self {
-            Self::Init => None,
+            Self::Init { early } => early.then_some(WAIT_ARGUMENT),
             Self::Outside(argument) => Some(argument),
         }
     }
@@ -138,7 +144,7 @@ impl Lead {
     /// What it is ended with.
     fn signal(self) -> rustix::process::Signal {
         match self {
-            Self::Init => rustix::process::Signal::KILL,
+            Self::Init { .. } => rustix::process::Signal::KILL,
             Self::Outside(_) => rustix::process::Signal::TERM,
         }
     }
@@ -150,11 +156,12 @@ pub(crate) struct Namespaces {
     settings: SandboxSettings,
     known: Known,
     caches: Caches,
+    ready: Ready,
 }
 
 impl Namespaces {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, known: Known::default(), caches: Caches::default() }
+        Self { settings, known: Known::default(), caches: Caches::default(), ready: Ready::default() }
     }
 
     async fn start(
@@ -165,9 +172,17 @@ impl Namespaces {
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
-        let job = prepare(&self.settings, request, joined, None, &self.known)?;
+        let mut job = prepare(&self.settings, request, joined, None, &self.known)?;
+        if job.lead == (Lead::Init { early: true }) {
+            job.waiting = self.ready.take();
+        }
         let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
-        let completed = async move { watcher.run().await.map(|seen| seen.completed(enforcement)) };
+        let next = self.ready.next(&self.settings);
+        let completed = async move {
+            let seen = watcher.run().await;
+            next.start();
+            seen.map(|seen| seen.completed(enforcement))
+        };
         Ok(Running::watch(live, stop, completed))
     }
 }
@@ -191,7 +206,8 @@ fn launch(
     let stop = CancellationToken::new();
     let ends = watch::Ends { cancel, dropped: stop.clone() };
     let spilling = job.spill.as_ref().map(Spilling::begin).transpose()?;
-    let started = match start(settings, &job) {
+    let mut job = job;
+    let started = match start(settings, &mut job) {
         Ok(started) => started,
         Err(error) => {
             spilling.into_iter().for_each(Spilling::abandon);
@@ -266,28 +282,23 @@ fn prepare(
     let env = request.env.iter().map(variable).collect::<Result<_, _>>()?;
     let limits = &request.limits;
     let memory = limits.memory.unwrap_or_else(default_memory);
-    let (lease, groups) = known.groups.lease(limits, memory)?;
+    let lease = known.groups.lease();
+    let (own_network, early) = (request.network != Network::Host, joined.is_none());
     let pid_max = limits.processes.max(LEAST_PID_MAX);
     let policy = Policy {
-        own_network: request.network != Network::Host,
+        own_network,
         listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
         joins: joined.is_some(),
         uid: uid.as_raw(),
         gid: gid.as_raw(),
         scratch_bytes: limits.scratch_bytes,
         pid_max: if uid.is_root() { u32::try_from(pid_max).unwrap_or(0) } else { 0 },
-        limits: vec![
-            Some(0),
-            Some(limits.processes),
-            Some(limits.file_bytes),
-            Some(limits.open_files),
-            limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
-            limits.address_space,
-        ],
+        limits: resources(limits),
         memory: Some(memory),
         cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
         disk: limits.disk_bytes,
-        groups,
+        merged: matches!(request.streams, Streams::Merged | Streams::Terminal { .. }),
+        groups: lease.ways()?,
         landlock: restrict::supported(),
         filter: filter::build().unwrap_or_default(),
         steps: plan.steps.clone(),
@@ -319,8 +330,22 @@ fn prepare(
         typed,
         groups: lease,
         spill: request.spill,
-        lead: Lead::Init,
+        lead: Lead::Init { early: own_network && early },
+        witness: request.witness,
+        waiting: None,
     })
+}
+
+/// In the order of [`init::RESOURCES`].
+fn resources(limits: &Limits) -> Vec<Option<u64>> {
+    vec![
+        Some(0),
+        Some(limits.processes),
+        Some(limits.file_bytes),
+        Some(limits.open_files),
+        limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
+        limits.address_space,
+    ]
 }
 
 /// A variable as programs get it.
@@ -350,57 +375,37 @@ fn candidates(request: &Request) -> Result<Vec<CString>, SandboxError> {
     directories.map(|directory| c_string(directory.join(program).as_os_str())).collect()
 }
 
-/// Processes and pipes of a command just started.
+/// A command just started.
 struct Started {
-    helper: std::process::Child,
-    program: PathBuf,
-    control: UnixStream,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
+    helper: Helper,
     /// What of the policy and the input the socket hasn't taken yet.
     unsent: Vec<u8>,
 }
 
-fn start(settings: &SandboxSettings, job: &Job) -> Result<Started, SandboxError> {
+fn start(settings: &SandboxSettings, job: &mut Job) -> Result<Started, SandboxError> {
     if is_helper() {
         return Err(SandboxError::InsideHelper);
     }
-    let program = settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
-    let error = |source| SandboxError::Start { path: program.clone(), source };
-    let (mut control, theirs) = UnixStream::pair().map_err(error)?;
-    control.set_nonblocking(true).map_err(error)?;
-    let sent = match &job.joined {
-        // A fresh socket takes the first bytes at once, and the descriptors with them.
-        Some(base) => {
-            let all = [base.root.as_fd(), base.user.as_fd(), base.mounts.as_fd(), base.lock.as_fd()];
-            pass::send(&control, &job.policy, &all).map_err(io::Error::from)
-        }
-        None => control.write(&job.policy),
+    let waiting = match job.waiting.take() {
+        Some(waiting) => waiting,
+        None => Waiting::start(settings, job.lead.argument())?,
     };
-    let unsent = match sent {
-        Ok(sent) => job.policy.get(sent..).unwrap_or_default().to_vec(),
-        Err(source) if job.joined.is_none() && source.kind() == io::ErrorKind::WouldBlock => {
-            job.policy.clone()
-        }
-        Err(source) => return Err(error(source)),
+    // While the helper begins.
+    job.groups.make()?;
+    job.groups.bound(job.limits.processes, job.limits.memory.unwrap_or_else(default_memory))?;
+    // Where it can't be opened here, the helper says so.
+    let witness = job.witness.as_deref().filter(|_| job.lead == (Lead::Init { early: true }));
+    let witness = witness.and_then(|path| {
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty()).ok()
+    });
+    let passed: Vec<BorrowedFd<'_>> = match &job.joined {
+        Some(base) => vec![base.root.as_fd(), base.user.as_fd(), base.mounts.as_fd(), base.lock.as_fd()],
+        None => witness.iter().map(OwnedFd::as_fd).collect(),
     };
-    let (stdout, out) = io::pipe().map_err(error)?;
-    let (stderr, err) = io::pipe().map_err(error)?;
-    // Fewer turns for a command that says much; one that says little costs no more. Where the user's share is used up
-    // it stays as it is.
-    rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES).ok();
-    let err = match job.streams {
-        Streams::Separate | Streams::Exact => err,
-        // Nobody writes to the second pipe then; it ends at once.
-        Streams::Merged | Streams::Terminal { .. } => out.try_clone().map_err(error)?,
-    };
-    let mut command = Command::new(&program);
-    // Nothing of ours: neither variables nor the terminal's signals.
-    command.arg(HELPER_ARGUMENT).args(job.lead.argument()).env_clear();
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
-    let helper = command.spawn().map_err(error)?;
-    Ok(Started { helper, program, control, stdout: stdout.into(), stderr: stderr.into(), unsent })
+    // A fresh socket takes the first bytes at once, and the descriptors with them.
+    let (helper, sent) = waiting.tell(&job.policy, &passed)?;
+    let unsent = job.policy.get(sent..).unwrap_or_default().to_vec();
+    Ok(Started { helper, unsent })
 }
 
 /// A path inside as text for an error.

@@ -198,10 +198,10 @@ async fn run(
 }
 
 /// Starts a job that nobody but this program may end, and whose output nobody wants.
-pub(super) fn watched(settings: &SandboxSettings, job: Job) -> Result<Watcher, SandboxError> {
+pub(super) fn watched(settings: &SandboxSettings, mut job: Job) -> Result<Watcher, SandboxError> {
     let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
     let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
-    Watcher::new(start(settings, &job)?, job, collector, ends, Instant::now())
+    Watcher::new(start(settings, &mut job)?, job, collector, ends, Instant::now())
 }
 
 fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError> {

@@ -101,11 +101,26 @@ pub(super) fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// How often a program is tried that somebody has open for writing, and the nanoseconds between: a fifth of a second.
+/// Whoever has just written it may have done so beside a thread that started something else, where the descriptor lives
+/// on until that has executed its program: some milliseconds.
+const BUSY_TRIES: usize = 40;
+const BUSY_PAUSE: libc::c_long = 5_000_000;
+
 /// Replaces the program. Returns only on failure.
 pub(super) fn execute(program: &CStr, argv: &Strings, env: &Strings) -> Errno {
-    // SAFETY: both arrays end in a null pointer and hold pointers to strings that outlive the call.
-    unsafe { libc::execve(program.as_ptr(), argv.0.as_ptr(), env.0.as_ptr()) };
-    last_error()
+    for _ in 0..BUSY_TRIES {
+        // SAFETY: both arrays end in a null pointer and hold pointers to strings that outlive the call.
+        unsafe { libc::execve(program.as_ptr(), argv.0.as_ptr(), env.0.as_ptr()) };
+        let errno = last_error();
+        if errno != Errno::TXTBSY {
+            return errno;
+        }
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: BUSY_PAUSE };
+        // SAFETY: the pause is a valid time, and what would be left of it isn't asked for.
+        unsafe { libc::nanosleep(&raw const pause, std::ptr::null_mut()) };
+    }
+    Errno::TXTBSY
 }
 
 /// A null-terminated array of C strings, as `execve` takes them.

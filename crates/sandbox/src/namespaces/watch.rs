@@ -15,6 +15,7 @@ use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::cgroups::Lease;
+use super::ready::Helper;
 use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
 use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
@@ -289,7 +290,8 @@ impl Watcher {
         ends: Ends,
         begun: Instant,
     ) -> Result<Self, SandboxError> {
-        let Started { helper, program, control, stdout, stderr, unsent } = started;
+        let Started { helper, unsent } = started;
+        let Helper { child: helper, program, control, stdout, stderr } = helper;
         let processes = Processes {
             helper,
             init: None,
@@ -448,6 +450,7 @@ impl Watcher {
         };
         match note {
             Note::Hello => self.greeted = true,
+            Note::Waiting => {}
             Note::Started { pid } => {
                 self.processes.adopt(pid).map_err(supervise("watching the command"))?;
                 if self.killed.is_some() {

@@ -9,7 +9,7 @@ use super::cgroups::Group;
 use super::terminal::Size;
 
 /// First bytes of a policy; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMS4";
+pub(super) const MAGIC: [u8; 4] = *b"JMS5";
 /// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
@@ -108,6 +108,8 @@ pub(super) struct Policy<T> {
     pub(super) cpu: Option<u64>,
     /// Bytes that each writable file system may lose; a quarter of what is free by default.
     pub(super) disk: Option<u64>,
+    /// Standard error is what standard output is.
+    pub(super) merged: bool,
     /// Control groups of the command's own.
     pub(super) groups: Vec<Group<T>>,
     /// The version of Landlock that must be enforced whole; 0 where there is none.
@@ -141,6 +143,7 @@ impl Policy<CString> {
         out.count(self.limits.len());
         self.limits.iter().for_each(|limit| out.option(*limit));
         [self.memory, self.cpu, self.disk].into_iter().for_each(|limit| out.option(limit));
+        out.u32(u32::from(self.merged));
         out.count(self.groups.len());
         self.groups.iter().for_each(|group| group.write(&mut out));
         out.u32(self.landlock);
@@ -200,6 +203,7 @@ impl<'a> Policy<&'a CStr> {
             memory: from.option()?,
             cpu: from.option()?,
             disk: from.option()?,
+            merged: from.u32()? != 0,
             groups: from.list(Group::read)?,
             landlock: from.u32()?,
             filter: {
@@ -491,6 +495,8 @@ pub(super) enum Note {
     Listening,
     /// The outer side of the command's terminal comes with this.
     Terminal,
+    /// The helper has namespaces, and waits for the policy.
+    Waiting,
 }
 
 /// What a tree used too much of.
@@ -534,6 +540,7 @@ impl Note {
             Self::Exceeded { what, usage } => (9, 0, what as u32, 0, usage),
             Self::Listening => (12, 0, 0, 0, none),
             Self::Terminal => (13, 0, 0, 0, none),
+            Self::Waiting => (14, 0, 0, 0, none),
         };
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
@@ -564,6 +571,7 @@ impl Note {
             9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
             12 => Self::Listening,
             13 => Self::Terminal,
+            14 => Self::Waiting,
             _ => return None,
         })
     }
@@ -604,12 +612,8 @@ mod tests {
             memory: Some(9),
             cpu: None,
             disk: Some(10),
-            groups: vec![
-                Group::Make { directory: c("/g") },
-                Group::Set { file: c("/g/max"), value: c("1"), must: true },
-                Group::Set { file: c("/g/swap"), value: c("2"), must: false },
-                Group::Join { file: c("/g/procs") },
-            ],
+            merged: true,
+            groups: vec![Group::Enter { file: c("/g/tasks") }, Group::Join { file: c("/g/procs") }],
             landlock: 7,
             filter: vec![6; 8],
             steps,
@@ -658,6 +662,7 @@ mod tests {
             Note::Exceeded { what: Excess::Disk, usage },
             Note::Listening,
             Note::Terminal,
+            Note::Waiting,
         ];
         for note in notes {
             assert_eq!(Note::decode(&note.encode()), Some(note));

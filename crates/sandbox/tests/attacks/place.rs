@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use journeyman_protocol::Tier;
 
 use crate::agent::{ORDER, Order, Stand};
+use crate::common::copy_program;
 use crate::common::place::fingerprint;
 use crate::scene::{AGENT, SECRET, Said, Scene};
 use crate::sys;
@@ -276,7 +277,7 @@ fn program(user: User) -> PathBuf {
         [User::Root, User::Ordinary].map(|user| {
             let directory = tempfile::Builder::new().prefix("jm-attacker-").tempdir().unwrap();
             let program = directory.path().join("attacks");
-            fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+            copy_program(&std::env::current_exe().unwrap(), &program);
             let resting = directory.path().join("resting");
             fs::write(&resting, "like it").unwrap();
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

@@ -9,8 +9,9 @@ pub(crate) mod world;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use journeyman_sandbox::{
@@ -98,6 +99,24 @@ pub(crate) fn alive(marker: &str) -> usize {
     entries.filter(|entry| has_marker(&entry.path())).count()
 }
 
+/// Copies a program, its mode included. By another process: a descriptor that this one writes through would leak into a
+/// test that starts something at the same time, and what somebody has open for writing can't be executed.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("--preserve=mode").args([from, to]).status().unwrap().success());
+}
+
+/// Writes a program, by another process as [`copy_program`].
+pub(crate) fn write_program(path: &Path, text: &str) {
+    let mut writer = Command::new("sh")
+        .args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success());
+}
+
 /// Runs every other test of this binary again as `nobody`. Does nothing when it is run so itself.
 pub(crate) fn again_unprivileged() {
     let arguments = ["--skip", "unprivileged", "--test-threads", "2"];
@@ -122,8 +141,8 @@ pub(crate) fn as_nobody(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Opti
     }
     let place = tempfile::Builder::new().prefix("jm-nobody-").tempdir().unwrap();
     let (tests, helper_copy) = (place.path().join("tests"), place.path().join("helper"));
-    std::fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
-    std::fs::copy(helper(), &helper_copy).unwrap();
+    copy_program(&std::env::current_exe().unwrap(), &tests);
+    copy_program(&helper(), &helper_copy);
     let work = place.path().join("work");
     std::fs::create_dir(&work).unwrap();
     for path in [place.path(), &tests, &helper_copy] {

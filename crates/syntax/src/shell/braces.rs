@@ -1,7 +1,7 @@
 //! `{a,b}` and `{1..3}`, as bash expands them.
 
 /// Words that one word may become. More is not a command that anybody reads.
-const MAX_WORDS: usize = 64;
+const MAX_WORDS: usize = 128;
 /// Braces in one another.
 const MAX_DEPTH: usize = 8;
 
@@ -77,9 +77,14 @@ pub(super) fn expand(source: &str) -> Option<Vec<String>> {
             Some(_) if depth == MAX_DEPTH => return None,
             Some((open, close, pieces)) => {
                 let (before, after) = (word.get(..open)?, word.get(close + 1..)?);
-                // `{1..9}` stands for one word or many that begin alike.
                 if pieces.len() == 1 {
-                    return None;
+                    let items = range(word.get(open + 1..close)?)?;
+                    waiting
+                        .extend(items.iter().rev().map(|item| (format!("{before}{item}{after}"), depth + 1)));
+                    if done.len() + waiting.len() > MAX_WORDS {
+                        return None;
+                    }
+                    continue;
                 }
                 for (from, to) in pieces.into_iter().rev() {
                     waiting.push((format!("{before}{}{after}", word.get(from..to)?), depth + 1));
@@ -91,6 +96,49 @@ pub(super) fn expand(source: &str) -> Option<Vec<String>> {
         }
     }
     Some(done)
+}
+
+/// What `1..9`, `a..e` or `01..10..3` counts to; `None` for what isn't plainly one of these, or too much. bash leaves
+/// some of those as they are, and differs from version to version about others.
+fn range(inside: &str) -> Option<Vec<String>> {
+    let mut ends = inside.split("..");
+    let (from, to, step) = (ends.next()?, ends.next()?, ends.next());
+    if ends.next().is_some() {
+        return None;
+    }
+    // Nobody counts with more digits, and these can't overflow.
+    const MAX_DIGITS: usize = 9;
+    let number = |text: &str| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let plain =
+            (1..=MAX_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| text.parse::<i64>().ok()).flatten()
+    };
+    let step = step.map_or(Some(1), number)?.unsigned_abs().max(1);
+    if let (Some(first), Some(last)) = (number(from), number(to)) {
+        // A zero before any of them fills all up to one width.
+        let padded = |text: &str| {
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            digits.len() > 1 && digits.starts_with('0')
+        };
+        let width = if padded(from) || padded(to) { from.len().max(to.len()) } else { 0 };
+        return counted(first, last, step, |number| Some(format!("{number:0width$}")));
+    }
+    match (from.as_bytes(), to.as_bytes()) {
+        ([first], [last]) if first.is_ascii_lowercase() && last.is_ascii_lowercase() => {
+            counted((*first).into(), (*last).into(), step, |number| {
+                u8::try_from(number).ok().map(|byte| char::from(byte).to_string())
+            })
+        }
+        _ => None,
+    }
+}
+
+fn counted(first: i64, last: i64, step: u64, item: impl Fn(i64) -> Option<String>) -> Option<Vec<String>> {
+    let count = usize::try_from(first.abs_diff(last) / step).ok().filter(|count| *count < MAX_WORDS)?;
+    let step = i64::try_from(step).ok()?;
+    let step = if last < first { -step } else { step };
+    (0..=count).map(|place| item(first + i64::try_from(place).ok()? * step)).collect()
 }
 
 #[cfg(test)]
@@ -109,6 +157,13 @@ mod tests {
             ("{a}{b,c}", &["{a}b", "{a}c"]),
             ("{'a,b',c}", &["'a,b'", "c"]),
             ("${x,y}{a,b}", &["${x,y}a", "${x,y}b"]),
+            ("{1..3}", &["1", "2", "3"]),
+            ("f{3..1}.c", &["f3.c", "f2.c", "f1.c"]),
+            ("{08..10}", &["08", "09", "10"]),
+            ("{-1..1}", &["-1", "0", "1"]),
+            ("{1..10..4}", &["1", "5", "9"]),
+            ("{a..c}", &["a", "b", "c"]),
+            ("{1..2}{a,b}", &["1a", "1b", "2a", "2b"]),
         ];
         for (source, words) in cases {
             assert!(expands(source), "{source}");
@@ -118,8 +173,11 @@ mod tests {
         {
             assert!(!expands(source), "{source}");
         }
-        assert!(expands("{1..3}"));
-        assert_eq!(expand("{1..3}"), None);
-        assert_eq!(expand(&"{a,b}".repeat(7)), None);
+        for strange in
+            ["{1..x}", "{a..Z}", "{1..}", "{..3}", "{1..3..}", "{1..2..3..4}", "{1..999}", "{+1..3}"]
+        {
+            assert_eq!(expand(strange), None, "{strange}");
+        }
+        assert_eq!(expand(&"{a,b}".repeat(8)), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use tree_sitter::{Node, Tree};
 
+use super::expansion::{blank_separated, computed, is_name, is_plain_expansion};
 use super::{
     Assignment, Compound, CompoundKind, MAX_DEPTH, Redirect, RedirectKind, Script, Simple, Statement,
     Unclear, Word, scan,
@@ -31,6 +32,8 @@ pub(super) struct Converter<'a> {
     depth: usize,
     /// The first reason not to understand the text.
     unclear: Option<Unclear>,
+    /// Names of variables that are computed with.
+    computed: Vec<String>,
 }
 
 /// The form of a whole text.
@@ -50,7 +53,7 @@ pub(super) fn script(text: &str, tree: &Tree) -> Script {
     if statements.is_empty() {
         converter.give_up(Unclear::Empty);
     }
-    Script { statements, unclear: converter.unclear, steps: 0 }
+    Script { statements, unclear: converter.unclear, computed: converter.computed, steps: 0 }
 }
 
 /// Characters that have no place in a command that a person is asked about: controls, marks that aren't seen, marks
@@ -70,7 +73,7 @@ fn is_deceptive(character: char) -> bool {
 
 impl<'a> Converter<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, last: Token::Start, depth: 0, unclear: None }
+        Self { text, at: 0, last: Token::Start, depth: 0, unclear: None, computed: Vec::new() }
     }
 
     pub(super) fn slice(&self, from: usize, to: usize) -> &'a str {
@@ -177,13 +180,20 @@ impl<'a> Converter<'a> {
 
     /// Every statement that is a child of `node`, and the tokens between them.
     pub(super) fn statements(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
+        self.counted(node, out);
+    }
+
+    /// As [`Converter::statements`]; says how many the first child became.
+    fn counted(&mut self, node: Node<'_>, out: &mut Vec<Statement>) -> usize {
         if self.depth >= MAX_DEPTH {
             self.give_up(Unclear::Depth);
             self.at = node.end_byte();
             self.last = Token::Word;
-            return;
+            return 0;
         }
         self.depth += 1;
+        let before = out.len();
+        let mut first = None;
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             if child.is_named() && child.kind() != "comment" {
@@ -197,6 +207,7 @@ impl<'a> Converter<'a> {
                     self.last = Token::Start;
                 }
                 self.statement(child, out);
+                first.get_or_insert(out.len() - before);
                 if matches!(self.last, Token::Bracket | Token::Keyword) {
                     self.last = Token::Word;
                 }
@@ -210,6 +221,7 @@ impl<'a> Converter<'a> {
             }
         }
         self.depth -= 1;
+        first.unwrap_or(0)
     }
 
     pub(super) fn statement(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
@@ -231,11 +243,7 @@ impl<'a> Converter<'a> {
                 out.push(Statement::Simple(simple));
             }
             "redirected_statement" => self.redirected(node, out),
-            "pipeline" => {
-                let mut parts = Vec::new();
-                self.statements(node, &mut parts);
-                out.push(Statement::Pipeline(parts));
-            }
+            "pipeline" => self.pipeline(node, out),
             "list" => self.list(node, out),
             "negated_command" => self.statements(node, out),
             "test_command" => self.test(node, out),
@@ -262,6 +270,21 @@ impl<'a> Converter<'a> {
             }
         }
         self.depth -= 1;
+    }
+
+    /// `a | b`. To the grammar a redirection is one of the whole list before it, which then is the first stage of
+    /// `a && b 2>&1 | c`; to a shell only `b` is.
+    fn pipeline(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
+        let mut stages = Vec::new();
+        let first = self.counted(node, &mut stages);
+        let mut pipeline = stages.split_off(first.saturating_sub(1).min(stages.len()));
+        out.append(&mut stages);
+        // `a | b 2>&1 | c`: what is redirected is a pipeline itself, and goes on.
+        if let Some(Statement::Pipeline(begun)) = pipeline.first_mut() {
+            let begun = std::mem::take(begun);
+            drop(pipeline.splice(0..1, begun));
+        }
+        out.push(Statement::Pipeline(pipeline));
     }
 
     /// Leaves out what isn't understood.
@@ -410,9 +433,7 @@ impl<'a> Converter<'a> {
         let source = self.slice(node.start_byte(), node.end_byte());
         let (name, _) = source.split_once('=').unwrap_or((source, ""));
         let name = name.strip_suffix('+').unwrap_or(name);
-        let plain = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
-            && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
-        if !plain {
+        if !is_name(name) {
             // A subscript is arithmetic, which may run what it likes.
             self.give_up(Unclear::Form("a subscript"));
         }
@@ -453,6 +474,10 @@ impl<'a> Converter<'a> {
     ) -> Result<bool, Unclear> {
         let source = self.slice(node.start_byte(), node.end_byte());
         match node.kind() {
+            // In a here-document the grammar takes arithmetic for a subshell in a substitution.
+            "command_substitution" if source.starts_with("$((") => {
+                return Err(Unclear::Form("arithmetic"));
+            }
             "expansion" => {
                 let body = source.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
                 return match body {
@@ -462,11 +487,9 @@ impl<'a> Converter<'a> {
             }
             "arithmetic_expansion" => {
                 let body = source.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))"));
-                let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>=!&|^~?:,".contains(&byte);
-                return match body {
-                    Some(body) if body.bytes().all(plain) => Ok(true),
-                    _ => Err(Unclear::Form("arithmetic")),
-                };
+                let names = body.and_then(computed).ok_or(Unclear::Form("arithmetic"))?;
+                self.computed.extend(names.into_iter().map(str::to_owned));
+                return Ok(true);
             }
             _ => {}
         }
@@ -565,7 +588,20 @@ impl<'a> Converter<'a> {
         let mut nested = nested.as_slice();
         let mut simple = Simple::default();
         let source = self.slice(from, to);
-        for (start, end) in blank_separated(source) {
+        let mut places = blank_separated(source).into_iter().peekable();
+        while let Some((start, end)) = places.next() {
+            let here = source.get(start..end).unwrap_or_default();
+            // A plain shell would run what stands behind it; that isn't a program where it is a test's operator.
+            if source.starts_with("[[") && matches!(here, "&&" | "||") {
+                let next =
+                    places.peek().and_then(|(start, end)| source.get(*start..*end)).unwrap_or_default();
+                let operator = matches!(next.as_bytes(), [b'-', letter] if letter.is_ascii_alphabetic());
+                if !operator {
+                    self.give_up(Unclear::Dialect("`&&` between double brackets"));
+                }
+                simple.words.push(Word::of(here));
+                continue;
+            }
             let (start, end) = (from + start, from + end);
             let inside = nested.iter().take_while(|node| node.end_byte() <= end).count();
             let (here, later) = nested.split_at(inside);
@@ -615,50 +651,4 @@ pub(super) fn substitutions<'t>(node: Node<'t>, out: &mut Vec<Node<'t>>) {
             level -= 1;
         }
     }
-}
-
-/// What of `${…}` stands for the value of a variable and can do nothing else.
-fn is_plain_expansion(body: &str) -> bool {
-    let body = body.strip_prefix('#').unwrap_or(body);
-    let name = body.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(body.len());
-    let (name, rest) = body.split_at_checked(name).unwrap_or_default();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./,-*?@%+".contains(&byte);
-    let rest = rest.strip_prefix(':').filter(|rest| rest.starts_with(['-', '+', '?'])).unwrap_or(rest);
-    !name.is_empty()
-        && (rest.is_empty() || rest.starts_with(['-', '+', '?', '%', '#']))
-        && rest.trim_start_matches(['#', '%']).bytes().all(plain)
-}
-
-/// Where the words of a text without operators are: quotes and substitutions keep blanks together.
-fn blank_separated(source: &str) -> Vec<(usize, usize)> {
-    let mut words = Vec::new();
-    let mut start = None;
-    let mut quote = None;
-    let mut inside = 0usize;
-    let mut escaped = false;
-    for (at, byte) in source.bytes().enumerate() {
-        let blank = matches!(byte, b' ' | b'\t' | b'\n') && quote.is_none() && inside == 0 && !escaped;
-        match (blank, start) {
-            (true, Some(from)) => {
-                words.push((from, at));
-                start = None;
-            }
-            (false, None) => start = Some(at),
-            _ => {}
-        }
-        if std::mem::take(&mut escaped) {
-            continue;
-        }
-        match (quote, byte) {
-            (Some(b'\''), b'\'') | (Some(b'"'), b'"') if inside == 0 => quote = None,
-            (Some(b'\''), _) => {}
-            (_, b'\\') => escaped = true,
-            (_, b'(') => inside += 1,
-            (_, b')') => inside = inside.saturating_sub(1),
-            (None, open @ (b'\'' | b'"')) if inside == 0 => quote = Some(open),
-            _ => {}
-        }
-    }
-    words.extend(start.map(|from| (from, source.len())));
-    words
 }

@@ -45,8 +45,10 @@ impl Converter<'_> {
             }
         }
         if !piped.is_empty() {
-            body.append(&mut piped);
-            body = vec![Statement::Pipeline(body)];
+            // Only the last of a list is piped on.
+            let mut stages = body.split_off(body.len().saturating_sub(1));
+            stages.append(&mut piped);
+            body.push(Statement::Pipeline(stages));
         }
         out.append(&mut body);
         out.append(&mut after);

@@ -28,11 +28,9 @@ pub(super) fn script(text: &str) -> Option<Script> {
     // Of the list since the last `;`, what is whole, and the stages of what isn't yet.
     let (mut list, mut stages) = (Vec::new(), Vec::new());
     loop {
-        let simple = reader.simple()?;
-        let redirected = !simple.redirects.is_empty();
-        stages.push(Statement::Simple(simple));
+        stages.push(Statement::Simple(reader.simple()?));
         let end = reader.operator()?;
-        if end == Operator::Pipe && !redirected {
+        if end == Operator::Pipe {
             continue;
         }
         // A long pipeline may be split in two readings there, of which the grammar takes either.
@@ -44,13 +42,11 @@ pub(super) fn script(text: &str) -> Option<Script> {
             _ => list.push(Statement::Pipeline(std::mem::take(&mut stages))),
         }
         match end {
-            // To the grammar a redirection is one of all that stands before it.
-            Operator::Pipe => stages.append(&mut list),
-            Operator::List => {}
+            Operator::Pipe | Operator::List => {}
             Operator::Semicolon => statements.append(&mut list),
             Operator::End => {
                 statements.append(&mut list);
-                return Some(Script { statements, unclear: None, steps: 0 });
+                return Some(Script { statements, ..Script::default() });
             }
         }
     }

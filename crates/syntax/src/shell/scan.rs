@@ -241,7 +241,13 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                 self.draft.unknown(false);
                 Ok(())
             }
-            Some('#' | '?' | '$' | '!' | '-') => {
+            // Always a number.
+            Some('#' | '?' | '$') => {
+                self.take();
+                self.draft.unknown(true);
+                Ok(())
+            }
+            Some('!' | '-') => {
                 self.take();
                 self.draft.unknown(quoted);
                 Ok(())

@@ -187,7 +187,9 @@ pub fn is_ordinary_user(test: &str) -> bool {
     let dir = tempfile::tempdir().unwrap();
     set_mode(dir.path(), 0o777);
     let copy = dir.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    // By another process: what this one holds open for writing could leak into a test that starts a program at the same
+    // time, and couldn't be executed.
+    assert!(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap().success());
     set_mode(&copy, 0o755);
     let ran = Command::new(&copy)
         .args(["--exact", test, "--nocapture"])

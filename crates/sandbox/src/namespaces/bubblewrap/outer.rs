@@ -13,7 +13,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
 use super::super::cgroups;
-use super::super::init::{At as _, Failure, input, read_frame, say, witness};
+use super::super::init::{At as _, Failure, input, merge, read_frame, say, witness};
 use super::super::sys::{self, Strings};
 use super::super::wire::{self, HEADER, Note, Policy, Stage};
 use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
@@ -56,7 +56,9 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(malformed)?;
     say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
     // What it starts begins in them.
-    cgroups::follow(&policy.groups, std::process::id()).at(Stage::Groups)?;
+    cgroups::enter(&policy.groups).at(Stage::Groups)?;
+    cgroups::join(&policy.groups, std::process::id()).at(Stage::Groups)?;
+    merge(&policy).at(Stage::Supervise)?;
     let witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
     let stdin = input(control, policy.stdin).at(Stage::Input)?;
     if rustix::process::geteuid().is_root() {

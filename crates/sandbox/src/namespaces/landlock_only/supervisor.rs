@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use super::super::bubblewrap::open_plainly;
-use super::super::init::{At as _, Failure, Init, drop_privileges, input, read_frame, say, witness};
+use super::super::init::{At as _, Failure, Init, drop_privileges, input, merge, read_frame, say, witness};
 use super::super::restrict::{self, Grant, Tcp};
 use super::super::sys::{self, Strings};
 use super::super::wire::{self, HEADER, Note, Policy, Stage};
@@ -51,7 +51,9 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at(Stage::Supervise)?;
     say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
     // What it starts begins in them.
-    cgroups::follow(&policy.groups, std::process::id()).at(Stage::Groups)?;
+    cgroups::enter(&policy.groups).at(Stage::Groups)?;
+    cgroups::join(&policy.groups, std::process::id()).at(Stage::Groups)?;
+    merge(&policy).at(Stage::Supervise)?;
     // Nothing leaves this process but by it.
     let _witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
     let stdin = input(control, policy.stdin).at(Stage::Input)?;

@@ -1,0 +1,298 @@
+//! How long placing and reading take: `cargo xtask bench edit` runs it. Fails where a bound is missed.
+//!
+//! Each figure is the median of many runs beside their least. Placing is what [`replace`] does, whether an edit leaves a
+//! file that parses apart; a miss includes the words of its refusal.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a program that prints figures"
+)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use journeyman_edit::{Format, Hunk, Source, place, read};
+use journeyman_protocol::RelPath;
+
+/// Milliseconds of an exact edit in 10,000 lines.
+const EXACT: f64 = 0.2;
+/// Milliseconds of a miss with its explanation in 10,000 lines.
+const MISS: f64 = 10.0;
+/// Milliseconds of anything in 100,000 lines.
+const ANYTHING: f64 = 100.0;
+/// Ten times the lines may take so many times as long.
+const GROWTH: f64 = 12.0;
+/// Shorter times than this, in milliseconds, say nothing about growth.
+const TOO_SHORT: f64 = 0.05;
+/// Megabytes of a reply that are read in a second.
+const READING: f64 = 200.0;
+/// Bytes of that reply.
+const REPLY: usize = 5_000_000;
+
+const SMALL: usize = 10_000;
+const LARGE: usize = 100_000;
+const RUNS: usize = 41;
+
+fn main() -> ExitCode {
+    let mut missed = Vec::new();
+    placing(&mut missed);
+    reading(&mut missed);
+    for what in &missed {
+        println!("missed: {what}");
+    }
+    if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Median and least milliseconds.
+fn time(runs: usize, mut run: impl FnMut()) -> (f64, f64) {
+    let mut took: Vec<f64> = (0..runs)
+        .map(|_| {
+            let begun = Instant::now();
+            run();
+            begun.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    took.sort_by(f64::total_cmp);
+    let at = |place: usize| took.get(place).copied().unwrap_or_default();
+    (at(took.len() / 2), at(0))
+}
+
+/// What is looked for in which file.
+struct Search {
+    name: &'static str,
+    /// The bound in a file of [`SMALL`] lines, where it is lower than that of all.
+    small: f64,
+    make: fn(usize) -> (String, String, String),
+}
+
+fn code(lines: usize) -> String {
+    let line = |n: usize| format!("{}let value_{n} = compute({}, {n});\n", " ".repeat(4 * (n % 4)), n % 7);
+    (0..lines).map(line).collect()
+}
+
+/// Lines from the middle of [`code`], each made by `line`.
+fn quoted(lines: usize, count: usize, line: impl Fn(usize) -> String) -> String {
+    (lines / 2..lines / 2 + count).map(line).collect()
+}
+
+const SEARCHES: [Search; 15] = [
+    Search {
+        name: "exact",
+        small: EXACT,
+        make: |n| {
+            let middle = n / 2;
+            (code(n), format!("let value_{middle} = compute({}, {middle});", middle % 7), "x".to_owned())
+        },
+    },
+    Search {
+        name: "exact, 20 lines",
+        small: EXACT,
+        make: |n| {
+            let search =
+                code(n).lines().skip(n / 2).take(20).fold(String::new(), |all, line| all + line + "\n");
+            (code(n), search.clone(), search + "x\n")
+        },
+    },
+    Search {
+        name: "indentation",
+        small: MISS,
+        make: |n| {
+            let search = quoted(n, 20, |n| format!("\tlet value_{n} = compute({}, {n});\n", n % 7));
+            (code(n), search.clone(), search + "\tx\n")
+        },
+    },
+    Search {
+        name: "a stale context line",
+        small: MISS,
+        make: |n| {
+            let search = quoted(n, 20, |m| {
+                let name = if m == n / 2 + 3 { "older" } else { "compute" };
+                format!("{}let value_{m} = {name}({}, {m});\n", " ".repeat(4 * (m % 4)), m % 7)
+            });
+            (code(n), search.clone(), search + "x\n")
+        },
+    },
+    Search {
+        name: "elision",
+        small: MISS,
+        make: |n| {
+            let line =
+                |n: usize| format!("{}let value_{n} = compute({}, {n});\n", " ".repeat(4 * (n % 4)), n % 7);
+            let (from, to) = (line(n / 2), line(n / 2 + 30));
+            (code(n), format!("{from}...\n{to}"), format!("{from}...\nx\n{to}"))
+        },
+    },
+    Search {
+        name: "miss, every line a little off",
+        small: MISS,
+        make: |n| {
+            (
+                code(n),
+                quoted(n, 20, |n| format!("    let value_{n} = calculate({}, {n});\n", n % 7)),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "miss, one line",
+        small: MISS,
+        make: |n| (code(n), format!("let value_{} = calculate(1);", n / 2), "y".to_owned()),
+    },
+    Search {
+        name: "miss, nothing alike",
+        small: MISS,
+        make: |n| {
+            (
+                code(n),
+                quoted(n, 20, |n| format!("SELECT {n} FROM table_{n} WHERE id > {n};\n")),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "miss, 500 lines",
+        small: ANYTHING,
+        make: |n| {
+            (
+                code(n),
+                quoted(n, 500, |n| format!("    let value_{n} = calculate({}, {n});\n", n % 7)),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "one line over and over",
+        small: ANYTHING,
+        make: |n| ("a;\n".repeat(n), "a;\n".repeat(500), "y\n".to_owned()),
+    },
+    Search {
+        name: "one line over and over, the last another",
+        small: ANYTHING,
+        make: |n| ("a;\n".repeat(n), "a;\n".repeat(500) + "b;\n", "y\n".to_owned()),
+    },
+    Search {
+        name: "two lines in turns, the middle another",
+        small: ANYTHING,
+        make: |n| {
+            (
+                "a;\nb;\n".repeat(n / 2),
+                "a;\nb;\n".repeat(100) + "c;\n" + &"a;\nb;\n".repeat(100),
+                "y\n".to_owned(),
+            )
+        },
+    },
+    Search {
+        name: "blank lines",
+        small: ANYTHING,
+        make: |n| ("\n".repeat(n), "\n\n\nx\n\n\n".repeat(20), "y\n".to_owned()),
+    },
+    Search {
+        name: "dots in turns with one line",
+        small: ANYTHING,
+        make: |n| ("a;\n".repeat(n), "a;\n...\n".repeat(100) + "b;\n", "a;\n...\n".repeat(100) + "c;\n"),
+    },
+    Search {
+        name: "one long line",
+        small: ANYTHING,
+        make: |n| ("ab ".repeat(n * 10), "ab  ".repeat(5_000) + "c", "y".to_owned()),
+    },
+];
+
+fn placing(missed: &mut Vec<String>) {
+    println!("| ms: median (least) | {SMALL} lines | asked | {LARGE} lines | asked | growth | asked |");
+    println!("|---|---|---|---|---|---|---|");
+    for Search { name, small, make } in SEARCHES {
+        let of = |lines: usize, runs: usize| {
+            let (file, search, replace) = make(lines);
+            let hunk = Hunk::new(&search, &replace);
+            time(runs, || match place(&file, &hunk) {
+                Ok(applied) => assert!(applied.text != file),
+                Err(refusal) => assert!(!refusal.to_string().is_empty()),
+            })
+        };
+        let (few, few_least) = of(SMALL, RUNS);
+        let (many, many_least) = of(LARGE, RUNS / 4);
+        let growth = many_least / few_least;
+        println!(
+            "| {name} | {few:.3} ({few_least:.3}) | {small} | {many:.2} ({many_least:.2}) | {ANYTHING} | {growth:.1} | {GROWTH} |"
+        );
+        if few > small {
+            missed.push(format!("{name} in {SMALL} lines: {few:.3} ms, asked {small}"));
+        }
+        if many > ANYTHING {
+            missed.push(format!("{name} in {LARGE} lines: {many:.1} ms, asked {ANYTHING}"));
+        }
+        if growth > GROWTH && few_least > TOO_SHORT {
+            missed
+                .push(format!("{name}: ten times the lines take {growth:.1} times as long, asked {GROWTH}"));
+        }
+    }
+}
+
+/// Replies of [`REPLY`] bytes: prose between edits as models write them, and edits alone.
+fn replies() -> Vec<(Format, &'static str, String)> {
+    let prose =
+        "Here is what I would change, and why: `a < b` isn't what was meant (see the test).\n".repeat(40);
+    let old = "    let a = 1 < 2;\n    call(a, \"text\");\n";
+    let new = "    let a = 2 < 3;\n    call(a, \"text\");\n";
+    let edit = format!(
+        "<edit>\n<file>src/a.rs</file>\n<search>\n{old}</search>\n<replace>\n{new}</replace>\n</edit>\n"
+    );
+    let blocks = format!("src/a.rs\n```rust\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n```\n");
+    let lines = |prefix: &str, text: &str| {
+        text.lines().fold(String::new(), |mut all, line| {
+            writeln!(all, "{prefix}{line}").unwrap();
+            all
+        })
+    };
+    let (minus, plus) = (lines("-", old), lines("+", new));
+    let udiff =
+        format!("```diff\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n fn a() {{\n{minus}{plus}```\n");
+    let section = format!("*** Update File: src/a.rs\n@@ fn a() {{\n fn a() {{\n{minus}{plus}");
+    let whole = format!("src/a.rs\n```rust\nfn a() {{\n{}}}\n```\n", new.repeat(20));
+    let lazy = format!("src/a.rs\n```rust\n// ... existing code ...\nfn a() {{\n{}}}\n```\n", new.repeat(20));
+    let call = serde_json::json!({"path": "src/a.rs", "old_string": old, "new_string": new}).to_string();
+    let filled = |one: &str| one.repeat(REPLY / one.len());
+    let mut all = Vec::new();
+    for (format, one) in [
+        (Format::Edit, edit),
+        (Format::Blocks, blocks),
+        (Format::Udiff, udiff),
+        (Format::Whole, whole),
+        (Format::Lazy, lazy),
+    ] {
+        all.push((format, "edits and prose", filled(&format!("{prose}{one}"))));
+        all.push((format, "edits alone", filled(&one)));
+    }
+    all.push((Format::Patch, "edits alone", format!("*** Begin Patch\n{}*** End Patch\n", filled(&section))));
+    let calls = vec![call.as_str(); REPLY / call.len()].join(",");
+    all.push((Format::Tool, "edits alone", format!("{{\"edits\":[{calls}]}}")));
+    all
+}
+
+fn reading(missed: &mut Vec<String>) {
+    println!(
+        "\n| MB/s: median (most) | {} MB of | as named | told from the reply | asked |\n|---|---|---|---|---|",
+        REPLY / 1_000_000
+    );
+    let path = RelPath::parse("src/a.rs").unwrap();
+    let files: BTreeMap<RelPath, String> = BTreeMap::from([(path, "fn a() {\n}\n".to_owned())]);
+    for (format, what, reply) in replies() {
+        let source = Source { reply: &reply, path: None, finished: true, files: &files };
+        let speed = |named: Option<Format>| {
+            let (median, least) = time(9, || {
+                let reading = read(&source, named);
+                assert!(!reading.edits.is_empty(), "{format}: nothing was read");
+            });
+            (reply.len() as f64 / median / 1e3, reply.len() as f64 / least / 1e3)
+        };
+        let ((median, most), (told, told_most)) = (speed(Some(format)), speed(None));
+        println!("| {format} | {what} | {median:.0} ({most:.0}) | {told:.0} ({told_most:.0}) | {READING} |");
+        if median < READING {
+            missed.push(format!("reading {format}, {what}: {median:.0} MB/s, asked {READING}"));
+        }
+    }
+}

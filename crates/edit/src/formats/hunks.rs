@@ -1,0 +1,222 @@
+//! What unified diffs and V4A patches have in common: lines, hunk headers, the names of files.
+
+use journeyman_protocol::RelPath;
+
+use crate::change::{LineKind, PatchHunk, PatchLine};
+use crate::files::exists;
+use crate::formats::Source;
+use crate::formats::blocks::{BlockProblem, ProblemKind};
+
+/// A longer reply is not read: no model's output limit is near it.
+pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;
+/// More hunks than this in one reply are a loop, not work.
+pub(crate) const MAX_HUNKS: usize = 20_000;
+/// The prefixes that git puts before names: the sides, and with `diff.mnemonicPrefix` what they are.
+const SIDES: [&str; 6] = ["a/", "b/", "i/", "w/", "c/", "o/"];
+
+/// A text's lines without their line feeds; a carriage return before one stays.
+pub(crate) fn lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::with_capacity(text.len() / 32);
+    let mut from = 0;
+    for at in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        lines.push(text.get(from..at).unwrap_or_default());
+        from = at + 1;
+    }
+    if from < text.len() {
+        lines.push(text.get(from..).unwrap_or_default());
+    }
+    lines
+}
+
+/// A line without the carriage return that ends it.
+pub(crate) fn bare(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// What a line that begins with `@@` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Head {
+    /// The 1-based line of the old file before which, or at which, the hunk begins.
+    pub(crate) near: Option<u32>,
+    /// How many lines the old and the new side are said to have.
+    pub(crate) counts: Option<(u32, u32)>,
+    /// A line that stands before the hunk.
+    pub(crate) anchor: Option<String>,
+}
+
+/// Reads the header of a hunk; `None` where the line isn't one.
+pub(crate) fn head(line: &str) -> Option<Head> {
+    let rest = bare(line).strip_prefix("@@").filter(|rest| !rest.starts_with('@'))?;
+    let mut head = Head::default();
+    let text = match ranges(rest) {
+        Some((old, new, heading)) => {
+            // Where the old side has no lines, its number is that of the line before.
+            head.near = Some(if old.1 == 0 { old.0.saturating_add(1) } else { old.0.max(1) });
+            head.counts = Some((old.1, new.1));
+            heading
+        }
+        None => rest,
+    };
+    let text = text.strip_prefix(' ').unwrap_or(text).trim_end();
+    let text = text.strip_suffix("@@").unwrap_or(text).trim_end();
+    let dots = text.trim().chars().all(|c| matches!(c, '.' | '…' | '@' | ' ' | '-' | '+' | ','));
+    head.anchor = (!dots).then(|| text.to_owned());
+    Some(head)
+}
+
+/// A range of a hunk's header: where it begins and how many lines it has.
+type Span = (u32, u32);
+
+/// `-1,2 +3,4 @@ heading`, with what may be left out.
+fn ranges(text: &str) -> Option<(Span, Span, &str)> {
+    let (old, rest) = range(text.trim_start().strip_prefix('-')?)?;
+    let (new, rest) = range(rest.trim_start().strip_prefix('+')?)?;
+    let heading = rest.trim_start();
+    match heading.strip_prefix("@@") {
+        Some(heading) => Some((old, new, heading)),
+        None if heading.is_empty() => Some((old, new, heading)),
+        None => None,
+    }
+}
+
+fn range(text: &str) -> Option<(Span, &str)> {
+    let (start, rest) = number(text)?;
+    match rest.strip_prefix(',').and_then(number) {
+        Some((count, rest)) => Some(((start, count), rest)),
+        None => Some(((start, 1), rest)),
+    }
+}
+
+fn number(text: &str) -> Option<(u32, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text.get(..end).filter(|digits| !digits.is_empty())?;
+    Some((digits.parse().unwrap_or(u32::MAX), text.get(end..)?))
+}
+
+/// The kind and the text of a hunk's line by its prefix.
+pub(crate) fn line(text: &str) -> PatchLine {
+    let (kind, text) = match text.as_bytes().first() {
+        Some(b'+') => (LineKind::Add, text.get(1..)),
+        Some(b'-') => (LineKind::Remove, text.get(1..)),
+        Some(b' ') => (LineKind::Context, text.get(1..)),
+        _ => (LineKind::Bare, Some(text)),
+    };
+    PatchLine { kind, text: text.unwrap_or_default().to_owned() }
+}
+
+/// Notes a `\ No newline at end of file` after the hunk's last line.
+pub(crate) fn no_newline(hunk: &mut PatchHunk) {
+    let (mut old, mut new) = hunk.final_break.unwrap_or((true, true));
+    match hunk.lines.last().map(|line| line.kind) {
+        Some(LineKind::Remove) => old = false,
+        Some(LineKind::Add) => new = false,
+        Some(LineKind::Context | LineKind::Bare) => (old, new) = (false, false),
+        None => return,
+    }
+    hunk.final_break = Some((old, new));
+}
+
+/// Whether a hunk says that anything changes.
+pub(crate) fn changes(hunk: &PatchHunk) -> bool {
+    hunk.lines.iter().any(|line| matches!(line.kind, LineKind::Add | LineKind::Remove))
+}
+
+/// The content of a new file, from a hunk that only adds; the nth line (0-based) that doesn't where it isn't one.
+pub(crate) fn content(hunk: &PatchHunk, line_break: &str) -> Result<String, usize> {
+    let last = hunk.lines.iter().rposition(|line| line.kind == LineKind::Add).map_or(0, |at| at + 1);
+    let mut out = String::with_capacity(hunk.lines.iter().map(|line| line.text.len() + 1).sum());
+    for (nth, line) in hunk.lines.iter().enumerate() {
+        let blank = line.text.is_empty() && line.kind == LineKind::Bare;
+        match line.kind {
+            LineKind::Add => {}
+            _ if blank && nth >= last => continue,
+            _ if blank && nth > 0 => {}
+            _ => return Err(nth),
+        }
+        out.push_str(&line.text);
+        out.push_str(line_break);
+    }
+    if matches!(hunk.final_break, Some((_, false))) {
+        out.truncate(out.len() - line_break.len().min(out.len()));
+    }
+    Ok(out)
+}
+
+/// A fault of a patch at a 0-based line of the reply.
+pub(crate) fn problem(
+    kind: ProblemKind,
+    line: usize,
+    subject: Option<&str>,
+    message: String,
+) -> BlockProblem {
+    let line = u32::try_from(line).unwrap_or(u32::MAX).saturating_add(1);
+    BlockProblem { kind, line, subject: subject.map(|name| name.escape_debug().to_string()), message }
+}
+
+/// The file that is meant by one of the names, the likeliest name first. With `sided`, the names may have git's prefixes.
+///
+/// # Errors
+/// Why none of them can be a path.
+pub(crate) fn resolve(source: &Source<'_>, names: &[&str], sided: bool) -> Result<RelPath, String> {
+    let stripped = |name: &str| SIDES.iter().find_map(|side| name.strip_prefix(side)).map(str::to_owned);
+    let pair = match names {
+        [new, old] => new.starts_with("b/") && old.starts_with("a/"),
+        [only] => only.starts_with("a/") || only.starts_with("b/"),
+        _ => false,
+    };
+    let mut ways: Vec<String> = Vec::new();
+    for name in names {
+        let plain = name.trim_start_matches("./").to_owned();
+        let short = if sided { stripped(name) } else { None };
+        let (first, second) = if pair { (short, Some(plain)) } else { (Some(plain), short) };
+        ways.extend(first);
+        ways.extend(second);
+    }
+    let parsed: Vec<RelPath> = ways.iter().filter_map(|way| RelPath::parse(way).ok()).collect();
+    if let Some(there) = parsed.iter().find(|path| exists(source.files, path)) {
+        return Ok(there.clone());
+    }
+    // A path from the root may be one of the project's written out, or one that only looks so.
+    for way in ways.iter().filter(|way| way.starts_with('/')) {
+        let inner = RelPath::parse(way.trim_start_matches('/')).ok();
+        let known = |path: &RelPath| exists(source.files, path) || source.path == Some(path);
+        if let Some(path) = inner.filter(known) {
+            return Ok(path);
+        }
+    }
+    if let (true, Some(path)) = (ways.iter().any(|way| way.starts_with('/')), source.path) {
+        return Ok(path.clone());
+    }
+    // None is there: as git means it, without the side.
+    let name = names.first().copied().unwrap_or_default();
+    let name = if sided { stripped(name).unwrap_or_else(|| name.to_owned()) } else { name.to_owned() };
+    RelPath::parse(&name).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_table() {
+        let head = |near, counts, anchor: Option<&str>| {
+            Some(Head { near, counts, anchor: anchor.map(str::to_owned) })
+        };
+        let cases = [
+            ("@@", head(None, None, None)),
+            ("@@ ... @@", head(None, None, None)),
+            ("@@ -1,3 +1,4 @@", head(Some(1), Some((3, 4)), None)),
+            ("@@ -7 +8 @@ fn foo() {", head(Some(7), Some((1, 1)), Some("fn foo() {"))),
+            ("@@ -0,0 +1,2 @@", head(Some(1), Some((0, 2)), None)),
+            ("@@ -3,0 +4,2 @@\r", head(Some(4), Some((0, 2)), None)),
+            ("@@ -1,2 +1,2", head(Some(1), Some((2, 2)), None)),
+            ("@@     def f():", head(None, None, Some("    def f():"))),
+            ("@@ class A @@", head(None, None, Some("class A"))),
+            ("@@@ -1 -1 +1 @@@", None),
+            ("@ -1 +1 @", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(super::head(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Patches in the envelope `*** Begin Patch` (V4A), also without its envelope.
+
+mod envelope;
+
+use crate::change::{Edit, EditOp, LineKind, PatchHunk};
+use crate::formats::blocks::ProblemKind;
+use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, bare};
+use crate::formats::{Format, Reading, Source};
+use envelope::{Marker, marker};
+use journeyman_protocol::RelPath;
+
+/// Reads a reply.
+pub(crate) fn read(source: &Source<'_>) -> Reading {
+    let mut reading = Reading { format: Some(Format::Patch), ..Reading::default() };
+    if source.reply.len() > MAX_REPLY_BYTES {
+        let message =
+            format!("the reply has {} bytes; at most {MAX_REPLY_BYTES} are read", source.reply.len());
+        reading.problems.push(hunks::problem(ProblemKind::TooMuch, 0, None, message));
+        return reading;
+    }
+    let text = envelope::unescaped(source.reply);
+    let lines = hunks::lines(&text);
+    let mut prose = String::new();
+    let mut at = 0;
+    let mut hunks_left = MAX_HUNKS;
+    let mut found = false;
+    while let Some(body) = envelope::next(&lines, at, found) {
+        found = true;
+        push_prose(&mut prose, &lines, at..body.from);
+        let mut reader = Reader::new(source, &lines, hunks_left);
+        reader.sections(&body, &mut reading);
+        hunks_left = reader.hunks_left;
+        at = body.next;
+    }
+    if !found && let Some(path) = source.path {
+        let body = envelope::whole(&lines);
+        let mut reader = Reader::new(source, &lines, hunks_left);
+        reader.without_envelope(path, &body, &mut reading);
+        at = lines.len();
+    }
+    push_prose(&mut prose, &lines, at..lines.len());
+    reading.prose = prose.trim().to_owned();
+    reading
+}
+
+fn push_prose(prose: &mut String, lines: &[&str], range: std::ops::Range<usize>) {
+    for line in lines.get(range).unwrap_or_default() {
+        prose.push_str(line);
+        prose.push('\n');
+    }
+}
+
+/// What is wrong: the kind, the 0-based line, the words.
+type Fault = (ProblemKind, usize, String);
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    lines: &'a [&'a str],
+    at: usize,
+    until: usize,
+    /// The patch itself has CRLF line endings.
+    crlf: bool,
+    hunks_left: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a Source<'a>, lines: &'a [&'a str], hunks_left: usize) -> Self {
+        Self { source, lines, at: 0, until: 0, crlf: false, hunks_left }
+    }
+
+    /// The line, without what ends it where the whole patch is ended so.
+    fn line(&self) -> Option<&'a str> {
+        let line = self.lines.get(self.at).filter(|_| self.at < self.until)?;
+        Some(if self.crlf { bare(line) } else { line })
+    }
+
+    /// Reads the files' sections between an envelope's marks.
+    fn sections(&mut self, body: &envelope::Body, reading: &mut Reading) {
+        (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
+        let mut count = 0;
+        while let Some(line) = self.line() {
+            let at = self.at;
+            if bare(line).trim().is_empty() {
+                self.at += 1;
+                continue;
+            }
+            let (name, read) = match marker(line, false) {
+                Some(Marker::Environment | Marker::Begin) => {
+                    self.at += 1;
+                    continue;
+                }
+                Some(Marker::Add(name)) => (name, self.add(name, body)),
+                Some(Marker::Delete(name)) => (name, self.delete(name)),
+                Some(Marker::Update(name)) => (name, self.update(name, body)),
+                _ => {
+                    let message = format!(
+                        "`{}` is none of `*** Add File: PATH`, `*** Update File: PATH` and `*** Delete File: PATH`",
+                        crate::outcome::cut(bare(line), 100)
+                    );
+                    self.skip_section();
+                    ("", Err((ProblemKind::Malformed, at, message)))
+                }
+            };
+            count += 1;
+            self.at = self.at.max(at + 1);
+            let subject = Some(name).filter(|name| !name.is_empty());
+            match read {
+                Ok(edit) => reading.edits.push(edit),
+                Err((kind, line, message)) => {
+                    reading.problems.push(hunks::problem(kind, line, subject, message));
+                }
+            }
+        }
+        if !body.closed && !self.source.finished {
+            let message = "the reply ends before `*** End Patch`; send the whole patch again".to_owned();
+            // What was read last may lack its end.
+            reading.edits.pop();
+            reading.problems.push(hunks::problem(ProblemKind::Incomplete, body.from, None, message));
+        } else if count == 0 {
+            let message = "the patch names no file".to_owned();
+            reading.problems.push(hunks::problem(ProblemKind::Malformed, body.from, None, message));
+        }
+    }
+
+    /// A patch of the caller's file that has no envelope at all.
+    fn without_envelope(&mut self, path: &RelPath, body: &envelope::Body, reading: &mut Reading) {
+        (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
+        let begins = |line: &&str| line.starts_with(['+', '-']) || line.starts_with("@@");
+        if !self.lines.get(body.start..body.end).unwrap_or_default().iter().any(|line| begins(&line)) {
+            return;
+        }
+        let subject = path.to_string();
+        let read = self.hunks().and_then(|ops| match self.source.finished {
+            true => Ok(Edit { path: path.clone(), ops, description: None }),
+            false => Err((ProblemKind::Incomplete, body.start, "the reply ends inside the patch".to_owned())),
+        });
+        match read {
+            Ok(edit) if edit.ops.is_empty() => {}
+            Ok(edit) => reading.edits.push(edit),
+            Err((kind, line, message)) => {
+                reading.problems.push(hunks::problem(kind, line, Some(&subject), message));
+            }
+        }
+    }
+
+    fn path(&self, name: &str) -> Result<RelPath, Fault> {
+        hunks::resolve(self.source, &[name], false).map_err(|error| (ProblemKind::Path, self.at, error))
+    }
+
+    /// To the next section, after something that none can have.
+    fn skip_section(&mut self) {
+        self.at += 1;
+        while self.line().is_some_and(|line| !marker(line, false).is_some_and(|found| found.opens())) {
+            self.at += 1;
+        }
+    }
+
+    fn add(&mut self, name: &str, body: &envelope::Body) -> Result<Edit, Fault> {
+        let path = self.path(name);
+        self.at += 1;
+        let first = self.at;
+        let mut hunk = PatchHunk::default();
+        while let Some(line) = self.line() {
+            if marker(line, false).is_some_and(|found| found.opens()) {
+                break;
+            }
+            if line.starts_with("\\ ") {
+                hunks::no_newline(&mut hunk);
+            } else {
+                hunk.lines.push(hunks::line(if bare(line).is_empty() { "" } else { line }));
+            }
+            self.at += 1;
+        }
+        let line_break = if self.crlf { "\r\n" } else { "\n" };
+        let content = hunks::content(&hunk, line_break).map_err(|nth| {
+            let message = "a new file's lines all begin with `+`".to_owned();
+            (ProblemKind::Malformed, first + nth, message)
+        })?;
+        if !body.closed && self.at >= self.until {
+            let message =
+                "the patch ends before `*** End Patch`, so that the new file may lack its end".to_owned();
+            return Err((ProblemKind::Incomplete, self.at.saturating_sub(1), message));
+        }
+        Ok(Edit { path: path?, ops: vec![EditOp::Create { content }], description: None })
+    }
+
+    fn delete(&mut self, name: &str) -> Result<Edit, Fault> {
+        let path = self.path(name);
+        self.at += 1;
+        while let Some(line) = self.line() {
+            if marker(line, false).is_some_and(|found| found.opens()) {
+                break;
+            }
+            if !bare(line).trim().is_empty() {
+                let at = self.at;
+                self.skip_section();
+                let message = "no line may follow `*** Delete File:`".to_owned();
+                return Err((ProblemKind::Malformed, at, message));
+            }
+            self.at += 1;
+        }
+        Ok(Edit { path: path?, ops: vec![EditOp::Delete], description: None })
+    }
+
+    fn update(&mut self, name: &str, body: &envelope::Body) -> Result<Edit, Fault> {
+        let (path, first) = (self.path(name), self.at);
+        self.at += 1;
+        let mut to = None;
+        while let Some(line) = self.line() {
+            match marker(line, false) {
+                Some(Marker::Move(name)) => to = Some(self.move_to(name)?),
+                _ if bare(line).trim().is_empty() => {}
+                _ => break,
+            }
+            self.at += 1;
+        }
+        let mut ops = self.hunks()?;
+        if let Some(to) = to {
+            ops.push(EditOp::Rename { to });
+        }
+        if ops.is_empty() {
+            let message = "its hunks change nothing: none has a line that begins with `+` or `-`".to_owned();
+            return Err((ProblemKind::Malformed, first, message));
+        }
+        let _ = body;
+        Ok(Edit { path: path?, ops, description: None })
+    }
+
+    fn move_to(&self, name: &str) -> Result<RelPath, Fault> {
+        let inner = match self.source.path {
+            // A path from the root is one of the project's written out, where the file's own is.
+            Some(_) => name.trim_start_matches('/'),
+            None => name,
+        };
+        RelPath::parse(inner).map_err(|error| (ProblemKind::Path, self.at, error.to_string()))
+    }
+
+    /// The hunks of one file, to the next file's mark.
+    fn hunks(&mut self) -> Result<Vec<EditOp>, Fault> {
+        let mut ops = Vec::new();
+        let mut hunk = PatchHunk::default();
+        let mut stacked = false;
+        while let Some(line) = self.line() {
+            match line.as_bytes().first() {
+                Some(b'@') if let Some(head) = hunks::head(line) => {
+                    if !hunk.lines.is_empty() {
+                        let done = std::mem::take(&mut hunk);
+                        hunk.anchors = self.keep(&mut ops, done)?;
+                        stacked = false;
+                    }
+                    match head.anchor {
+                        Some(anchor) if stacked || hunk.anchors.is_empty() => hunk.anchors.push(anchor),
+                        Some(anchor) => hunk.anchors = vec![anchor],
+                        // A second `@@` makes the line of the first one more than advice.
+                        None if stacked && !hunk.anchors.is_empty() => hunk.anchors.push(String::new()),
+                        None => {}
+                    }
+                    hunk.near = head.near.or(hunk.near);
+                    stacked = true;
+                }
+                Some(b'*') => match marker(line, true) {
+                    Some(Marker::EndOfFile) => {
+                        hunk.at_end = true;
+                        let done = std::mem::take(&mut hunk);
+                        hunk.anchors = self.keep(&mut ops, done)?;
+                        stacked = false;
+                    }
+                    Some(found) if found.opens() => break,
+                    Some(_) => {
+                        let message = "it stands where no such line may".to_owned();
+                        let fault = (ProblemKind::Malformed, self.at, message);
+                        self.skip_section();
+                        return Err(fault);
+                    }
+                    None => hunk.lines.push(hunks::line(line)),
+                },
+                Some(b'\\') if line.starts_with("\\ ") => hunks::no_newline(&mut hunk),
+                _ if bare(line).is_empty() => hunk.lines.push(hunks::line("")),
+                _ => hunk.lines.push(hunks::line(line)),
+            }
+            self.at += 1;
+        }
+        self.keep(&mut ops, hunk)?;
+        Ok(ops)
+    }
+
+    /// Takes a hunk that is complete, and gives the anchors that it leaves to the next: a hunk without changes only
+    /// says where the next one is.
+    fn keep(&mut self, ops: &mut Vec<EditOp>, hunk: PatchHunk) -> Result<Vec<String>, Fault> {
+        if !hunks::changes(&hunk) {
+            let kept = hunk.lines.iter().filter(|line| line.kind != LineKind::Add);
+            let last = kept.map(|line| line.text.as_str()).rfind(|text| !text.trim().is_empty());
+            return Ok(last.map(str::to_owned).into_iter().collect());
+        }
+        self.hunks_left = self.hunks_left.checked_sub(1).ok_or_else(|| {
+            (ProblemKind::TooMuch, self.at, format!("the reply has more than {MAX_HUNKS} hunks"))
+        })?;
+        ops.push(EditOp::Patch(hunk));
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,199 @@
+//! The marks of a V4A patch, and what models wrap around them.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use crate::formats::hunks::bare;
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+
+/// A line that begins with `***` and means something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marker<'a> {
+    Begin,
+    End,
+    Add(&'a str),
+    Update(&'a str),
+    Delete(&'a str),
+    Move(&'a str),
+    EndOfFile,
+    Environment,
+    Unknown,
+}
+
+impl Marker<'_> {
+    /// Whether what came before it is over: another file, or something that can't belong to one.
+    pub(super) fn opens(&self) -> bool {
+        !matches!(self, Self::Move(_) | Self::EndOfFile)
+    }
+}
+
+/// Reads a mark. Outside of hunks blanks before it are overlooked; in a hunk they make it a line of context.
+pub(super) fn marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
+    let text = if in_hunk { line.trim_end() } else { line.trim() };
+    let words = text.strip_prefix("***")?.trim_start();
+    let named = |what: &str| {
+        let head = words.get(..what.len()).filter(|head| head.eq_ignore_ascii_case(what))?;
+        words.get(head.len()..).map(|name| name.trim().trim_matches('`'))
+    };
+    if let Some(name) = named("Add File:").or_else(|| named("Create File:")) {
+        return Some(Marker::Add(name));
+    }
+    if let Some(name) = named("Update File:") {
+        return Some(Marker::Update(name));
+    }
+    if let Some(name) = named("Delete File:") {
+        return Some(Marker::Delete(name));
+    }
+    if let Some(name) = named("Move to:") {
+        return Some(Marker::Move(name));
+    }
+    match words.to_ascii_lowercase().as_str() {
+        "begin patch" => Some(Marker::Begin),
+        "end patch" => Some(Marker::End),
+        "end of file" => Some(Marker::EndOfFile),
+        // Only what looks like a mark is one: a rule of asterisks or a sentence after some isn't.
+        other if other.starts_with("environment id:") => Some(Marker::Environment),
+        other if other.contains(" file: ") || other.ends_with(" file:") => Some(Marker::Unknown),
+        _ => None,
+    }
+}
+
+/// Where a patch stands among the reply's lines (0-based, ends excluded).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Body {
+    /// The line of its first mark.
+    pub(super) from: usize,
+    /// The first line inside.
+    pub(super) start: usize,
+    /// The line after the last one inside.
+    pub(super) end: usize,
+    /// Where reading goes on.
+    pub(super) next: usize,
+    /// `*** End Patch` was there.
+    pub(super) closed: bool,
+    /// The patch itself has CRLF line endings.
+    pub(super) crlf: bool,
+}
+
+/// The next patch at or after a line. `more`: it isn't the first, so that it has to have its opening mark.
+pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
+    let rest = lines.get(at..)?;
+    let opener = rest.iter().position(|line| begins(line));
+    let (from, start) = match opener {
+        Some(found) => (at + found, at + found + 1),
+        None if more => return None,
+        None => {
+            let named = |line: &&str| {
+                line.starts_with("***")
+                    && marker(line, true)
+                        .is_some_and(|m| matches!(m, Marker::Add(_) | Marker::Update(_) | Marker::Delete(_)))
+            };
+            let found = at + rest.iter().position(|line| named(&line))?;
+            (found, found)
+        }
+    };
+    let inside = lines.get(start..)?;
+    let flush = |line: &&str| line.starts_with('*') && ends(line);
+    let padded = |line: &&str| line.starts_with([' ', '\t']) && ends(line);
+    let end =
+        inside.iter().position(|line| flush(&line)).or_else(|| inside.iter().rposition(|line| padded(&line)));
+    let crlf = lines.get(from).is_some_and(|line| line.ends_with('\r'));
+    Some(match end {
+        Some(end) => Body { from, start, end: start + end, next: start + end + 1, closed: true, crlf },
+        None => {
+            let fenced =
+                lines.get(..from).unwrap_or_default().iter().rev().find(|line| !line.trim().is_empty());
+            let fenced = fenced.is_some_and(|line| line.trim_start().starts_with("```"));
+            let heredoc =
+                lines.get(..=from).unwrap_or_default().iter().rev().take(2).any(|line| line.contains("<<"));
+            let closes = |line: &&str| {
+                let line = bare(line).trim_end();
+                (fenced && line == "```") || (heredoc && matches!(line, "EOF" | "PATCH"))
+            };
+            let end = inside.iter().rposition(|line| closes(&line)).unwrap_or(inside.len());
+            Body { from, start, end: start + end, next: start + end, closed: false, crlf }
+        }
+    })
+}
+
+/// The lines of a reply that has no envelope, without a fence around them.
+pub(super) fn whole(lines: &[&str]) -> Body {
+    let fence = |line: &str| line.trim_start().starts_with("```");
+    let first = lines.iter().position(|line| fence(line));
+    let last = lines.iter().rposition(|line| bare(line).trim() == "```");
+    let outside = |range: std::ops::Range<usize>| {
+        lines.get(range).unwrap_or_default().iter().all(|line| !line.starts_with(['+', '-', '@']))
+    };
+    let (start, end) = match (first, last) {
+        (Some(first), Some(last)) if first < last && outside(0..first) && outside(last..lines.len()) => {
+            (first + 1, last)
+        }
+        _ => (0, lines.len()),
+    };
+    let crlf = lines.get(start..end).unwrap_or_default();
+    let crlf =
+        !crlf.is_empty() && crlf.iter().rev().skip(1).all(|line| line.ends_with('\r')) && crlf.len() > 1;
+    Body { from: start, start, end, next: lines.len(), closed: true, crlf }
+}
+
+/// Whether a line opens a patch, perhaps behind the command that would apply it.
+fn begins(line: &str) -> bool {
+    let text = line.trim();
+    match text.strip_suffix(BEGIN) {
+        Some("") => true,
+        Some(before) => before.trim_start().starts_with("apply_patch"),
+        None => false,
+    }
+}
+
+/// Whether a line closes a patch, perhaps with what closes a command after it.
+fn ends(line: &str) -> bool {
+    let text = line.trim();
+    text.starts_with(END) && text.trim_end_matches(['"', '\'', ')', ';', ' ']) == END
+}
+
+/// A patch that came as a string of JSON, or with its line breaks escaped, as it was before that.
+pub(super) fn unescaped(reply: &str) -> Cow<'_, str> {
+    let Some(at) = memmem::find(reply.as_bytes(), BEGIN.as_bytes()) else { return Cow::Borrowed(reply) };
+    let after = reply.get(at + BEGIN.len()..).unwrap_or_default();
+    if !after.starts_with("\\n") && !after.starts_with("\\r\\n") {
+        return Cow::Borrowed(reply);
+    }
+    let (body, rest) = match memmem::find(after.as_bytes(), END.as_bytes()) {
+        Some(end) => after.split_at(end + END.len()),
+        None => (after, ""),
+    };
+    let mut out = String::with_capacity(reply.len());
+    out.push_str(BEGIN);
+    let mut characters = body.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            out.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('n') => out.push('\n'),
+            Some('t') => out.push('\t'),
+            Some('r') => out.push('\r'),
+            Some('u') => {
+                let code: String = characters.clone().take(4).collect();
+                match u32::from_str_radix(&code, 16).ok().and_then(char::from_u32) {
+                    Some(plain) => {
+                        out.push(plain);
+                        characters.nth(3);
+                    }
+                    None => out.push_str("\\u"),
+                }
+            }
+            Some(plain @ ('"' | '\\' | '/' | '\'')) => out.push(plain),
+            Some(other) => out.extend(['\\', other]),
+            None => out.push('\\'),
+        }
+    }
+    // What closes the string that it stood in.
+    out.push_str(rest.trim_start_matches(['"', '}', ']', ' ']));
+    Cow::Owned(out)
+}

@@ -1,0 +1,196 @@
+//! Which of several places a hunk means.
+
+use crate::lines::lines_of;
+use crate::outcome::{Refusal, Strategy};
+use crate::patch::lines::{FileLines, Level};
+use crate::place::report;
+
+/// A line hint decides only if the next best place is at least this many times as far from it.
+const CLEARLY_NEARER: usize = 2;
+/// In how many places one anchor is looked at.
+const MAX_ANCHORS: usize = 1_000;
+
+/// What a hunk says of its place beside its lines.
+pub(super) struct Hints<'a> {
+    pub(super) file: &'a FileLines<'a>,
+    pub(super) anchors: &'a [String],
+    pub(super) near: Option<u32>,
+    /// In bytes, where the hunk before it ended.
+    pub(super) after: Option<usize>,
+    pub(super) at_end: bool,
+}
+
+impl Hints<'_> {
+    /// The one place that is meant. Hints choose between places; only anchors that are given one below the other must
+    /// be there.
+    pub(super) fn choose(
+        &self,
+        starts: &[usize],
+        lines: usize,
+        strategy: Strategy,
+    ) -> Result<usize, Refusal> {
+        let wanted = self.wanted();
+        let strict = self.anchors.len() > 1;
+        let mut starts = starts.to_vec();
+        if strict && !wanted.is_empty() {
+            let last = starts.iter().max().copied().unwrap_or_default();
+            self.chain_before(&wanted, last + lines)?;
+        }
+        if starts.len() > 1 && self.at_end {
+            let ends = |start: &usize| self.only_blank_from(start + lines);
+            narrow(&mut starts, ends);
+        }
+        if starts.len() > 1 && !wanted.is_empty() {
+            self.by_anchors(&wanted, &mut starts, lines);
+        }
+        if let ([_, _, ..], Some(near)) = (starts.as_slice(), self.near) {
+            let near = near.saturating_sub(1) as usize;
+            let mut by_distance: Vec<(usize, usize)> =
+                starts.iter().map(|start| (start.abs_diff(near), *start)).collect();
+            by_distance.sort_unstable();
+            if let [(best, start), (next, _), ..] = by_distance.as_slice()
+                && *next >= best.saturating_mul(CLEARLY_NEARER).max(1)
+            {
+                return Ok(*start);
+            }
+        }
+        if starts.len() > 1
+            && let Some(after) = self.after
+        {
+            let from = self.file.line_from(after);
+            narrow(&mut starts, |start| *start >= from);
+        }
+        match starts.as_slice() {
+            [only] => Ok(*only),
+            several => {
+                let spans: Vec<(usize, usize)> =
+                    several.iter().map(|start| (*start, start + lines.saturating_sub(1))).collect();
+                Err(report::ambiguous_lines(self.file.text, &lines_of(self.file.text), &spans, strategy))
+            }
+        }
+    }
+
+    /// The anchors that say something, without the blanks around them.
+    fn wanted(&self) -> Vec<&str> {
+        self.anchors.iter().map(|anchor| anchor.trim()).filter(|anchor| !anchor.is_empty()).collect()
+    }
+
+    fn only_blank_from(&self, line: usize) -> bool {
+        (line..self.file.len()).all(|line| self.file.line(line).is_some_and(|line| line.trim().is_empty()))
+    }
+
+    /// Where lines are an anchor. An anchor is a whole line, blanks aside; where none is, the beginning of one.
+    fn places(&self, anchor: &str, from: usize, until: usize) -> Vec<usize> {
+        let needle = [anchor];
+        let whole: Vec<usize> = (from..until.min(self.file.len()))
+            .filter(|line| {
+                self.file.line(*line).is_some_and(|line| Level::Trailing.of(line).trim_start() == anchor)
+            })
+            .take(MAX_ANCHORS)
+            .collect();
+        if !whole.is_empty() || needle.is_empty() {
+            return whole;
+        }
+        (from..until.min(self.file.len()))
+            .filter(|line| self.file.line(*line).is_some_and(|line| begins_with(line.trim_start(), anchor)))
+            .take(MAX_ANCHORS)
+            .collect()
+    }
+
+    /// The line of the last anchor, if all stand in their order before a line.
+    fn chain_before(&self, wanted: &[&str], until: usize) -> Result<usize, Refusal> {
+        let mut from = 0;
+        let mut last = 0;
+        for anchor in wanted {
+            let Some(line) = self.places(anchor, from, until).first().copied() else {
+                return Err(Refusal::NoAnchor { anchor: (*anchor).to_owned() });
+            };
+            last = line;
+            from = line + 1;
+        }
+        Ok(last)
+    }
+
+    /// Keeps the places in what an anchor opens: from it to its next occurrence, as deep as it is indented.
+    fn by_anchors(&self, wanted: &[&str], starts: &mut Vec<usize>, lines: usize) {
+        let (Some(last), outer) = (wanted.last(), wanted.get(..wanted.len() - 1).unwrap_or_default()) else {
+            return;
+        };
+        let from = match self.chain_before(outer, self.file.len()) {
+            Ok(line) if !outer.is_empty() => line + 1,
+            _ => 0,
+        };
+        let opened = self.places(last, from, self.file.len());
+        let opened = if outer.is_empty() { opened.as_slice() } else { opened.get(..1).unwrap_or_default() };
+        let mut inside: Vec<usize> = Vec::new();
+        for (nth, anchor) in opened.iter().enumerate() {
+            let next = opened.get(nth + 1).copied().unwrap_or(self.file.len());
+            let end = self.scope_end(*anchor).min(next);
+            inside.extend(starts.iter().filter(|start| **start + lines > *anchor && **start < end));
+        }
+        inside.dedup();
+        if inside.len() > 1 {
+            // What follows the anchor at once goes before what is anywhere below it.
+            let adjacent = |start: &usize| {
+                opened.iter().any(|anchor| {
+                    *start > *anchor
+                        && (anchor + 1..*start)
+                            .all(|line| self.file.line(line).is_some_and(|line| line.trim().is_empty()))
+                })
+            };
+            narrow(&mut inside, adjacent);
+        }
+        if !inside.is_empty() {
+            *starts = inside;
+        }
+    }
+
+    /// The line after what a line opens: the first that is indented no deeper, but for the bracket that closes it.
+    fn scope_end(&self, line: usize) -> usize {
+        let depth = |line: &str| line.len() - line.trim_start().len();
+        let Some(own) = self.file.line(line).map(depth) else { return self.file.len() };
+        let leaves = |line: &usize| {
+            self.file.line(*line).is_some_and(|text| {
+                let word = text.trim_start();
+                !word.is_empty() && depth(text) <= own && !word.starts_with(['}', ')', ']', '{'])
+            })
+        };
+        (line + 1..self.file.len()).find(leaves).unwrap_or(self.file.len())
+    }
+
+    /// The line after the last anchor, where that is the only one.
+    pub(super) fn after_anchors(&self) -> Result<usize, Refusal> {
+        let wanted = self.wanted();
+        let (Some(last), outer) = (wanted.last(), wanted.get(..wanted.len() - 1).unwrap_or_default()) else {
+            return Ok(self.file.len());
+        };
+        let from = if outer.is_empty() { 0 } else { self.chain_before(outer, self.file.len())? + 1 };
+        let places = self.places(last, from, self.file.len());
+        match places.as_slice() {
+            [] => Err(Refusal::NoAnchor { anchor: (*last).to_owned() }),
+            [first, ..] if !outer.is_empty() => Ok(first + 1),
+            [only] => Ok(only + 1),
+            several => {
+                let lines = several.iter().map(|line| u32::try_from(line + 1).unwrap_or(u32::MAX)).collect();
+                Err(Refusal::Ambiguous { lines, strategy: Strategy::Exact, spots: Vec::new() })
+            }
+        }
+    }
+}
+
+/// Whether a line begins with an anchor and goes on with something else than the same word.
+fn begins_with(line: &str, anchor: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.strip_prefix(anchor).is_some_and(|rest| {
+        let splits =
+            anchor.chars().next_back().is_some_and(is_word) && rest.chars().next().is_some_and(is_word);
+        !splits
+    })
+}
+
+/// Keeps what fits, unless nothing does.
+fn narrow(starts: &mut Vec<usize>, fits: impl Fn(&usize) -> bool) {
+    if starts.iter().any(&fits) {
+        starts.retain(fits);
+    }
+}

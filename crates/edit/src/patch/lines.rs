@@ -1,0 +1,145 @@
+//! A file's lines as hunks are compared with them.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::outcome::Strategy;
+
+/// How many lines are compared in looking for one hunk; more are compared only in files of one line over and over.
+const MAX_COMPARED: usize = 4_000_000;
+/// How many places are collected; more would tell nothing more.
+const MAX_PLACES: usize = 1_000;
+
+/// What is overlooked in comparing two lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// Nothing.
+    Exact,
+    /// Carriage returns before line feeds, and a byte order mark.
+    Breaks,
+    /// These and blanks at the end.
+    Trailing,
+}
+
+impl Level {
+    pub(crate) fn strategy(self) -> Strategy {
+        match self {
+            Self::Exact => Strategy::Exact,
+            Self::Breaks => Strategy::LineEndings,
+            Self::Trailing => Strategy::TrailingWhitespace,
+        }
+    }
+
+    /// A line, with what is overlooked taken off.
+    pub(crate) fn of(self, line: &str) -> &str {
+        let plain = || line.strip_suffix('\r').unwrap_or(line);
+        match self {
+            Self::Exact => line,
+            Self::Breaks => plain().strip_prefix('\u{feff}').unwrap_or(plain()),
+            Self::Trailing => plain().strip_prefix('\u{feff}').unwrap_or(plain()).trim_end(),
+        }
+    }
+}
+
+/// A text and where its lines begin.
+pub(crate) struct FileLines<'a> {
+    pub(crate) text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> FileLines<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let mut starts = Vec::with_capacity(text.len() / 32);
+        if !text.is_empty() {
+            starts.push(0);
+        }
+        starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+        if starts.last() == Some(&text.len()) {
+            starts.pop();
+        }
+        Self { text, starts }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The bytes of some lines, what ends them included.
+    pub(crate) fn span(&self, lines: Range<usize>) -> Range<usize> {
+        let start = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
+        start(lines.start)..start(lines.end).max(start(lines.start))
+    }
+
+    /// A line without its line feed.
+    pub(crate) fn line(&self, line: usize) -> Option<&'a str> {
+        self.starts.get(line)?;
+        let whole = self.text.get(self.span(line..line + 1))?;
+        Some(whole.strip_suffix('\n').unwrap_or(whole))
+    }
+
+    /// What ends a line: nothing at the end of a text without a final line break.
+    pub(crate) fn line_break(&self, line: usize) -> &'a str {
+        let whole = self.text.get(self.span(line..line + 1)).unwrap_or_default();
+        ["\r\n", "\n"].into_iter().find(|line_break| whole.ends_with(line_break)).unwrap_or_default()
+    }
+
+    /// The line that begins at or after a byte.
+    pub(crate) fn line_from(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start < byte)
+    }
+
+    /// Whether the lines stand here.
+    pub(crate) fn matches(&self, from: usize, wanted: &[&str], level: Level) -> bool {
+        self.agreeing(from, wanted, level) == wanted.len()
+    }
+
+    /// How many lines agree from here on.
+    fn agreeing(&self, from: usize, wanted: &[&str], level: Level) -> usize {
+        let same = |(nth, wanted): &(usize, &&str)| {
+            self.line(from + nth).is_some_and(|line| level.of(line) == level.of(wanted))
+        };
+        wanted.iter().enumerate().take_while(same).count()
+    }
+
+    /// The lines where `wanted` begins.
+    pub(crate) fn find(&self, wanted: &[&str], level: Level) -> Vec<usize> {
+        // The longest line is the rarest, most likely.
+        let longest = wanted.iter().enumerate().max_by_key(|(_, line)| level.of(line).len());
+        let Some((nth, rare)) = longest else { return Vec::new() };
+        let needle = level.of(rare);
+        let mut found = Vec::new();
+        let mut compared = 0;
+        let mut check = |line: usize| {
+            let Some(from) = line.checked_sub(nth) else { return true };
+            if from + wanted.len() <= self.len() {
+                let agreeing = self.agreeing(from, wanted, level);
+                compared += agreeing + 1;
+                if agreeing == wanted.len() {
+                    found.push(from);
+                }
+            }
+            compared < MAX_COMPARED && found.len() < MAX_PLACES
+        };
+        if needle.is_empty() {
+            for line in 0..self.len() {
+                if !check(line) {
+                    break;
+                }
+            }
+            return found;
+        }
+        let mut last = None;
+        for at in memmem::find_iter(self.text.as_bytes(), needle) {
+            let line = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
+            if last == Some(line) {
+                continue;
+            }
+            last = Some(line);
+            if self.line(line).is_some_and(|line| level.of(line) == needle) && !check(line) {
+                break;
+            }
+        }
+        found
+    }
+}

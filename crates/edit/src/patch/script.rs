@@ -1,0 +1,196 @@
+//! What a hunk does line by line.
+
+use std::ops::Range;
+
+use crate::change::{LineKind, PatchLine};
+use crate::lines::break_of;
+use crate::patch::lines::{FileLines, Level};
+
+/// The byte order mark that may open a file.
+const BOM: &str = "\u{feff}";
+
+/// A hunk's lines in one reading.
+pub(super) struct Script<'a> {
+    lines: &'a [PatchLine],
+    old: Vec<&'a str>,
+}
+
+impl<'a> Script<'a> {
+    pub(super) fn new(lines: &'a [PatchLine]) -> Self {
+        let old =
+            lines.iter().filter(|line| line.kind != LineKind::Add).map(|line| line.text.as_str()).collect();
+        Self { lines, old }
+    }
+
+    /// The lines that the file is said to have.
+    pub(super) fn old(&self) -> &[&'a str] {
+        &self.old
+    }
+
+    pub(super) fn new_lines(&self) -> Vec<&'a str> {
+        let kept = self.lines.iter().filter(|line| line.kind != LineKind::Remove);
+        kept.map(|line| line.text.as_str()).collect()
+    }
+
+    pub(super) fn old_text(&self) -> String {
+        self.old.join("\n")
+    }
+
+    pub(super) fn new_text(&self) -> String {
+        self.new_lines().join("\n")
+    }
+
+    pub(super) fn changes_nothing(&self) -> bool {
+        let kept = self.lines.iter().filter(|line| line.kind != LineKind::Remove);
+        kept.map(|line| line.text.as_str()).eq(self.old.iter().copied())
+    }
+
+    /// Whether it only adds, and at one of its edges.
+    pub(super) fn only_adds_at_an_edge(&self) -> bool {
+        let adds = |line: Option<&PatchLine>| line.is_some_and(|line| line.kind == LineKind::Add);
+        self.lines.iter().all(|line| line.kind != LineKind::Remove)
+            && (adds(self.lines.first()) || adds(self.lines.last()))
+    }
+
+    /// How many lines it adds before its first other line, and after its last.
+    pub(super) fn added_edges(&self) -> (usize, usize) {
+        let adds = |line: &&PatchLine| line.kind == LineKind::Add;
+        (self.lines.iter().take_while(adds).count(), self.lines.iter().rev().take_while(adds).count())
+    }
+
+    /// What is put in place of which bytes, if the old side begins at this line. Lines that stay aren't touched.
+    pub(super) fn pieces(
+        &self,
+        file: &FileLines<'_>,
+        start: usize,
+        level: Level,
+        final_break: Option<(bool, bool)>,
+    ) -> Vec<(Range<usize>, String)> {
+        let line_break = self.own_break(file, start, level, final_break);
+        let mut pieces: Vec<(Range<usize>, String)> = Vec::new();
+        let mut at = start;
+        let mut rest = self.lines;
+        while let Some(first) = rest.first() {
+            if matches!(first.kind, LineKind::Context | LineKind::Bare) {
+                at += 1;
+                rest = rest.get(1..).unwrap_or_default();
+                continue;
+            }
+            let changed = |line: &&PatchLine| matches!(line.kind, LineKind::Add | LineKind::Remove);
+            let length = rest.iter().take_while(changed).count();
+            let (group, after) = rest.split_at(length);
+            let removed = group.iter().filter(|line| line.kind == LineKind::Remove).count();
+            pieces.extend(self.group(file, group, at..at + removed, level, line_break));
+            at += removed;
+            rest = after;
+        }
+        finish(file, start + self.old.len(), at, line_break, final_break, &mut pieces);
+        pieces
+    }
+
+    /// What ends new lines that have no other example.
+    fn own_break(
+        &self,
+        file: &FileLines<'_>,
+        start: usize,
+        level: Level,
+        final_break: Option<(bool, bool)>,
+    ) -> Option<&'static str> {
+        if level != Level::Exact {
+            return None;
+        }
+        // The lines are the file's to the byte: where they show how lines end, new ones end as they are given.
+        let shown = final_break.is_some()
+            || self.lines.iter().any(|line| line.text.ends_with('\r'))
+            || (start..start + self.old.len()).any(|line| file.line_break(line) == "\n");
+        shown.then_some("\n")
+    }
+
+    /// One run of lines that go and come.
+    fn group(
+        &self,
+        file: &FileLines<'_>,
+        group: &[PatchLine],
+        removed: Range<usize>,
+        level: Level,
+        line_break: Option<&'static str>,
+    ) -> Option<(Range<usize>, String)> {
+        let mut span = file.span(removed.clone());
+        if level != Level::Exact && span.start == 0 && file.text.starts_with(BOM) {
+            // The byte order mark belongs to no line.
+            span = BOM.len()..span.end.max(BOM.len());
+        }
+        let mut piece = String::new();
+        let mut old = removed.clone();
+        let mut went = 0;
+        for line in group {
+            if line.kind == LineKind::Remove {
+                went += 1;
+                continue;
+            }
+            piece.push_str(if level == Level::Exact {
+                &line.text
+            } else {
+                line.text.strip_suffix('\r').unwrap_or(&line.text)
+            });
+            let partner = old.next().or_else(|| removed.end.checked_sub(1).filter(|_| went > 0));
+            let partner = partner.or_else(|| removed.start.checked_sub(1));
+            let example = partner.map(|line| file.line_break(line)).filter(|own| !own.is_empty());
+            let example = example.unwrap_or_else(|| break_of(file.text));
+            piece.push_str(line_break.unwrap_or(example));
+        }
+        if span.start == span.end && piece.is_empty() { None } else { Some((span, piece)) }
+    }
+}
+
+/// Sees to the end of the file: its final line break stays as it was, unless the patch says otherwise.
+fn finish(
+    file: &FileLines<'_>,
+    end: usize,
+    at: usize,
+    line_break: Option<&'static str>,
+    final_break: Option<(bool, bool)>,
+    pieces: &mut Vec<(Range<usize>, String)>,
+) {
+    let text = file.text;
+    if end < file.len() || at < file.len() {
+        return;
+    }
+    let line_break = line_break.unwrap_or_else(|| break_of(text));
+    let empty = text.is_empty() || text == BOM;
+    let had = empty || text.ends_with('\n');
+    let wants = match final_break {
+        Some((old, new)) if old != new => new,
+        Some((_, new)) if empty => new,
+        _ => had,
+    };
+    let closed =
+        |text: &str| text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text).len());
+    let last = pieces.last_mut().filter(|(span, _)| span.end == text.len());
+    match last {
+        Some((span, piece)) if !piece.is_empty() => {
+            // After a last line without a line break there has to be one first.
+            if !had && span.start == span.end && !empty {
+                piece.insert_str(0, line_break);
+            }
+            if !wants && piece.ends_with('\n') {
+                // An exact line keeps a carriage return of its own.
+                let keep =
+                    if line_break == "\n" { piece.len() - 1 } else { closed(piece).unwrap_or(piece.len()) };
+                piece.truncate(keep);
+            }
+        }
+        Some((span, _)) => {
+            if !wants && let Some(kept) = text.get(..span.start).and_then(closed) {
+                span.start = kept;
+            }
+        }
+        None if wants && !had => pieces.push((text.len()..text.len(), line_break.to_owned())),
+        None if !wants && had => {
+            if let Some(kept) = closed(text) {
+                pieces.push((kept..text.len(), String::new()));
+            }
+        }
+        None => {}
+    }
+}

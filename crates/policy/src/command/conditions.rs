@@ -1,0 +1,74 @@
+//! What `test`, `[` and `[[` may look at and still only look.
+
+use journeyman_syntax::shell::Word;
+
+use super::values;
+
+/// `test` of files, texts and numbers: conditions with `-a`, `-o`, and between double brackets `&&` and `||`, between
+/// them. Comparisons of numbers evaluate their operands in some shells, and `-v` does in bash.
+pub(super) fn only_test(program: &str, arguments: &[Word]) -> bool {
+    let close = match program {
+        "[" => Some("]"),
+        "[[" => Some("]]"),
+        _ => None,
+    };
+    let mut arguments = arguments;
+    if let Some(close) = close {
+        match arguments.split_last() {
+            Some((last, rest)) if last.known && last.text == close => arguments = rest,
+            _ => return false,
+        }
+    }
+    let joins = |word: &Word| word.known && joins_conditions(program, &word.text);
+    // A plain shell would run what stands after `&&`: a program that is called as an option isn't there.
+    let runs = |word: &Word| program == "[[" && word.known && matches!(word.text.as_str(), "&&" | "||");
+    let harmless = arguments.windows(2).all(|pair| match pair {
+        [sign, next] => !runs(sign) || next.known && OF_FILES.contains(&next.text.as_str()),
+        _ => true,
+    });
+    harmless && arguments.split(joins).all(|condition| is_condition(program, condition))
+}
+
+/// Tests of a file or a text by one operator before it.
+const OF_FILES: [&str; 20] = [
+    "-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x", "-z", "-n", "-b", "-c", "-g", "-k", "-p", "-u",
+    "-O", "-G", "-S",
+];
+
+fn joins_conditions(program: &str, text: &str) -> bool {
+    match program {
+        "[[" => matches!(text, "&&" | "||"),
+        _ => matches!(text, "-a" | "-o"),
+    }
+}
+
+fn is_condition(program: &str, condition: &[Word]) -> bool {
+    let mut condition = condition;
+    if let [first, rest @ ..] = condition
+        && first.known
+        && first.text == "!"
+    {
+        condition = rest;
+    }
+    // One word however it turns out; between double brackets all are.
+    let one = |word: &Word| !word.dialect && (word.known || word.single || program == "[[");
+    let is = |word: &Word, among: &[&str]| word.known && among.contains(&word.text.as_str());
+    // No operator, whatever stands beside it.
+    let operand = |word: &Word| one(word) && !word.text.starts_with(['-', '(', '!']);
+    match condition {
+        [only] => operand(only),
+        [operator, word] => is(operator, &OF_FILES) && one(word) && !word.text.starts_with('-'),
+        [left, operator, right] if operator.known && values::is_comparison(&operator.text) => {
+            values::is_comparable(left) && values::is_comparable(right)
+        }
+        [left, operator, right] => {
+            // Two words that both aren't known could make an operator of one of them.
+            operand(left)
+                && one(right)
+                // The tilde of `=~` is none to expand.
+                && (is(operator, &["=", "==", "!=", "-nt", "-ot", "-ef"])
+                    || program == "[[" && operator.text == "=~")
+        }
+        _ => false,
+    }
+}

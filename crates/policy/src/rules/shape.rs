@@ -1,0 +1,223 @@
+//! What paths a word may stand for that isn't known before it runs: `secr*/x`, `s?cret/x`, `"$HOME"/secret/x`; and
+//! where in a word a path may stand: `-osecret/x`, `--output=secret/x`, `if=secret/x`, `secret:/mnt`.
+
+use super::glob::Sign;
+
+/// One name of a [`Shape`], or several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Any number of names.
+    Names,
+    /// One name, as far as it is known.
+    Name(Vec<Sign>),
+    /// One name that a variable is in.
+    Open(Vec<Sign>),
+}
+
+/// The paths that a word may stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) pieces: Vec<Piece>,
+    /// Whether it is written from somewhere else than the project's root.
+    pub(super) elsewhere: bool,
+}
+
+/// Signs of one name that are looked at. No file's name is longer, and what is longer may stand for any.
+const MAX_SIGNS: usize = 255;
+/// Names of one word that are looked at.
+const MAX_PIECES: usize = 64;
+
+impl Shape {
+    /// The paths of a word as it is written; `None` where it stands for itself, or for nothing that is known.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        if !word.contains(['*', '?', '[', '$', '`']) {
+            return None;
+        }
+        let mut shape = Self { pieces: Vec::new(), elsewhere: word.starts_with(['/', '~']) };
+        for (place, name) in split(word).into_iter().enumerate() {
+            let signs = signs(name);
+            match signs.as_slice() {
+                [] | [Sign::Plain('.')] => {}
+                [Sign::Plain('.'), Sign::Plain('.')] => shape.elsewhere |= shape.pieces.pop().is_none(),
+                // A variable alone may be a directory anywhere, or several names.
+                [Sign::Any] if name.starts_with(['$', '"', '`']) && place == 0 => shape.elsewhere = true,
+                [Sign::Any] if !name.starts_with('*') || name.starts_with("**") => {
+                    shape.pieces.push(Piece::Names);
+                }
+                _ if signs.len() > MAX_SIGNS => shape.pieces.push(Piece::Names),
+                _ if name.contains(['$', '`']) => shape.pieces.push(Piece::Open(signs)),
+                _ => shape.pieces.push(Piece::Name(signs)),
+            }
+        }
+        let some = shape.pieces.iter().any(|piece| !matches!(piece, Piece::Names));
+        (some && shape.pieces.len() <= MAX_PIECES).then_some(shape)
+    }
+}
+
+/// The names of a path, split where no substitution holds the slash.
+fn split(word: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let (mut from, mut depth, mut ticks) = (0, 0usize, false);
+    for (at, byte) in word.bytes().enumerate() {
+        match byte {
+            b'(' | b'{' => depth += 1,
+            b')' | b'}' => depth = depth.saturating_sub(1),
+            b'`' => ticks = !ticks,
+            b'/' if depth == 0 && !ticks => {
+                names.extend(word.get(from..at));
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    names.extend(word.get(from..));
+    names
+}
+
+/// A name without its quotes, with [`Sign::Any`] for whatever isn't known of it, in lower case.
+fn signs(name: &str) -> Vec<Sign> {
+    let mut signs: Vec<Sign> = Vec::with_capacity(name.len());
+    let any = |signs: &mut Vec<Sign>| {
+        if signs.last() != Some(&Sign::Any) {
+            signs.push(Sign::Any);
+        }
+    };
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        rest = rest.get(first.len_utf8()..).unwrap_or_default();
+        match first {
+            '\'' | '"' => {}
+            '\\' => {
+                if let Some(escaped) = rest.chars().next() {
+                    rest = rest.get(escaped.len_utf8()..).unwrap_or_default();
+                    signs.extend(escaped.to_lowercase().map(Sign::Plain));
+                }
+            }
+            '*' => any(&mut signs),
+            '?' => signs.push(Sign::One),
+            // One of these; where it isn't closed it may as well stand for itself, and more.
+            '[' => match rest.get(1..).and_then(|inner| inner.find(']')) {
+                Some(end) => {
+                    signs.push(Sign::One);
+                    rest = rest.get(end + 2..).unwrap_or_default();
+                }
+                None => any(&mut signs),
+            },
+            '$' => {
+                any(&mut signs);
+                let end = match rest.chars().next() {
+                    Some('{') => rest.find('}').map_or(rest.len(), |at| at + 1),
+                    Some('(') => rest.rfind(')').map_or(rest.len(), |at| at + 1),
+                    Some(c) if c == '_' || c.is_ascii_alphanumeric() => {
+                        rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len())
+                    }
+                    Some(other) => other.len_utf8(),
+                    None => 0,
+                };
+                rest = rest.get(end..).unwrap_or_default();
+            }
+            '`' => {
+                any(&mut signs);
+                rest = rest.rfind('`').and_then(|at| rest.get(at + 1..)).unwrap_or_default();
+            }
+            plain => signs.extend(plain.to_lowercase().map(Sign::Plain)),
+        }
+    }
+    signs
+}
+
+/// Signs in a word behind which a path may begin, or before which one may end, that are looked at.
+const MAX_PLACES: usize = 8;
+/// Letters of options that a value may stand behind.
+const MAX_LETTERS: usize = 4;
+/// Shortest value behind the letters of options that is looked at, unless it is plainly a path: `-rf` is no `f`.
+const LEAST_VALUE: usize = 3;
+
+/// The parts of a word that may be a path, the whole first.
+pub(super) fn places(word: &str) -> Vec<&str> {
+    let mut places = vec![word];
+    let sign = |byte: u8| matches!(byte, b'=' | b':' | b',' | b'@');
+    let mut from = 0;
+    let mut signs = word.bytes().enumerate().filter(|(_, byte)| sign(*byte)).map(|(at, _)| at);
+    for _ in 0..MAX_PLACES {
+        let Some(at) = signs.next() else { break };
+        places.extend(word.get(from..at).filter(|place| !place.is_empty()));
+        places.extend(word.get(at + 1..).filter(|place| !place.is_empty()));
+        from = at + 1;
+    }
+    if word.starts_with('-') && !word.starts_with("--") {
+        let values = (2..2 + MAX_LETTERS).filter_map(|at| word.get(at..));
+        places.extend(
+            values.filter(|value| value.len() >= LEAST_VALUE || value.contains(['/', '.', '*', '?'])),
+        );
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::glob::PathPattern;
+    use super::*;
+
+    #[test]
+    fn what_a_word_may_stand_for() {
+        // The pattern, the word, and whether it surely speaks of it, perhaps, or not.
+        let cases = [
+            ("secret/**", "secr*/x", Some(true)),
+            ("secret/**", "s?cret/x", Some(true)),
+            ("secret/**", "s[ae]cret/x", Some(true)),
+            ("secret/**", "\"$HOME\"/secret/x", Some(true)),
+            ("secret/**", "$(pwd)/secret/x", Some(true)),
+            ("secret/**", "../*/secret/x", Some(true)),
+            ("secret/**", "./sec*", Some(true)),
+            ("secret/**", "SEC*/x", Some(true)),
+            ("secret/**", "sec$x/y", Some(false)),
+            ("**/*.pem", "a$x", None),
+            ("**/*.pem", "x=$(cat y)", None),
+            ("secret/**", "*/x", Some(false)),
+            ("secret/**", "*", Some(false)),
+            ("secret/**", "public*/x", None),
+            ("secret/**", "*.rs", None),
+            ("secret/**", "x/sec*", None),
+            ("secret/**", "$x", None),
+            ("secret/key", "secret/*", Some(false)),
+            ("secret/key", "secret/k*", Some(true)),
+            ("**/*.pem", "a/b*/c*.pem", Some(true)),
+            ("**/*.pem", "src/*", Some(false)),
+            ("**/*.pem", "src/*.rs", None),
+            (".env", "*", None),
+            (".env", ".e*", Some(true)),
+            (".env", "?env", None),
+            ("a/**/z", "a/**/z*", Some(true)),
+            ("a/b/c", "a/$x/c*", Some(false)),
+        ];
+        for (pattern, word, expected) in cases {
+            let found =
+                Shape::of(word).and_then(|shape| PathPattern::parse(pattern).unwrap().meets(&shape, false));
+            assert_eq!(found, expected, "{pattern} {word}");
+        }
+        let dots = Shape::of("*env").unwrap();
+        assert_eq!(PathPattern::parse(".env").unwrap().meets(&dots, true), Some(true));
+    }
+
+    #[test]
+    fn where_a_path_may_stand() {
+        for word in [
+            "secret/x",
+            "-osecret/x",
+            "--output=secret/x",
+            "if=secret/x",
+            "a=b=secret/x",
+            "-vosecret/x",
+            "secret/x:/mnt",
+            "src=secret/x,dst=/y",
+            "@secret/x",
+            "--data=@secret/x",
+            "HEAD:secret/x",
+        ] {
+            assert!(places(word).contains(&"secret/x"), "{word}: {:?}", places(word));
+        }
+        assert_eq!(places("-rf"), ["-rf"]);
+        assert_eq!(places("--secret"), ["--secret"]);
+    }
+}

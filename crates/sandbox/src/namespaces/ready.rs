@@ -1,0 +1,173 @@
+//! Helpers as the agent starts them, and the one that waits for the next command.
+//!
+//! Executing a program and making a network namespace takes about as long as all the rest of a sandbox. So from the
+//! second command of a sandbox on, a helper is started when a command has ended, for the next one: it has user, network
+//! and IPC namespaces and a host name of its own, of which nothing depends on a command, and waits for its policy. It
+//! knows nothing, has nothing mounted, serves one command, and ends with the agent, whose end of its socket it waits at.
+//! What a command without one that waits gets is the same, made by the same steps in the same order.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+use super::wire::{NOTE, Note};
+use super::{HELPER_ARGUMENT, WAIT_ARGUMENT, pass};
+use crate::{SandboxError, SandboxSettings};
+
+/// How long a helper waits; longer than a model takes to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(180);
+/// How old one may be that is given a command: so much younger that it can't be about to end.
+const FRESH: Duration = Duration::from_secs(120);
+/// So many commands of a sandbox suggest that there will be another one; a program that runs a single one needs none.
+const ENOUGH: u32 = 2;
+/// What waits in the pipe of standard output, in the kernel, until it is read.
+const PIPE_BYTES: usize = 256 * 1024;
+
+/// A helper, with the agent's ends of what connects them.
+#[derive(Debug)]
+pub(super) struct Helper {
+    pub(super) child: Child,
+    pub(super) program: PathBuf,
+    pub(super) control: UnixStream,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// A helper that was told nothing yet. Dropped, it is killed and reaped.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    helper: Option<Helper>,
+    since: Instant,
+}
+
+impl Waiting {
+    /// Starts one, with this second argument.
+    pub(super) fn start(settings: &SandboxSettings, argument: Option<&str>) -> Result<Self, SandboxError> {
+        let program = settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+        let error = |source| SandboxError::Start { path: program.clone(), source };
+        let (control, theirs) = UnixStream::pair().map_err(error)?;
+        control.set_nonblocking(true).map_err(error)?;
+        let (stdout, out) = io::pipe().map_err(error)?;
+        let (stderr, err) = io::pipe().map_err(error)?;
+        // Fewer turns for a command that says much; one that says little costs no more. Where the user's share is used
+        // up it stays as it is.
+        rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES).ok();
+        let mut command = Command::new(&program);
+        // Nothing of ours: neither variables nor the terminal's signals.
+        command.arg(HELPER_ARGUMENT).args(argument).env_clear();
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
+        let child = command.spawn().map_err(error)?;
+        let helper = Helper { child, program, control, stdout: stdout.into(), stderr: stderr.into() };
+        Ok(Self { helper: Some(helper), since: Instant::now() })
+    }
+
+    /// Sends the beginning of its policy, and descriptors with it; how many bytes went.
+    pub(super) fn tell(
+        mut self,
+        policy: &[u8],
+        passed: &[BorrowedFd<'_>],
+    ) -> Result<(Helper, usize), SandboxError> {
+        let helper = self.helper.take().ok_or(SandboxError::Abandoned)?;
+        match pass::send(&helper.control, policy, passed) {
+            Ok(sent) => Ok((helper, sent)),
+            // The rest goes when it reads.
+            Err(Errno::AGAIN) if passed.is_empty() => Ok((helper, 0)),
+            // It has ended, and what it said before tells why.
+            Err(Errno::PIPE | Errno::CONNRESET) => Ok((helper, policy.len())),
+            Err(errno) => {
+                let path = helper.program.clone();
+                drop(Self { helper: Some(helper), since: self.since });
+                Err(SandboxError::Start { path, source: errno.into() })
+            }
+        }
+    }
+
+    /// Whether it lives, has failed at nothing so far, and won't end soon. What it said stays to be heard.
+    fn is_sound(&mut self) -> bool {
+        let Some(helper) = &mut self.helper else { return false };
+        // What it said before it ended would still be there to be heard.
+        if !matches!(helper.child.try_wait(), Ok(None)) {
+            return false;
+        }
+        let mut said = [0; NOTE * 3];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let count = match recv(&helper.control, &mut said, flags) {
+            Ok((count @ 1.., _)) => count,
+            // It has only just begun.
+            Err(Errno::AGAIN) => 0,
+            Ok(_) | Err(_) => return false,
+        };
+        let expected = [Note::Hello.encode(), Note::Waiting.encode()].concat();
+        self.since.elapsed() < FRESH && said.get(..count).is_some_and(|said| expected.starts_with(said))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(mut helper) = self.helper.take() {
+            // It may have ended by itself. It does nothing that takes long to interrupt.
+            helper.child.kill().ok();
+            helper.child.wait().ok();
+        }
+    }
+}
+
+/// The helper that waits for the next command of a sandbox.
+#[derive(Debug, Default)]
+pub(super) struct Ready(Arc<Mutex<Slot>>);
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// Commands so far.
+    commands: u32,
+    waiting: Option<Waiting>,
+}
+
+impl Ready {
+    /// The one that waits, for a command that begins. One that has failed, or is too old, is ended.
+    pub(super) fn take(&self) -> Option<Waiting> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.commands = slot.commands.saturating_add(1);
+        let taken = slot.waiting.take();
+        drop(slot);
+        taken.and_then(|mut waiting| waiting.is_sound().then_some(waiting))
+    }
+
+    /// For when that command has ended.
+    pub(super) fn next(&self, settings: &SandboxSettings) -> Next {
+        Next { slot: Arc::downgrade(&self.0), settings: settings.clone() }
+    }
+}
+
+/// Has a helper started for the next command.
+pub(super) struct Next {
+    slot: Weak<Mutex<Slot>>,
+    settings: SandboxSettings,
+}
+
+impl Next {
+    /// Starts it beside whatever goes on, if the sandbox is still there and has none.
+    pub(super) fn start(self) {
+        drop(tokio::task::spawn_blocking(move || {
+            let Some(slot) = self.slot.upgrade() else { return };
+            let wanted = |slot: &Slot| slot.commands >= ENOUGH && slot.waiting.is_none();
+            if !wanted(&slot.lock().unwrap_or_else(PoisonError::into_inner)) {
+                return;
+            }
+            // Where none can be started, the next command says why.
+            let Ok(started) = Waiting::start(&self.settings, Some(WAIT_ARGUMENT)) else { return };
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            if wanted(&slot) {
+                slot.waiting = Some(started);
+            }
+        }));
+    }
+}

@@ -1,0 +1,9 @@
+//! Replies in the format `patch`.
+
+#![no_main]
+
+use journeyman_edit::Format;
+use journeyman_fuzz::read_and_plan;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| read_and_plan(data, Some(Format::Patch)));

@@ -1,0 +1,138 @@
+//! The edit engine beside what is asked of it: public cases, damaged hunks of real commits, the same hunks through other
+//! engines, speed, and the round trip of every format.
+//!
+//! What a clone doesn't have is named by an option or its variable: the folder of public cases (`--cases`, `JM_EDIT_CASES`),
+//! clones of the repositories (`--repos`, `JM_EDIT_REPOS`) and the other engines' packages (`--peers`, `JM_EDIT_PEERS`;
+//! `crates/edit/examples/peers/README.md`). A part without them is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
+
+mod cases;
+mod history;
+mod mutations;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+/// Hunks of each repository.
+const HUNKS: usize = 300;
+/// Changes that the round trip draws.
+const ROUND_TRIPS: &str = "100000";
+/// Its test in the edit crate.
+const ROUND_TRIP: &str = "round_trip";
+const PARTS: [&str; 5] = ["cases", "mutations", "peers", "speed", "round-trip"];
+
+/// What is run, and on what.
+struct Asked {
+    parts: Vec<String>,
+    cases: Option<PathBuf>,
+    repositories: Option<PathBuf>,
+    peers: Option<PathBuf>,
+    hunks: usize,
+    /// Where tasks, answers and wrong writes are kept, to be looked at.
+    keep: PathBuf,
+}
+
+/// Fails where one of the parts misses a bound, after all of them.
+pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
+    let asked = Asked::parse(options)?;
+    std::fs::create_dir_all(&asked.keep)?;
+    println!("edit: what is kept of this run is in {}", asked.keep.display());
+    let mut missed = Vec::new();
+    for part in &asked.parts {
+        println!("\n## {part}\n");
+        let done = match part.as_str() {
+            "cases" => part_of("--cases", asked.cases.as_ref(), |folder| cases::run(folder, &asked.keep)),
+            "mutations" => part_of("--repos", asked.repositories.as_ref(), |folder| {
+                mutations::tasks(folder, asked.hunks, &asked.keep)?;
+                mutations::ours(&asked.keep)
+            }),
+            "peers" => {
+                part_of("--peers", asked.peers.as_ref(), |folder| mutations::peers(folder, &asked.keep))
+            }
+            "speed" => speed(),
+            _ => round_trip(),
+        };
+        if let Err(error) = done {
+            println!("{part}: {error:#}");
+            missed.push(part.as_str());
+        }
+    }
+    ensure!(missed.is_empty(), "bounds were missed in {}", missed.join(", "));
+    Ok(())
+}
+
+/// A part that needs what a clone doesn't have.
+fn part_of(
+    option: &str,
+    folder: Option<&PathBuf>,
+    run: impl FnOnce(&PathBuf) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    if let Some(folder) = folder {
+        return run(folder);
+    }
+    ensure!(std::env::var_os("JM_REQUIRE_ALL").is_none_or(|all| all != "1"), "it needs {option} DIR");
+    println!("skipped: it needs {option} DIR (see `xtask/src/bench/edit.rs`)");
+    Ok(())
+}
+
+impl Asked {
+    fn parse(options: &[&str]) -> anyhow::Result<Self> {
+        let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let mut asked = Self {
+            parts: PARTS.map(str::to_owned).to_vec(),
+            cases: named("JM_EDIT_CASES"),
+            repositories: named("JM_EDIT_REPOS"),
+            peers: named("JM_EDIT_PEERS"),
+            hunks: HUNKS,
+            keep: super::target().join("bench-edit"),
+        };
+        for pair in options.chunks(2) {
+            let [option, value] = pair else { bail!("{} needs a value", pair.join(" ")) };
+            // What is built runs in other directories than this one.
+            let folder = || std::path::absolute(value).context("the folder");
+            match *option {
+                "--cases" => asked.cases = Some(folder()?),
+                "--repos" => asked.repositories = Some(folder()?),
+                "--peers" => asked.peers = Some(folder()?),
+                "--hunks" => {
+                    asked.hunks = value.parse().context("--hunks takes a number for each repository")?
+                }
+                "--only" => asked.parts = value.split(',').map(str::to_owned).collect(),
+                other => {
+                    bail!("there is no option {other}; there are --cases, --repos, --peers, --hunks, --only")
+                }
+            }
+        }
+        if let Some(part) = asked.parts.iter().find(|part| !PARTS.contains(&part.as_str())) {
+            bail!("there is no part «{part}»; there are {}", PARTS.join(", "));
+        }
+        Ok(asked)
+    }
+}
+
+/// A built example of the edit crate.
+fn example(name: &str) -> anyhow::Result<PathBuf> {
+    let package = ["--package", "journeyman-edit", "--example", name];
+    let words: Vec<&str> = ["build", "--release", "--locked"].into_iter().chain(package).collect();
+    crate::cargo(&words, &[])?;
+    Ok(super::target().join("release/examples").join(name))
+}
+
+fn speed() -> anyhow::Result<()> {
+    let program = example("edit_cost")?;
+    // Before everything that isn't: other work on the machine is not what is measured.
+    let first = Command::new("chrt").args(["-f", "1"]).arg(&program).status();
+    let status = match first {
+        Ok(status) if status.code() != Some(126) => status,
+        _ => Command::new(&program).status().context("edit_cost")?,
+    };
+    ensure!(status.success(), "a bound is missed ({status})");
+    Ok(())
+}
+
+/// Every format writes any change so that it comes back the same.
+fn round_trip() -> anyhow::Result<()> {
+    let test = ["test", "--release", "--locked", "--package", "journeyman-edit", "--test", ROUND_TRIP];
+    crate::cargo(&test, &[("PROPTEST_CASES", ROUND_TRIPS)])
+}
