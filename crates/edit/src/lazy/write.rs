@@ -20,7 +20,7 @@ impl Fit {
     /// Learns from lines (new text's, file's) that are one.
     pub(super) fn new(lines: &[(&str, &str)], given: &str, file: &str) -> Self {
         let styles = Styles::of(given.lines(), file);
-        Self { indents: IndentMap::learn(lines.iter().copied(), styles), line_break: break_of(file) }
+        Self { indents: IndentMap::learn(lines.iter().copied(), &[], styles), line_break: break_of(file) }
     }
 
     pub(super) fn line_break(&self) -> &'static str {
