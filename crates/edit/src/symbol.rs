@@ -349,7 +349,7 @@ impl<'t> File<'t> {
                 || before.ends_with("\n\r\n")
                 || before.trim_end().ends_with(['{', ':', '(', '['])
         };
-        while blank_before {
+        while range.end < self.text.len() && blank_before {
             let line = self.of(range.end..self.text.len()).split_inclusive('\n').next().unwrap_or_default();
             if line.is_empty() || !line.trim().is_empty() {
                 break;

@@ -156,13 +156,13 @@ fn of_words(comment: &str, commented: bool) -> Option<Remark> {
     }
     let has = |word: &&str| contains_word(said, word);
     // Three dots may be code, too.
-    if !commented && !(opens && closes) {
+    if !(commented || opens && closes) {
         return None;
     }
     let kept = if opens && closes {
-        commented || DOTTED.iter().any(|word| has(&word))
+        commented || DOTTED.iter().any(|word| has(word))
     } else if opens || closes {
-        DOTTED.iter().any(|word| has(&word)) && said.split_whitespace().count() <= 8
+        DOTTED.iter().any(|word| has(word)) && said.split_whitespace().count() <= 8
     } else {
         commented
             && said.split_whitespace().count() <= 8

@@ -55,7 +55,7 @@ impl Unit {
         }
     }
 
-    fn new(self) -> Option<usize> {
+    fn shown(self) -> Option<usize> {
         match self {
             Self::New(at) | Self::Pair(_, at) => Some(at),
             Self::Old(_) => None,
@@ -460,7 +460,7 @@ impl<'t> Merge<'_, 't> {
     }
 
     fn adjacent(&self, before: Option<Unit>, after: Unit) -> bool {
-        matches!((before.and_then(Unit::new), after.new()), (Some(one), Some(other)) if one + 1 == other)
+        matches!((before.and_then(Unit::shown), after.shown()), (Some(one), Some(other)) if one + 1 == other)
     }
 
     /// The text of a new thing, with a comma or without.
@@ -490,7 +490,7 @@ impl<'t> Merge<'_, 't> {
             let from = at.checked_sub(1).and_then(|before| list.get(before)).map_or(0, |item| item.end);
             side.of(from.min(to)..to)
         };
-        let (text, is_new) = match (after, before.and_then(Unit::new)) {
+        let (text, is_new) = match (after, before.and_then(Unit::shown)) {
             // As the new text has it after what stands before it there, if only a remark.
             (Unit::New(at) | Unit::Pair(_, at), _) => (gap(self.new, &lists.new, at), true),
             // An old thing that a remark kept, after a new one: as it stood after its neighbour.
