@@ -65,10 +65,11 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
     let of = |(name, way): &(&str, Way)| -> Option<Case> {
         let damaged = way(hunk, &mut hunk.dice(name))?;
         let hurt = damaged.search != plain || damaged.files.is_some() || *name == "none";
+        let lost = matches!(*name, "indent shifted" | "tabs for spaces") && loses_depth(hunk, &damaged);
         // Text that by chance is another place's, letter by letter, means that place.
         let misleads =
             damaged.files.is_none() && *name != "none" && elsewhere(hunk, &before, &damaged.search);
-        (hurt && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty()).then(
+        (hurt && !lost && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty()).then(
             || Case {
                 damage: (*name).to_owned(),
                 variant: damaged.variant.to_owned(),
@@ -80,6 +81,18 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
         )
     };
     WAYS.iter().filter_map(of).collect()
+}
+
+/// Whether lines of different indentation have one and the same after the damage, so that nobody could tell them apart.
+fn loses_depth(hunk: &Hunk, damaged: &Damaged) -> bool {
+    let mut depths: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+    let lines = hunk.lines.iter().zip(damaged.patch.iter().flatten());
+    let mut filled = lines.filter(|(own, _)| !own.text.trim().is_empty());
+    damaged.variant != "first line flush left"
+        && filled.any(|(own, hurt)| {
+            let (own, hurt) = (split(&own.text).0, split(&hurt.text).0);
+            *depths.entry(hurt).or_insert(own) != own
+        })
 }
 
 /// Whether the text is in the file once, and not where the hunk is.
@@ -191,8 +204,10 @@ fn tabs(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
 
 /// Blanks at the ends of quoted lines, or the file's own left away.
 fn trailing(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
+    // Of two blank lines nobody could tell which was the one with blanks.
     let stripped = hunk.lines.iter().map(|line| match line.kind {
         Kind::New => line.clone(),
+        _ if line.text.trim().is_empty() => line.clone(),
         kind => Line::new(kind, line.text.trim_end()),
     });
     let stripped: Vec<Line> = stripped.collect();
