@@ -66,7 +66,7 @@ fn request(case: &Case, normalised: bool) -> Result<(Format, String), String> {
         (_, "search_replace") if case.dialect.starts_with("json:") => {
             (Format::Tool, with_hint(&case.edit_text, &case.params))
         }
-        (_, "search_replace") => (Format::Blocks, case.edit_text.clone()),
+        (_, "search_replace") => (Format::Blocks, with_header(&case.edit_text, &case.params)),
         (_, "udiff") if case.dialect == "conflict-markers" => (Format::Blocks, case.edit_text.clone()),
         (_, "udiff") => (Format::Udiff, case.edit_text.clone()),
         (_, "apply_patch") => (Format::Patch, in_mode(case)),
@@ -108,6 +108,17 @@ fn with_hint(arguments: &str, params: &BTreeMap<String, Value>) -> String {
     };
     object.insert("line_hint".to_owned(), json!(hint));
     Value::Object(object).to_string()
+}
+
+/// A line hint that came beside a block, put into it as its dialect does.
+fn with_header(reply: &str, params: &BTreeMap<String, Value>) -> String {
+    let hint = params.get("start_line").and_then(Value::as_u64);
+    match hint {
+        Some(hint) if !reply.contains(":start_line:") => {
+            reply.replace("<<<<<<< SEARCH\n", &format!("<<<<<<< SEARCH\n:start_line:{hint}\n-------\n"))
+        }
+        _ => reply.to_owned(),
+    }
 }
 
 /// A patch without its envelope that creates a file says so only beside its text.

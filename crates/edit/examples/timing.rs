@@ -1,8 +1,10 @@
 //! How long placing and reading take on large inputs: `cargo run --release --example timing`.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use journeyman_edit::{parse_blocks, replace};
+use journeyman_edit::{Format, Reader, Source, detect, parse_blocks, read, replace};
+use journeyman_protocol::RelPath;
 
 fn best(mut run: impl FnMut()) -> Duration {
     (0..5)
@@ -61,6 +63,101 @@ fn main() {
         let took = best(|| drop(parse_blocks(&text)));
         println!("{name:9} {:5.1} MB in {took:?}", text.len() as f64 / 1e6);
     }
+    parse();
+}
+
+/// 5 MB of model text in each format, and texts that are made to cost much.
+fn parse() {
+    let code: String =
+        (0..170).map(|n| format!("    let value_{n} = compute({}, {n}); // some remark\n", n % 7)).collect();
+    let change = code.replace("compute", "work_out");
+    let prose = "Then the next part is changed so that it is worked out once and kept.\n".repeat(4);
+    let marked =
+        |prefix: &str, text: &str| text.lines().map(|line| format!("{prefix}{line}\n")).collect::<String>();
+    let json = serde_json::json!({"path": "a.rs", "old_string": code, "new_string": change}).to_string();
+    let one = |format: Format| match format {
+        Format::Edit => {
+            format!(
+                "{prose}<edit>\n<file>a.rs</file>\n<search>\n{code}</search>\n<replace>\n{change}</replace>\n</edit>\n"
+            )
+        }
+        Format::Blocks => {
+            format!("{prose}\na.rs\n```rust\n<<<<<<< SEARCH\n{code}=======\n{change}>>>>>>> REPLACE\n```\n")
+        }
+        Format::Udiff => {
+            format!(
+                "--- a/a.rs\n+++ b/a.rs\n@@ -1,170 +1,170 @@\n{}{}",
+                marked("-", &code),
+                marked("+", &change)
+            )
+        }
+        Format::Patch => {
+            format!("*** Update File: a.rs\n@@ fn a\n{}{}", marked("-", &code), marked("+", &change))
+        }
+        Format::Tool => format!("{json},"),
+        _ => format!("{prose}\na.rs\n```rust\n{code}{change}```\n"),
+    };
+    for format in Format::ALL {
+        let part = one(format);
+        let body = part.repeat(5_000_000 / part.len());
+        let text = match format {
+            Format::Tool => format!("[{}]", body.trim_end_matches(',')),
+            Format::Patch => format!("*** Begin Patch\n{body}*** End Patch\n"),
+            _ => body,
+        };
+        let megabytes = text.len() as f64 / 1e6;
+        println!(
+            "parse {format:7}{:6.0} MB/s",
+            megabytes / best(|| drop(taken(&text, Some(format)))).as_secs_f64()
+        );
+        println!(
+            "  detect     {:6.0} MB/s",
+            megabytes / best(|| assert!(detect(&text).is_some())).as_secs_f64()
+        );
+        println!("  streamed   {:6.0} MB/s", megabytes / best(|| streamed(&text, format)).as_secs_f64());
+    }
+    for (name, part) in [
+        ("openers", "<<<<<<< SEARCH\n"),
+        ("dividers", "=======\n"),
+        ("closers", ">>>>>>> REPLACE\n"),
+        ("conflicts", "<<<<<<< HEAD\n"),
+        ("fences", "```\n"),
+        ("named", "a.rs\n```rust\n"),
+        ("markdown", "a.md\n```md\nx\n```\n```\n"),
+        ("pairs", "<old_text>a</old_text>"),
+        ("brackets", "[{"),
+        ("tags", "<edit><file>a</file><search>"),
+        ("file tags", "<file path=\"a\">\n"),
+    ] {
+        for format in Format::ALL {
+            let times: Vec<f64> = [50_000, 200_000]
+                .iter()
+                .map(|count| {
+                    let text = format!("<<<<<<< SEARCH\n{}", part.repeat(*count));
+                    best(|| drop(taken(&text, Some(format)))).as_secs_f64() * 1e3
+                })
+                .collect();
+            if let [small, large] = times.as_slice()
+                && *large > 20.0
+            {
+                println!("{name:10} as {format:7} {small:7.1} ms, four times as much {large:7.1} ms");
+            }
+        }
+    }
+}
+
+fn taken(text: &str, format: Option<Format>) -> journeyman_edit::Reading {
+    let files: BTreeMap<RelPath, String> = BTreeMap::new();
+    read(&Source { reply: text, path: None, finished: true, files: &files }, format)
+}
+
+fn streamed(text: &str, format: Format) {
+    let files: BTreeMap<RelPath, String> = BTreeMap::new();
+    let mut reader = Reader::new(Some(format), None, &files);
+    for chunk in text.as_bytes().chunks(64) {
+        drop(reader.push(std::str::from_utf8(chunk).unwrap_or_default()));
+    }
+    drop(reader.finish(false));
 }
 
 trait ErrorText {

@@ -1,9 +1,15 @@
 //! Reading edits out of a model's reply, in any of the formats models write.
 
 pub(crate) mod blocks;
+mod detect;
 pub(crate) mod edit_block;
 pub(crate) mod hunks;
+pub(crate) mod json_stream;
+pub(crate) mod markers;
+pub(crate) mod pairs;
+pub(crate) mod paths;
 pub(crate) mod search_replace;
+pub(crate) mod stream;
 pub(crate) mod tags;
 pub(crate) mod tool;
 pub(crate) mod udiff;
@@ -17,7 +23,8 @@ use journeyman_protocol::RelPath;
 
 use crate::change::Edit;
 use crate::files::Files;
-use blocks::{BlockProblem, parse_blocks};
+use blocks::{BlockProblem, MAX_REPLY_BYTES, ProblemKind, parse_blocks};
+pub use detect::detect;
 
 /// How edits are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -104,11 +111,42 @@ pub struct Reading {
 }
 
 /// Reads a reply in a format, or in the one that it seems to be written in.
+///
+/// What the text is beats what it is called: a reply that has nothing of the named format and is plainly in another is
+/// read as that. Where no format is named, edits in a second one are not read, and that is told as a problem.
 #[must_use]
 pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
-    match format.or_else(|| detect(source.reply)) {
-        None => Reading { prose: source.reply.trim().to_owned(), ..Reading::default() },
-        Some(Format::Edit) => {
+    if source.reply.len() > MAX_REPLY_BYTES {
+        let message = format!("the reply has more than {MAX_REPLY_BYTES} bytes; no longer one is read");
+        let problem = BlockProblem { kind: ProblemKind::TooMuch, line: 1, subject: None, message };
+        return Reading { format, problems: vec![problem], ..Reading::default() };
+    }
+    let Some(chosen) = format.or_else(|| detect(source.reply)) else {
+        return Reading { prose: source.reply.trim().to_owned(), ..Reading::default() };
+    };
+    let mut reading = read_as(source, chosen);
+    let nothing = reading.edits.is_empty() && reading.problems.is_empty();
+    if nothing
+        && let Some(other) = detect(source.reply)
+        && other != chosen
+        && !matches!(other, Format::Whole | Format::Lazy)
+    {
+        return read_as(source, other);
+    }
+    if format.is_none() && matches!(chosen, Format::Whole | Format::Lazy) {
+        let doubtful: Vec<BlockProblem> =
+            reading.edits.iter().filter_map(|edit| whole::doubtful(source, edit)).collect();
+        reading.problems.extend(doubtful);
+    }
+    if format.is_none() && chosen != Format::Tool {
+        refuse_second(&mut reading, chosen);
+    }
+    reading
+}
+
+fn read_as(source: &Source<'_>, format: Format) -> Reading {
+    match format {
+        Format::Edit => {
             let blocks = parse_blocks(source.reply);
             Reading {
                 format: Some(Format::Edit),
@@ -117,17 +155,61 @@ pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
                 prose: blocks.prose,
             }
         }
-        Some(Format::Blocks) => search_replace::read(source),
-        Some(Format::Udiff) => udiff::read(source),
-        Some(Format::Patch) => v4a::read(source),
-        Some(Format::Whole) => whole::read(source, false),
-        Some(Format::Lazy) => whole::read(source, true),
-        Some(Format::Tool) => tool::read(source),
+        Format::Blocks => search_replace::read(source),
+        Format::Udiff => udiff::read(source),
+        Format::Patch => v4a::read(source),
+        Format::Whole => whole::read(source, false),
+        Format::Lazy => whole::read(source, true),
+        Format::Tool => tool::read(source),
     }
 }
 
-/// The format a reply is written in, from its own marks; `None` where it has none.
-#[must_use]
-pub fn detect(reply: &str) -> Option<Format> {
-    reply.contains("<edit>").then_some(Format::Edit)
+/// Says that the text around the edits has edits in another format.
+fn refuse_second(reading: &mut Reading, chosen: Format) {
+    let second = detect(&reading.prose)
+        .filter(|other| *other != chosen && !matches!(other, Format::Whole | Format::Lazy | Format::Tool));
+    if let Some(other) = second {
+        let message = format!(
+            "the reply has edits in the format `{chosen}` and also in `{other}`, which were not read: send all in one"
+        );
+        let problem = BlockProblem { kind: ProblemKind::Malformed, line: 1, subject: None, message };
+        reading.problems.push(problem);
+    }
+}
+
+/// A line of a reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    /// 1-based.
+    pub(crate) number: u32,
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Its text with what ends it.
+    pub(crate) text: &'a str,
+}
+
+/// The lines of a reply, in order.
+pub(crate) struct Rows<'a> {
+    text: &'a str,
+    at: usize,
+    number: u32,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, number: 0 }
+    }
+}
+
+impl<'a> Iterator for Rows<'a> {
+    type Item = Row<'a>;
+
+    fn next(&mut self) -> Option<Row<'a>> {
+        let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
+        let row = Row { number: self.number.saturating_add(1), start: self.at, text: rest.get(..length)? };
+        self.at += length;
+        self.number = row.number;
+        Some(row)
+    }
 }

@@ -38,6 +38,7 @@ mod lines;
 mod outcome;
 mod patch;
 mod place;
+mod render;
 mod symbol;
 
 pub use apply::{ChangeKind, Failure, FileChange, Options, Plan, Unchanged, plan, plan_edits};
@@ -48,9 +49,11 @@ pub use change::{
 pub use check::Finding;
 pub use files::{FileProblem, Files};
 pub use formats::blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
+pub use formats::stream::{Reader, StreamEvent};
 pub use formats::{Format, Reading, Source, detect, read};
 pub use outcome::{
     Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
     Strategy,
 };
+pub use render::{RenderError, render};
 pub use place::{Allow, Hunk, find, place, replace};

@@ -37,6 +37,8 @@ pub enum Strategy {
     LineNumbers,
     /// Blank lines within the search text were more or fewer than the file's.
     BlankLines,
+    /// The search text's line breaks stand elsewhere than the file's; token for token it is the same.
+    LineBreaks,
     /// The search text was escaped once too often (`\\n`, `\\"`, `&lt;`).
     Escapes,
     /// The search text carried diff prefixes, or a markdown fence.
@@ -57,7 +59,10 @@ impl Strategy {
     /// Whether the place is a well-founded guess: what is written there must hold up to a closer look.
     #[must_use]
     pub fn is_loose(self) -> bool {
-        matches!(self, Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy)
+        matches!(
+            self,
+            Self::LineBreaks | Self::Escapes | Self::Elision | Self::Similarity | Self::Merge | Self::Lazy
+        )
     }
 }
 
@@ -73,6 +78,7 @@ impl fmt::Display for Strategy {
             Self::BlankEdges => "blank lines at the edges",
             Self::LineNumbers => "line numbers removed",
             Self::BlankLines => "blank lines",
+            Self::LineBreaks => "line breaks",
             Self::Escapes => "escapes undone",
             Self::Prefixes => "prefixes removed",
             Self::Elision => "elision",
@@ -301,6 +307,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The edit was made before: its new text is there, and its old text isn't.
+    pub(crate) fn applied_before() -> Self {
+        Self::NotFound { closest: None, already_applied: true, attempts: Vec::new() }
+    }
+
     /// Whether the wished-for text is there already, so that nothing has to be done.
     #[must_use]
     pub fn already_applied(&self) -> bool {

@@ -7,7 +7,7 @@
 //! last context at the hunk's edges that the file hasn't got is left out.
 
 mod choose;
-mod lines;
+pub(crate) mod lines;
 mod script;
 
 use crate::change::{LineKind, OpContext, PatchHunk, PatchLine};
@@ -169,7 +169,7 @@ impl Place<'_> {
         let chosen = self.hints(file).choose(&starts, count, level.strategy());
         Some(chosen.and_then(|start| {
             if script.only_adds_at_an_edge() && self.is_there(file, script, start, level) {
-                return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
+                return Err(Refusal::applied_before());
             }
             self.write(file, script, start, level, None)
         }))
@@ -208,8 +208,12 @@ impl Place<'_> {
     fn insertion(&self, script: &Script<'_>) -> Result<Placed, Refusal> {
         let file = FileLines::new(self.text);
         let count = file.len();
+        // Lines that bring carriage returns along are taken as they are.
+        let returns = script.new_lines().iter().any(|line| line.ends_with('\r'));
+        let level = if returns { Level::Exact } else { Level::Breaks };
         if count == 0 || self.text == "\u{feff}" {
-            return self.write(&file, script, count, Level::Breaks, None);
+            let placed = self.write(&file, script, count, level, None)?;
+            return Ok(Placed { strategy: Strategy::Exact, note: None, ..placed });
         }
         let hints = self.hints(&file);
         let named = self.hunk.anchors.iter().any(|anchor| !anchor.trim().is_empty());
@@ -234,9 +238,9 @@ impl Place<'_> {
         let there = file.matches(at, &new, Level::Trailing)
             || at.checked_sub(new.len()).is_some_and(|from| file.matches(from, &new, Level::Trailing));
         if there && telling(new.iter().copied()) {
-            return Err(Refusal::NotFound { closest: None, already_applied: true, attempts: Vec::new() });
+            return Err(Refusal::applied_before());
         }
-        let mut placed = self.write(&file, script, at, Level::Breaks, remark.clone())?;
+        let mut placed = self.write(&file, script, at, level, remark.clone())?;
         placed.strategy = Strategy::Exact;
         placed.note = remark;
         Ok(placed)

@@ -200,6 +200,24 @@ fn refused() {
             "fn a() {\n  // ... rest unchanged\n}",
             "placeholder",
         ),
+        ("inside a longer number", "timeout = 100\n", "timeout = 10", "timeout = 20", "guarded_mismatch"),
+        ("inside a decimal", "wait(10.5)\n", "wait(10", "wait(20", "guarded_mismatch"),
+        ("cut off in a word", "a();\nreturn x;\n", "a();\nretu", "b();\nreturn y;", "guarded_mismatch"),
+        (
+            "lines that follow would be doubled",
+            "a();\nb();\nlet c = compute(1);\nd();\n",
+            "a();\nb();\n",
+            "a();\nB();\nlet c = compute(1);\n",
+            "guarded_mismatch",
+        ),
+        (
+            "an insertion made before",
+            "use one::alpha;\nuse two::beta;\nfn main() {}\n",
+            "use one::alpha;\n",
+            "use one::alpha;\nuse two::beta;\n",
+            "already_applied",
+        ),
+        ("the same lines with other line endings", "a\r\nb\r\n--\r\na\nb\n", "a\nb\n", "c\n", "ambiguous"),
         ("numbers on some lines of the replacement", "a\nb\n", "1 | a\n2 | b", "1 | a\nb\nc", "not_found"),
     ];
     for (name, file, search, replacement, kind) in cases {
@@ -227,7 +245,7 @@ fn exact_matches_are_literal_and_warn() {
     let note = |file, search, replacement| {
         replace(file, search, replacement, false).unwrap().note.unwrap_or_default()
     };
-    assert!(note("timeout = 100\n", "timeout = 10", "timeout = 20").contains("inside a longer word"));
+    assert!(note("timeouts = 100\n", "timeout", "delay").contains("inside a longer word"));
     assert!(note("if a:\n    wait()\n", "wait()", "n = 3\nwait(n)").contains("`····`"));
     assert!(note("a\r\nb\r\n", "b", "b\nc").contains("CRLF"));
     assert_eq!(note("if a:\n    wait()\n", "    wait()", "    n = 3\n    wait(n)"), "");

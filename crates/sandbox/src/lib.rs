@@ -37,7 +37,8 @@
 //! ```
 //!
 //! It does not judge commands (that is `policy`), knows neither agent nor models, reads no environment, and
-//! keeps nothing between commands but the result of its own test.
+//! keeps nothing between commands but the result of its own test, and a helper that waits for the next one and knows
+//! nothing.
 //!
 //! [`Tier::Unconfined`]: journeyman_protocol::Tier::Unconfined
 

@@ -141,7 +141,13 @@ fn check_judges_a_command_in_every_mode() {
     let ran = house.jm(&["policy", "check", "true; touch x"]).run().expect(7);
     ran.prints(&["level 2 (shell)", "touch x", "user: ", "«no touch»", "write it instead", "plan", "auto"]);
     house.jm(&["policy", "check", "--mode", "fast", "ls"]).run().expect(2).says(&["plan, ask, edit, auto"]);
-    house.jm(&["policy", "check"]).run().expect(2);
+    house
+        .jm(&["policy", "check"])
+        .run()
+        .expect(2)
+        .says(&["no command to judge", "jm policy check 'git push"]);
+    let ran = house.jm(&["policy", "check", "--tool", "write_fil", "--path", "a"]).run().expect(2);
+    ran.says(&["there is no tool «write_fil»", "did you mean «write_file»?"]);
     house.jm(&["policy", "check", "--help"]).run().expect(0).prints(&["Exit codes", "Examples:"]);
 }
 

@@ -83,9 +83,9 @@ pub struct Blocks {
 }
 
 /// A longer reply is not read: no model's output limit is near it.
-const MAX_REPLY_BYTES: usize = 16 << 20;
+pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;
 /// More blocks than this in one reply are a loop, not work.
-const MAX_BLOCKS: usize = 500;
+pub(crate) const MAX_BLOCKS: usize = 500;
 
 /// Reads the blocks of a reply. Never fails: what can't be read is a problem, what isn't a block is prose.
 ///
@@ -101,7 +101,8 @@ pub fn parse_blocks(reply: &str) -> Blocks {
     }
     let mut prose = Vec::new();
     let (mut at, mut prose_from) = (0, 0);
-    while let Some(found) = reply.get(at..).and_then(|rest| rest.find('<')).map(|offset| at + offset) {
+    let mut starts = Starts::new(reply);
+    while let Some(found) = starts.next(at) {
         let Some(read) = block_at(reply, found) else {
             at = found + 1;
             continue;
@@ -136,6 +137,32 @@ pub fn parse_blocks(reply: &str) -> Blocks {
     prose.push(reply.get(prose_from..).unwrap_or_default());
     blocks.prose = join_prose(&mut prose);
     blocks
+}
+
+/// Where blocks may begin. Each of the two words is looked for once.
+struct Starts<'a> {
+    reply: &'a [u8],
+    words: [memchr::memmem::Finder<'static>; 2],
+    next: [Option<usize>; 2],
+}
+
+impl<'a> Starts<'a> {
+    fn new(reply: &'a str) -> Self {
+        let words = ["<edit", "<call"].map(memchr::memmem::Finder::new);
+        let reply = reply.as_bytes();
+        let next = words.each_ref().map(|word| word.find(reply));
+        Self { reply, words, next }
+    }
+
+    /// The first from `at` on.
+    fn next(&mut self, at: usize) -> Option<usize> {
+        for (word, next) in self.words.iter().zip(&mut self.next) {
+            if next.is_some_and(|next| next < at) {
+                *next = self.reply.get(at..).and_then(|rest| word.find(rest)).map(|offset| at + offset);
+            }
+        }
+        self.next.iter().flatten().min().copied()
+    }
 }
 
 /// What was read where a block begins.
@@ -258,7 +285,7 @@ fn unfenced(text: &str) -> &str {
 }
 
 /// The prose between blocks, without the markdown fences that stood around them.
-fn join_prose(pieces: &mut [&str]) -> String {
+pub(crate) fn join_prose(pieces: &mut [&str]) -> String {
     let mut open: Option<usize> = None;
     for index in 0..pieces.len() {
         let Some(piece) = pieces.get(index).map(|piece| piece.trim()) else { continue };

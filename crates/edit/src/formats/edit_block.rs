@@ -6,10 +6,8 @@ use journeyman_protocol::RelPath;
 
 use crate::change::{Edit, EditOp, Replace};
 use crate::formats::blocks::{Fault, ProblemKind, Read};
-use crate::formats::tags::{self, Tag, content, skip_blanks};
+use crate::formats::tags::{self, TAGS, Tag, content, skip_blanks};
 
-/// The tags that stand in a block.
-const TAGS: [&str; 6] = ["file", "search", "replace", "delete", "rename", "description"];
 /// A fence is a word, not a text.
 const MAX_FENCE: usize = 64;
 

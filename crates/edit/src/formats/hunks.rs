@@ -159,7 +159,11 @@ pub(crate) fn problem(
 /// Why none of them can be a path.
 pub(crate) fn resolve(source: &Source<'_>, names: &[&str], sided: bool) -> Result<RelPath, String> {
     let stripped = |name: &str| SIDES.iter().find_map(|side| name.strip_prefix(side)).map(str::to_owned);
-    let pair = matches!(names, [new, old, ..] if new.starts_with("b/") && old.starts_with("a/"));
+    let pair = match names {
+        [new, old] => new.starts_with("b/") && old.starts_with("a/"),
+        [only] => only.starts_with("a/") || only.starts_with("b/"),
+        _ => false,
+    };
     let mut ways: Vec<String> = Vec::new();
     for name in names {
         let plain = name.trim_start_matches("./").to_owned();

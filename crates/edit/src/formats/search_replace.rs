@@ -1,8 +1,613 @@
-//! SEARCH/REPLACE blocks between markers.
+//! SEARCH/REPLACE blocks between marks, in the dialects of the known agents.
+//!
+//! A block begins at `<<<<<<< SEARCH` or `------- SEARCH` and ends at the `>>>>>>> REPLACE` or `+++++++ REPLACE` that
+//! belongs to it: blocks and conflicts inside its text have their own. Which of several dividers is the block's is told
+//! by its length, and else by the file. What can't be told is a problem with the line, never a guess.
 
-use crate::formats::{Format, Reading, Source};
+use std::borrow::Cow;
+use std::ops::Range;
+
+use journeyman_protocol::RelPath;
+
+use crate::change::{Edit, EditOp, LineKind, PatchHunk, PatchLine, Replace};
+use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::formats::markers::{Mark, Marked, escaped, mark};
+use crate::formats::paths::{self, Above};
+use crate::formats::{Format, Reading, Rows, Source, pairs};
+use crate::lines::without_break;
 
 /// Reads a reply.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
-    Reading { format: Some(Format::Blocks), prose: source.reply.trim().to_owned(), ..Reading::default() }
+    let mut scan = Scan::new(source);
+    for row in Rows::new(source.reply) {
+        scan.row(row.number, row.start, row.text);
+        if scan.blocks > MAX_BLOCKS {
+            let message = format!("the reply has more than {MAX_BLOCKS} blocks; the rest was not read");
+            scan.problem(ProblemKind::TooMuch, row.number, message);
+            scan.open = None;
+            break;
+        }
+    }
+    let reading = scan.finish();
+    if reading.edits.is_empty() && reading.problems.is_empty() {
+        return pairs::read(source);
+    }
+    reading
+}
+
+/// How a block was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// With a word after the signs.
+    Named,
+    /// With signs alone, as a conflict.
+    Bare,
+    /// With its content on the same line: a block only if it also ends as one.
+    Merged,
+}
+
+/// A divider that may be the block's.
+#[derive(Debug, Clone, Copy)]
+struct Cut<'a> {
+    at: usize,
+    end: usize,
+    length: usize,
+    line: u32,
+    /// Content that stands on the divider's line.
+    content: Option<&'a str>,
+}
+
+/// A block or a conflict that began inside the block's text.
+#[derive(Debug, Clone, Copy)]
+struct Nested {
+    length: usize,
+    conflict: bool,
+    /// It can't be mere content: its mark is as long as those that open blocks in this reply.
+    full: bool,
+    dividers: usize,
+    line: u32,
+}
+
+/// A block half read.
+#[derive(Debug)]
+struct Open<'a> {
+    kind: Kind,
+    line: u32,
+    start: usize,
+    body: usize,
+    length: usize,
+    indent: usize,
+    /// What follows the mark on its line: a file's name, or the first line of a merged one.
+    tail: &'a str,
+    cuts: Vec<Cut<'a>>,
+    merged: Vec<Cut<'a>>,
+    nested: Vec<Nested>,
+    had_nested: bool,
+}
+
+/// The parts of a fence that has unnamed conflict marks among its lines.
+#[derive(Debug, Clone)]
+struct Conflict {
+    line: u32,
+    inside: usize,
+    parts: Vec<(usize, Range<usize>, Range<usize>, usize)>,
+}
+
+struct Scan<'s, 'a> {
+    source: &'s Source<'a>,
+    edits: Vec<Edit>,
+    problems: Vec<BlockProblem>,
+    prose: Vec<&'a str>,
+    open: Option<Open<'a>>,
+    /// Where the block before ended.
+    from: usize,
+    last: Option<RelPath>,
+    blocks: usize,
+    /// How short a mark has opened a block so far.
+    shortest: usize,
+    /// Where the text inside the fence begins that is open.
+    fence: Option<usize>,
+    conflict: Option<Conflict>,
+    /// The next fence closes one that was taken out of the prose.
+    dropped: bool,
+}
+
+impl<'s, 'a> Scan<'s, 'a> {
+    fn new(source: &'s Source<'a>) -> Self {
+        Self {
+            source,
+            edits: Vec::new(),
+            problems: Vec::new(),
+            prose: Vec::new(),
+            open: None,
+            from: 0,
+            last: None,
+            blocks: 0,
+            shortest: usize::MAX,
+            fence: None,
+            conflict: None,
+            dropped: false,
+        }
+    }
+
+    fn problem(&mut self, kind: ProblemKind, line: u32, message: String) {
+        self.blocks += 1;
+        let subject = self.last.as_ref().filter(|_| kind != ProblemKind::Path).map(RelPath::to_string);
+        self.problems.push(BlockProblem { kind, line, subject, message });
+    }
+
+    fn malformed(&mut self, line: u32, message: &str) {
+        self.problem(ProblemKind::Malformed, line, message.to_owned());
+    }
+
+    fn row(&mut self, number: u32, start: usize, text: &'a str) {
+        if self.open.is_none() && text.starts_with("```") {
+            self.fence = match self.fence.take() {
+                Some(_) => {
+                    self.end_conflict(start + text.len());
+                    None
+                }
+                None => Some(start + text.len()),
+            };
+            return;
+        }
+        let Some(marked) = mark(text) else { return };
+        match self.open.take() {
+            None => self.outside(number, start, text, marked),
+            Some(open) => self.inside(open, number, start, text, marked),
+        }
+    }
+
+    fn begin(&mut self, kind: Kind, number: u32, start: usize, text: &str, marked: Marked<'a>) {
+        let tail = match marked.mark {
+            Mark::Open(tail) | Mark::Merged(tail) => tail,
+            _ => "",
+        };
+        if kind == Kind::Named {
+            self.shortest = self.shortest.min(marked.length);
+        }
+        self.open = Some(Open {
+            kind,
+            line: number,
+            start,
+            body: start + text.len(),
+            length: marked.length,
+            indent: marked.indent,
+            tail,
+            cuts: Vec::new(),
+            merged: Vec::new(),
+            nested: Vec::new(),
+            had_nested: false,
+        });
+    }
+
+    fn outside(&mut self, number: u32, start: usize, text: &str, marked: Marked<'a>) {
+        match marked.mark {
+            Mark::Open(_) => self.begin(Kind::Named, number, start, text, marked),
+            Mark::BareOpen => self.begin(Kind::Bare, number, start, text, marked),
+            Mark::Merged(_) => self.begin(Kind::Merged, number, start, text, marked),
+            Mark::Close => self.malformed(
+                number,
+                "this mark ends a block, and none is open: a block is SEARCH, the old lines, =======, the new lines, REPLACE",
+            ),
+            Mark::Faulty => self.malformed(
+                number,
+                "the mark isn't one that opens or ends a block: write <<<<<<< SEARCH and >>>>>>> REPLACE, with a blank \
+                 before the word",
+            ),
+            _ => {}
+        }
+    }
+
+    fn inside(&mut self, mut open: Open<'a>, number: u32, start: usize, text: &'a str, marked: Marked<'a>) {
+        let Marked { mark, length, indent, .. } = marked;
+        let cut = |content| Cut { at: start, end: start + text.len(), length, line: number, content };
+        let level = indent == 0 || indent == open.indent;
+        let nested = |conflict, full, open: &Open<'_>| Nested {
+            length,
+            conflict,
+            full,
+            dividers: open.cuts.len(),
+            line: number,
+        };
+        match mark {
+            Mark::Open(_) | Mark::BareOpen if open.kind != Kind::Named => {
+                // What looked like a beginning was none, unless it had gone on like one.
+                if open.kind == Kind::Bare && !open.cuts.is_empty() {
+                    self.malformed(open.line, "the conflict has no >>>> before the next block begins");
+                }
+                return self.outside(number, start, text, marked);
+            }
+            Mark::Open(_) => {
+                let full = length >= self.shortest;
+                open.had_nested |= full;
+                let one = nested(false, full, &open);
+                open.nested.push(one);
+            }
+            Mark::Conflict => {
+                let one = nested(true, false, &open);
+                open.nested.push(one);
+            }
+            Mark::ConflictEnd => {
+                if let Some(top) = open.nested.last().copied().filter(|top| top.conflict) {
+                    open.nested.pop();
+                    open.cuts.truncate(top.dividers);
+                }
+            }
+            Mark::Divider if level => open.cuts.push(cut(None)),
+            Mark::MergedDivider(content) if level => open.merged.push(cut(Some(content))),
+            Mark::Close => {
+                let inner =
+                    open.nested.iter().rposition(|one| !one.conflict && (one.full || one.length == length));
+                match inner.and_then(|inner| Some((inner, open.nested.get(inner).copied()?))) {
+                    Some((inner, one)) => {
+                        open.nested.truncate(inner);
+                        open.cuts.truncate(one.dividers);
+                    }
+                    None => return self.close(&open, start, start + text.len()),
+                }
+            }
+            Mark::BareClose if open.kind == Kind::Bare && !open.cuts.is_empty() => {
+                return self.close(&open, start, start + text.len());
+            }
+            Mark::BareClose
+                if open.kind == Kind::Named
+                    && length == open.length
+                    && open.nested.is_empty()
+                    && !open.cuts.is_empty() =>
+            {
+                return self.close(&open, start, start + text.len());
+            }
+            _ => {}
+        }
+        self.open = Some(open);
+    }
+
+    /// The block's closing mark stands at `end`; reading goes on at `next`.
+    fn close(&mut self, open: &Open<'a>, end: usize, next: usize) {
+        if open.kind == Kind::Merged && open.cuts.is_empty() && open.merged.is_empty() {
+            self.malformed(open.line, "the block has no ======= between the old and the new lines");
+            return self.after(open, next);
+        }
+        let above = paths::above(self.source, self.from, open.start);
+        if open.kind == Kind::Bare
+            && let Some(inside) = self.fence
+        {
+            return self.conflict_part(open, end, next, inside);
+        }
+        let file = self.file(open, &above, end);
+        let read = file.and_then(|path| Ok((self.replace(open, end, &path)?, path)));
+        match read {
+            Ok((replace, path)) => self.edit(path, EditOp::Replace(replace)),
+            Err(problem) => {
+                self.blocks += 1;
+                self.problems.push(problem);
+            }
+        }
+        self.prose_before(above.start.max(self.from), above.fenced);
+        self.from = next;
+    }
+
+    fn edit(&mut self, path: RelPath, op: EditOp) {
+        self.blocks += 1;
+        self.last = Some(path.clone());
+        self.edits.push(Edit { path, ops: vec![op], description: None });
+    }
+
+    /// A block that was read for nothing.
+    fn after(&mut self, open: &Open<'a>, next: usize) {
+        self.prose_before(open.start, false);
+        self.from = next;
+    }
+
+    fn prose_before(&mut self, until: usize, fenced: bool) {
+        let piece = self.source.reply.get(self.from..until).unwrap_or_default();
+        self.push_prose(piece);
+        self.dropped |= fenced;
+    }
+
+    fn push_prose(&mut self, piece: &'a str) {
+        let mut piece = piece.trim();
+        if self.dropped && !piece.is_empty() {
+            self.dropped = false;
+            if paths::fence(piece.lines().next().unwrap_or_default()) == Some("") {
+                piece = piece.split_once('\n').map_or("", |(_, rest)| rest);
+            }
+        }
+        self.prose.push(piece);
+    }
+
+    /// The file that a block is for.
+    fn file(&self, open: &Open<'a>, above: &Above<'a>, end: usize) -> Result<RelPath, BlockProblem> {
+        let given = |name: &str| {
+            paths::resolve(name, self.source).map_err(|message| paths::problem(open.line, name, message))
+        };
+        if open.kind == Kind::Named && !open.tail.is_empty() {
+            return given(open.tail);
+        }
+        if let Some(name) = above.name {
+            return given(name);
+        }
+        if let Some(path) = above.prose.and_then(|line| paths::in_prose(line, self.source))
+            && let Ok(replace) = self.replace(open, end, &path)
+            && (self.source.path.is_none() && self.last.is_none()
+                || has_lines(self.source, &path, &replace.search))
+        {
+            return Ok(path);
+        }
+        if let Some(path) = self.last.as_ref().or(self.source.path) {
+            return Ok(path.clone());
+        }
+        let hint = above.prose.map_or_else(String::new, |line| paths::did_you_mean(line, self.source));
+        let message =
+            format!("no line above the block names its file: put the path alone on the line above it{hint}");
+        Err(BlockProblem { kind: ProblemKind::Malformed, line: open.line, subject: None, message })
+    }
+
+    /// What a block whose content ends at `end` asks of a file.
+    fn replace(&self, open: &Open<'a>, end: usize, path: &RelPath) -> Result<Replace, BlockProblem> {
+        let header = header(self.source.reply, open.body);
+        let mut body = header.end;
+        if header.ruled && header.near.is_none() && has_lines(self.source, path, "-------") {
+            body = open.body;
+        }
+        let (cut, end) = self.divider(open, body, end, path)?;
+        let section = |first: Option<&str>, from: usize, to: usize| {
+            let text = without_break(self.source.reply.get(from..to).unwrap_or_default());
+            let text = unescaped(text);
+            match first {
+                Some(first) if from < to => format!("{first}\n{text}"),
+                Some(first) => first.to_owned(),
+                None => text.into_owned(),
+            }
+        };
+        let first = (open.kind == Kind::Merged).then_some(open.tail);
+        Ok(Replace {
+            search: section(first, body, cut.at),
+            replace: section(cut.content, cut.end, end),
+            all: false,
+            near: header.near,
+            whole_lines: true,
+        })
+    }
+
+    /// Which divider is the block's own, and where its new lines end.
+    fn divider(
+        &self,
+        open: &Open<'a>,
+        body: usize,
+        end: usize,
+        path: &RelPath,
+    ) -> Result<(Cut<'a>, usize), BlockProblem> {
+        let problem = |message: String| BlockProblem {
+            kind: ProblemKind::Malformed,
+            line: open.line,
+            subject: Some(path.to_string()),
+            message,
+        };
+        let cuts = if open.cuts.is_empty() { &open.merged } else { &open.cuts };
+        if let [one] = cuts.as_slice() {
+            return Ok((*one, end));
+        }
+        let same: Vec<&Cut<'a>> = cuts.iter().filter(|cut| cut.length == open.length).collect();
+        if let [one] = same.as_slice() {
+            return Ok((**one, end));
+        }
+        let cuts: Vec<&Cut<'a>> = if same.is_empty() { cuts.iter().collect() } else { same };
+        let Some(first) = cuts.first() else {
+            return Err(problem(
+                "the block has no ======= between the old and the new lines; send it again with one"
+                    .to_owned(),
+            ));
+        };
+        let text = |from: usize, to: usize| self.source.reply.get(from..to).unwrap_or_default();
+        if cuts.len() <= MAX_DIVIDERS {
+            // What stands above it is in the file, and the row itself doesn't follow there.
+            let has = |until: usize| has_lines(self.source, path, without_break(text(body, until)));
+            let fitting: Vec<usize> = cuts
+                .iter()
+                .enumerate()
+                .filter(|(_, cut)| has(cut.at) && !has(cut.end))
+                .map(|(index, _)| index)
+                .collect();
+            // The new lines written twice are the new lines.
+            let ends = cuts.iter().skip(1).map(|cut| cut.at).chain([end]);
+            let mut news = cuts.iter().zip(ends).map(|(cut, end)| text(cut.end, end).trim_end());
+            let new = news.next().unwrap_or_default();
+            let twice = !new.trim().is_empty() && news.all(|other| other == new);
+            match fitting.as_slice() {
+                [] | [0] if twice => return Ok((**first, cuts.get(1).map_or(end, |next| next.at))),
+                [index] => {
+                    if let Some(cut) = cuts.get(*index) {
+                        return Ok((**cut, end));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let lines: Vec<String> = cuts.iter().take(MAX_DIVIDERS).map(|cut| cut.line.to_string()).collect();
+        Err(problem(format!(
+            "lines {} may each be what divides old from new; write \\======= for those that are content",
+            lines.join(", ")
+        )))
+    }
+
+    /// Takes the conflict marks inside a fence: its other lines say where they stand.
+    fn conflict_part(&mut self, open: &Open<'a>, end: usize, next: usize, inside: usize) {
+        let [cut] = open.cuts.as_slice() else {
+            self.malformed(open.line, "several lines may divide old from new in this conflict");
+            return self.after(open, next);
+        };
+        let conflict =
+            self.conflict.get_or_insert_with(|| Conflict { line: open.line, inside, parts: Vec::new() });
+        conflict.parts.push((open.start, open.body..cut.at, cut.end..end, next));
+    }
+
+    /// The fence around conflict marks ends at `end`.
+    fn end_conflict(&mut self, end: usize) {
+        let Some(conflict) = self.conflict.take() else { return };
+        let inside = conflict.inside;
+        let reply = self.source.reply;
+        let mut hunk = PatchHunk::default();
+        let mut push = |kind: LineKind, range: Range<usize>| {
+            for line in reply.get(range).unwrap_or_default().lines() {
+                hunk.lines.push(PatchLine { kind, text: line.to_owned() });
+            }
+        };
+        let mut at = inside;
+        for (before, old, new, next) in &conflict.parts {
+            push(LineKind::Context, at..*before);
+            push(LineKind::Remove, old.clone());
+            push(LineKind::Add, new.clone());
+            at = *next;
+        }
+        let last = reply.get(at..end).unwrap_or_default().trim_end();
+        let last = last.rfind('\n').map_or(0, |at| at + 1);
+        push(LineKind::Context, at..at + last);
+        let above = paths::above(self.source, self.from, inside);
+        let open = Open {
+            kind: Kind::Bare,
+            line: conflict.line,
+            start: inside,
+            body: inside,
+            length: 0,
+            indent: 0,
+            tail: "",
+            cuts: Vec::new(),
+            merged: Vec::new(),
+            nested: Vec::new(),
+            had_nested: false,
+        };
+        match self.file(&open, &above, inside) {
+            Ok(path) => {
+                let context = hunk.lines.iter().any(|line| line.kind == LineKind::Context);
+                match (context, conflict.parts.as_slice()) {
+                    (false, parts) => {
+                        for (_, old, new, _) in parts {
+                            let side = |range: &Range<usize>| {
+                                without_break(reply.get(range.clone()).unwrap_or_default()).to_owned()
+                            };
+                            let (search, replace) = (side(old), side(new));
+                            let op = Replace { search, replace, whole_lines: true, ..Replace::default() };
+                            self.edit(path.clone(), EditOp::Replace(op));
+                        }
+                    }
+                    (true, _) => self.edit(path, EditOp::Patch(hunk)),
+                }
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+        self.prose_before(above.start.max(self.from), false);
+        self.from = end;
+    }
+
+    fn finish(mut self) -> Reading {
+        let reply = self.source.reply;
+        match self.open.take() {
+            Some(open) if open.kind == Kind::Named || (open.kind == Kind::Bare && !open.cuts.is_empty()) => {
+                self.unclosed(&open);
+            }
+            _ => {}
+        }
+        if let Some(conflict) = &self.conflict {
+            let message = "the reply ends before the fence around the conflict is closed".to_owned();
+            let line = conflict.line;
+            self.problem(ProblemKind::Incomplete, line, message);
+        }
+        let rest = reply.get(self.from..).unwrap_or_default();
+        self.push_prose(rest);
+        let prose = join_prose(&mut self.prose);
+        Reading { format: Some(Format::Blocks), edits: self.edits, problems: self.problems, prose }
+    }
+
+    /// A block has no end. It is taken only where the reply ended as the model meant it to and nothing speaks against it:
+    /// a model that closed another block, or opened a fence that it didn't close, was cut off.
+    fn unclosed(&mut self, open: &Open<'a>) {
+        let reply = self.source.reply;
+        let above = paths::above(self.source, self.from, open.start);
+        let rest = reply.get(open.body..).unwrap_or_default().trim_end();
+        let last = rest.rfind('\n').map_or(0, |at| at + 1);
+        let closed = rest.get(last..).and_then(paths::fence) == Some("");
+        let plain = open.kind == Kind::Named && open.nested.is_empty() && !open.had_nested;
+        let only = self.blocks == 0 && open.cuts.len() == 1;
+        if self.source.finished && plain && only && above.fenced == closed {
+            let length = if closed { last } else { rest.len() };
+            let after_divider = open.cuts.first().is_some_and(|cut| cut.end <= open.body + length);
+            if after_divider {
+                return self.close(open, open.body + length, reply.len());
+            }
+        }
+        let (kind, message) = match open.nested.iter().find(|one| one.full) {
+            Some(next) => (
+                ProblemKind::Malformed,
+                format!("the block has no >>>>>>> REPLACE before the next one begins at line {}", next.line),
+            ),
+            None => {
+                let missing = if open.cuts.is_empty() { "======= and " } else { "" };
+                let message =
+                    format!("the reply ends before {missing}>>>>>>> REPLACE; send the whole block again");
+                (ProblemKind::Incomplete, message)
+            }
+        };
+        if let Ok(path) = self.file(open, &above, reply.len()) {
+            self.last = Some(path);
+        }
+        self.problem(kind, open.line, message);
+        self.prose_before(above.start.max(self.from), false);
+        self.from = reply.len();
+    }
+}
+
+/// More dividers in one block are not tried.
+const MAX_DIVIDERS: usize = 8;
+
+/// What stands between a block's opening and its text.
+struct Header {
+    near: Option<u32>,
+    /// A row of dashes ended it.
+    ruled: bool,
+    end: usize,
+}
+
+/// Reads `:start_line:5`, `:end_line:9` and the row of dashes after them.
+fn header(reply: &str, from: usize) -> Header {
+    let mut header = Header { near: None, ruled: false, end: from };
+    for _ in 0..4 {
+        let rest = reply.get(header.end..).unwrap_or_default();
+        let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
+        let line = rest.get(..length).unwrap_or_default().trim();
+        if let Some(number) = line.strip_prefix(":start_line:") {
+            header.near = number.trim().parse().ok().filter(|&line| line > 0);
+        } else if !line.starts_with(":end_line:") {
+            if line == "-------" {
+                header.ruled = true;
+                header.end += length;
+            }
+            break;
+        }
+        header.end += length;
+    }
+    header
+}
+
+/// Content without the backslashes before its marks.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() || !text.lines().any(|line| escaped(line).is_some()) {
+        return Cow::Borrowed(text);
+    }
+    let plain = |line| escaped(line).unwrap_or(line);
+    Cow::Owned(text.split('\n').map(plain).collect::<Vec<_>>().join("\n"))
+}
+
+/// Whether a file has these lines, word for word but for their line endings.
+fn has_lines(source: &Source<'_>, path: &RelPath, lines: &str) -> bool {
+    if lines.trim().is_empty() {
+        return false;
+    }
+    let Ok(Some(text)) = source.files.text(path) else { return false };
+    if text.contains(lines) {
+        return true;
+    }
+    (text.contains('\r') || lines.contains('\r'))
+        && text.replace("\r\n", "\n").contains(lines.replace("\r\n", "\n").as_str())
 }

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// The tags that stand in an `<edit>` block.
+pub(crate) const TAGS: [&str; 6] = ["file", "search", "replace", "delete", "rename", "description"];
+
 /// What an opening tag says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
@@ -72,7 +75,7 @@ pub(crate) fn closing(text: &str, at: usize, name: &str) -> Option<usize> {
 }
 
 /// The closing tags of `name` from `at` on that aren't inside a nested block: each as (where it begins, where it
-/// ends). A nested block begins with `<edit>` and `<file>` and ends with `</edit>`.
+/// ends). A nested block begins with `<edit>` and one of its tags, and ends with `</edit>`.
 pub(crate) fn closings<'a>(
     text: &'a str,
     at: usize,
@@ -104,7 +107,7 @@ pub(crate) fn closings<'a>(
 pub(crate) fn begins_block(text: &str, at: usize) -> bool {
     opening(text, at, "edit").is_some_and(|tag| {
         let next = skip_blanks(text, tag.end);
-        !tag.closed && opening(text, next, "file").is_some()
+        !tag.closed && TAGS.iter().any(|name| opening(text, next, name).is_some())
     })
 }
 

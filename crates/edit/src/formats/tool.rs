@@ -1,8 +1,544 @@
-//! The arguments of an edit tool.
+//! The arguments of an edit tool, as JSON: one edit, or a list of them, in the spellings of the known tools.
 
-use crate::formats::{Format, Reading, Source};
+use std::borrow::Cow;
+
+use journeyman_protocol::RelPath;
+use serde_json::{Map, Value};
+
+use crate::change::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
+use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind};
+use crate::formats::{Format, Reading, Source, paths};
+
+pub(crate) const PATH: [&str; 10] = [
+    "path",
+    "file_path",
+    "filePath",
+    "filepath",
+    "file",
+    "filename",
+    "target_file",
+    "relative_path",
+    "uri",
+    "file_name",
+];
+pub(crate) const OLD: [&str; 10] = [
+    "old_string",
+    "oldString",
+    "old_str",
+    "oldStr",
+    "old",
+    "oldText",
+    "old_text",
+    "search",
+    "old_content",
+    "original",
+];
+pub(crate) const NEW: [&str; 10] = [
+    "new_string",
+    "newString",
+    "new_str",
+    "newStr",
+    "new",
+    "newText",
+    "new_text",
+    "replace",
+    "replacement",
+    "new_content",
+];
+const ALL: [&str; 5] = ["replace_all", "replaceAll", "allow_multiple", "allowMultiple", "all"];
+const COUNT: [&str; 2] = ["expected_replacements", "expectedReplacements"];
+const NEAR: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
+pub(crate) const WHOLE: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
+const LISTS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
+/// What calls look like that carry the arguments one level deeper.
+const NESTED: [&str; 5] = ["arguments", "input", "parameters", "params", "args"];
+/// Arguments wrapped more often than this are not arguments.
+const MAX_WRAPS: usize = 4;
 
 /// Reads a reply.
 pub(crate) fn read(source: &Source<'_>) -> Reading {
-    Reading { format: Some(Format::Tool), prose: source.reply.trim().to_owned(), ..Reading::default() }
+    let mut reading = Reading { format: Some(Format::Tool), ..Reading::default() };
+    let (text, line, prose) = arguments(source.reply);
+    reading.prose = prose;
+    if text.is_empty() {
+        return reading;
+    }
+    let value = match parse(text) {
+        Ok(value) => value,
+        Err(error) => {
+            let cut_off = error.is_eof();
+            let kind = if cut_off { ProblemKind::Incomplete } else { ProblemKind::Malformed };
+            let at = u32::try_from(error.line()).unwrap_or(u32::MAX);
+            let message = if cut_off {
+                "the arguments end before their JSON is whole; send them again".to_owned()
+            } else {
+                format!("the arguments are no JSON: {error}")
+            };
+            let line = line.saturating_add(at.saturating_sub(1));
+            reading.problems.push(BlockProblem { kind, line, subject: None, message });
+            return reading;
+        }
+    };
+    let mut tool = Tool { source, line, reading };
+    tool.value(&value, None, 0);
+    tool.reading
+}
+
+/// The JSON in a reply, the line where it begins, and the text around it.
+fn arguments(reply: &str) -> (&str, u32, String) {
+    let whole = reply.trim();
+    if whole.starts_with(['{', '[', '"']) {
+        return (whole, crate::lines::line_at(reply, reply.len() - reply.trim_start().len()), String::new());
+    }
+    // The first fence that holds an object or a list, else the first that stands alone.
+    let mut at = 0;
+    for line in reply.split_inclusive('\n') {
+        let next = at + line.len();
+        let rest = reply.get(next..).unwrap_or_default();
+        let opens = line.trim_start().starts_with("```") && rest.trim_start().starts_with(['{', '[']);
+        let begins =
+            line.starts_with(['{', '[']) && looks_like_arguments(reply.get(at..).unwrap_or_default());
+        if opens || begins {
+            let start = if opens { next + (rest.len() - rest.trim_start().len()) } else { at };
+            let body = reply.get(start..).unwrap_or_default();
+            let end = value_end(body);
+            let after = body.get(end..).unwrap_or_default().trim_start();
+            let after = after.strip_prefix("```").unwrap_or(after).trim();
+            let before = reply.get(..at).unwrap_or_default().trim();
+            let prose: Vec<&str> = [before, after].into_iter().filter(|piece| !piece.is_empty()).collect();
+            return (
+                body.get(..end).unwrap_or(body),
+                crate::lines::line_at(reply, start),
+                prose.join("\n\n"),
+            );
+        }
+        at = next;
+    }
+    ("", 1, whole.to_owned())
+}
+
+fn looks_like_arguments(text: &str) -> bool {
+    let inner = text.trim_start_matches(['{', '[']).trim_start();
+    inner.starts_with(['"', '{'])
+}
+
+/// Where the first value of a text ends: behind its last bracket, whatever stands in its strings.
+fn value_end(text: &str) -> usize {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Reads JSON; with commas before closing brackets, which mean nothing else, and raw line breaks in strings.
+fn parse(text: &str) -> Result<Value, serde_json::Error> {
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    if error.is_eof() {
+        return Err(error);
+    }
+    match repaired(text) {
+        Cow::Owned(text) => serde_json::from_str(&text).map_err(|_| error),
+        Cow::Borrowed(_) => Err(error),
+    }
+}
+
+/// The text without trailing commas, and with the control characters in its strings escaped.
+fn repaired(text: &str) -> Cow<'_, str> {
+    let mut out = String::with_capacity(text.len());
+    let (mut in_string, mut escaped, mut changed) = (false, false, false);
+    for (at, c) in text.char_indices() {
+        if in_string {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => in_string = false,
+                '\n' | '\r' | '\t' => {
+                    changed = true;
+                    out.push_str(match c {
+                        '\n' => "\\n",
+                        '\r' => "\\r",
+                        _ => "\\t",
+                    });
+                    continue;
+                }
+                _ => {}
+            }
+        } else if c == '"' {
+            in_string = true;
+        } else if c == ',' {
+            let next =
+                text.get(at + 1..).unwrap_or_default().bytes().find(|byte| !byte.is_ascii_whitespace());
+            if matches!(next, Some(b'}' | b']')) {
+                changed = true;
+                continue;
+            }
+        }
+        out.push(c);
+    }
+    if changed { Cow::Owned(out) } else { Cow::Borrowed(text) }
+}
+
+struct Tool<'s, 'a> {
+    source: &'s Source<'a>,
+    line: u32,
+    reading: Reading,
+}
+
+impl Tool<'_, '_> {
+    fn problem(&mut self, kind: ProblemKind, subject: Option<&str>, message: String) {
+        let subject =
+            subject.map(|subject| crate::outcome::cut(&subject.escape_debug().to_string(), 200).to_owned());
+        self.reading.problems.push(BlockProblem { kind, line: self.line, subject, message });
+    }
+
+    fn malformed(&mut self, subject: Option<&str>, message: impl Into<String>) {
+        self.problem(ProblemKind::Malformed, subject, message.into());
+    }
+
+    /// Takes in an edit, a list of them, or what wraps either.
+    fn value(&mut self, value: &Value, outer: Option<&str>, depth: usize) {
+        if depth > MAX_WRAPS {
+            return self.malformed(outer, "the arguments are wrapped too often");
+        }
+        match value {
+            Value::Array(list) => self.list(list, outer, depth),
+            Value::Object(object) => self.object(object, outer, depth),
+            // Encoded twice.
+            Value::String(text) if text.trim_start().starts_with(['{', '[']) => match parse(text.trim()) {
+                Ok(inner) => self.value(&inner, outer, depth + 1),
+                Err(error) => {
+                    self.malformed(outer, format!("the arguments are a string that is no JSON: {error}"))
+                }
+            },
+            other => self.malformed(
+                outer,
+                format!(
+                    "an edit is an object {{\"path\", \"old_string\", \"new_string\"}}, not {}",
+                    kind_of(other)
+                ),
+            ),
+        }
+    }
+
+    fn list(&mut self, list: &[Value], outer: Option<&str>, depth: usize) {
+        if list.is_empty() {
+            return self.malformed(outer, "the list of edits is empty");
+        }
+        for item in list {
+            if self.reading.edits.len() + self.reading.problems.len() >= MAX_BLOCKS {
+                let message = format!("there are more than {MAX_BLOCKS} edits; the rest was not read");
+                return self.problem(ProblemKind::TooMuch, outer, message);
+            }
+            self.value(item, outer, depth + 1);
+        }
+    }
+
+    fn object(&mut self, object: &Map<String, Value>, outer: Option<&str>, depth: usize) {
+        let named = match self.text(object, &PATH, None) {
+            Ok(named) => named,
+            Err(()) => return,
+        };
+        let path = named.or(outer);
+        let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+        if let Some((key, edits)) = LISTS.iter().find_map(|key| Some((*key, object.get(*key)?))) {
+            if has(&OLD) && !edits.is_null() {
+                return self
+                    .malformed(path, format!("it has both \"{key}\" and a search text: give one of them"));
+            }
+            return match edits {
+                Value::Array(list) => self.list(list, path, depth),
+                Value::String(_) | Value::Object(_) => self.value(edits, path, depth + 1),
+                other => self
+                    .malformed(path, format!("\"{key}\" has to be a list of edits, not {}", kind_of(other))),
+            };
+        }
+        let bare = !has(&OLD) && !has(&NEW) && !has(&WHOLE) && !object.contains_key("symbol");
+        if bare
+            && let Some(inner) = NESTED.iter().find_map(|key| object.get(*key))
+            && matches!(inner, Value::Object(_) | Value::String(_) | Value::Array(_))
+        {
+            return self.value(inner, path, depth + 1);
+        }
+        let given = path.map(str::to_owned);
+        match self.op(object, path) {
+            Ok(op) => self.push(given.as_deref(), op),
+            Err(()) => {}
+        }
+    }
+
+    /// The edit of an object; a problem is told where it has none.
+    fn op(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        if object.contains_key("symbol") {
+            return self.symbol(object, path);
+        }
+        let command = self.text(object, &["command", "operation", "type", "mode"], path)?;
+        match command {
+            Some("view" | "read" | "undo_edit" | "undo") => {
+                let word = command.unwrap_or_default();
+                self.malformed(path, format!("«{word}» is no edit: use the tool for it"));
+                return Err(());
+            }
+            Some("insert") => return self.insert(object, path),
+            Some("delete" | "delete_file" | "remove") if !object.contains_key("old_string") => {
+                return Ok(EditOp::Delete);
+            }
+            Some("rename" | "move") => {
+                let to = self.text(object, &["to", "new_path", "newPath", "destination"], path)?;
+                return match to.map(|to| (to, paths::resolve(to, self.source))) {
+                    Some((_, Ok(to))) => Ok(EditOp::Rename { to }),
+                    Some((to, Err(why))) => {
+                        self.problem(ProblemKind::Path, Some(to), why);
+                        Err(())
+                    }
+                    None => {
+                        self.malformed(path, "to rename a file, give its new path in \"to\"");
+                        Err(())
+                    }
+                };
+            }
+            _ => {}
+        }
+        let old = self.text(object, &OLD, path)?;
+        let new = self.text(object, &NEW, path)?;
+        let whole = self.text(object, &WHOLE, path)?;
+        match (old, new, whole) {
+            (Some(old), Some(new), _) => self.replace(object, path, old, new),
+            // Some tools call the new text of a replacement its content.
+            (Some(old), None, Some(new)) => self.replace(object, path, old, new),
+            (Some(_), None, None) => {
+                self.malformed(path, "it has no \"new_string\"; to delete the text, give it empty");
+                Err(())
+            }
+            (None, _, Some(content)) if command == Some("create") => {
+                Ok(EditOp::Create { content: content.to_owned() })
+            }
+            (None, None, Some(content)) => Ok(EditOp::Rewrite { content: content.to_owned() }),
+            (None, Some(new), None) if self.near(object, path)?.is_some() => {
+                self.replace(object, path, "", new)
+            }
+            (None, ..) => {
+                self.malformed(
+                    path,
+                    "it has no \"old_string\": give {\"path\", \"old_string\", \"new_string\"}, or {\"path\", \"content\"} \
+                     for a whole file",
+                );
+                Err(())
+            }
+        }
+    }
+
+    fn replace(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+        old: &str,
+        new: &str,
+    ) -> Result<EditOp, ()> {
+        let all = self.all(object, path)?;
+        self.counted(object, path, old)?;
+        let near = self.near(object, path)?;
+        let whole_lines = self.flag(object, &["line_based"], path)?.unwrap_or(false);
+        Ok(EditOp::Replace(Replace {
+            search: old.to_owned(),
+            replace: new.to_owned(),
+            all,
+            near,
+            // A line number and no text to find: lines are put in.
+            whole_lines: whole_lines || (old.is_empty() && near.is_some()),
+        }))
+    }
+
+    /// A count that isn't how often the text is there means that the model sees another file.
+    fn counted(&mut self, object: &Map<String, Value>, path: Option<&str>, old: &str) -> Result<(), ()> {
+        let Some(count) = self.number(object, &COUNT, path)?.filter(|&count| count > 1) else {
+            return Ok(());
+        };
+        let file = match path {
+            Some(given) => paths::resolve(given, self.source).ok(),
+            None => self.source.path.cloned(),
+        };
+        let text = file.as_ref().and_then(|file| self.source.files.text(file).ok().flatten());
+        let found = match text {
+            Some(text) if !old.is_empty() => {
+                memchr::memmem::find_iter(text.as_bytes(), old.as_bytes()).count()
+            }
+            _ => return Ok(()),
+        };
+        if found > 1 && u32::try_from(found) != Ok(count) {
+            self.malformed(
+                path,
+                format!("it expects {count} replacements, and the text is there {found} times"),
+            );
+            return Err(());
+        }
+        Ok(())
+    }
+
+    /// `insert_line` counts the lines before the new text.
+    fn insert(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let text = self.text(object, &["insert_text", "new_str", "new_string", "text", "content"], path)?;
+        let line = self.number(object, &["insert_line", "insertLine", "line"], path)?;
+        let (Some(text), Some(line)) = (text, line) else {
+            self.malformed(
+                path,
+                "to insert, give \"insert_line\" (after which line, 0 for the top) and \"insert_text\"",
+            );
+            return Err(());
+        };
+        Ok(EditOp::Replace(Replace {
+            search: String::new(),
+            replace: crate::lines::without_break(text).to_owned(),
+            all: false,
+            near: Some(line.saturating_add(1)),
+            whole_lines: true,
+        }))
+    }
+
+    fn symbol(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let symbol = self.text(object, &["symbol"], path)?.unwrap_or_default().trim();
+        let action = self.text(object, &["action", "do"], path)?;
+        let content = self.text(object, &["content", "code", "new_string", "text"], path)?;
+        let to = self.text(object, &["new_name", "newName", "to"], path)?;
+        if symbol.is_empty() {
+            self.malformed(path, "\"symbol\" is empty: give the symbol's path, like Parser::next");
+            return Err(());
+        }
+        let action = match (action, content, to) {
+            (Some("replace"), Some(content), _) => SymbolAction::Replace { content: content.to_owned() },
+            (Some("insert_before"), Some(content), _) => {
+                SymbolAction::InsertBefore { content: content.to_owned() }
+            }
+            (Some("insert_after"), Some(content), _) => {
+                SymbolAction::InsertAfter { content: content.to_owned() }
+            }
+            (Some("delete"), ..) => SymbolAction::Delete,
+            (Some("rename"), _, Some(to)) => SymbolAction::Rename { to: to.to_owned() },
+            (Some("rename"), _, None) => {
+                self.malformed(path, "to rename a symbol, give \"new_name\"");
+                return Err(());
+            }
+            (Some(action @ ("replace" | "insert_before" | "insert_after")), None, _) => {
+                self.malformed(path, format!("\"action\": \"{action}\" needs \"content\""));
+                return Err(());
+            }
+            _ => {
+                self.malformed(
+                    path,
+                    "an edit of a symbol needs an \"action\": replace, insert_before, insert_after, delete or rename",
+                );
+                return Err(());
+            }
+        };
+        Ok(EditOp::Symbol(SymbolEdit { symbol: symbol.to_owned(), action }))
+    }
+
+    fn push(&mut self, given: Option<&str>, op: EditOp) {
+        let path = match given {
+            Some(given) => match paths::resolve(given, self.source) {
+                Ok(path) => path,
+                Err(why) => return self.problem(ProblemKind::Path, Some(given), why),
+            },
+            None => match self.source.path {
+                Some(path) => path.clone(),
+                None => return self.malformed(None, "it has no \"path\": which file is meant?"),
+            },
+        };
+        let path: RelPath = path;
+        self.reading.edits.push(Edit { path, ops: vec![op], description: None });
+    }
+
+    /// The text under one of some keys. `null` is as good as none.
+    fn text<'v>(
+        &mut self,
+        object: &'v Map<String, Value>,
+        keys: &[&str],
+        path: Option<&str>,
+    ) -> Result<Option<&'v str>, ()> {
+        let Some((key, value)) = first(object, keys) else { return Ok(None) };
+        if let Value::String(text) = value {
+            return Ok(Some(text));
+        }
+        self.malformed(path, format!("\"{key}\" has to be a string, not {}", kind_of(value)));
+        Err(())
+    }
+
+    fn flag(
+        &mut self,
+        object: &Map<String, Value>,
+        keys: &[&str],
+        path: Option<&str>,
+    ) -> Result<Option<bool>, ()> {
+        let Some((key, value)) = first(object, keys) else { return Ok(None) };
+        match value {
+            Value::Bool(flag) => Ok(Some(*flag)),
+            Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
+            Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
+            other => {
+                self.malformed(path, format!("\"{key}\" has to be true or false, not {}", kind_of(other)));
+                Err(())
+            }
+        }
+    }
+
+    fn number(
+        &mut self,
+        object: &Map<String, Value>,
+        keys: &[&str],
+        path: Option<&str>,
+    ) -> Result<Option<u32>, ()> {
+        let Some((key, value)) = first(object, keys) else { return Ok(None) };
+        let number = match value {
+            Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        if number.is_none() {
+            self.malformed(path, format!("\"{key}\" has to be a line number"));
+            return Err(());
+        }
+        Ok(number)
+    }
+
+    fn near(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<Option<u32>, ()> {
+        Ok(self.number(object, &NEAR, path)?.filter(|&line| line > 0))
+    }
+
+    /// Every place, or the only one. A count of more than one asks for all of them.
+    fn all(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<bool, ()> {
+        if let Some(all) = self.flag(object, &ALL, path)? {
+            return Ok(all);
+        }
+        Ok(self.number(object, &COUNT, path)?.is_some_and(|count| count > 1))
+    }
+}
+
+fn first<'v, 'k>(object: &'v Map<String, Value>, keys: &[&'k str]) -> Option<(&'k str, &'v Value)> {
+    keys.iter().find_map(|key| Some((*key, object.get(*key).filter(|value| !value.is_null())?)))
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
 }

@@ -1,9 +1,390 @@
 //! Whole files in fenced blocks, with or without remarks in place of what stays.
+//!
+//! A block is a file only where its fence, the line above it or the prose before it says which; a block of shell
+//! commands or an example among named ones is prose. What can't be told apart is a problem.
 
-use crate::formats::{Format, Reading, Source};
+use journeyman_protocol::RelPath;
 
-/// Reads a reply.
+use crate::change::{Edit, EditOp};
+use crate::files::exists;
+use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::formats::{Format, Reading, Row, Rows, Source, paths};
+use crate::lines::{line_at, without_break};
+use crate::place::guard;
+
+/// What is written in these languages without a name is run, not kept.
+const SHELLS: [&str; 12] = [
+    "bash",
+    "sh",
+    "shell",
+    "zsh",
+    "console",
+    "terminal",
+    "powershell",
+    "ps1",
+    "cmd",
+    "shell-session",
+    "output",
+    "diff",
+];
+/// The longest opening marks of a fence.
+const MAX_MARKS: usize = 32;
+
+/// Only so many fences of one text are looked at to tell which is its last.
+const MAX_FENCES: usize = 64;
+
+/// Reads a reply. In a lazy one an unfenced text is the file, and every change of a file that is there is a merge.
 pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
     let format = if lazy { Format::Lazy } else { Format::Whole };
-    Reading { format: Some(format), prose: source.reply.trim().to_owned(), ..Reading::default() }
+    let mut reading = Reading { format: Some(format), ..Reading::default() };
+    let containers = containers(source);
+    if containers.is_empty() {
+        match (lazy, source.path) {
+            (true, Some(path)) if !source.reply.trim().is_empty() => {
+                if source.finished {
+                    reading.edits.push(edit(source, path.clone(), source.reply, true));
+                } else {
+                    let message = "the reply was cut off, and nothing says where the file ends".to_owned();
+                    let subject = Some(path.to_string());
+                    reading.problems.push(BlockProblem {
+                        kind: ProblemKind::Incomplete,
+                        line: 1,
+                        subject,
+                        message,
+                    });
+                }
+            }
+            _ => reading.prose = source.reply.trim().to_owned(),
+        }
+        return reading;
+    }
+    let mut out = Out { source, lazy, reading, prose: Vec::new(), from: 0 };
+    out.take(&containers);
+    let rest = source.reply.get(out.from..).unwrap_or_default();
+    out.prose.push(rest);
+    out.reading.prose = join_prose(&mut out.prose);
+    out.reading
 }
+
+/// A fenced block.
+#[derive(Debug, Clone, Copy)]
+struct Container<'a> {
+    line: u32,
+    /// Where its lines begin, the one with its name included.
+    start: usize,
+    body: (usize, usize),
+    end: usize,
+    name: Option<&'a str>,
+    language: &'a str,
+    prose: Option<&'a str>,
+    closed: Closed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    Yes,
+    No,
+    /// More than one of its fences may be the last.
+    Unclear,
+}
+
+/// A line of backticks, tildes, or the tags of a file.
+#[derive(Debug, Clone, Copy)]
+struct Fence<'a> {
+    sign: u8,
+    length: usize,
+    info: &'a str,
+}
+
+fn fence(text: &str) -> Option<Fence<'_>> {
+    let line = text.trim_start_matches([' ', '\t']);
+    let sign = *line.as_bytes().first().filter(|sign| matches!(sign, b'`' | b'~' | b'<'))?;
+    let line = line.trim_end();
+    match sign {
+        b'`' | b'~' => {
+            let length = line.bytes().take(MAX_MARKS).take_while(|&byte| byte == sign).count();
+            let info = line.get(length..)?.trim();
+            (length >= 3 && !info.contains('`')).then_some(Fence { sign, length, info })
+        }
+        b'<' if line.starts_with("<file ") && line.ends_with('>') => {
+            Some(Fence { sign, length: 1, info: line })
+        }
+        b'<' if line == "</file>" => Some(Fence { sign, length: 1, info: "" }),
+        _ => None,
+    }
+}
+
+/// The blocks of a reply.
+fn containers<'a>(source: &Source<'a>) -> Vec<Container<'a>> {
+    let rows: Vec<(Row<'a>, Fence<'a>)> =
+        Rows::new(source.reply).filter_map(|row| Some((row, fence(row.text)?))).collect();
+    let mut found = Vec::new();
+    let (mut at, mut from) = (0, 0);
+    while let Some((row, opening)) = rows.get(at).copied() {
+        if opening.sign == b'<' && opening.info.is_empty() {
+            at += 1;
+            continue;
+        }
+        let above = paths::above(source, from, row.start);
+        let on_fence = match opening.sign {
+            b'<' => paths::on_line(opening.info, source),
+            _ => paths::on_fence(opening.info),
+        };
+        let body = row.start + row.text.len();
+        let markdown = is_markdown(opening.info) || on_fence.or(above.name).is_some_and(is_markdown);
+        let (last, closed) = closing(source, &rows, at, markdown);
+        let (until, end) = match last.and_then(|last| rows.get(last)) {
+            Some((row, _)) => (row.start, row.start + row.text.len()),
+            None => (source.reply.len(), source.reply.len()),
+        };
+        // A `<file>` around a fence names it and is no block itself.
+        let next = rows.get(at + 1).filter(|(next, inner)| {
+            opening.sign == b'<'
+                && inner.sign != b'<'
+                && source.reply.get(body..next.start).is_some_and(|between| between.trim().is_empty())
+        });
+        if next.is_some() {
+            at += 1;
+            continue;
+        }
+        let start = if on_fence.is_some() { row.start } else { above.start.min(row.start) };
+        found.push(Container {
+            line: row.number,
+            start: if above.name.is_some() && on_fence.is_none() { start } else { row.start },
+            body: (body, until),
+            end,
+            name: on_fence.or(above.name),
+            language: opening.info.split_whitespace().next().unwrap_or_default(),
+            prose: above.prose,
+            closed,
+        });
+        from = end;
+        if found.len() > MAX_BLOCKS {
+            break;
+        }
+        at = last.map_or(rows.len(), |last| last + 1);
+    }
+    found
+}
+
+fn is_markdown(name: &str) -> bool {
+    let name = name.split_whitespace().next().unwrap_or_default();
+    ["md", "markdown", "mdx"].iter().any(|ending| {
+        name.strip_suffix(ending).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    })
+}
+
+/// Which of the fences after the one at `at` closes it, as an index.
+fn closing(
+    source: &Source<'_>,
+    rows: &[(Row<'_>, Fence<'_>)],
+    at: usize,
+    markdown: bool,
+) -> (Option<usize>, Closed) {
+    let Some((open, opening)) = rows.get(at) else { return (None, Closed::No) };
+    let body = open.start + open.text.len();
+    let (mut depth, mut first) = (0_usize, None);
+    let mut bare = 0_usize;
+    for (index, (row, fence)) in rows.iter().enumerate().skip(at + 1) {
+        if fence.sign != opening.sign || fence.length < opening.length {
+            continue;
+        }
+        if !fence.info.is_empty() {
+            // The next block's own beginning, after this one's end.
+            if depth == 0 && first.is_some() {
+                break;
+            }
+            depth += 1;
+            continue;
+        }
+        if depth > 0 && first.is_none() {
+            depth -= 1;
+            continue;
+        }
+        // A fence on the first line of the text opens one inside it, if there are enough to close both.
+        let opens_at_once = row.start == body && opening.sign != b'<';
+        if opens_at_once
+            && rows.iter().skip(index + 1).filter(|(_, later)| later.info.is_empty()).nth(1).is_some()
+        {
+            depth += 1;
+            continue;
+        }
+        bare += 1;
+        if bare > MAX_FENCES {
+            return (first, Closed::Unclear);
+        }
+        if first.is_none() {
+            first = Some(index);
+            if !markdown {
+                break;
+            }
+        } else if is_named(source, rows, index) {
+            bare -= 1;
+            break;
+        }
+    }
+    match first {
+        None => (None, Closed::No),
+        // Text that may have fences of its own, and an odd number of them that could end it.
+        Some(first) if markdown && bare >= 3 && bare % 2 == 1 => (Some(first), Closed::Unclear),
+        Some(first) => (Some(first), Closed::Yes),
+    }
+}
+
+/// Whether the line above a fence names a file.
+fn is_named(source: &Source<'_>, rows: &[(Row<'_>, Fence<'_>)], index: usize) -> bool {
+    rows.get(index).is_some_and(|(row, _)| {
+        let from = rows.get(index.wrapping_sub(1)).map_or(0, |(before, _)| before.start + before.text.len());
+        paths::above(source, from, row.start).name.is_some()
+    })
+}
+
+struct Out<'s, 'a> {
+    source: &'s Source<'a>,
+    lazy: bool,
+    reading: Reading,
+    prose: Vec<&'a str>,
+    from: usize,
+}
+
+impl<'a> Out<'_, 'a> {
+    fn take(&mut self, containers: &[Container<'a>]) {
+        if containers.len() > MAX_BLOCKS {
+            let message = format!("the reply has more than {MAX_BLOCKS} blocks; none of them was read");
+            let problem = BlockProblem { kind: ProblemKind::TooMuch, line: 1, subject: None, message };
+            self.reading.problems.push(problem);
+            return;
+        }
+        let named = containers.iter().any(|block| block.name.is_some());
+        let mut taken = 0_usize;
+        let chosen = if named { None } else { self.unnamed(containers) };
+        for (index, block) in containers.iter().enumerate() {
+            let file = match block.name {
+                Some(name) => Some(paths::resolve_whole(name, self.source).map_err(|why| (name, why))),
+                None => {
+                    chosen.as_ref().filter(|(meant, _)| *meant == index).map(|(_, path)| Ok(path.clone()))
+                }
+            };
+            let Some(file) = file else { continue };
+            let last = index + 1 == containers.len();
+            self.prose.push(self.source.reply.get(self.from..block.start).unwrap_or_default());
+            self.from = block.end;
+            match file {
+                Ok(path) => {
+                    if let Some(problem) = self.fault(block, &path, last, taken) {
+                        self.problem(block, ProblemKind::Malformed, Some(&path), &problem);
+                        continue;
+                    }
+                    taken += 1;
+                    let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
+                    let edit = edit(self.source, path, without_break(body), self.lazy);
+                    // The last word on a file counts.
+                    self.reading.edits.retain(|other| other.path != edit.path);
+                    self.reading.edits.push(edit);
+                }
+                Err((name, why)) => self.reading.problems.push(paths::problem(block.line, name, why)),
+            }
+        }
+    }
+
+    /// Why a block can't be taken.
+    fn fault(&self, block: &Container<'a>, path: &RelPath, last: bool, taken: usize) -> Option<String> {
+        let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
+        if block.closed == Closed::Unclear {
+            return Some(
+                "more than one of its fences may be the last: put the file between longer ones, of four backticks"
+                    .to_owned(),
+            );
+        }
+        if !self.source.finished && (last || block.closed == Closed::No) {
+            return Some("the reply was cut off in it; send the whole file again".to_owned());
+        }
+        if block.closed == Closed::No && (taken > 0 || body.trim().is_empty()) {
+            return Some("its fence isn't closed; send the whole file again".to_owned());
+        }
+        let emptied = body.trim().is_empty() && exists(self.source.files, path);
+        emptied.then(|| "the block is empty and the file is not; to delete it, say so".to_owned())
+    }
+
+    fn problem(&mut self, block: &Container<'a>, kind: ProblemKind, path: Option<&RelPath>, message: &str) {
+        let kind = if self.source.finished { kind } else { ProblemKind::Incomplete };
+        let subject = path.map(RelPath::to_string);
+        self.reading.problems.push(BlockProblem {
+            kind,
+            line: block.line,
+            subject,
+            message: message.to_owned(),
+        });
+    }
+
+    /// The block that is the file where none is named: the one after prose that speaks of it, or the only one.
+    fn unnamed(&mut self, containers: &[Container<'a>]) -> Option<(usize, RelPath)> {
+        let files: Vec<(usize, &Container<'a>)> =
+            containers.iter().enumerate().filter(|(_, block)| !SHELLS.contains(&block.language)).collect();
+        let about = |block: &Container<'a>| -> Option<RelPath> {
+            let line = block.prose?;
+            if let Some(path) = paths::in_prose(line, self.source) {
+                return Some(path);
+            }
+            let path = self.source.path?;
+            let name = std::str::from_utf8(path.file_name()).ok()?;
+            line.contains(name).then(|| path.clone())
+        };
+        if let Some((index, path)) = files.iter().find_map(|(index, block)| Some((*index, about(block)?))) {
+            return Some((index, path));
+        }
+        match (files.as_slice(), self.source.path) {
+            ([(index, _)], Some(path)) => Some((*index, path.clone())),
+            ([], _) => None,
+            ([(_, first), ..], path) => {
+                let message = match path {
+                    None => "nothing names the file of this block: put its path on the line above the fence",
+                    Some(_) => {
+                        "several blocks, and none is named: put the file's path on the line above its fence"
+                    }
+                };
+                self.problem(first, ProblemKind::Malformed, None, message);
+                None
+            }
+        }
+    }
+}
+
+/// What the whole content of a file asks for.
+fn edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
+    let content = content.to_owned();
+    let remark = guard::placeholder("", &content).is_some();
+    let partial = remark
+        || (lazy && matches!(source.files.text(&path), Ok(Some(old)) if !has_all_lines(&content, &old)));
+    let op = if partial { EditOp::Lazy { content } } else { EditOp::Rewrite { content } };
+    Edit { path, ops: vec![op], description: None }
+}
+
+/// Whether the lines of `old` that aren't blank are all in `new`, in their order.
+fn has_all_lines(new: &str, old: &str) -> bool {
+    let mut lines = new.lines().map(str::trim_end);
+    old.lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .all(|line| lines.any(|other| other == line))
+}
+
+/// A block that was read as a whole file and seems to be a part of one: found where the format wasn't named.
+pub(crate) fn doubtful(source: &Source<'_>, edit: &Edit) -> Option<BlockProblem> {
+    let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
+    let Ok(Some(old)) = source.files.text(&edit.path) else { return None };
+    let (old, new) = (old.lines().count(), content.lines().count());
+    if old < FEW_LINES || new * 2 >= old {
+        return None;
+    }
+    let at = source.reply.find(content.as_str()).unwrap_or_default();
+    let message = format!(
+        "the block has {new} lines and the file {old}: if it is the whole file, send it as <edit><file>…</file><replace>…; if \
+         it is a part, send what to search and what to put there"
+    );
+    let (kind, subject) = (ProblemKind::Malformed, Some(edit.path.to_string()));
+    Some(BlockProblem { kind, line: line_at(source.reply, at), subject, message })
+}
+
+/// A shorter file may well shrink to less than half.
+const FEW_LINES: usize = 12;

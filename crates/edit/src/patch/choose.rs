@@ -1,7 +1,9 @@
 //! Which of several places a hunk means.
 
+use crate::lines::lines_of;
 use crate::outcome::{Refusal, Strategy};
 use crate::patch::lines::{FileLines, Level};
+use crate::place::report;
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: usize = 2;
@@ -61,9 +63,9 @@ impl Hints<'_> {
         match starts.as_slice() {
             [only] => Ok(*only),
             several => {
-                let lines =
-                    several.iter().map(|start| u32::try_from(start + 1).unwrap_or(u32::MAX)).collect();
-                Err(Refusal::Ambiguous { lines, strategy, spots: Vec::new() })
+                let spans: Vec<(usize, usize)> =
+                    several.iter().map(|start| (*start, start + lines.saturating_sub(1))).collect();
+                Err(report::ambiguous_lines(self.file.text, &lines_of(self.file.text), &spans, strategy))
             }
         }
     }

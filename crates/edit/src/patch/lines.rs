@@ -13,7 +13,7 @@ const MAX_PLACES: usize = 1_000;
 
 /// What is overlooked in comparing two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
+pub(crate) enum Level {
     /// Nothing.
     Exact,
     /// Carriage returns before line feeds, and a byte order mark.
@@ -23,7 +23,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    pub(super) fn strategy(self) -> Strategy {
+    pub(crate) fn strategy(self) -> Strategy {
         match self {
             Self::Exact => Strategy::Exact,
             Self::Breaks => Strategy::LineEndings,
@@ -32,7 +32,7 @@ impl Level {
     }
 
     /// A line, with what is overlooked taken off.
-    pub(super) fn of(self, line: &str) -> &str {
+    pub(crate) fn of(self, line: &str) -> &str {
         let plain = || line.strip_suffix('\r').unwrap_or(line);
         match self {
             Self::Exact => line,
@@ -43,13 +43,13 @@ impl Level {
 }
 
 /// A text and where its lines begin.
-pub(super) struct FileLines<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct FileLines<'a> {
+    pub(crate) text: &'a str,
     starts: Vec<usize>,
 }
 
 impl<'a> FileLines<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let mut starts = Vec::with_capacity(text.len() / 32);
         if !text.is_empty() {
             starts.push(0);
@@ -61,36 +61,36 @@ impl<'a> FileLines<'a> {
         Self { text, starts }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
 
     /// The bytes of some lines, what ends them included.
-    pub(super) fn span(&self, lines: Range<usize>) -> Range<usize> {
+    pub(crate) fn span(&self, lines: Range<usize>) -> Range<usize> {
         let start = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
         start(lines.start)..start(lines.end).max(start(lines.start))
     }
 
     /// A line without its line feed.
-    pub(super) fn line(&self, line: usize) -> Option<&'a str> {
+    pub(crate) fn line(&self, line: usize) -> Option<&'a str> {
         self.starts.get(line)?;
         let whole = self.text.get(self.span(line..line + 1))?;
         Some(whole.strip_suffix('\n').unwrap_or(whole))
     }
 
     /// What ends a line: nothing at the end of a text without a final line break.
-    pub(super) fn line_break(&self, line: usize) -> &'a str {
+    pub(crate) fn line_break(&self, line: usize) -> &'a str {
         let whole = self.text.get(self.span(line..line + 1)).unwrap_or_default();
         ["\r\n", "\n"].into_iter().find(|line_break| whole.ends_with(line_break)).unwrap_or_default()
     }
 
     /// The line that begins at or after a byte.
-    pub(super) fn line_from(&self, byte: usize) -> usize {
+    pub(crate) fn line_from(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start < byte)
     }
 
     /// Whether the lines stand here.
-    pub(super) fn matches(&self, from: usize, wanted: &[&str], level: Level) -> bool {
+    pub(crate) fn matches(&self, from: usize, wanted: &[&str], level: Level) -> bool {
         self.agreeing(from, wanted, level) == wanted.len()
     }
 
@@ -103,7 +103,7 @@ impl<'a> FileLines<'a> {
     }
 
     /// The lines where `wanted` begins.
-    pub(super) fn find(&self, wanted: &[&str], level: Level) -> Vec<usize> {
+    pub(crate) fn find(&self, wanted: &[&str], level: Level) -> Vec<usize> {
         // The longest line is the rarest, most likely.
         let longest = wanted.iter().enumerate().max_by_key(|(_, line)| level.of(line).len());
         let Some((nth, rare)) = longest else { return Vec::new() };

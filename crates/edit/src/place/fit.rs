@@ -1,11 +1,14 @@
 //! Making a replacement fit the place that was found: lines that search and replacement have in common stay
 //! the file's own bytes, changed ones come from the model in the file's indentation and line endings.
 
+use std::ops::Range;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{segments, split_indent, without_break};
 use crate::place::indent::IndentMap;
 use crate::place::normal::plain;
+use crate::place::tokens;
 
 /// Beyond this many changed lines on both sides together the search and replacement are not aligned, because
 /// aligning takes time with their product; the replacement is then taken as it is.
@@ -44,53 +47,68 @@ impl<'a> Alignment<'a> {
         &self.old
     }
 
-    /// The indexes of the search text's lines that the edit changes or deletes.
-    pub(crate) fn touched(&self) -> impl Iterator<Item = usize> {
-        self.ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).flat_map(DiffOp::old_range)
+    /// How many lines the replacement puts in place of how many of the search text's, for each change.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let changed = self.ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        changed.map(|op| (op.old_range(), op.new_range()))
     }
 
-    /// The text to put in place of `found`, which has a line for each of the search text's.
-    pub(crate) fn fit(&self, found: &str, indents: &IndentMap, line_break: &str) -> Result<String, Unfit> {
+    /// The replacement's lines.
+    pub(crate) fn new_lines(&self) -> &[&'a str] {
+        &self.new
+    }
+
+    /// The text to put in place of `found`. `pairs` says which of its lines stands for which of the search text's;
+    /// lines that stand for none stay where nothing around them changes.
+    pub(crate) fn fit(
+        &self,
+        found: &str,
+        pairs: &[Option<usize>],
+        indents: &IndentMap,
+        line_break: &str,
+    ) -> Result<String, Unfit> {
         if let [""] = self.new.as_slice() {
             return Ok(String::new());
         }
         let mut file = segments(found);
-        let open = file.len() < self.old.len();
         // A search text that ends with a line break may have matched a last line without one.
-        file.resize(self.old.len().max(file.len()), ("", ""));
-        let mut lines: Vec<(String, &str)> = Vec::with_capacity(self.new.len());
+        let ends = pairs.iter().flatten().max().map_or(0, |last| last + 1);
+        let open = file.len() < ends;
+        file.resize(ends.max(file.len()), ("", ""));
+        let mut out = Written { lines: Vec::with_capacity(self.new.len()), file: &file, at: 0 };
+        let paired = |old: usize| pairs.get(old).copied().flatten();
         for op in &self.ops {
-            if let DiffOp::Equal { old_index, len, .. } = *op {
-                let kept = file.iter().skip(old_index).take(len);
-                lines.extend(kept.map(|(content, line_break)| ((*content).to_owned(), *line_break)));
+            let replaced = op.old_range();
+            if let DiffOp::Equal { .. } = op {
+                out.keep_to(replaced.filter_map(paired).max().map(|last| last + 1));
                 continue;
             }
-            let replaced = op.old_range();
             let one_to_one = replaced.len() == op.new_range().len();
+            let mut owned = replaced.clone().filter_map(paired);
+            let (first, last) = (owned.next(), owned.next_back());
+            out.keep_to(first);
             for (nth, new) in
                 self.new.iter().skip(op.new_range().start).take(op.new_range().len()).enumerate()
             {
                 let at = replaced.start + nth;
-                let partner = (at < replaced.end).then(|| file.get(at)).flatten();
-                let mut line = self.carry(new, at, &replaced, &file, indents)?;
-                if let (true, Some(old), Some((content, _))) = (one_to_one, self.old.get(at), partner) {
-                    line = keep_ends(old, &line, content);
+                let partner = if at < replaced.end { paired(at) } else { None };
+                let mut line = self.carry(new, at, &replaced, &file, pairs, indents)?;
+                if let (true, Some(old), Some((content, _))) =
+                    (one_to_one, self.old.get(at), partner.and_then(|own| file.get(own)))
+                {
+                    out.keep_to(partner);
+                    line = keep_tail(old, new, &keep_ends(old, &line, content), content);
                 }
-                lines.push((line, partner.map_or("", |(_, line_break)| *line_break)));
+                out.put(line, partner);
             }
+            out.at = out.at.max(last.or(first).map_or(0, |last| last + 1));
         }
-        let mut out = String::with_capacity(found.len());
-        let last = lines.len().saturating_sub(1);
-        for (nth, (content, own_break)) in lines.iter().enumerate() {
-            out.push_str(content);
-            if nth < last {
-                out.push_str(if own_break.is_empty() { line_break } else { own_break });
-            }
-        }
+        out.keep_to(Some(file.len()));
+        let mut text = out.joined(found.len(), line_break);
         if open {
-            out.truncate(without_break(&out).len());
+            text.truncate(without_break(&text).len());
         }
-        Ok(out)
+        Ok(text)
     }
 
     /// A line of the replacement in the file's indentation.
@@ -98,8 +116,9 @@ impl<'a> Alignment<'a> {
         &self,
         new: &str,
         at: usize,
-        replaced: &std::ops::Range<usize>,
+        replaced: &Range<usize>,
         file: &[(&str, &str)],
+        pairs: &[Option<usize>],
         indents: &IndentMap,
     ) -> Result<String, Unfit> {
         if indents.is_identity() {
@@ -110,22 +129,81 @@ impl<'a> Alignment<'a> {
             return Ok(String::new());
         }
         let pair = |index: usize| {
-            let (old, (found, _)) = (self.old.get(index)?, file.get(index)?);
+            let (old, (found, _)) = (self.old.get(index)?, file.get((*pairs.get(index)?)?)?);
             let blank = old.trim().is_empty();
             (!blank).then(|| (split_indent(old).0, split_indent(found).0))
         };
         let alike = |pair: &(&str, &str)| pair.0 == indent;
-        let neighbour = (at < replaced.end)
-            .then(|| pair(at))
-            .flatten()
-            .filter(alike)
-            .or_else(|| (0..replaced.start).rev().find_map(pair).filter(alike))
-            .or_else(|| (replaced.end..self.old.len()).find_map(pair).filter(alike));
+        let stands_for = (at < replaced.end).then(|| pair(at)).flatten().filter(alike);
+        let above = (0..replaced.start).rev().find_map(pair).filter(alike);
+        let below = (replaced.end..self.old.len()).find_map(pair).filter(alike);
+        let neighbour = if indents.is_contradicted(indent) {
+            // The same indentation stands for two: only a line that is nearly this one, or neighbours that agree, tell.
+            let akin = self.old.get(at).is_some_and(|old| akin(old.trim(), rest.trim()));
+            match (above, below) {
+                _ if akin && stands_for.is_some() => stands_for,
+                (Some(one), Some(other)) if one == other && stands_for.is_none_or(|own| own == one) => {
+                    Some(one)
+                }
+                _ => None,
+            }
+        } else {
+            stands_for.or(above).or(below)
+        };
         match indents.carry(indent, neighbour) {
             Some(own) => Ok(own + rest),
             None => Err(Unfit { line: new.to_owned() }),
         }
     }
+}
+
+/// What a place becomes, line by line.
+struct Written<'a> {
+    lines: Vec<(String, &'a str)>,
+    file: &'a [(&'a str, &'a str)],
+    /// The next of the file's lines.
+    at: usize,
+}
+
+impl<'a> Written<'a> {
+    /// Keeps the file's lines up to one of them.
+    fn keep_to(&mut self, end: Option<usize>) {
+        let Some(end) = end.filter(|end| *end > self.at) else { return };
+        let kept = self.file.get(self.at..end).unwrap_or_default();
+        self.lines.extend(kept.iter().map(|(content, line_break)| ((*content).to_owned(), *line_break)));
+        self.at = end;
+    }
+
+    /// Puts a line of the replacement, for one of the file's or in addition.
+    fn put(&mut self, line: String, partner: Option<usize>) {
+        let own_break = partner.and_then(|own| self.file.get(own)).map_or("", |(_, line_break)| *line_break);
+        self.lines.push((line, own_break));
+        self.at = self.at.max(partner.map_or(0, |own| own + 1));
+    }
+
+    /// The lines with their breaks; a new line takes that of the line before it, or else the file's.
+    fn joined(&self, capacity: usize, line_break: &str) -> String {
+        let mut out = String::with_capacity(capacity);
+        let mut usual = line_break;
+        let last = self.lines.len().saturating_sub(1);
+        for (nth, (content, own_break)) in self.lines.iter().enumerate() {
+            out.push_str(content);
+            if nth < last {
+                usual = if own_break.is_empty() { usual } else { own_break };
+                out.push_str(usual);
+            }
+        }
+        out
+    }
+}
+
+/// Whether two lines share at least half of the longer one at their ends.
+fn akin(one: &str, other: &str) -> bool {
+    let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let rest = |line: &str| line.len() - head;
+    let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();
+    let shared = head + tail.min(rest(one)).min(rest(other));
+    2 * shared >= one.len().max(other.len())
 }
 
 /// Aligns lines; what is too much to align counts as replaced.
@@ -147,23 +225,55 @@ fn align(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
 /// The new line with the beginning and the end that it shares with the old one as the file has them, where the
 /// file's line is the old one in other typographic characters.
 fn keep_ends(old: &str, new: &str, found: &str) -> String {
-    if found.is_ascii() || old == found || !old.chars().map(plain).eq(found.chars().map(plain)) {
+    if (found.is_ascii() && old.is_ascii()) || old == found {
         return new.to_owned();
     }
-    let old: Vec<char> = old.chars().map(plain).collect();
-    let found: Vec<char> = found.chars().collect();
-    let plain_new: Vec<char> = new.chars().map(plain).collect();
-    let head = old.iter().zip(&plain_new).take_while(|(one, other)| one == other).count();
-    let tail = old
-        .iter()
-        .skip(head)
+    let (plain_old, plain_new, own) = (read(old), read(new), read(found));
+    let same = |(one, other): &(&Unit, &Unit)| one.0 == other.0;
+    if plain_old.len() != own.len() || !plain_old.iter().zip(&own).all(|pair| same(&pair)) {
+        return new.to_owned();
+    }
+    let head = plain_old.iter().zip(&plain_new).take_while(same).count();
+    let rest = plain_old.len().min(plain_new.len()) - head;
+    let tail = plain_old.iter().rev().zip(plain_new.iter().rev()).take_while(same).take(rest).count();
+    // Where the file's, or the new line's, character stands for several, none of them is taken alone.
+    let whole = |units: &[Unit], at: usize| {
+        let starts = at.checked_sub(1).and_then(|before| units.get(before)).map(|unit| &unit.1);
+        units.get(at).map(|unit| &unit.1).is_none_or(|next| Some(next) != starts)
+    };
+    let head = (0..=head).rev().find(|at| whole(&own, *at) && whole(&plain_new, *at)).unwrap_or(0);
+    let tail = (0..=tail)
         .rev()
-        .zip(plain_new.iter().skip(head).rev())
-        .take_while(|(one, other)| one == other)
-        .count();
-    let middle = new.chars().skip(head).take(plain_new.len() - head - tail);
-    let (first, last) = (found.iter().take(head), found.iter().skip(old.len() - tail));
-    first.copied().chain(middle).chain(last.copied()).collect()
+        .find(|tail| whole(&own, own.len() - tail) && whole(&plain_new, plain_new.len() - tail))
+        .unwrap_or(0);
+    let byte = |units: &[Unit], at: usize, text: &str| units.get(at).map_or(text.len(), |unit| unit.1.start);
+    let middle = byte(&plain_new, head, new)..byte(&plain_new, plain_new.len() - tail, new);
+    let parts = [
+        found.get(..byte(&own, head, found)),
+        new.get(middle),
+        found.get(byte(&own, own.len() - tail, found)..),
+    ];
+    parts.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// A plain character with the bytes that it was read from.
+type Unit = (char, Range<usize>);
+
+/// A line's characters in their plain form.
+fn read(line: &str) -> Vec<Unit> {
+    let bytes = |at: usize, c: char| at..at + c.len_utf8();
+    line.char_indices().flat_map(|(at, c)| plain(c).map(move |plain| (plain, bytes(at, c)))).collect()
+}
+
+/// The new line with the file's own end, where old and new line end alike and the file's otherwise: a separator, or a
+/// remark.
+fn keep_tail(old: &str, given: &str, new: &str, found: &str) -> String {
+    let (old, given, found) = (tokens::Ends::of(old), tokens::Ends::of(given), tokens::Ends::of(found));
+    if old.tail == found.tail || old.tail != given.tail {
+        return new.to_owned();
+    }
+    let code = new.strip_suffix(given.blanks).and_then(|new| new.strip_suffix(given.tail));
+    code.map_or_else(|| new.to_owned(), |code| format!("{code}{}{}", found.tail, found.blanks))
 }
 
 #[cfg(test)]
@@ -176,8 +286,9 @@ mod tests {
         let pairs = segments(search).into_iter().zip(segments(found));
         let lines: Vec<(&str, &str)> = pairs.map(|((one, _), (other, _))| (one, other)).collect();
         let styles = Styles::of(search.lines().chain(replacement.lines()), found);
-        let indents = IndentMap::learn(lines.into_iter(), styles);
-        alignment.fit(found, &indents, "\n")
+        let indents = IndentMap::learn(lines.into_iter(), &[], styles);
+        let pairs: Vec<Option<usize>> = (0..alignment.old().len()).map(Some).collect();
+        alignment.fit(found, &pairs, &indents, "\n")
     }
 
     #[test]

@@ -1,23 +1,73 @@
 //! What a replacement must not do.
 
-/// What opens a comment in the languages people edit, and what a bare remark begins with.
-const OPENERS: [&str; 12] = ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "*", "(", "...", "…"];
-/// What stands for code that the writer didn't repeat.
-const REMARKS: [&str; 14] = [
+/// What opens a comment in the languages people edit.
+const COMMENTS: [&str; 12] = ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "*", "'", "REM ", "\"\"\""];
+/// What a bare remark begins with.
+const OPENERS: [&str; 5] = ["(", "[", "<", "...", "…"];
+/// What stands for code that the writer didn't repeat, next to dots.
+const REMARKS: [&str; 20] = [
     "existing code",
     "existing",
     "rest of",
     "rest unchanged",
+    "rest is unchanged",
     "unchanged",
+    "no change",
     "remains the same",
     "remains unchanged",
     "remain the same",
+    "stays the same",
     "remaining",
     "same as before",
     "same as above",
+    "as before",
     "previous code",
     "omitted",
     "other methods",
+    "for brevity",
+    "code here",
+];
+/// Remarks that stand for code without any dots: all that the comment says.
+const WHOLE_REMARKS: [&str; 22] = [
+    "existing code",
+    "existing code here",
+    "existing code unchanged",
+    "keep existing code",
+    "rest of code",
+    "rest of the code",
+    "rest of the code here",
+    "rest of your code",
+    "rest of file",
+    "rest of the file",
+    "rest of function",
+    "rest of the function",
+    "rest of class",
+    "rest of the class",
+    "rest of method",
+    "rest of the method",
+    "rest of the methods",
+    "rest of implementation",
+    "rest of the implementation",
+    "remaining code",
+    "same code as before",
+    "code omitted for brevity",
+];
+/// How a remark begins that stands for code without dots, if it ends as one of [`ENDINGS`].
+const BEGINNINGS: [&str; 7] =
+    ["rest ", "the rest ", "remaining ", "other ", "existing ", "all other ", "everything else "];
+/// How such a remark ends.
+const ENDINGS: [&str; 11] = [
+    " unchanged",
+    " unmodified",
+    " the same",
+    " as before",
+    " as is",
+    " omitted",
+    " omitted for brevity",
+    " not shown",
+    " goes here",
+    " go here",
+    " stays here",
 ];
 /// Remarks are short; a longer line is code or prose.
 const LONGEST_REMARK: usize = 120;
@@ -25,22 +75,43 @@ const LONGEST_REMARK: usize = 120;
 /// The first line of `replacement` that stands for code instead of being code, such as
 /// `// ... rest unchanged ...`, unless the search text has it too.
 pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a str> {
-    if !replacement.contains("...") && !replacement.contains('…') {
-        return None;
-    }
     replacement.lines().map(str::trim).find(|line| stands_for_code(line) && !search.contains(line))
 }
 
 fn stands_for_code(line: &str) -> bool {
-    if line.len() > LONGEST_REMARK || !OPENERS.iter().any(|opener| line.starts_with(opener)) {
+    let is_comment = COMMENTS.iter().any(|opener| line.starts_with(opener));
+    if line.len() > LONGEST_REMARK || !(is_comment || OPENERS.iter().any(|opener| line.starts_with(opener))) {
         return false;
     }
     // The dots stand at an edge of the remark: in its middle they belong to a sentence.
     let words = line.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '…');
-    let dotted =
-        words.starts_with("...") || words.ends_with("...") || words.starts_with('…') || words.ends_with('…');
-    let lower = words.to_lowercase();
-    dotted && REMARKS.iter().any(|remark| lower.contains(remark))
+    let inner = words.trim_matches(['.', '…']);
+    let (opens, closes) = (
+        words.starts_with(['…']) || words.starts_with("..."),
+        words.ends_with('…') || words.ends_with("..."),
+    );
+    let lower = inner.trim().to_lowercase();
+    // Dots right before a name spread what it holds.
+    let spreads =
+        opens && !closes && !is_comment && inner.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    if (opens || closes) && !spreads && REMARKS.iter().any(|remark| lower.contains(remark)) {
+        return true;
+    }
+    let lower = lower.trim_end_matches(|c: char| !c.is_alphanumeric());
+    is_comment
+        && (WHOLE_REMARKS.contains(&lower)
+            || (BEGINNINGS.iter().any(|beginning| lower.starts_with(beginning))
+                && ENDINGS.iter().any(|ending| lower.ends_with(ending))))
+}
+
+/// Whether a line stands for lines that were left out: dots alone, in a comment or not, or with words that say so.
+pub(crate) fn is_gap(line: &str) -> bool {
+    let line = line.trim();
+    let inner = line.trim_start_matches(['/', '#', '-', '*', '<', '!', '{', ';', '%', '(']);
+    let inner = inner.trim_end_matches(['/', '*', '-', '>', '}', ')']).trim();
+    let dots =
+        !inner.is_empty() && ((inner.len() >= 3 && inner.trim_matches('.').is_empty()) || inner == "…");
+    dots || stands_for_code(line)
 }
 
 #[cfg(test)]
@@ -59,10 +130,25 @@ mod tests {
             ("let rest = [...existing];", false),
             ("# Loading...", false),
             ("print(\"... existing code ...\")", false),
+            ("# Rest of the code", true),
+            ("<!-- rest of the page remains unchanged -->", true),
+            ("-- other columns unchanged", true),
+            ("{/* existing code */}", true),
+            ("[... remaining items ...]", true),
+            ("' existing code here", true),
+            ("    ...existing,", false),
+            ("    [...existing, more]", false),
+            ("// the rest of the bytes is padding", false),
+            ("# existing users keep their theme", false),
+            ("# the same as in C", false),
+            ("rest of the code", false),
         ];
         for (replacement, expected) in cases {
             assert_eq!(placeholder("x", replacement).is_some(), expected, "{replacement:?}");
         }
+        let gaps = ["...", "  …", "// ...", "# ...", "/* ... */", "<!-- ... -->", "// ... existing code ..."];
+        assert!(gaps.into_iter().all(is_gap));
+        assert!(!["", "--", "// a", "a...", "..", "// wait..."].into_iter().any(is_gap));
         assert_eq!(placeholder("// ... existing code ...\nx", "// ... existing code ...\ny"), None);
     }
 }

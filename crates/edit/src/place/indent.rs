@@ -45,11 +45,24 @@ impl Styles {
             file_tabs: tabs > spaces,
         }
     }
+
+    /// One level of the file's indentation; four spaces where it has none.
+    pub(crate) fn unit(&self) -> String {
+        if self.file_tabs { "\t".to_owned() } else { " ".repeat(self.file_step.unwrap_or(4)) }
+    }
 }
 
 impl IndentMap {
-    /// Learns from lines of the search text paired with the file's. Blank lines teach nothing.
-    pub(crate) fn learn<'a>(matched: impl Iterator<Item = (&'a str, &'a str)>, styles: Styles) -> Self {
+    /// Learns from lines of the search text paired with the file's; blank lines teach nothing. `new` are the lines
+    /// that will be carried over: they may be in the file's indentation already.
+    pub(crate) fn learn<'a>(
+        matched: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+        new: &[&str],
+        styles: Styles,
+    ) -> Self {
+        if is_in_place(matched.clone(), new) {
+            return Self { identical: true, styles, ..Self::default() };
+        }
         let mut map = Self { identical: true, styles, ..Self::default() };
         for (search, found) in matched {
             if search.trim().is_empty() || found.trim().is_empty() {
@@ -74,6 +87,11 @@ impl IndentMap {
     /// Whether nothing has to be carried over.
     pub(crate) fn is_identity(&self) -> bool {
         self.identical
+    }
+
+    /// Whether an indentation of the search text stood for more than one of the file.
+    pub(crate) fn is_contradicted(&self, indent: &str) -> bool {
+        self.contradicted.iter().any(|known| known == indent)
     }
 
     /// The file's indentation for a line that the replacement indents by `given`, or `None` where that can't be
@@ -149,6 +167,31 @@ impl IndentMap {
     }
 }
 
+/// Whether the new lines are indented as the file is, though the search text isn't: their shallowest line is where
+/// the file's is, and the search text's is elsewhere or deepens by another unit than those two.
+fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, new: &[&str]) -> bool {
+    let indents = |lines: &mut dyn Iterator<Item = &'a str>| -> Vec<&'a str> {
+        lines.filter(|line| !line.trim().is_empty()).map(|line| split_indent(line).0).collect()
+    };
+    let old = indents(&mut matched.clone().map(|(search, _)| search));
+    let file = indents(&mut matched.map(|(_, found)| found));
+    let new: Vec<&str> =
+        new.iter().filter(|line| !line.trim().is_empty()).map(|line| split_indent(line).0).collect();
+    let shallowest = |indents: &[&str]| {
+        indents.iter().min_by_key(|indent| indent.len()).map(|indent| (*indent).to_owned())
+    };
+    if new.is_empty() || old == file || shallowest(&new) != shallowest(&file) {
+        return false;
+    }
+    let unit = |indents: &[&str]| match indents.iter().any(|indent| indent.starts_with('\t')) {
+        true => Some(0),
+        false => step(indents.iter().copied()),
+    };
+    let (given, own) = (unit(&new), unit(&file));
+    shallowest(&old) != shallowest(&file)
+        || (own.is_some() && given == own && unit(&old).is_some_and(|old| Some(old) != own))
+}
+
 /// The width of a level among indentations by spaces: what all of them are multiples of.
 fn step<'a>(indents: impl Iterator<Item = &'a str>) -> Option<usize> {
     let mut widths = [0_usize; WIDEST_STEP * 8 + 1];
@@ -174,7 +217,7 @@ mod tests {
             pairs.iter().map(|(from, to)| (format!("{from}x"), format!("{to}x"))).collect();
         let given_line = format!("{given}y");
         let styles = Styles::of(lines.iter().map(|(from, _)| from.as_str()).chain([given_line.as_str()]), "");
-        let map = IndentMap::learn(lines.iter().map(|(from, to)| (from.as_str(), to.as_str())), styles);
+        let map = IndentMap::learn(lines.iter().map(|(from, to)| (from.as_str(), to.as_str())), &[], styles);
         map.carry(given, None)
     }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use unicode_normalization::UnicodeNormalization as _;
+
 /// What a line-by-line comparison overlooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
@@ -35,21 +37,49 @@ pub(crate) fn bare_key(line: &str) -> u64 {
         return bytes.fold(start, add);
     }
     let mut buffer = [0; 4];
-    line.chars()
-        .map(plain)
+    composed(line)
+        .chars()
+        .flat_map(plain)
         .filter(|c| !c.is_whitespace())
         .fold(start, |hash, character| character.encode_utf8(&mut buffer).bytes().fold(hash, add))
 }
 
 /// The plain form of a typographic character that models and editors exchange for it.
-pub(crate) fn plain(character: char) -> char {
-    match character {
-        '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => '\'',
-        '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' => '"',
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
-        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
-        other => other,
+pub(crate) fn plain(character: char) -> impl Iterator<Item = char> + Clone {
+    let (one, more) = match character {
+        '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => ('\'', 0),
+        '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' => ('"', 0),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => ('-', 0),
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => (' ', 0),
+        '\u{2026}' => ('.', 2),
+        other => (other, 0),
+    };
+    std::iter::repeat_n(one, 1 + more)
+}
+
+/// Whether a character's plain form is another.
+fn is_typographic(character: char) -> bool {
+    matches!(character, '\u{a0}' | '\u{2000}'..='\u{202f}' | '\u{205f}' | '\u{2212}' | '\u{3000}')
+        && !plain(character).eq(std::iter::once(character))
+}
+
+/// Whether a character may combine with the one before it, or has another canonical form: all that can make a text
+/// differ from its composed form. Says yes too often rather than too seldom.
+fn is_loose(character: char) -> bool {
+    // Latin, Greek, Cyrillic, punctuation, ideographs and syllables that stand for themselves are most of all text.
+    !matches!(character,
+        '\0'..='\u{2ff}' | '\u{370}'..='\u{373}' | '\u{375}'..='\u{37d}' | '\u{388}'..='\u{482}' | '\u{48a}'..='\u{590}'
+        | '\u{2010}'..='\u{20cf}' | '\u{2190}'..='\u{2328}' | '\u{232b}'..='\u{2adb}' | '\u{2b00}'..='\u{2cee}'
+        | '\u{3000}'..='\u{3029}' | '\u{3030}'..='\u{3098}' | '\u{309b}'..='\u{a66e}' | '\u{ac00}'..='\u{d7a3}'
+        | '\u{e000}'..='\u{f8ff}' | '\u{ff00}'..='\u{ffff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// A text with letters and their accents composed (Unicode's NFC).
+pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || !text.contains(is_loose) {
+        return Cow::Borrowed(text);
     }
+    Cow::Owned(text.nfc().collect())
 }
 
 /// Whether string literals are compared as they are or with their blanks squeezed.
@@ -80,31 +110,34 @@ fn kind(character: char) -> Kind {
 /// A line with plain characters and without the blanks that don't separate tokens: one space stays between two
 /// words and between two operators, so that `a b` is never `ab`, nor `> =` ever `>=`.
 pub(crate) fn squeeze(line: &str, strings: Strings) -> Cow<'_, str> {
-    let line = line.trim();
+    let line = composed(line.trim());
+    let line = line.as_ref();
     let mut out = String::with_capacity(line.len());
     let mut before: Option<char> = None;
     let mut blank = false;
     let mut rest = line.char_indices();
-    while let Some((at, character)) = rest.next() {
-        let character = plain(character);
-        if character.is_whitespace() {
-            blank = true;
-            continue;
+    while let Some((at, own)) = rest.next() {
+        for character in plain(own) {
+            if character.is_whitespace() {
+                blank = true;
+                continue;
+            }
+            if let (true, Some(last)) = (blank, before)
+                && kind(last) == kind(character)
+                && kind(last) != Kind::Bracket
+            {
+                out.push(' ');
+            }
+            blank = false;
+            out.push(character);
+            before = Some(character);
         }
-        if let (true, Some(last)) = (blank, before)
-            && kind(last) == kind(character)
-            && kind(last) != Kind::Bracket
-        {
-            out.push(' ');
-        }
-        blank = false;
-        out.push(character);
-        before = Some(character);
-        if strings == Strings::Strict && matches!(character, '"' | '\'' | '`') {
+        let quoted = before.is_some_and(|last| matches!(last, '"' | '\'' | '`')) && !blank;
+        if strings == Strings::Strict && quoted {
             let literal = string_literal(line.get(at..).unwrap_or_default());
-            out.extend(literal.chars().skip(1).map(plain));
+            out.extend(literal.chars().skip(1).flat_map(plain));
             while rest.offset() < at + literal.len() && rest.next().is_some() {}
-            before = literal.chars().next_back().map(plain);
+            before = literal.chars().next_back().and_then(|last| plain(last).next());
         }
     }
     Cow::Owned(out)
@@ -115,55 +148,74 @@ pub(crate) fn squeeze(line: &str, strings: Strings) -> Cow<'_, str> {
 fn string_literal(text: &str) -> &str {
     let mut characters = text.char_indices();
     let Some((_, quote)) = characters.next() else { return text };
-    let quote = plain(quote);
+    let quote = plain(quote).next();
     let mut escaped = false;
     for (at, character) in characters {
         match character {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            c if plain(c) == quote => return text.get(..at + character.len_utf8()).unwrap_or(text),
+            c if plain(c).next() == quote => return text.get(..at + character.len_utf8()).unwrap_or(text),
             _ => {}
         }
     }
     text
 }
 
-/// A text read with line feeds only, and perhaps plain characters, with a way back to its own bytes.
+/// A text read with line feeds only, and perhaps composed and with plain characters, with a way back to its own bytes.
 pub(crate) struct Mapped<'a> {
     /// The text as it is read.
     pub(crate) text: Cow<'a, str>,
     source: &'a str,
+    typography: bool,
     /// Where the distance between the two offsets changes: (offset as read, offset in the original).
     steps: Vec<(usize, usize)>,
 }
 
 impl<'a> Mapped<'a> {
-    /// Reads CR LF as LF, and with `typography` typographic characters as plain ones.
-    pub(crate) fn new(text: &'a str, typography: bool) -> Self {
-        let special = |c: char| c == '\r' || (typography && !c.is_ascii() && plain(c) != c);
-        if !text.contains(special) {
-            return Self { text: Cow::Borrowed(text), source: text, steps: Vec::new() };
+    /// Reads CR LF as LF, and with `typography` look-alikes in their plain form.
+    pub(crate) fn new(source: &'a str, typography: bool) -> Self {
+        let typography = typography && !source.is_ascii();
+        let special = |c: char| c == '\r' || (typography && (is_typographic(c) || is_loose(c)));
+        let crlf_only = !typography && memchr::memchr(b'\r', source.as_bytes()).is_none();
+        if crlf_only || !source.contains(special) {
+            return Self { text: Cow::Borrowed(source), source, typography, steps: Vec::new() };
         }
-        let mut read = String::with_capacity(text.len());
+        let mut read = String::with_capacity(source.len());
         let mut steps = Vec::new();
-        let mut characters = text.char_indices().peekable();
-        while let Some((at, character)) = characters.next() {
-            if character == '\r' && matches!(characters.peek(), Some((_, '\n'))) {
-                steps.push((read.len(), at + 1));
+        let mut at = 0;
+        while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
+            if rest.starts_with("\r\n") {
+                at += 1;
+                steps.push((read.len(), at));
                 continue;
             }
-            let shown = if typography { plain(character) } else { character };
-            read.push(shown);
-            if shown.len_utf8() != character.len_utf8() {
-                steps.push((read.len(), at + character.len_utf8()));
+            if !typography {
+                // Whole stretches at once: nothing changes before the next carriage return.
+                let stretch = memchr::memchr(b'\r', rest.as_bytes().get(1..).unwrap_or_default());
+                let stretch = stretch.map_or(rest, |cr| rest.get(..=cr).unwrap_or(rest));
+                read.push_str(stretch);
+                at += stretch.len();
+                continue;
+            }
+            let (cluster, from) = (cluster(rest), read.len());
+            read.extend(composed(cluster).chars().flat_map(plain));
+            at += cluster.len();
+            if read.len() - from != cluster.len() {
+                steps.push((read.len(), at));
             }
         }
-        Self { text: Cow::Owned(read), source: text, steps }
+        Self { text: Cow::Owned(read), source, typography, steps }
     }
 
-    /// The bytes of the original that were read as `range`. A CR LF pair is never cut in two.
-    pub(crate) fn original(&self, range: Range<usize>) -> Range<usize> {
-        self.back(range.start)..self.back(range.end)
+    /// The bytes of the original that were read as `range`; `None` where the range begins or ends within what was
+    /// read as one. A CR LF pair is never cut in two.
+    pub(crate) fn original(&self, range: Range<usize>) -> Option<Range<usize>> {
+        let own = self.back(range.start)..self.back(range.end);
+        if !self.typography {
+            return Some(own);
+        }
+        let read = Mapped::new(self.source.get(own.clone())?, true);
+        (Some(read.text.as_ref()) == self.text.get(range)).then_some(own)
     }
 
     fn back(&self, offset: usize) -> usize {
@@ -176,6 +228,13 @@ impl<'a> Mapped<'a> {
             _ => at,
         }
     }
+}
+
+/// The character that `text` begins with, and those after it that may combine with it.
+fn cluster(text: &str) -> &str {
+    let mut characters = text.char_indices().skip(1);
+    let end = characters.find(|(_, c)| !is_loose(*c)).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -223,7 +282,7 @@ mod tests {
         ];
         for (read, original) in cases {
             let at = mapped.text.find(read).unwrap();
-            assert_eq!(&text[mapped.original(at..at + read.len())], original, "{read:?}");
+            assert_eq!(&text[mapped.original(at..at + read.len()).unwrap()], original, "{read:?}");
         }
     }
 }

@@ -7,9 +7,10 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{Line, lines_of, split_indent};
 use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
+use crate::place::Hunk;
 use crate::place::closest::Region;
+use crate::place::exact::MAX_PLACES;
 use crate::place::normal::{Reading, Strings, squeeze};
-use crate::place::{Hunk, MAX_PLACES};
 
 /// How much of a line a note shows, in bytes.
 const SHOWN: usize = 120;
@@ -400,14 +401,23 @@ fn shorten(rows: &[(bool, String)]) -> String {
     out
 }
 
-/// The refusal for a search text that is in several places, with what tells them apart.
-pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], lines: Vec<u32>, strategy: Strategy) -> Refusal {
+/// The refusal for a search text that is in several places, given by their bytes.
+pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy) -> Refusal {
     let all = lines_of(text);
     let at = |offset: usize| all.partition_point(|line| line.next() <= offset);
-    let spans: Vec<(usize, usize)> = places
-        .iter()
-        .map(|place| (at(place.start), at(place.end.saturating_sub(1).max(place.start))))
-        .collect();
+    let spans =
+        places.iter().map(|place| (at(place.start), at(place.end.saturating_sub(1).max(place.start))));
+    ambiguous_lines(text, &all, &spans.collect::<Vec<_>>(), strategy)
+}
+
+/// The refusal for a search text that is in several places, given by their first and last lines (0-based), with what tells
+/// them apart.
+pub(crate) fn ambiguous_lines(
+    text: &str,
+    all: &[Line],
+    spans: &[(usize, usize)],
+    strategy: Strategy,
+) -> Refusal {
     let own =
         |index: usize| all.get(index).map(|line: &Line| text.get(line.content()).unwrap_or_default().trim());
     // What stands in a line so far from a place, above it (negative) or below, and at how many of the places.
@@ -415,7 +425,9 @@ pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], lines: Vec<u32>, st
         let index = if reach < 0 { first.checked_add_signed(reach) } else { last.checked_add_signed(reach) };
         index.and_then(|index| Some((index, own(index)?)))
     };
-    let reaches = (1..=MAX_REACH as isize).flat_map(|far| [-far, far]);
+    // More places than are looked for can't be told apart.
+    let reach = if spans.len() < MAX_PLACES { MAX_REACH as isize } else { 0 };
+    let reaches = (1..=reach).flat_map(|far| [-far, far]);
     let counted: Vec<(isize, HashMap<&str, u32>)> = reaches
         .map(|reach| {
             let mut counts = HashMap::new();
@@ -433,12 +445,12 @@ pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], lines: Vec<u32>, st
             let apart =
                 |other: &&str| other.len() <= MAX_TELLING && (*other == line || !other.contains(line));
             let alone = counts.get(line) == Some(&1) && line.chars().any(char::is_alphanumeric);
-            (alone && places.len() < MAX_PLACES && counts.keys().all(apart))
-                .then(|| (number(index), clipped(line, SHOWN)))
+            (alone && counts.keys().all(apart)).then(|| (number(index), clipped(line, SHOWN)))
         });
-        let within = enclosing(text, &all, span.0).map(|(index, line)| (number(index), clipped(line, SHOWN)));
+        let within = enclosing(text, all, span.0).map(|(index, line)| (number(index), clipped(line, SHOWN)));
         Spot { first: number(span.0), last: number(span.1), within, telling }
     });
+    let lines = spans.iter().map(|span| number(span.0)).collect();
     Refusal::Ambiguous { lines, strategy, spots: spots.collect() }
 }
 

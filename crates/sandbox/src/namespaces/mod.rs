@@ -2,7 +2,7 @@
 //!
 //! The agent plans the root ([`plan`]), starts the helper by posix_spawn (never a fork of the agent, which
 //! may be large), and watches ([`watch`]). The helper ([`init`]) follows the policy ([`wire`]) and becomes
-//! pid 1. [`probe`] runs it once with canaries in place of a command.
+//! pid 1. [`probe`] runs it once with canaries in place of a command. [`ready`] keeps a helper for the next command.
 //!
 //! Another helper ([`mounter`]) makes namespaces in which nobody lives and mounts in them what a command is to see
 //! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
@@ -293,14 +293,7 @@ fn prepare(
         gid: gid.as_raw(),
         scratch_bytes: limits.scratch_bytes,
         pid_max: if uid.is_root() { u32::try_from(pid_max).unwrap_or(0) } else { 0 },
-        limits: vec![
-            Some(0),
-            Some(limits.processes),
-            Some(limits.file_bytes),
-            Some(limits.open_files),
-            limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
-            limits.address_space,
-        ],
+        limits: resources(limits),
         memory: Some(memory),
         cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
         disk: limits.disk_bytes,
@@ -341,6 +334,18 @@ fn prepare(
         witness: request.witness,
         waiting: None,
     })
+}
+
+/// In the order of [`init::RESOURCES`].
+fn resources(limits: &Limits) -> Vec<Option<u64>> {
+    vec![
+        Some(0),
+        Some(limits.processes),
+        Some(limits.file_bytes),
+        Some(limits.open_files),
+        limits.cpu.map(|cpu| cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)),
+        limits.address_space,
+    ]
 }
 
 /// A variable as programs get it.

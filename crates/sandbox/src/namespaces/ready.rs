@@ -93,6 +93,10 @@ impl Waiting {
     /// Whether it lives, has failed at nothing so far, and won't end soon. What it said stays to be heard.
     fn is_sound(&mut self) -> bool {
         let Some(helper) = &mut self.helper else { return false };
+        // What it said before it ended would still be there to be heard.
+        if !matches!(helper.child.try_wait(), Ok(None)) {
+            return false;
+        }
         let mut said = [0; NOTE * 3];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let count = match recv(&helper.control, &mut said, flags) {

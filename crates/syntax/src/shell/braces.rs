@@ -178,6 +178,6 @@ mod tests {
         {
             assert_eq!(expand(strange), None, "{strange}");
         }
-        assert_eq!(expand(&"{a,b}".repeat(7)), None);
+        assert_eq!(expand(&"{a,b}".repeat(8)), None);
     }
 }

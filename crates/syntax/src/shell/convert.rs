@@ -277,8 +277,13 @@ impl<'a> Converter<'a> {
     fn pipeline(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let mut stages = Vec::new();
         let first = self.counted(node, &mut stages);
-        let pipeline = stages.split_off(first.saturating_sub(1).min(stages.len()));
+        let mut pipeline = stages.split_off(first.saturating_sub(1).min(stages.len()));
         out.append(&mut stages);
+        // `a | b 2>&1 | c`: what is redirected is a pipeline itself, and goes on.
+        if let Some(Statement::Pipeline(begun)) = pipeline.first_mut() {
+            let begun = std::mem::take(begun);
+            drop(pipeline.splice(0..1, begun));
+        }
         out.push(Statement::Pipeline(pipeline));
     }
 
@@ -469,6 +474,10 @@ impl<'a> Converter<'a> {
     ) -> Result<bool, Unclear> {
         let source = self.slice(node.start_byte(), node.end_byte());
         match node.kind() {
+            // In a here-document the grammar takes arithmetic for a subshell in a substitution.
+            "command_substitution" if source.starts_with("$((") => {
+                return Err(Unclear::Form("arithmetic"));
+            }
             "expansion" => {
                 let body = source.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
                 return match body {

@@ -1,0 +1,145 @@
+//! Which format a reply is written in.
+
+use std::collections::BTreeMap;
+
+use journeyman_protocol::RelPath;
+
+use crate::formats::markers::{Mark, mark};
+use crate::formats::{Format, Rows, Source, pairs, paths, tags};
+use crate::place::guard;
+
+/// The format a reply is written in, from its own marks; `None` where it has none.
+///
+/// The first line that only one format has decides. Named blocks of whole files are looked into last, and what stands in
+/// them is their content.
+#[must_use]
+pub fn detect(reply: &str) -> Option<Format> {
+    if tool(reply) {
+        return Some(Format::Tool);
+    }
+    let nothing: BTreeMap<RelPath, String> = BTreeMap::new();
+    let source = Source { reply, path: None, finished: true, files: &nothing };
+    let mut named: Option<(u8, usize, usize)> = None;
+    let mut whole = None;
+    let tag = memchr::memmem::Finder::new("<edit");
+    let mut edit = tag.find(reply.as_bytes());
+    let mut rows = Rows::new(reply).peekable();
+    let (mut from, mut json) = (0, false);
+    while let Some(row) = rows.next() {
+        let next = rows.peek().map_or("", |next| next.text);
+        let Some(&sign) = row.text.as_bytes().iter().find(|byte| !matches!(byte, b' ' | b'\t')) else {
+            continue;
+        };
+        let is_fence = matches!(sign, b'`' | b'~') && paths::fence(row.text).is_some();
+        if let Some((open, length, body)) = named {
+            let marks = row.text.trim().bytes().take_while(|&byte| byte == open).count();
+            if is_fence && sign == open && marks >= length && row.text.trim().len() == marks {
+                let content = reply.get(body..row.start).unwrap_or_default();
+                let lazy = guard::placeholder("", content).is_some();
+                whole = whole.max(Some(if lazy { 1 } else { 0 }));
+                named = None;
+                from = row.start + row.text.len();
+            }
+            continue;
+        }
+        if is_fence {
+            let info = paths::fence(row.text).unwrap_or_default();
+            let first = next.trim_start();
+            let known =
+                strong(next, "").is_some() || first.starts_with("<edit>") || first.starts_with(['{', '[']);
+            let above = || paths::above(&source, from, row.start).name.is_some();
+            if !known && !first.is_empty() && (paths::on_fence(info).is_some() || above()) {
+                let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
+                named = Some((sign, length, row.start + row.text.len()));
+            }
+            json |= first.starts_with(['{', '[']);
+            continue;
+        }
+        let end = row.start + row.text.len();
+        if edit.is_some_and(|at| at < row.start) {
+            edit = tag.find(reply.as_bytes().get(row.start..).unwrap_or_default()).map(|at| row.start + at);
+        }
+        if edit.is_some_and(|at| at < end) && begins_edit(reply, row.start, row.text) {
+            return Some(Format::Edit);
+        }
+        if let Some(format) = strong(row.text, next) {
+            return Some(format);
+        }
+    }
+    match whole {
+        Some(1) => Some(Format::Lazy),
+        Some(_) => Some(Format::Whole),
+        None if json && keys(reply) => Some(Format::Tool),
+        None => None,
+    }
+}
+
+/// Whether the tag on this line begins a block and isn't a word about one.
+fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
+    text.match_indices("<edit").any(|(at, _)| {
+        tags::opening(reply, start + at, "edit").is_some_and(|tag| {
+            let next = tags::skip_blanks(reply, tag.end);
+            let rest = reply.get(next..).unwrap_or_default();
+            ["<file", "<search", "<replace", "<delete", "<rename", "<description"]
+                .iter()
+                .any(|t| rest.starts_with(t))
+        })
+    })
+}
+
+/// The format that a line begins, if only one has such a line.
+pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
+    let text = line.trim_start_matches([' ', '\t']);
+    match *text.as_bytes().first()? {
+        b'<' if text.starts_with(pairs::OLD) => Some(Format::Blocks),
+        b'*' if line.starts_with("*** ") => {
+            let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
+            heads.iter().any(|head| line.starts_with(head)).then_some(Format::Patch)
+        }
+        b'@' if line.starts_with("@@") => Some(hunk(line)),
+        b'd' if line.starts_with("diff --git ") => Some(Format::Udiff),
+        b'-' if line.starts_with("--- ") && next.starts_with("+++ ") => Some(Format::Udiff),
+        b'<' | b'-' => match mark(line)?.mark {
+            Mark::Open(_) | Mark::BareOpen => Some(Format::Blocks),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What a line that begins with `@@` belongs to: numbers or dots make it a diff's, words a patch's.
+fn hunk(line: &str) -> Format {
+    let inner = line.trim_start_matches('@').trim_start();
+    if inner.starts_with('-') || inner.starts_with("...") || inner.starts_with('+') {
+        Format::Udiff
+    } else {
+        Format::Patch
+    }
+}
+
+/// Whether the reply is the arguments of a tool and nothing else.
+fn tool(reply: &str) -> bool {
+    let text = reply.trim_start();
+    text.starts_with(['{', '[']) && keys(text)
+}
+
+fn keys(text: &str) -> bool {
+    let names = [
+        "\"old_string\"",
+        "\"oldString\"",
+        "\"old_str\"",
+        "\"old\"",
+        "\"oldText\"",
+        "\"old_text\"",
+        "\"search\"",
+        "\"edits\"",
+        "\"replacements\"",
+        "\"symbol\"",
+        "\"file_text\"",
+        "\"content\"",
+        "\"contents\"",
+        "\"insert_line\"",
+        "\"command\"",
+    ];
+    names.iter().any(|name| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some())
+}

@@ -1,0 +1,139 @@
+//! The lines that divide SEARCH/REPLACE blocks.
+
+/// What a line is to a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark<'a> {
+    /// `<<<<<<< SEARCH`, `------- SEARCH`; what follows the word.
+    Open(&'a str),
+    /// `<<<<`, with nothing after it.
+    BareOpen,
+    /// `-------    content`: an opening whose content stands on its line.
+    Merged(&'a str),
+    /// `=======`.
+    Divider,
+    /// `=======    content`.
+    MergedDivider(&'a str),
+    /// `>>>>>>> REPLACE`, `+++++++ REPLACE`.
+    Close,
+    /// `>>>>`, with nothing after it.
+    BareClose,
+    /// `<<<<<<< HEAD`: a conflict in the text.
+    Conflict,
+    /// `>>>>>>> main`: the end of a conflict in the text.
+    ConflictEnd,
+    /// Nearly a mark.
+    Faulty,
+}
+
+/// A line that is a mark, or looks like one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Marked<'a> {
+    /// What it is.
+    pub(crate) mark: Mark<'a>,
+    /// The character that it is made of.
+    pub(crate) sign: u8,
+    /// How many of them.
+    pub(crate) length: usize,
+    /// How many blanks stand before them.
+    pub(crate) indent: usize,
+}
+
+/// Fewer signs make no mark.
+const MIN_SIGNS: usize = 3;
+/// A longer row is a rule in a text.
+const MAX_SIGNS: usize = 16;
+/// As many signs as git writes around a conflict.
+const GIT_SIGNS: usize = 7;
+
+/// Reads a line as a mark. Nearly every line is none, and its first character says so.
+pub(crate) fn mark(line: &str) -> Option<Marked<'_>> {
+    let text = line.trim_start_matches([' ', '\t']);
+    let sign = *text.as_bytes().first()?;
+    if !matches!(sign, b'<' | b'-' | b'=' | b'>' | b'+') {
+        return None;
+    }
+    let length = text.bytes().take(MAX_SIGNS + 1).take_while(|&byte| byte == sign).count();
+    if !(MIN_SIGNS..=MAX_SIGNS).contains(&length) {
+        return None;
+    }
+    let rest = text.get(length..)?;
+    let label = rest.trim();
+    let word = label.split([' ', '\t', '>', ':']).next().unwrap_or(label);
+    let spaced = rest.starts_with([' ', '\t']);
+    let after = label.get(word.len()..).unwrap_or_default().trim();
+    let mark = match (sign, word) {
+        (b'<' | b'-', "SEARCH") if spaced => Mark::Open(after.trim_start_matches([':', '>']).trim()),
+        (b'<', "ORIGINAL") if spaced => Mark::Open(after),
+        (b'<' | b'-', "SEARCH" | "REPLACE") | (b'>' | b'+', "SEARCH") if after.is_empty() => Mark::Faulty,
+        (b'>' | b'+', "REPLACE") if spaced && after.trim_start_matches(['<', '>', ':']).is_empty() => {
+            Mark::Close
+        }
+        (b'>', "UPDATED") if spaced && after.is_empty() => Mark::Close,
+        (b'>' | b'+', "REPLACE") if after.is_empty() => Mark::Faulty,
+        (b'<', "") => Mark::BareOpen,
+        (b'>', "") => Mark::BareClose,
+        (b'=', "") => Mark::Divider,
+        (b'=', _) if spaced && length == GIT_SIGNS => Mark::MergedDivider(unblanked(rest)),
+        (b'<', _) if spaced && length >= GIT_SIGNS => Mark::Conflict,
+        (b'>', _) if spaced && length >= GIT_SIGNS => Mark::ConflictEnd,
+        (b'-', _) if spaced && length == GIT_SIGNS && !label.is_empty() => Mark::Merged(unblanked(rest)),
+        _ => return None,
+    };
+    Some(Marked { mark, sign, length, indent: line.len() - text.len() })
+}
+
+/// Content without the one blank that parts it from the mark, and without its line break.
+fn unblanked(rest: &str) -> &str {
+    let rest = crate::lines::without_break(rest);
+    rest.strip_prefix([' ', '\t']).unwrap_or(rest)
+}
+
+/// A line that is a mark behind a backslash, without it.
+pub(crate) fn escaped(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix('\\')?;
+    let is_mark =
+        mark(rest).is_some_and(|marked| !matches!(marked.mark, Mark::Merged(_) | Mark::MergedDivider(_)));
+    let dashes = rest.trim_end();
+    let rule = dashes.len() == GIT_SIGNS && dashes.bytes().all(|byte| byte == b'-');
+    (is_mark || rule || rest.starts_with(":start_line:") || rest.starts_with(":end_line:")).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_table() {
+        let cases = [
+            ("<<<<<<< SEARCH", Some(Mark::Open(""))),
+            ("<<<<<<< SEARCH>\n", Some(Mark::Open(""))),
+            ("--- SEARCH\r\n", Some(Mark::Open(""))),
+            ("<<<<<<< SEARCH a/b.rs", Some(Mark::Open("a/b.rs"))),
+            ("--- SEARCH2", None),
+            ("-------SEARCH", Some(Mark::Faulty)),
+            ("------- REPLACE", Some(Mark::Faulty)),
+            ("+++++++ SEARCH", Some(Mark::Faulty)),
+            ("=======", Some(Mark::Divider)),
+            ("==", None),
+            ("==================", None),
+            ("=== b", None),
+            ("======= b", Some(Mark::MergedDivider("b"))),
+            (">>>>> REPLACE", Some(Mark::Close)),
+            ("+++++++ REPLACE", Some(Mark::Close)),
+            (">>> print(1)", None),
+            ("<<<<<<< HEAD", Some(Mark::Conflict)),
+            (">>>>>>> main", Some(Mark::ConflictEnd)),
+            ("-------   x", Some(Mark::Merged("  x"))),
+            ("--- a/file", None),
+            ("+++ b/file", None),
+            ("-------", None),
+            ("let a = 1;", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(mark(line).map(|marked| marked.mark), expected, "{line:?}");
+        }
+        assert_eq!(escaped("\\======="), Some("======="));
+        assert_eq!(escaped("\\-------"), Some("-------"));
+        assert_eq!(escaped("\\section"), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! Pairs of `<old_text line="5">…</old_text>` and `<new_text>…</new_text>`.
+//!
+//! Models close them with each other's tags, with those of the call around them, or with the `</edits>` of the whole.
+//! Such a tag ends a text only where the pair goes on behind it.
+
+use std::ops::Range;
+
+use crate::change::{Edit, EditOp, Replace};
+use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::formats::{Format, Reading, Source, paths, tags};
+use crate::lines::line_at;
+
+/// The opening of a pair, as far as it is always written alike.
+pub(crate) const OLD: &str = "<old_text";
+/// What may end a text.
+const ENDS: [&str; 5] = ["</old_text>", "</new_text>", "</edits>", "</parameter>", "</invoke>"];
+
+/// Reads a reply.
+pub(crate) fn read(source: &Source<'_>) -> Reading {
+    let reply = source.reply;
+    let mut reading = Reading { format: Some(Format::Blocks), ..Reading::default() };
+    let mut prose = Vec::new();
+    let mut path = None;
+    let finder = memchr::memmem::Finder::new(OLD);
+    let (mut from, mut at) = (0, 0);
+    // Lines are counted on from the pair before.
+    let (mut counted, mut line) = (0, 1_u32);
+    while let Some(start) =
+        finder.find(reply.as_bytes().get(at..).unwrap_or_default()).map(|found| at + found)
+    {
+        let Some(tag) = tags::opening(reply, start, "old_text").filter(|tag| !tag.closed) else {
+            at = start + OLD.len();
+            continue;
+        };
+        line += line_at(reply.get(counted..).unwrap_or_default(), start - counted) - 1;
+        counted = start;
+        let above = paths::above(source, from, start);
+        let named = above
+            .name
+            .map(|name| paths::resolve(name, source).map_err(|why| paths::problem(line, name, why)));
+        let file = match named {
+            Some(Ok(named)) => Some(named),
+            Some(Err(problem)) => {
+                reading.problems.push(problem);
+                None
+            }
+            None => path.clone().or_else(|| source.path.cloned()),
+        };
+        let fault =
+            |kind, message: &str| BlockProblem { kind, line, subject: None, message: message.to_owned() };
+        let pair = pair(source, tag.end);
+        prose.push(reply.get(from..above.start.max(from)).unwrap_or_default());
+        let Some((old, new, end)) = pair else {
+            let message =
+                "the reply ends before the pair is whole: <old_text>…</old_text><new_text>…</new_text>";
+            reading.problems.push(fault(ProblemKind::Incomplete, message));
+            from = reply.len();
+            break;
+        };
+        (at, from) = (end, end);
+        let near = hint(&tag.attributes);
+        let text = |range: Range<usize>| tags::content(reply.get(range).unwrap_or_default()).to_owned();
+        let replace = Replace { search: text(old), replace: text(new), near, whole_lines: true, all: false };
+        match file {
+            Some(file) => {
+                path = Some(file.clone());
+                reading.edits.push(Edit {
+                    path: file,
+                    ops: vec![EditOp::Replace(replace)],
+                    description: None,
+                });
+            }
+            None if above.name.is_none() => {
+                let message = "nothing names the file: put its path on the line above <old_text>";
+                reading.problems.push(fault(ProblemKind::Malformed, message));
+            }
+            None => {}
+        }
+        if reading.edits.len() + reading.problems.len() > MAX_BLOCKS {
+            let message = format!("the reply has more than {MAX_BLOCKS} pairs; the rest was not read");
+            reading.problems.push(fault(ProblemKind::TooMuch, &message));
+            break;
+        }
+    }
+    prose.push(reply.get(from..).unwrap_or_default());
+    reading.prose = join_prose(&mut prose);
+    reading
+}
+
+/// The line that an opening tag names: `line="5"`, `line=5`.
+fn hint(attributes: &str) -> Option<u32> {
+    let value = attributes.split_once("line")?.1.split_once('=')?.1;
+    let digits = value.trim_start().trim_start_matches(['"', '\'']);
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits.get(..end)?.parse().ok().filter(|&line| line > 0)
+}
+
+/// The old text, the new text, and where the pair ends.
+fn pair(source: &Source<'_>, from: usize) -> Option<(Range<usize>, Range<usize>, usize)> {
+    let reply = source.reply;
+    let (old, after) = ends(reply, from, |at| tags::opening(reply, at, "new_text").is_some())?;
+    let tag = tags::opening(reply, tags::skip_blanks(reply, after), "new_text")?;
+    if tag.closed {
+        return Some((from..old, tag.end..tag.end, tag.end));
+    }
+    let (new, end) = new_ends(source, tag.end)?;
+    Some((from..old, tag.end..new, end))
+}
+
+/// Where the new text ends and where its closing tags do. Its own tag ends it; another's only where it has none before
+/// the next pair, or before the reply's normal end.
+fn new_ends(source: &Source<'_>, from: usize) -> Option<(usize, usize)> {
+    let rest = source.reply.get(from..)?;
+    let next = memchr::memmem::find(rest.as_bytes(), OLD.as_bytes());
+    let region = rest.get(..next.unwrap_or(rest.len()))?;
+    if let Some(own) = memchr::memmem::find(region.as_bytes(), b"</new_text>") {
+        let mut text = region.get(..own)?;
+        while let Some(shorter) = ENDS.iter().find_map(|tag| text.strip_suffix(tag)) {
+            text = shorter;
+        }
+        return Some((from + text.len(), from + own + "</new_text>".len()));
+    }
+    if next.is_none() && !source.finished {
+        return None;
+    }
+    let reply = source.reply.get(..from + region.len())?;
+    ends(reply, from, |_| true)
+}
+
+/// Where a text ends and where its closing tags do: at the first after which things go on as they should.
+fn ends(reply: &str, from: usize, goes_on: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
+    let mut at = from;
+    loop {
+        let found = at + memchr::memchr(b'<', reply.as_bytes().get(at..)?)?;
+        at = found + 1;
+        let mut end = found;
+        while let Some(tag) =
+            ENDS.iter().find(|tag| reply.get(end..).is_some_and(|rest| rest.starts_with(**tag)))
+        {
+            end += tag.len();
+            let next = tags::skip_blanks(reply, end);
+            if !ENDS.iter().any(|tag| reply.get(next..).is_some_and(|rest| rest.starts_with(*tag))) {
+                break;
+            }
+            end = next;
+        }
+        if end > found && goes_on(tags::skip_blanks(reply, end)) {
+            return Some((found, end));
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Which file a reply means: names on lines of their own, on fences, in prose.
+
+use journeyman_protocol::RelPath;
+
+use crate::files::exists;
+use crate::formats::Source;
+use crate::formats::blocks::{BlockProblem, ProblemKind};
+
+/// A line longer than this names no file.
+const MAX_NAME_LINE: usize = 400;
+/// How many lines above a block may name its file: a name, a fence, blank lines, and a fence around the name.
+const MAX_LINES_ABOVE: usize = 8;
+/// Only so many words of a line of prose are looked up.
+const MAX_WORDS: usize = 40;
+/// A longer word is not compared with files' names.
+const MAX_WORD: usize = 200;
+/// How like a file's name a wrong one has to be to be proposed (aider's bound).
+const LIKE: f64 = 0.8;
+
+/// Fences that some replies use in place of backticks.
+const TAG_FENCES: [&str; 5] = ["<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>"];
+/// What looks like a file's name on a fence and is a language's.
+const DOTTED_LANGUAGES: [&str; 3] = ["asp.net", "vb.net", "node.js"];
+
+/// The path that a text names.
+pub(crate) fn resolve(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
+    let given = given.trim().trim_matches(['`', '"', '\'']).trim();
+    if given.chars().any(char::is_control) {
+        return Err("the path has control characters".to_owned());
+    }
+    let parsed = RelPath::parse(given);
+    match &parsed {
+        Ok(path) if exists(source.files, path) => return parsed.map_err(|error| error.to_string()),
+        Ok(_) if given.contains('\\') => {
+            if let Ok(path) = RelPath::parse(given.replace('\\', "/")) {
+                return Ok(path);
+            }
+        }
+        // Some models believe the project to lie at the root.
+        Err(_) if given.starts_with('/') => {
+            if let Ok(path) = RelPath::parse(given.trim_start_matches('/'))
+                && exists(source.files, &path)
+            {
+                return Ok(path);
+            }
+            // A caller that names the file knows better where it lies.
+            let named = source
+                .path
+                .filter(|path| path.as_str().is_some_and(|path| given.ends_with(&format!("/{path}"))));
+            if let Some(path) = named {
+                return Ok(path.clone());
+            }
+        }
+        _ => {}
+    }
+    parsed.map_err(|error| error.to_string())
+}
+
+/// A path for a file that is written whole: the caller's where the named one isn't there and has the same name
+/// with other directories before it.
+pub(crate) fn resolve_whole(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
+    let path = resolve(given, source)?;
+    match source.path {
+        Some(meant) if path.file_name() == meant.file_name() && !exists(source.files, &path) => {
+            Ok(meant.clone())
+        }
+        _ => Ok(path),
+    }
+}
+
+/// The problem of a path that can't be one.
+pub(crate) fn problem(line: u32, given: &str, message: String) -> BlockProblem {
+    let subject = Some(crate::outcome::cut(&given.escape_debug().to_string(), 200).to_owned());
+    BlockProblem { kind: ProblemKind::Path, line, subject, message }
+}
+
+/// Whether a line opens or closes a fence; what stands on it after the marks.
+pub(crate) fn fence(line: &str) -> Option<&str> {
+    let line = line.trim();
+    if let Some(rest) = line.strip_prefix("```").or_else(|| line.strip_prefix("~~~")) {
+        return Some(rest.trim_start_matches(['`', '~']).trim());
+    }
+    if !line.starts_with('<') {
+        return None;
+    }
+    let tag = |open: &&str| {
+        line.strip_prefix(*open).or_else(|| {
+            let name = open.strip_prefix('<')?;
+            line.strip_prefix("</")?.strip_prefix(name)
+        })
+    };
+    TAG_FENCES.iter().find_map(tag).map(str::trim)
+}
+
+/// The file that a fence's first line names: `rust src/a.rs`, `src/a.rs`, `rust:src/a.rs`, `js title="a.js"`.
+pub(crate) fn on_fence(info: &str) -> Option<&str> {
+    if info.len() > MAX_NAME_LINE {
+        return None;
+    }
+    for word in info.split_whitespace() {
+        let word = word.trim_matches(['{', '}', ',']);
+        let (key, value) = match word.split_once(['=', ':']) {
+            Some((key, value)) if !key.contains(['.', '/', '\\']) && !value.starts_with('\\') => (key, value),
+            _ => ("", word),
+        };
+        let keys = ["", "title", "path", "file", "filename", "filepath", "name"];
+        let language = key.chars().all(|c| c.is_alphanumeric() || matches!(c, '+' | '-' | '#'));
+        if !keys.contains(&key) && (!language || word.contains('=')) {
+            continue;
+        }
+        let name = value.trim_matches(['"', '\'', '`']);
+        if looks_like_path(name) && !DOTTED_LANGUAGES.contains(&name) {
+            return Some(name);
+        }
+    }
+    None
+}
+
+/// The path that a line consists of, without what markdown puts around it.
+pub(crate) fn on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a str> {
+    if line.len() > MAX_NAME_LINE {
+        return None;
+    }
+    let mut name = line.trim();
+    if let Some(value) = in_tag(name) {
+        name = value;
+    }
+    name = name.strip_prefix("<!--").map_or(name, |rest| rest.trim_end_matches("-->")).trim();
+    name = name.trim_start_matches("//").trim_start_matches(['#', '>']).trim_start();
+    for bullet in ["- ", "* ", "+ "] {
+        name = name.strip_prefix(bullet).unwrap_or(name);
+    }
+    if let Some((number, rest)) = name.split_once(['.', ')'])
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && rest.starts_with(' ')
+    {
+        name = rest;
+    }
+    name = bare(name);
+    if let Some((key, rest)) = name.split_once(':') {
+        let key = key.trim_matches(['*', '`', ' ']).to_ascii_lowercase();
+        if matches!(
+            key.as_str(),
+            "file" | "filename" | "path" | "file path" | "filepath" | "file name" | "saw"
+        ) {
+            name = bare(rest);
+        }
+    }
+    // "src/a.rs (new file)"
+    if let Some((before, _)) = name.split_once(" (")
+        && name.ends_with(')')
+        && looks_like_path(bare(before))
+    {
+        name = bare(before);
+    }
+    if name.is_empty() || name.contains(['<', '>', '|', '"', '\n']) {
+        return None;
+    }
+    (looks_like_path(name) || is_there(name, source)).then_some(name)
+}
+
+fn bare(name: &str) -> &str {
+    name.trim()
+        .trim_end_matches(':')
+        .trim_matches(['*', '`', '\'', '"', ' ', '\t'])
+        .trim_end_matches(':')
+        .trim()
+}
+
+/// What a line like `<file name="a.rs">` or `<path>a.rs</path>` names.
+fn in_tag(line: &str) -> Option<&str> {
+    let inner = line.strip_prefix('<')?;
+    let (tag, rest) = inner.split_once('>')?;
+    let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+    if !matches!(
+        name,
+        "file" | "path" | "file_path" | "filepath" | "filename" | "edit" | "edits" | "edit_file"
+    ) {
+        return None;
+    }
+    for key in ["path", "name", "file", "file_path", "filename"] {
+        if let Some(value) = super::tags::attribute(attributes, key) {
+            return Some(value);
+        }
+    }
+    rest.split_once("</").map(|(value, _)| value).filter(|value| !value.is_empty())
+}
+
+/// Whether a text has the form of a path with an ending or a directory.
+fn looks_like_path(name: &str) -> bool {
+    let plain = !name.is_empty()
+        && !name.contains(char::is_whitespace)
+        && !name.contains("://")
+        && !name.contains(['<', '>', '"', '|', '`', '*', '?', ';', '='])
+        && !name.ends_with(['.', '/', ',', ':', '!'])
+        && name.contains(char::is_alphanumeric);
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let ending = last.rsplit_once('.').is_some_and(|(_, ending)| {
+        (1..=12).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    });
+    plain && (ending || (last.len() < name.len() && !name.contains(['(', ')', ','])))
+}
+
+fn is_there(name: &str, source: &Source<'_>) -> bool {
+    RelPath::parse(name).is_ok_and(|path| exists(source.files, &path))
+}
+
+/// The name that stands above a block, and how the block is wrapped.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Above<'a> {
+    /// The path, as it is written.
+    pub(crate) name: Option<&'a str>,
+    /// A fence opens right above the block.
+    pub(crate) fenced: bool,
+    /// Where the lines begin that belong to the block.
+    pub(crate) start: usize,
+    /// The nearest line of prose.
+    pub(crate) prose: Option<&'a str>,
+}
+
+/// Looks at the lines between `from` and `at`, the nearest first, for the name of the file of the block at `at`.
+pub(crate) fn above<'a>(source: &Source<'a>, from: usize, at: usize) -> Above<'a> {
+    let mut found = Above { start: at, ..Above::default() };
+    let mut unsure: Option<(&str, usize)> = None;
+    let mut end = at;
+    for nth in 0..MAX_LINES_ABOVE {
+        let Some(before) = source.reply.get(from..end).filter(|before| !before.is_empty()) else { break };
+        let text = before.strip_suffix('\n').unwrap_or(before);
+        let start = from + memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1);
+        let line = source.reply.get(start..end).unwrap_or_default().trim();
+        end = start;
+        if line.is_empty() {
+            continue;
+        }
+        let info = fence(line);
+        found.fenced |= nth == 0 && info.is_some();
+        let (name, is_fence) = match info {
+            Some(info) => (on_fence(info), true),
+            None => (on_line(line, source), false),
+        };
+        if let Some(name) = name {
+            if is_there(name, source) {
+                (found.name, found.start) = (Some(name), start);
+                return found;
+            }
+            if unsure.is_none() {
+                unsure = Some((name, start));
+            }
+            continue;
+        }
+        if is_fence {
+            if unsure.is_none() {
+                found.start = start;
+            }
+            continue;
+        }
+        found.prose = Some(line);
+        break;
+    }
+    if let Some((name, start)) = unsure {
+        (found.name, found.start) = (Some(name), start);
+    }
+    found
+}
+
+/// The one file that is there and that a line of prose speaks of.
+pub(crate) fn in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> {
+    let mut found: Option<RelPath> = None;
+    for word in line
+        .split(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '"' | '(' | ')' | '\''))
+        .take(MAX_WORDS)
+    {
+        let word = word.trim_matches([',', '.', ':', ';', '!', '[', ']']);
+        if !word.contains(['.', '/']) || word.len() > MAX_NAME_LINE {
+            continue;
+        }
+        let Ok(path) = RelPath::parse(word) else { continue };
+        if !exists(source.files, &path) {
+            continue;
+        }
+        if found.as_ref().is_some_and(|other| *other != path) {
+            return None;
+        }
+        found = Some(path);
+    }
+    found
+}
+
+/// A file that is there and whose name is like a word of a line, in words.
+pub(crate) fn did_you_mean(line: &str, source: &Source<'_>) -> String {
+    let others = source.files.others();
+    let mut best: Option<(f64, &RelPath)> = None;
+    for word in line.split_whitespace().take(MAX_WORDS) {
+        let word = word.trim_matches(['`', '*', ',', '.', ':', '"']);
+        if !word.contains(['.', '/']) || word.len() > MAX_WORD {
+            continue;
+        }
+        for path in others.iter().take(64) {
+            let like = path.as_str().map_or(0.0, |path| strsim::normalized_levenshtein(path, word));
+            if like >= LIKE && best.is_none_or(|(other, _)| like > other) {
+                best = Some((like, path));
+            }
+        }
+    }
+    best.map_or_else(String::new, |(_, path)| format!("; did you mean {path}?"))
+}

@@ -1,0 +1,204 @@
+//! The byte-for-byte step.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::lines::line_at;
+use crate::outcome::{Placed, Refusal, Strategy};
+use crate::place::settle::write;
+use crate::place::tokens::is_word;
+use crate::place::{Hunk, Located, Place, choose, doubled, ladder, report};
+
+/// How many places an ambiguous match collects; more would tell nothing more.
+pub(super) const MAX_PLACES: usize = 1_000;
+
+/// Where the search text stands byte for byte.
+pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+    let keep = |start: &usize| !hunk.whole_lines || at_line_edges(text, *start, hunk.search);
+    let places = occurrences(text, hunk.search, hunk.all, keep);
+    if places.is_empty() {
+        return None;
+    }
+    let mut places: Vec<Place> =
+        places.into_iter().map(|start| Place::even(start..start + hunk.search.len())).collect();
+    if hunk.whole_lines && !hunk.all && places.len() > 1 {
+        // Lines were asked for: the one place that is whole lines goes before places within lines.
+        let mut whole = places.iter().filter(|place| is_whole_lines(text, &place.span));
+        if let (Some(only), None) = (whole.next(), whole.next()) {
+            places = vec![only.clone()];
+        }
+    }
+    if places.len() == 1 && !hunk.all && hunk.search.contains('\n') && is_mixed(text) {
+        // Line endings are shown to nobody: what differs in them alone is the same text twice.
+        let places = ladder::by_text(text, hunk, false);
+        if places.len() > 1 {
+            return Some(Located { strategy: Strategy::LineEndings, places, hunk: *hunk });
+        }
+    }
+    Some(Located { strategy: Strategy::Exact, places, hunk: *hunk })
+}
+
+/// What becomes of the places.
+pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
+    let mut spans: Vec<Range<usize>> = places.iter().map(|place| place.span.clone()).collect();
+    if !hunk.all && !hunk.allow.differences {
+        // `timeout = 10` is never meant by `timeout = 100`.
+        let whole: Vec<Range<usize>> =
+            spans.iter().filter(|span| !splits_number(text, span)).cloned().collect();
+        if let (true, Some(span)) = (whole.is_empty(), spans.first()) {
+            let difference = "the search text begins or ends inside a longer number of the file".to_owned();
+            return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
+        }
+        spans = whole;
+    }
+    let spans = choose::choose(text, spans, hunk, Strategy::Exact)?;
+    if let (Some(span), false, false) = (spans.first(), hunk.all, hunk.allow.differences) {
+        if let Some(difference) = cut_off(text, span, hunk) {
+            return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
+        }
+        doubled::check(text, span, hunk.search, hunk.replace)?;
+    }
+    let (replacement, adapted) = in_breaks_of(text, hunk.replace);
+    let remarks = [
+        adapted.map(str::to_owned),
+        spans.first().and_then(|span| report::splits_word(text, span)),
+        spans.first().and_then(|span| report::falls_out(text, span, hunk.replace)),
+    ];
+    let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+    let note = (!remarks.is_empty()).then(|| remarks.join("; "));
+    let pieces = spans
+        .into_iter()
+        .map(|span| (take_break(text, span, hunk), replacement.clone().into_owned()))
+        .collect();
+    write(text, pieces, Strategy::Exact, note)
+}
+
+/// Whether a text has line feeds with and without carriage returns.
+fn is_mixed(text: &str) -> bool {
+    if memchr::memchr(b'\r', text.as_bytes()).is_none() {
+        return false;
+    }
+    let crlf = memmem::find_iter(text.as_bytes(), "\r\n").count();
+    crlf > 0 && crlf < memchr::memchr_iter(b'\n', text.as_bytes()).count()
+}
+
+/// Whether a place begins or ends inside a number: a digit on both sides, or a decimal point and a digit beyond.
+fn splits_number(text: &str, span: &Range<usize>) -> bool {
+    let bytes = text.as_bytes();
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let point = |at: Option<usize>| at.and_then(|at| bytes.get(at)) == Some(&b'.');
+    let found = text.get(span.clone()).unwrap_or_default();
+    let decimal = |number: &str| number.contains('.');
+    let opening = found.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    let closing = found.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    let before = span.start.checked_sub(1);
+    let starts = digit(Some(span.start))
+        && (digit(before)
+            || (point(before) && digit(before.and_then(|at| at.checked_sub(1))) && !decimal(opening)));
+    let ends = digit(span.end.checked_sub(1))
+        && (digit(Some(span.end))
+            || (point(Some(span.end)) && digit(Some(span.end + 1)) && !decimal(closing)));
+    starts || ends
+}
+
+/// Whether a search text of several lines seems to have been cut off: it ends inside a word, or the replacement repeats
+/// what follows it in its last line.
+fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
+    if !hunk.search.trim_matches(['\r', '\n']).contains('\n') || hunk.replace.is_empty() {
+        return None;
+    }
+    let word = |c: Option<char>| c.is_some_and(is_word);
+    let (before, after) = (text.get(..span.start)?, text.get(span.end..)?);
+    let last = hunk.search.chars().next_back();
+    let tail: usize = hunk.search.chars().rev().take_while(|c| is_word(*c)).map(char::len_utf8).sum();
+    let same_tail = hunk.replace.ends_with(hunk.search.get(hunk.search.len() - tail..)?);
+    if word(last) && word(after.chars().next()) && !same_tail {
+        return Some("the search text ends inside a word of the file, as if it had been cut off".to_owned());
+    }
+    let head: usize = hunk.search.chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum();
+    let same_head = hunk.replace.starts_with(hunk.search.get(..head)?);
+    if word(hunk.search.chars().next()) && word(before.chars().next_back()) && !same_head {
+        return Some(
+            "the search text begins inside a word of the file, as if it had been cut off".to_owned(),
+        );
+    }
+    let rest = after.lines().next().unwrap_or_default().trim();
+    (rest.len() > 2 && hunk.replace.trim_end().ends_with(rest) && !hunk.search.ends_with('\n')).then(|| {
+        "the search text ends before its line does, and the replacement has the rest of the line, which would be \
+         doubled"
+            .to_owned()
+    })
+}
+
+/// A replacement with the line breaks that all of the text's lines have, and a remark if that changed it. A text
+/// with none, or with both kinds, takes the replacement as it is.
+pub(super) fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&'static str>) {
+    if !replacement.contains('\n') {
+        return (Cow::Borrowed(replacement), None);
+    }
+    let breaks = |text: &str| {
+        let cr = memchr::memchr(b'\r', text.as_bytes()).is_some();
+        let crlf = if cr { memmem::find_iter(text.as_bytes(), "\r\n").count() } else { 0 };
+        (memchr::memchr_iter(b'\n', text.as_bytes()).count(), crlf)
+    };
+    match (breaks(text), breaks(replacement)) {
+        ((all, crlf), (_, 0)) if all == crlf && all > 0 => {
+            let own = replacement.replace('\n', "\r\n");
+            (Cow::Owned(own), Some("the replacement took the file's CRLF line endings"))
+        }
+        ((all, 0), (_, crlf)) if all > 0 && crlf > 0 => {
+            let own = replacement.replace("\r\n", "\n");
+            (Cow::Owned(own), Some("the replacement took the file's LF line endings"))
+        }
+        _ => (Cow::Borrowed(replacement), None),
+    }
+}
+
+/// Where `needle` begins in `text`. Two overlapping occurrences are two, so that the only one is the only one.
+pub(super) fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&usize) -> bool) -> Vec<usize> {
+    let limit = if all { usize::MAX } else { MAX_PLACES };
+    let mut places: Vec<usize> =
+        memmem::find_iter(text.as_bytes(), needle).filter(|at| keep(at)).take(limit).collect();
+    if let (&[only], false) = (places.as_slice(), all) {
+        // Only an overlapping one can still be missing; UTF-8 keeps both at borders of characters.
+        let end = text.len().min(only + 2 * needle.len());
+        let rest = text.as_bytes().get(only + 1..end).unwrap_or_default();
+        places.extend(memmem::find(rest, needle.as_bytes()).map(|at| at + only + 1).filter(|at| keep(at)));
+    }
+    places
+}
+
+/// Whether a search text that begins or ends with a blank line, as a text format means it, has one there.
+pub(super) fn at_line_edges(text: &str, start: usize, search: &str) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    let after = text.get(start + search.len()..).unwrap_or_default();
+    let opens = !search.starts_with(['\n', '\r']) || before.is_empty() || before.ends_with('\n');
+    let closes = !search.ends_with('\n') || after.is_empty() || after.starts_with(['\n', '\r']);
+    opens && closes
+}
+
+/// Whether a place begins where a line begins and ends where a line ends.
+pub(super) fn is_whole_lines(text: &str, place: &Range<usize>) -> bool {
+    let before = text.get(..place.start).unwrap_or_default();
+    let after = text.get(place.end..).unwrap_or_default();
+    (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with(['\n', '\r']))
+}
+
+/// Widens a place whose whole lines a text format deletes by one line break: the one after it, or the one before
+/// where the file ends without.
+pub(super) fn take_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let after = text.get(span.end..).unwrap_or_default();
+    let opens = before.is_empty() || before.ends_with('\n');
+    if !hunk.whole_lines || !hunk.replace.is_empty() || !opens {
+        return span;
+    }
+    let following = ["\r\n", "\n"].into_iter().find(|line_break| after.starts_with(line_break));
+    match following {
+        Some(line_break) => span.start..span.end + line_break.len(),
+        None if after.is_empty() => crate::lines::without_break(before).len()..span.end,
+        None => span,
+    }
+}

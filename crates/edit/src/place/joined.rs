@@ -1,0 +1,82 @@
+//! Two last steps by tokens: a search text whose line breaks stand elsewhere than the file's, and one with blanks around a
+//! part of a line.
+
+use memchr::memmem;
+
+use crate::outcome::Strategy;
+use crate::place::exact::{MAX_PLACES, occurrences};
+use crate::place::normal::{Strings, squeeze};
+use crate::place::tokens::is_word;
+use crate::place::{Ground, Hunk, Located, Place};
+
+/// Shorter texts are found by chance when line breaks don't count.
+const TELLING: usize = 12;
+/// A shorter part of a line is found by chance.
+const TELLING_PART: usize = 3;
+
+/// The places where the tokens are the same, in whole lines; or, for a part of one line, without the blanks around it.
+pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+    whole_lines(ground, hunk).or_else(|| part_of_line(ground, hunk))
+}
+
+/// The search text with its line breaks elsewhere: token for token whole lines of the file.
+fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+    let bare = |text: &str, out: &mut Vec<u8>| {
+        out.extend(text.bytes().filter(|byte| !byte.is_ascii_whitespace()));
+    };
+    let mut needle = Vec::with_capacity(hunk.search.len());
+    bare(hunk.search, &mut needle);
+    if needle.len() < TELLING || hunk.all {
+        return None;
+    }
+    let mut hay = Vec::with_capacity(ground.text.len());
+    let mut starts = Vec::with_capacity(ground.lines.len() + 1);
+    for index in 0..ground.lines.len() {
+        starts.push(hay.len());
+        bare(ground.line(index), &mut hay);
+    }
+    starts.push(hay.len());
+    let wanted = squeeze(hunk.search, Strings::Strict);
+    let mut places = Vec::new();
+    for at in memmem::find_iter(&hay, &needle).take(MAX_PLACES) {
+        // The last line that begins there: those before it are blank.
+        let first = starts.partition_point(|start| *start <= at).checked_sub(1)?;
+        let end = starts.partition_point(|start| *start < at + needle.len());
+        if starts.get(first) != Some(&at) || starts.get(end) != Some(&(at + needle.len())) {
+            continue;
+        }
+        let span = ground.span(first..end, false);
+        if ground.text.get(span.clone()).is_some_and(|found| squeeze(found, Strings::Strict) == wanted) {
+            places.push(Place { span, pairs: Some(Vec::new()) });
+        }
+    }
+    (!places.is_empty()).then_some(Located { strategy: Strategy::LineBreaks, places, hunk: *hunk })
+}
+
+/// A part of one line, given with blanks around it that the file doesn't have.
+fn part_of_line<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+    let search = hunk.search.trim();
+    if search.len() == hunk.search.len()
+        || hunk.whole_lines
+        || search.contains('\n')
+        || search.chars().filter(|c| is_word(*c)).count() < TELLING_PART
+    {
+        return None;
+    }
+    let bounded = |start: &usize| {
+        let word = |c: Option<char>| c.is_some_and(is_word);
+        let end = start + search.len();
+        let before = ground.text.get(..*start).and_then(|before| before.chars().next_back());
+        let after = ground.text.get(end..).and_then(|after| after.chars().next());
+        !(word(before) && word(search.chars().next()) || word(after) && word(search.chars().next_back()))
+    };
+    let starts = occurrences(ground.text, search, hunk.all, bounded);
+    let places: Vec<Place> =
+        starts.into_iter().map(|start| Place::even(start..start + search.len())).collect();
+    let hunk = Hunk { search, replace: hunk.replace.trim(), ..*hunk };
+    (!places.is_empty() && search != hunk.replace).then_some(Located {
+        strategy: Strategy::BlankEdges,
+        places,
+        hunk,
+    })
+}

@@ -1,0 +1,242 @@
+//! The steps that overlook how a text is written down: line endings, blanks, typography, indentation, blank lines.
+
+use crate::lines::segments;
+use crate::outcome::Strategy;
+use crate::place::exact::{MAX_PLACES, at_line_edges, occurrences};
+use crate::place::normal::{Mapped, Reading, bare_key};
+use crate::place::{Ground, Hunk, Located, Place};
+
+/// How many lines are compared in windows that may overlap; reached only in files of one line over and over.
+const MAX_COMPARED: usize = 4_000_000;
+
+/// The places that the strictest of these steps finds.
+pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+    let found = |strategy, places: Vec<Place>, hunk: &Hunk<'a>| {
+        (!places.is_empty()).then_some(Located { strategy, places, hunk: *hunk })
+    };
+    let even = Lines::of(ground, hunk);
+    let by_lines =
+        |lines: &Lines<'_, 'a>, reading, strategy| found(strategy, lines.places(reading), lines.hunk);
+    let edges = without_edges(hunk.search, hunk.replace);
+    let edges = edges.map(|(search, replace)| Hunk { search, replace, ..*hunk });
+    let bare = edges.unwrap_or(*hunk);
+    let readings = [Reading::TrailingWhitespace, Reading::Indentation, Reading::InnerWhitespace];
+    found(Strategy::LineEndings, by_text(ground.text, hunk, false), hunk)
+        .or_else(|| by_lines(&even, Reading::TrailingWhitespace, Strategy::TrailingWhitespace))
+        .or_else(|| found(Strategy::Typography, by_text(ground.text, hunk, true), hunk))
+        .or_else(|| by_lines(&even, Reading::Indentation, Strategy::Indentation))
+        .or_else(|| by_lines(&even, Reading::InnerWhitespace, Strategy::InnerWhitespace))
+        .or_else(|| {
+            let edges = Lines::of(ground, edges.as_ref()?);
+            readings.into_iter().find_map(|reading| by_lines(&edges, reading, Strategy::BlankEdges))
+        })
+        .or_else(|| {
+            let lines = Lines::without_blank(ground, &bare)?;
+            readings.into_iter().find_map(|reading| by_lines(&lines, reading, Strategy::BlankLines))
+        })
+}
+
+/// Looks for the search text anywhere, also within lines, with line endings (and typography) overlooked.
+pub(super) fn by_text(text: &str, hunk: &Hunk<'_>, typography: bool) -> Vec<Place> {
+    let both = [text, hunk.search];
+    let possible = if typography {
+        both.iter().any(|text| !text.is_ascii())
+    } else {
+        both.iter().any(|text| memchr::memchr(b'\r', text.as_bytes()).is_some())
+    };
+    if !possible {
+        return Vec::new();
+    }
+    let file = Mapped::new(text, typography);
+    let search = Mapped::new(hunk.search, typography);
+    if search.text.trim().is_empty() {
+        return Vec::new();
+    }
+    let keep = |start: &usize| !hunk.whole_lines || at_line_edges(&file.text, *start, &search.text);
+    let starts = occurrences(&file.text, &search.text, hunk.all, keep);
+    let ranges = starts.into_iter().map(|start| start..start + search.text.len());
+    ranges.filter_map(|range| file.original(range)).map(Place::even).collect()
+}
+
+/// Search and replacement without the blank lines that the search text has at its edges, and the replacement without as
+/// many; `None` where the search text has none.
+fn without_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, &'a str)> {
+    let (before, after, inner) = edges(search);
+    if before + after == 0 {
+        return None;
+    }
+    let mut rest = replacement;
+    for _ in 0..before {
+        let Some((_, more)) = rest.split_once('\n').filter(|(line, _)| line.trim().is_empty()) else { break };
+        rest = more;
+    }
+    let mut rest = rest.strip_suffix('\n').map_or(rest, |rest| rest.strip_suffix('\r').unwrap_or(rest));
+    for _ in 0..after {
+        let Some((more, _)) = rest.rsplit_once('\n').filter(|(_, line)| line.trim().is_empty()) else {
+            break;
+        };
+        rest = more.strip_suffix('\r').unwrap_or(more);
+    }
+    Some((inner, rest))
+}
+
+/// How many blank lines a text begins and ends with, and what is between them, without a final line break.
+fn edges(text: &str) -> (usize, usize, &str) {
+    let lead = text.len() - text.trim_start().len();
+    let from = text.get(..lead).and_then(|blank| blank.rfind('\n')).map_or(0, |at| at + 1);
+    let end = text.trim_end().len();
+    let to = text.get(end..).and_then(|blank| blank.find('\n')).map_or(text.len(), |at| end + at).max(from);
+    let count = |part: Option<&str>| part.unwrap_or_default().matches('\n').count();
+    let after = text.get(to..).unwrap_or_default();
+    let after = after.strip_prefix('\n').map_or(0, |rest| rest.split_inclusive('\n').count());
+    let inner = text.get(from..to).map_or(text, |inner| inner.strip_suffix('\r').unwrap_or(inner));
+    (count(text.get(..from)), after, inner)
+}
+
+/// A search text's lines and the lines of the file where they may be.
+struct Lines<'g, 'a> {
+    ground: &'g Ground<'g>,
+    hunk: &'g Hunk<'a>,
+    wanted: Vec<&'a str>,
+    /// The file's lines that are looked at; `None` for all of them.
+    among: Option<Vec<usize>>,
+    /// Where, among those, the search text begins if blanks and typography are overlooked altogether: no reading finds
+    /// it anywhere else.
+    windows: Vec<usize>,
+}
+
+impl<'g, 'a> Lines<'g, 'a> {
+    fn of(ground: &'g Ground<'g>, hunk: &'g Hunk<'a>) -> Self {
+        let mut wanted: Vec<&str> = segments(hunk.search).into_iter().map(|(line, _)| line).collect();
+        if hunk.search.ends_with('\n') {
+            wanted.pop();
+        }
+        let needle: Vec<u64> = wanted.iter().map(|line| bare_key(line)).collect();
+        let windows = sequences(&ground.keys, &needle);
+        Self { ground, hunk, wanted, among: None, windows }
+    }
+
+    /// The lines that aren't blank; `None` where blank lines within the text make no difference.
+    fn without_blank(ground: &'g Ground<'g>, hunk: &'g Hunk<'a>) -> Option<Self> {
+        let all = Self::of(ground, hunk);
+        let wanted: Vec<&str> = all.wanted.iter().copied().filter(|line| !line.trim().is_empty()).collect();
+        if wanted.len() < 2 {
+            return None;
+        }
+        let blank = bare_key("");
+        let among: Vec<usize> =
+            (0..ground.lines.len()).filter(|index| ground.keys.get(*index) != Some(&blank)).collect();
+        let keys: Vec<u64> = among.iter().filter_map(|index| ground.keys.get(*index).copied()).collect();
+        let needle: Vec<u64> = wanted.iter().map(|line| bare_key(line)).collect();
+        let windows = sequences(&keys, &needle);
+        Some(Self { wanted, among: Some(among), windows, ..all })
+    }
+
+    /// The places where all lines are the same under a reading.
+    fn places(&self, reading: Reading) -> Vec<Place> {
+        let closed = self.hunk.search.ends_with('\n');
+        let own = |index: usize| match &self.among {
+            Some(among) => among.get(index).copied().unwrap_or(usize::MAX),
+            None => index,
+        };
+        let normal: Vec<_> = self.wanted.iter().map(|wanted| reading.normal(wanted)).collect();
+        let mut places: Vec<Place> = Vec::new();
+        let (mut free_from, mut compared) = (0, 0);
+        for start in &self.windows {
+            if self.hunk.all && *start < free_from {
+                continue;
+            }
+            let end = start + self.wanted.len();
+            let lines = (*start..end).zip(&normal);
+            let alike = lines
+                .take_while(|(at, wanted)| reading.normal(self.ground.line(own(*at))) == **wanted)
+                .count();
+            compared += alike + 1;
+            if alike == self.wanted.len() {
+                free_from = end;
+                let span = self.ground.span(own(*start)..own(end.saturating_sub(1)) + 1, closed);
+                places.push(Place { span, pairs: self.pairs(own(*start), &own, *start) });
+            }
+            if compared > MAX_COMPARED || (places.len() >= MAX_PLACES && !self.hunk.all) {
+                break;
+            }
+        }
+        places
+    }
+
+    /// Which line stands for which where blank ones don't count: the nth blank line after a line for the nth there.
+    fn pairs(&self, first: usize, own: &impl Fn(usize) -> usize, start: usize) -> Option<Vec<Option<usize>>> {
+        self.among.as_ref()?;
+        let mut pairs = Vec::new();
+        let (mut nth, mut next) = (0, first);
+        let mut all = segments(self.hunk.search);
+        if self.hunk.search.ends_with('\n') {
+            all.pop();
+        }
+        for (line, _) in all {
+            if line.trim().is_empty() {
+                let is_blank = next < own(start + nth) && nth > 0;
+                pairs.push(is_blank.then(|| next - first));
+                next += usize::from(is_blank);
+            } else {
+                let at = own(start + nth);
+                pairs.push(Some(at - first));
+                next = at + 1;
+                nth += 1;
+            }
+        }
+        Some(pairs)
+    }
+}
+
+/// The start of each occurrence of `needle` in `hay`, in linear time (Knuth, Morris and Pratt).
+pub(super) fn sequences(hay: &[u64], needle: &[u64]) -> Vec<usize> {
+    let mut fallback = vec![0_usize; needle.len()];
+    let at = |index: usize| needle.get(index).copied();
+    let back = |fallback: &[usize], state: usize| {
+        state.checked_sub(1).and_then(|last| fallback.get(last)).copied().unwrap_or(0)
+    };
+    let mut state = 0;
+    for index in 1..needle.len() {
+        while state > 0 && at(state) != at(index) {
+            state = back(&fallback, state);
+        }
+        state += usize::from(at(state) == at(index));
+        if let Some(slot) = fallback.get_mut(index) {
+            *slot = state;
+        }
+    }
+    let mut found = Vec::new();
+    state = 0;
+    for (index, key) in hay.iter().enumerate() {
+        while state > 0 && at(state) != Some(*key) {
+            state = back(&fallback, state);
+        }
+        state += usize::from(at(state) == Some(*key));
+        if state == needle.len() && state > 0 {
+            found.push(index + 1 - state);
+            state = back(&fallback, state);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_blank_lines_go_as_the_search_text_has() {
+        let cases = [
+            ("\na\n", "\nb\n", Some(("a", "b"))),
+            ("\na", "\n\nb", Some(("a", "\nb"))),
+            ("a\n\n", "b\n\nc\n\n", Some(("a", "b\n\nc"))),
+            ("a\n \n", "b", Some(("a", "b"))),
+            ("\n\na\n", "b\n", Some(("a", "b"))),
+            ("a\n", "\nb\n", None),
+        ];
+        for (search, replacement, expected) in cases {
+            assert_eq!(without_edges(search, replacement), expected, "{search:?} {replacement:?}");
+        }
+    }
+}

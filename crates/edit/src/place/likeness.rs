@@ -1,0 +1,359 @@
+//! Finding a search text whose lines are alike, not equal, to those of one place.
+//!
+//! The place is found by aligning lines (Needleman and Wunsch, within a band) whose likeness is Levenshtein's. That alone
+//! would be a guess; what makes it safe is what must hold besides: the first and the last line are the file's, every
+//! line that the edit changes is the file's, no other place is nearly as like, and no word that the file has elsewhere
+//! is missing here. The result is transplanted: only changed lines are written.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::lines::segments;
+use crate::outcome::{Placed, Refusal, Strategy};
+use crate::place::normal::bare_key;
+use crate::place::tokens::{Ends, is_word, words};
+use crate::place::{Ground, Hunk, Located, Place, choose, settle};
+
+/// Fewer lines than this can be like anything.
+const MIN_LINES: usize = 3;
+/// Longer search texts aren't aligned: who quotes that much quotes it right, or has another version of the file.
+const MAX_LINES: usize = 400;
+/// A place less like the search text than this isn't taken. It is what the alignments of other engines ask of a line or a
+/// place (zed 0.8 of the lines, Roo and gemini 0.9 of the characters); the changed lines must be equal in any case.
+const ENOUGH: f32 = 0.8;
+/// The next best place must be less like the search text by this.
+const CLEARLY: f32 = 0.1;
+/// Lines less alike than this don't stand for each other.
+const LIKE: f32 = 0.55;
+/// Two remarks stand for each other whatever their words.
+const REMARKS: f32 = 0.7;
+/// How many places are aligned.
+const FINALISTS: usize = 8;
+/// A line that a file has more often than this says little about where a text is.
+const RARE: usize = 32;
+/// How many characters count in a line's weight.
+const HEAVIEST: usize = 60;
+/// How much of two lines is compared, in bytes.
+const LINE_BYTES: usize = 300;
+/// How many pairs of bytes are compared in all: some milliseconds.
+const WORK: usize = 1 << 21;
+/// A word that the file has at most this often elsewhere tells one place from another.
+const TELLING_WORD: usize = 5;
+/// How many missing words are looked for elsewhere.
+const MAX_WORDS: usize = 16;
+
+/// The one place that is like enough, if nothing speaks against it.
+pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let wanted = Wanted::of(hunk)?;
+    let mut places: Vec<Aligned> = Vec::new();
+    let mut work = WORK;
+    for start in wanted.starts(ground) {
+        places.extend(wanted.align(ground, start, &mut work));
+    }
+    places.sort_by(|one, other| other.score.total_cmp(&one.score));
+    let best = places.first().filter(|best| best.score >= ENOUGH)?;
+    let near: Vec<&Aligned> = places.iter().filter(|place| place.score > best.score - CLEARLY).collect();
+    let mut spans: Vec<Range<usize>> = near.iter().map(|place| place.span(ground, hunk)).collect();
+    spans.sort_by_key(|span| span.start);
+    let chosen = match choose::choose(ground.text, spans, hunk, Strategy::Similarity) {
+        Ok(chosen) => chosen.into_iter().next()?,
+        Err(refusal) => return Some(Err(refusal)),
+    };
+    let place = near.into_iter().find(|place| place.span(ground, hunk) == chosen)?;
+    if !hunk.allow.differences && wanted.has_word_from_elsewhere(ground, place) {
+        return None;
+    }
+    let found = Place { span: chosen, pairs: Some(place.pairs.clone()) };
+    let located = Located { strategy: Strategy::Similarity, places: vec![found], hunk: *hunk };
+    match settle::settle(ground.text, &located) {
+        // The nearest region tells more than that it isn't near enough.
+        Err(Refusal::GuardedMismatch { .. }) => None,
+        settled => Some(settled),
+    }
+}
+
+/// A search text's lines.
+struct Wanted<'a> {
+    lines: Vec<&'a str>,
+    keys: Vec<u64>,
+    weights: Vec<f32>,
+    /// The first and the last line that aren't blank.
+    first: usize,
+    last: usize,
+}
+
+/// A place with its lines paired.
+struct Aligned {
+    start: usize,
+    end: usize,
+    score: f32,
+    pairs: Vec<Option<usize>>,
+}
+
+impl Aligned {
+    fn span(&self, ground: &Ground<'_>, hunk: &Hunk<'_>) -> Range<usize> {
+        ground.span(self.start..self.end, hunk.search.ends_with('\n'))
+    }
+}
+
+impl<'a> Wanted<'a> {
+    fn of(hunk: &Hunk<'a>) -> Option<Self> {
+        let mut lines: Vec<&str> = segments(hunk.search).into_iter().map(|(line, _)| line).collect();
+        if hunk.search.ends_with('\n') {
+            lines.pop();
+        }
+        let first = lines.iter().position(|line| !line.trim().is_empty())?;
+        let last = lines.iter().rposition(|line| !line.trim().is_empty())?;
+        let count = lines.iter().filter(|line| !line.trim().is_empty()).count();
+        if hunk.all || count < MIN_LINES || lines.len() > MAX_LINES {
+            return None;
+        }
+        let keys = lines.iter().map(|line| bare_key(line)).collect();
+        let weights = lines.iter().map(|line| weight(line)).collect();
+        Some(Self { lines, keys, weights, first, last })
+    }
+
+    fn key(&self, index: usize) -> Option<u64> {
+        self.keys.get(index).copied()
+    }
+
+    /// How far lines may be shifted against each other.
+    fn band(&self) -> usize {
+        (self.lines.len() / 10).clamp(2, 20)
+    }
+
+    /// The lines that are the first one, those first around which most of the others are.
+    fn starts(&self, ground: &Ground<'_>) -> Vec<usize> {
+        let mut at: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (index, key) in self.keys.iter().enumerate().take(self.last + 1).skip(self.first) {
+            if self.weights.get(index).is_some_and(|weight| *weight > 0.0) {
+                at.entry(*key).or_default().push(index - self.first);
+            }
+        }
+        let mut hits: HashMap<u64, Vec<usize>> = HashMap::new();
+        let mut starts = Vec::new();
+        for (index, key) in ground.keys.iter().enumerate() {
+            if self.key(self.first) == Some(*key) {
+                starts.push(index);
+            }
+            if at.contains_key(key) {
+                let seen = hits.entry(*key).or_default();
+                if seen.len() <= RARE {
+                    seen.push(index);
+                }
+            }
+        }
+        // Each rare line says where the text would begin.
+        let mut votes: Vec<usize> = Vec::new();
+        for (key, seen) in hits.iter().filter(|(_, seen)| seen.len() <= RARE) {
+            let offsets = at.get(key).map(Vec::as_slice).unwrap_or_default();
+            for (line, offset) in
+                seen.iter().flat_map(|line| offsets.iter().take(RARE).map(move |offset| (line, offset)))
+            {
+                votes.extend(line.checked_sub(*offset));
+            }
+        }
+        votes.sort_unstable();
+        let band = self.band();
+        let around = |start: usize| {
+            votes.partition_point(|vote| *vote <= start + band)
+                - votes.partition_point(|vote| *vote + band < start)
+        };
+        let mut ranked: Vec<(usize, usize)> =
+            starts.into_iter().map(|start| (around(start), start)).collect();
+        if ranked.len() > FINALISTS {
+            ranked.retain(|(votes, _)| *votes > 0);
+        }
+        ranked.sort_by_key(|(votes, start)| (std::cmp::Reverse(*votes), *start));
+        ranked.truncate(FINALISTS);
+        ranked.into_iter().map(|(_, start)| start).collect()
+    }
+
+    /// Aligns the search text with the lines from `start` on; its last line must be one of theirs.
+    fn align(&self, ground: &Ground<'_>, start: usize, work: &mut usize) -> Option<Aligned> {
+        let (rows, band) = (self.last - self.first + 1, self.band());
+        let width = 2 * band + 1;
+        let total: f32 = self.weights.get(self.first..=self.last)?.iter().sum();
+        // Cell (row, column): the best score where `row` wanted lines and `row + column - band` of the file's are used.
+        let mut scores = vec![vec![f32::NEG_INFINITY; width]; rows + 1];
+        let mut steps = vec![vec![Step::Start; width]; rows + 1];
+        *scores.first_mut()?.get_mut(band)? = 0.0;
+        for row in 0..=rows {
+            for column in 0..width {
+                let Some(used) = (row + column).checked_sub(band) else { continue };
+                let mut best = (f32::NEG_INFINITY, Step::Start);
+                if row == 0 && used == 0 {
+                    continue;
+                }
+                let get = |row: usize, column: usize| {
+                    scores.get(row).and_then(|line| line.get(column)).copied().unwrap_or(f32::NEG_INFINITY)
+                };
+                let mut offer = |score: f32, step: Step| {
+                    if score > best.0 {
+                        best = (score, step);
+                    }
+                };
+                if row > 0 && used > 0 && get(row - 1, column).is_finite() {
+                    let (wanted, own) = (self.first + row - 1, start + used - 1);
+                    let like = self.likeness(ground, wanted, own, work);
+                    if like >= LIKE {
+                        let weight = self.weights.get(wanted).copied().unwrap_or_default();
+                        offer(get(row - 1, column) + like * weight, Step::Pair);
+                    }
+                }
+                // The first and the last line are always paired.
+                if row > 1 && row < rows {
+                    offer(get(row - 1, column + 1), Step::Missing);
+                }
+                if row > 0 && row < rows && used > 1 && column > 0 {
+                    offer(get(row, column - 1) - weight(ground.line(start + used - 1)) / 2.0, Step::Extra);
+                }
+                if let (Some(score), Some(step)) = (
+                    scores.get_mut(row).and_then(|line| line.get_mut(column)),
+                    steps.get_mut(row).and_then(|line| line.get_mut(column)),
+                ) {
+                    (*score, *step) = best;
+                }
+            }
+        }
+        let ending = |column: &usize| {
+            (rows + column).checked_sub(band + 1).is_some_and(|used| {
+                ground.keys.get(start + used) == self.keys.get(self.last) && start + used < ground.lines.len()
+            })
+        };
+        let last = scores.last()?;
+        let column = (0..width).filter(ending).max_by(|one, other| {
+            let score = |column: &usize| last.get(*column).copied().unwrap_or(f32::NEG_INFINITY);
+            score(one).total_cmp(&score(other))
+        })?;
+        let score = last.get(column).copied().filter(|score| score.is_finite())?;
+        let pairs = self.trace(&steps, column, band)?;
+        let end = start + (rows + column).checked_sub(band)?;
+        Some(Aligned { start, end, score: score / total.max(1.0), pairs })
+    }
+
+    /// Which line stands for which, from the end of an alignment back.
+    fn trace(&self, steps: &[Vec<Step>], mut column: usize, band: usize) -> Option<Vec<Option<usize>>> {
+        let mut pairs = vec![None; self.lines.len()];
+        let mut row = steps.len() - 1;
+        while row > 0 {
+            match steps.get(row)?.get(column)? {
+                Step::Start => return None,
+                Step::Pair => {
+                    *pairs.get_mut(self.first + row - 1)? = Some((row + column).checked_sub(band + 1)?);
+                    row -= 1;
+                }
+                Step::Missing => {
+                    row -= 1;
+                    column += 1;
+                }
+                Step::Extra => column = column.checked_sub(1)?,
+            }
+        }
+        Some(pairs)
+    }
+
+    /// How alike a line of the search text and one of the file's are, from 0 to 1.
+    fn likeness(&self, ground: &Ground<'_>, wanted: usize, own: usize, work: &mut usize) -> f32 {
+        if own >= ground.lines.len() {
+            return 0.0;
+        }
+        if self.keys.get(wanted) == ground.keys.get(own) {
+            return 1.0;
+        }
+        if wanted == self.first || wanted == self.last {
+            return 0.0;
+        }
+        let (one, other) = (self.lines.get(wanted).map_or("", |line| line.trim()), ground.line(own).trim());
+        if one.is_empty() || other.is_empty() {
+            return 0.0;
+        }
+        let remarks = Ends::of(one).code.is_empty() && Ends::of(other).code.is_empty();
+        // Never 1: they are not equal.
+        let like = line_likeness(one, other, work).min(0.99);
+        if remarks { like.max(REMARKS) } else { like }
+    }
+
+    /// Whether the search text has a word that is missing at the place and that the file has elsewhere, though seldom.
+    fn has_word_from_elsewhere(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
+        let inside = ground.text.get(ground.span(place.start..place.end, false)).unwrap_or_default();
+        let differing = self
+            .lines
+            .iter()
+            .zip(&self.keys)
+            .zip(&place.pairs)
+            .filter(|((_, key), at)| at.is_none_or(|at| ground.keys.get(place.start + at) != Some(*key)));
+        let differing =
+            differing.map(|((line, _), _)| *line).filter(|line| !Ends::of(line).code.trim().is_empty());
+        let missing = differing.flat_map(|line| words(Ends::of(line).code)).filter(|word| word.len() > 2);
+        missing
+            .filter(|word| count_words(inside, word, 1) == 0)
+            .take(MAX_WORDS)
+            .any(|word| (1..=TELLING_WORD).contains(&count_words(ground.text, word, TELLING_WORD + 1)))
+    }
+}
+
+/// How an alignment came to a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Start,
+    Pair,
+    Missing,
+    Extra,
+}
+
+/// What a line weighs: its characters, up to a bound; blank lines weigh nothing.
+fn weight(line: &str) -> f32 {
+    let len = line.trim().len();
+    if len == 0 { 0.0 } else { len.clamp(4, HEAVIEST) as f32 }
+}
+
+/// How often a word stands in a text by itself, counted up to a limit.
+fn count_words(text: &str, word: &str, limit: usize) -> usize {
+    let bounded = |at: &usize| {
+        let before = text.get(..*at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    };
+    memmem::find_iter(text.as_bytes(), word).take(limit * 50).filter(bounded).take(limit).count()
+}
+
+/// One minus Levenshtein's distance by the longer line's length, in bytes; 0 where it would be too low to matter, or
+/// where the work is used up.
+fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let (one, other) = (one.get(..LINE_BYTES).unwrap_or(one), other.get(..LINE_BYTES).unwrap_or(other));
+    let longest = one.len().max(other.len());
+    let most = longest - ((longest as f32) * LIKE) as usize;
+    if one.len().abs_diff(other.len()) > most {
+        return 0.0;
+    }
+    let head = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let (one, other) = (one.get(head..).unwrap_or_default(), other.get(head..).unwrap_or_default());
+    let tail = one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count();
+    let (one, other) = (
+        one.get(..one.len() - tail).unwrap_or_default(),
+        other.get(..other.len() - tail).unwrap_or_default(),
+    );
+    let cells = (one.len() + 1) * (other.len() + 1);
+    if cells > *work {
+        return 0.0;
+    }
+    *work -= cells;
+    let distance = strsim::generic_levenshtein(&Bytes(one), &Bytes(other));
+    if distance > most { 0.0 } else { 1.0 - distance as f32 / longest.max(1) as f32 }
+}
+
+/// Bytes, as the distance wants them.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a, 'b> IntoIterator for &'a Bytes<'b> {
+    type Item = &'b u8;
+    type IntoIter = std::slice::Iter<'b, u8>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}

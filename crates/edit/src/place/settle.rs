@@ -1,0 +1,213 @@
+//! Deciding between the places that a step found, and making the replacement fit.
+
+use std::ops::Range;
+
+use crate::lines::{break_of, line_at, segments, split_indent};
+use crate::outcome::{Placed, Refusal, Strategy};
+use crate::place::fit::Alignment;
+use crate::place::indent::{IndentMap, Styles};
+use crate::place::{Hunk, Located, Place, choose, doubled, exact, report, tokens};
+
+/// What is put in place of which bytes, and what differed there.
+pub(super) struct Piece {
+    pub(super) span: Range<usize>,
+    pub(super) text: String,
+    pub(super) note: String,
+}
+
+/// Decides between places, and says what is put there.
+pub(super) fn settle(text: &str, located: &Located<'_>) -> Result<Placed, Refusal> {
+    let Located { strategy, places, hunk } = located;
+    if *strategy == Strategy::Exact {
+        return exact::settle(text, places, hunk);
+    }
+    let spans = places.iter().map(|place| place.span.clone()).collect();
+    let chosen = choose::choose(text, spans, hunk, *strategy)?;
+    let writer = Writer::new(text, *strategy, hunk);
+    let mut pieces = Vec::with_capacity(chosen.len());
+    let mut note = None;
+    let mut places = places.iter();
+    for span in chosen {
+        let Some(place) = places.find(|place| place.span == span) else { continue };
+        let piece = writer.piece(place)?;
+        note = note.or(Some(piece.note));
+        pieces.push((exact::take_break(text, piece.span, hunk), piece.text));
+    }
+    write(text, pieces, *strategy, note)
+}
+
+/// One hunk, ready to be fitted to places.
+pub(super) struct Writer<'a> {
+    text: &'a str,
+    strategy: Strategy,
+    hunk: &'a Hunk<'a>,
+    alignment: Alignment<'a>,
+    styles: Styles,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(text: &'a str, strategy: Strategy, hunk: &'a Hunk<'a>) -> Self {
+        let given = hunk.search.lines().chain(hunk.replace.lines());
+        let styles = Styles::of(given, text);
+        Self { text, strategy, hunk, alignment: Alignment::new(hunk.search, hunk.replace), styles }
+    }
+
+    /// The replacement for one place, if nothing that has a meaning differs there.
+    pub(super) fn piece(&self, place: &Place) -> Result<Piece, Refusal> {
+        if self.strategy == Strategy::LineBreaks {
+            return self.rejoined(place);
+        }
+        let found = self.text.get(place.span.clone()).unwrap_or_default();
+        let file: Vec<(&str, &str)> = segments(found);
+        let old = self.alignment.old();
+        let first = line_at(self.text, place.span.start);
+        let line = |index: usize| first.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
+        let pairs = self.pairs(place, &file);
+        let own = |index: usize| {
+            let at = pairs.get(index).copied().flatten()?;
+            Some((at, file.get(at).map_or("", |(content, _)| *content)))
+        };
+        if !self.hunk.allow.spans && file.len() > (2 * old.len()).max(old.len() + 3) {
+            let (lines, searched) = (file.len(), old.len());
+            return Err(Refusal::SpanTooLarge { line: first, lines, searched });
+        }
+        if !self.hunk.allow.differences {
+            if let Some((at, difference)) = self.meaning(&pairs, &file) {
+                return Err(Refusal::GuardedMismatch { line: line(at), difference });
+            }
+            doubled::check(self.text, &place.span, self.hunk.search, self.hunk.replace)?;
+        }
+        let matched = (0..old.len()).filter_map(|index| Some((*old.get(index)?, own(index)?.1)));
+        let indents = IndentMap::learn(matched, self.alignment.new_lines(), self.styles);
+        let fitted = self.alignment.fit(found, &pairs, &indents, break_of(self.text)).map_err(|unfit| {
+            Refusal::GuardedMismatch { line: first, difference: report::unfit_indentation(&unfit.line) }
+        })?;
+        let note = self.note(&pairs, &file, first);
+        Ok(Piece { span: place.span.clone(), text: fitted, note })
+    }
+
+    /// The replacement for a place whose lines are broken elsewhere: as it is, from the place's indentation on.
+    fn rejoined(&self, place: &Place) -> Result<Piece, Refusal> {
+        let found = self.text.get(place.span.clone()).unwrap_or_default();
+        let first = line_at(self.text, place.span.start);
+        let old =
+            self.alignment.old().iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default();
+        let own = found.lines().next().unwrap_or_default();
+        let content = self.hunk.replace.trim_end_matches(['\n', '\r']);
+        let new: Vec<&str> = segments(content).into_iter().map(|(line, _)| line).collect();
+        let indents = IndentMap::learn(std::iter::once((old, own)), &new, self.styles);
+        let mut lines = Vec::with_capacity(new.len());
+        for line in new {
+            let (indent, rest) = split_indent(line);
+            lines.push(match indents.carry(indent, None) {
+                _ if rest.trim().is_empty() => String::new(),
+                Some(own) => own + rest,
+                None => {
+                    let difference = report::unfit_indentation(line);
+                    return Err(Refusal::GuardedMismatch { line: first, difference });
+                }
+            });
+        }
+        let text = lines.join(break_of(self.text));
+        let note = format!("no exact match; placed by {}, from line {first}", self.strategy);
+        Ok(Piece { span: place.span.clone(), text, note })
+    }
+
+    /// Which of a place's lines stands for which of the search text's, the empty one after a final line break included.
+    fn pairs(&self, place: &Place, file: &[(&str, &str)]) -> Vec<Option<usize>> {
+        let old = self.alignment.old();
+        let Some(pairs) = &place.pairs else { return (0..old.len()).map(Some).collect() };
+        let mut pairs = pairs.clone();
+        let closed = file.len() > 1 && file.last() == Some(&("", ""));
+        pairs.resize(old.len(), Some(if closed { file.len() - 1 } else { file.len() }));
+        pairs
+    }
+
+    /// The first difference that has a meaning: in a line that the edit changes or deletes, or around one that isn't
+    /// the search text's.
+    fn meaning(&self, pairs: &[Option<usize>], file: &[(&str, &str)]) -> Option<(usize, String)> {
+        let loose = self.strategy == Strategy::Similarity;
+        let content = |at: usize| file.get(at).map_or("", |(content, _)| *content);
+        let blank = |at: usize| content(at).trim().is_empty();
+        let old = self.alignment.old();
+        for (replaced, new) in self.alignment.changes() {
+            let one_to_one = replaced.len() == new.len();
+            for (index, searched) in replaced.clone().filter_map(|index| Some((index, *old.get(index)?))) {
+                let Some(at) = pairs.get(index).copied().flatten() else {
+                    if searched.trim().is_empty() {
+                        continue;
+                    }
+                    let next = pairs.get(index..).and_then(|pairs| pairs.iter().flatten().next());
+                    return Some((next.copied().unwrap_or(0), report::difference(searched, "")));
+                };
+                let own = content(at);
+                let same = if loose && one_to_one {
+                    tokens::same_but_for_remarks(searched, own)
+                } else {
+                    tokens::same(searched, own)
+                };
+                let fades = loose && new.is_empty() && tokens::same_but_for_remarks(searched, own);
+                if !same && !fades {
+                    return Some((at, report::difference(searched, own)));
+                }
+            }
+            // Lines of the file that the search text doesn't have must not lie where something comes or goes.
+            let around = replaced.start.saturating_sub(1)..(replaced.end + 1).min(pairs.len());
+            let inner: Vec<usize> = pairs.get(around).unwrap_or_default().iter().copied().flatten().collect();
+            let (Some(first), Some(last)) = (inner.first(), inner.last()) else { continue };
+            let unseen = (*first..*last).find(|at| !inner.contains(at) && !blank(*at));
+            if let Some(at) = unseen {
+                return Some((at, report::difference("", content(at))));
+            }
+        }
+        None
+    }
+
+    /// What differed, in few words.
+    fn note(&self, pairs: &[Option<usize>], file: &[(&str, &str)], first: u32) -> String {
+        let old = self.alignment.old();
+        let even = pairs.iter().enumerate().all(|(index, at)| *at == Some(index));
+        if even {
+            return report::note(self.strategy, old, file, first);
+        }
+        let (mut olds, mut own, mut offset) = (Vec::new(), Vec::new(), None);
+        for (searched, at) in old.iter().zip(pairs) {
+            let Some((at, line)) = at.and_then(|at| Some((at, *file.get(at)?))) else { continue };
+            if olds.is_empty() && line.0 == *searched {
+                continue;
+            }
+            offset = offset.or(u32::try_from(at).ok());
+            olds.push(*searched);
+            own.push(line);
+        }
+        let strategy = self.strategy;
+        match offset {
+            Some(offset) => report::note(strategy, &olds, &own, first.saturating_add(offset)),
+            None => format!("no exact match; placed by {strategy}, from line {first}"),
+        }
+    }
+}
+
+/// The pieces, if they change anything.
+pub(super) fn write(
+    text: &str,
+    pieces: Vec<(Range<usize>, String)>,
+    strategy: Strategy,
+    note: Option<String>,
+) -> Result<Placed, Refusal> {
+    let mut done = 0;
+    let pieces: Vec<(Range<usize>, String)> = pieces
+        .into_iter()
+        .map(|(span, piece)| {
+            // Deleting neighbouring last lines may claim the same line break twice.
+            let start = span.start.max(done);
+            done = span.end.max(start);
+            (start..done, piece)
+        })
+        .collect();
+    if pieces.iter().all(|(span, piece)| text.get(span.clone()) == Some(piece)) {
+        return Err(Refusal::NoChange);
+    }
+    let line = line_at(text, pieces.first().map_or(0, |(span, _)| span.start));
+    Ok(Placed { strategy, line, note, pieces })
+}

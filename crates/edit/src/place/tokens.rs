@@ -1,0 +1,120 @@
+//! What of a line has a meaning, so that a difference in it can't be overlooked where the line changes.
+
+use crate::place::normal::{Strings, squeeze};
+
+/// A line taken apart: its code, and what may follow that without changing what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends<'a> {
+    /// The line without the rest.
+    pub(crate) code: &'a str,
+    /// A separator and a remark at the end, and the blanks before the remark.
+    pub(crate) tail: &'a str,
+    /// The blanks that end the line.
+    pub(crate) blanks: &'a str,
+}
+
+impl<'a> Ends<'a> {
+    /// Takes a line apart.
+    pub(crate) fn of(line: &'a str) -> Self {
+        let trimmed = line.trim_end();
+        let blanks = line.get(trimmed.len()..).unwrap_or_default();
+        let before = remark_at(trimmed).and_then(|at| trimmed.get(..at)).unwrap_or(trimmed);
+        let code = before.trim_end().trim_end_matches([',', ';']);
+        let code = if code.trim().is_empty() { before.trim_end() } else { code };
+        Self { code, tail: trimmed.get(code.len()..).unwrap_or_default(), blanks }
+    }
+
+    /// The remark, if there is one.
+    fn remark(self) -> &'a str {
+        self.tail.trim_start_matches([',', ';']).trim_start()
+    }
+}
+
+/// Where the remark that ends a line begins, if it surely is one.
+fn remark_at(line: &str) -> Option<usize> {
+    let indent = line.len() - line.trim_start().len();
+    let body = line.get(indent..)?;
+    let whole = ["//", "/*", "* ", "<!--", "# ", "-- "];
+    if whole.iter().any(|opener| body.starts_with(opener)) || body == "*" || body == "#" {
+        return Some(indent);
+    }
+    // Behind code it must be set off by blanks, outside of quotes as far as a line can tell.
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, character) in line.char_indices() {
+        match (quote, character) {
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), c) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'' | '`') => quote = Some(character),
+            (None, ' ' | '\t') => {
+                let rest = line.get(at + 1..).unwrap_or_default();
+                if ["// ", "/* ", "# ", "-- "].iter().any(|opener| rest.starts_with(opener)) {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether two lines mean the same: they differ in blanks outside of strings and in typography at most.
+pub(crate) fn same(one: &str, other: &str) -> bool {
+    one == other || squeeze(one, Strings::Strict) == squeeze(other, Strings::Strict)
+}
+
+/// Whether two lines do the same: a separator at the end, or the words of a remark, may differ too. Numbers in remarks
+/// count.
+pub(crate) fn same_but_for_remarks(one: &str, other: &str) -> bool {
+    if same(one, other) {
+        return true;
+    }
+    let (one, other) = (Ends::of(one), Ends::of(other));
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    same(one.code, other.code) && digits(one.remark()) == digits(other.remark())
+}
+
+/// Whether a character belongs to a word or number.
+pub(crate) fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// The words and numbers of a line.
+pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_line_does() {
+        let same = [
+            ("x = 1", "x  =  1"),
+            ("a: true,", "a: true"),
+            ("f(); // says hello", "f(); // greets"),
+            ("    // This is a comment", "    // This is another comment"),
+            ("x = 1 # one way", "x = 1  # another way"),
+        ];
+        for (one, other) in same {
+            assert!(same_but_for_remarks(one, other), "{one} / {other}");
+        }
+        let different = [
+            ("x = 1", "x = 2"),
+            ("a < b", "a <= b"),
+            ("say(\"a // b\")", "say(\"a // c\")"),
+            ("f(); // step 1", "f(); // step 2"),
+            ("#define A", "#define B"),
+            ("x = [1, 2]", "x = [1 2]"),
+            ("--x", "--y"),
+            ("get('http://a')", "get('http://b')"),
+            ("// a", "a"),
+        ];
+        for (one, other) in different {
+            assert!(!same_but_for_remarks(one, other), "{one} / {other}");
+        }
+    }
+}

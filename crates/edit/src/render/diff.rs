@@ -1,0 +1,101 @@
+//! Comparing two texts line by line.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::patch::lines::{FileLines, Level};
+
+/// Beyond this many changed lines on both sides together lines are not aligned, because that takes time with their
+/// product: the whole stretch is replaced.
+const MAX_ALIGNED: usize = 8_000;
+/// How much context is tried until a hunk stands in one place only.
+const CONTEXTS: [usize; 6] = [3, 8, 20, 60, 200, usize::MAX];
+
+/// A line of a hunk: its prefix, and its text with what ends it.
+pub(super) type Line<'a> = (char, &'a str);
+
+/// A stretch of changes with the lines around it.
+pub(super) struct Hunk<'a> {
+    /// The first line of either side, 0-based.
+    pub(super) old: usize,
+    pub(super) new: usize,
+    pub(super) lines: Vec<Line<'a>>,
+}
+
+impl<'a> Hunk<'a> {
+    pub(super) fn count(&self, side: char) -> usize {
+        self.lines.iter().filter(|(prefix, _)| *prefix == ' ' || *prefix == side).count()
+    }
+
+    /// The text of one side.
+    pub(super) fn side(&self, side: char) -> String {
+        self.lines.iter().filter(|(prefix, _)| *prefix == ' ' || *prefix == side).map(|(_, text)| *text).collect()
+    }
+
+    fn old_lines(&self) -> Vec<&'a str> {
+        let old = self.lines.iter().filter(|(prefix, _)| *prefix != '+');
+        old.map(|(_, text)| text.strip_suffix('\n').unwrap_or(text)).collect()
+    }
+}
+
+fn pieces(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// The changes from one text to the other, each with so many lines around it.
+pub(super) fn hunks<'a>(before: &'a str, after: &'a str, context: usize) -> Vec<Hunk<'a>> {
+    let (old, new) = (pieces(before), pieces(after));
+    let ops = align(&old, &new);
+    let mut hunks: Vec<Hunk<'a>> = Vec::new();
+    let mut reached = 0;
+    for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        let (gone, come) = (op.old_range(), op.new_range());
+        let from = gone.start.saturating_sub(context);
+        let joins = !hunks.is_empty() && from <= reached;
+        let lead = if joins { reached.min(gone.start)..gone.start } else { from..gone.start };
+        if !joins {
+            let new = come.start - lead.len();
+            hunks.push(Hunk { old: from, new, lines: Vec::new() });
+        }
+        let Some(hunk) = hunks.last_mut() else { continue };
+        // The context after the change before, as far as it was put already.
+        let kept = lead.clone().filter_map(|line| old.get(line)).map(|line| (' ', *line));
+        hunk.lines.extend(kept);
+        hunk.lines.extend(gone.clone().filter_map(|line| old.get(line)).map(|line| ('-', *line)));
+        hunk.lines.extend(come.filter_map(|line| new.get(line)).map(|line| ('+', *line)));
+        let next = ops.iter().find(|next| !matches!(next, DiffOp::Equal { .. }) && next.old_range().start >= gone.end && *next != op);
+        let limit = next.map_or(old.len(), |next| next.old_range().start);
+        reached = gone.end.saturating_add(context).min(limit);
+        let tail = (gone.end..reached).filter_map(|line| old.get(line)).map(|line| (' ', *line));
+        hunk.lines.extend(tail);
+    }
+    hunks
+}
+
+/// The changes, each with enough around it that it stands in one place only.
+pub(super) fn unique_hunks<'a>(before: &'a str, after: &'a str) -> Vec<Hunk<'a>> {
+    let file = FileLines::new(before);
+    let mut found = Vec::new();
+    for context in CONTEXTS {
+        found = hunks(before, after, context);
+        let unique = |hunk: &Hunk<'_>| file.find(&hunk.old_lines(), Level::Trailing).len() == 1;
+        if found.iter().all(unique) {
+            break;
+        }
+    }
+    found
+}
+
+fn align(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let same = |(one, other): &(&&str, &&str)| one == other;
+    let head = old.iter().zip(new).take_while(same).count();
+    let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(same).count();
+    if old.len() + new.len() - 2 * (head + tail) <= MAX_ALIGNED {
+        return capture_diff_slices(Algorithm::Myers, old, new);
+    }
+    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
+    vec![
+        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
+        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
+    ]
+}
