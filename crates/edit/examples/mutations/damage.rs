@@ -69,16 +69,15 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
         // Text that by chance is another place's, letter by letter, means that place.
         let misleads =
             damaged.files.is_none() && *name != "none" && elsewhere(hunk, &before, &damaged.search);
-        (hurt && !lost && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty()).then(
-            || Case {
+        (hurt && !lost && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty())
+            .then(|| Case {
                 damage: (*name).to_owned(),
                 variant: damaged.variant.to_owned(),
                 search: damaged.search,
                 replace: damaged.replace,
                 patch: damaged.patch.map(|lines| prefixed(&lines)),
                 files: damaged.files,
-            },
-        )
+            })
     };
     WAYS.iter().filter_map(of).collect()
 }
