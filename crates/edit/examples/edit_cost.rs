@@ -237,8 +237,8 @@ fn replies() -> Vec<(Format, &'static str, String)> {
     let prose =
         "Here is what I would change, and why: `a < b` isn't what was meant (see the test).\n".repeat(40);
     // Long enough that not too many of them fill the reply.
-    let old = "    let a = 1 < 2;\n    call(a, \"text\");\n".repeat(150);
-    let new = "    let a = 2 < 3;\n    call(a, \"text\");\n".repeat(150);
+    let old = "    let a = 1 < 2;\n    call(a, \"text\");\n".repeat(300);
+    let new = "    let a = 2 < 3;\n    call(a, \"text\");\n".repeat(300);
     let edit = format!(
         "<edit>\n<file>src/a.rs</file>\n<search>\n{old}</search>\n<replace>\n{new}</replace>\n</edit>\n"
     );

@@ -282,10 +282,14 @@ fn blank(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
         let wide = hunk.wider(around, around);
         let lines = &wide.lines;
         let inner = 1..lines.len().saturating_sub(1);
+        let is_blank = |line: &Line| line.kind == Kind::Common && line.text.trim().is_empty();
         let is_drop = |at: &usize| {
-            let line = lines.get(*at);
-            let both = [at.checked_sub(1), at.checked_add(1)];
-            line.is_some_and(|line| line.kind == Kind::Common && line.text.trim().is_empty())
+            let (before, after) = lines.split_at(*at);
+            // Of blank lines beside lines that come nobody could tell on which side one more is missing.
+            let first = at - before.iter().rev().take_while(|line| is_blank(line)).count();
+            let end = at + after.iter().take_while(|line| is_blank(line)).count();
+            let both = [first.checked_sub(1), Some(end)];
+            lines.get(*at).is_some_and(is_blank)
                 && both.into_iter().flatten().all(|beside| !is_inserted(lines, beside))
         };
         let at: Vec<usize> = inner.filter(is_drop).collect();
