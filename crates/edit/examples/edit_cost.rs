@@ -236,8 +236,9 @@ fn placing(missed: &mut Vec<String>) {
 fn replies() -> Vec<(Format, &'static str, String)> {
     let prose =
         "Here is what I would change, and why: `a < b` isn't what was meant (see the test).\n".repeat(40);
-    let old = "    let a = 1 < 2;\n    call(a, \"text\");\n";
-    let new = "    let a = 2 < 3;\n    call(a, \"text\");\n";
+    // Long enough that not too many of them fill the reply.
+    let old = "    let a = 1 < 2;\n    call(a, \"text\");\n".repeat(300);
+    let new = "    let a = 2 < 3;\n    call(a, \"text\");\n".repeat(300);
     let edit = format!(
         "<edit>\n<file>src/a.rs</file>\n<search>\n{old}</search>\n<replace>\n{new}</replace>\n</edit>\n"
     );
@@ -248,12 +249,12 @@ fn replies() -> Vec<(Format, &'static str, String)> {
             all
         })
     };
-    let (minus, plus) = (lines("-", old), lines("+", new));
+    let (minus, plus) = (lines("-", &old), lines("+", &new));
     let udiff =
         format!("```diff\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n fn a() {{\n{minus}{plus}```\n");
     let section = format!("*** Update File: src/a.rs\n@@ fn a() {{\n fn a() {{\n{minus}{plus}");
-    let whole = format!("src/a.rs\n```rust\nfn a() {{\n{}}}\n```\n", new.repeat(20));
-    let lazy = format!("src/a.rs\n```rust\n// ... existing code ...\nfn a() {{\n{}}}\n```\n", new.repeat(20));
+    let whole = format!("src/a.rs\n```rust\nfn a() {{\n{}}}\n```\n", new);
+    let lazy = format!("src/a.rs\n```rust\n// ... existing code ...\nfn a() {{\n{}}}\n```\n", new);
     let call = serde_json::json!({"path": "src/a.rs", "old_string": old, "new_string": new}).to_string();
     let filled = |one: &str| one.repeat(REPLY / one.len());
     let mut all = Vec::new();
@@ -283,10 +284,13 @@ fn reading(missed: &mut Vec<String>) {
     for (format, what, reply) in replies() {
         let source = Source { reply: &reply, path: None, finished: true, files: &files };
         let speed = |named: Option<Format>| {
-            let (median, least) = time(9, || {
-                let reading = read(&source, named);
-                assert!(!reading.edits.is_empty(), "{format}: nothing was read");
-            });
+            let whole = read(&source, named);
+            if whole.edits.is_empty() || !whole.problems.is_empty() {
+                let why = whole.problems.first().map_or("no edit".to_owned(), ToString::to_string);
+                println!("{format}, {what}: not read: {why}");
+                return (0.0, 0.0);
+            }
+            let (median, least) = time(9, || drop(read(&source, named)));
             (reply.len() as f64 / median / 1e3, reply.len() as f64 / least / 1e3)
         };
         let ((median, most), (told, told_most)) = (speed(Some(format)), speed(None));

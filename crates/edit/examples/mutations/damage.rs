@@ -65,21 +65,33 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
     let of = |(name, way): &(&str, Way)| -> Option<Case> {
         let damaged = way(hunk, &mut hunk.dice(name))?;
         let hurt = damaged.search != plain || damaged.files.is_some() || *name == "none";
+        let lost = matches!(*name, "indent shifted" | "tabs for spaces") && loses_depth(hunk, &damaged);
         // Text that by chance is another place's, letter by letter, means that place.
         let misleads =
             damaged.files.is_none() && *name != "none" && elsewhere(hunk, &before, &damaged.search);
-        (hurt && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty()).then(
-            || Case {
+        (hurt && !lost && !misleads && damaged.search != damaged.replace && !damaged.search.trim().is_empty())
+            .then(|| Case {
                 damage: (*name).to_owned(),
                 variant: damaged.variant.to_owned(),
                 search: damaged.search,
                 replace: damaged.replace,
                 patch: damaged.patch.map(|lines| prefixed(&lines)),
                 files: damaged.files,
-            },
-        )
+            })
     };
     WAYS.iter().filter_map(of).collect()
+}
+
+/// Whether lines of different indentation have one and the same after the damage, so that nobody could tell them apart.
+fn loses_depth(hunk: &Hunk, damaged: &Damaged) -> bool {
+    let mut depths: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+    let lines = hunk.lines.iter().zip(damaged.patch.iter().flatten());
+    let mut filled = lines.filter(|(own, _)| !own.text.trim().is_empty());
+    damaged.variant != "first line flush left"
+        && filled.any(|(own, hurt)| {
+            let (own, hurt) = (split(&own.text).0, split(&hurt.text).0);
+            *depths.entry(hurt).or_insert(own) != own
+        })
 }
 
 /// Whether the text is in the file once, and not where the hunk is.
@@ -191,8 +203,10 @@ fn tabs(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
 
 /// Blanks at the ends of quoted lines, or the file's own left away.
 fn trailing(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
+    // Of two blank lines nobody could tell which was the one with blanks.
     let stripped = hunk.lines.iter().map(|line| match line.kind {
         Kind::New => line.clone(),
+        _ if line.text.trim().is_empty() => line.clone(),
         kind => Line::new(kind, line.text.trim_end()),
     });
     let stripped: Vec<Line> = stripped.collect();
@@ -268,10 +282,14 @@ fn blank(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
         let wide = hunk.wider(around, around);
         let lines = &wide.lines;
         let inner = 1..lines.len().saturating_sub(1);
+        let is_blank = |line: &Line| line.kind == Kind::Common && line.text.trim().is_empty();
         let is_drop = |at: &usize| {
-            let line = lines.get(*at);
-            let both = [at.checked_sub(1), at.checked_add(1)];
-            line.is_some_and(|line| line.kind == Kind::Common && line.text.trim().is_empty())
+            let (before, after) = lines.split_at(*at);
+            // Of blank lines beside lines that come nobody could tell on which side one more is missing.
+            let first = at - before.iter().rev().take_while(|line| is_blank(line)).count();
+            let end = at + after.iter().take_while(|line| is_blank(line)).count();
+            let both = [first.checked_sub(1), Some(end)];
+            lines.get(*at).is_some_and(is_blank)
                 && both.into_iter().flatten().all(|beside| !is_inserted(lines, beside))
         };
         let at: Vec<usize> = inner.filter(is_drop).collect();

@@ -11,8 +11,10 @@ use super::{example, history};
 
 /// At least so many hunks are asked for.
 const LEAST: usize = 2_000;
-/// A slow engine gets one task in so many.
+/// An engine that compares every line with every other gets one task in so many.
 const FEW: usize = 30;
+/// One that takes minutes for a task, of which there may be some, gets fewer still.
+const FEWEST: usize = 80;
 
 /// Another engine: its name, the program, what must be there, and what share of the tasks it gets.
 struct Peer {
@@ -24,7 +26,7 @@ struct Peer {
 
 const PEERS: [Peer; 6] = [
     Peer { name: "aider", command: &["@python/bin/python", "=editblock.py"], one_in: 1 },
-    Peer { name: "gemini", command: &["node", "=engines.mjs", "gemini", "@node_modules"], one_in: FEW },
+    Peer { name: "gemini", command: &["node", "=engines.mjs", "gemini", "@node_modules"], one_in: FEWEST },
     Peer { name: "pi", command: &["node", "=engines.mjs", "pi", "@node_modules"], one_in: 1 },
     Peer { name: "roo", command: &["node", "=engines.mjs", "roo", "@node_modules"], one_in: FEW },
     Peer { name: "agents", command: &["node", "=engines.mjs", "agents", "@node_modules"], one_in: 1 },
@@ -35,7 +37,7 @@ const PEERS: [Peer; 6] = [
             "=codex.py",
             "@node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
         ],
-        one_in: 4,
+        one_in: 10,
     },
 ];
 
