@@ -39,13 +39,15 @@ const HEAVIEST: usize = 60;
 const LINE_BYTES: usize = 300;
 /// How many pairs of bytes are compared in all: some milliseconds. Where that isn't enough nothing is placed, because a
 /// better place may be among those that weren't compared.
-const WORK: usize = 1 << 20;
+const WORK: usize = 1 << 19;
 /// What comparing two lines costs at least, in pairs of bytes.
 const LEAST_WORK: usize = 100;
 /// A word that the file has at most this often elsewhere tells one place from another.
 const TELLING_WORD: usize = 5;
 /// How many missing words are looked for elsewhere.
 const MAX_WORDS: usize = 16;
+/// How many words are looked for at the place.
+const MAX_WORDS_HERE: usize = 2_000;
 
 /// The one place that is like enough, if nothing speaks against it.
 pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
@@ -295,6 +297,7 @@ impl<'a> Wanted<'a> {
             differing.map(|((line, _), _)| *line).filter(|line| !Ends::of(line).code.trim().is_empty());
         let missing = differing.flat_map(|line| words(Ends::of(line).code)).filter(|word| word.len() > 2);
         missing
+            .take(MAX_WORDS_HERE)
             .filter(|word| count_words(inside, word, 1) == 0)
             .take(MAX_WORDS)
             .any(|word| (1..=TELLING_WORD).contains(&count_words(ground.text, word, TELLING_WORD + 1)))

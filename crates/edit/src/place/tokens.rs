@@ -2,6 +2,9 @@
 
 use crate::place::normal::{Strings, squeeze};
 
+/// A longer line is generated; what ends it is not told apart.
+const LONGEST_LINE: usize = 2_000;
+
 /// A line taken apart: its code, and what may follow that without changing what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ends<'a> {
@@ -18,6 +21,9 @@ impl<'a> Ends<'a> {
     pub(crate) fn of(line: &'a str) -> Self {
         let trimmed = line.trim_end();
         let blanks = line.get(trimmed.len()..).unwrap_or_default();
+        if line.len() > LONGEST_LINE {
+            return Self { code: trimmed, tail: "", blanks };
+        }
         let before = remark_at(trimmed).and_then(|at| trimmed.get(..at)).unwrap_or(trimmed);
         let code = before.trim_end().trim_end_matches([',', ';']);
         let code = if code.trim().is_empty() { before.trim_end() } else { code };
