@@ -284,9 +284,8 @@ impl Tool<'_, '_> {
             return self.value(inner, path, depth + 1);
         }
         let given = path.map(str::to_owned);
-        match self.op(object, path) {
-            Ok(op) => self.push(given.as_deref(), op),
-            Err(()) => {}
+        if let Ok(op) = self.op(object, path) {
+            self.push(given.as_deref(), op);
         }
     }
 
