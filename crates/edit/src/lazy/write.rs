@@ -20,6 +20,21 @@ impl Fit {
     /// Learns from lines (new text's, file's) that are one.
     pub(super) fn new(lines: &[(&str, &str)], given: &str, file: &str) -> Self {
         let styles = Styles::of(given.lines(), file);
+        let mut lines = lines.to_vec();
+        // Lines that are all outermost don't show how the two indent.
+        let level = given
+            .lines()
+            .map(|line| split_indent(line).0)
+            .filter(|indent| !indent.is_empty())
+            .min_by_key(|indent| indent.len());
+        let (one, other) = (format!("{}x", level.unwrap_or_default()), styles.unit() + "x");
+        let tabs = |line: &str| line.starts_with('\t');
+        if level.is_some()
+            && tabs(&one) != tabs(&other)
+            && lines.iter().all(|(from, to)| split_indent(from).0.is_empty() && split_indent(to).0.is_empty())
+        {
+            lines.push((&one, &other));
+        }
         Self { indents: IndentMap::learn(lines.iter().copied(), &[], styles), line_break: break_of(file) }
     }
 
