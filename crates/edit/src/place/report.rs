@@ -7,11 +7,10 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{Line, lines_of, split_indent};
 use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
-use crate::place::{Hunk, likeness};
 use crate::place::closest::Region;
 use crate::place::exact::MAX_PLACES;
-use crate::place::likeness;
 use crate::place::normal::{Reading, Strings, squeeze};
+use crate::place::{Hunk, likeness};
 
 /// How much of a line a note shows, in bytes.
 const SHOWN: usize = 120;
