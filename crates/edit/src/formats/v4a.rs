@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
                 }
                 Some(Marker::Add(name)) => (name, self.add(name, body)),
                 Some(Marker::Delete(name)) => (name, self.delete(name)),
-                Some(Marker::Update(name)) => (name, self.update(name, body)),
+                Some(Marker::Update(name)) => (name, self.update(name)),
                 _ => {
                     let message = format!(
                         "`{}` is none of `*** Add File: PATH`, `*** Update File: PATH` and `*** Delete File: PATH`",
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
     fn without_envelope(&mut self, path: &RelPath, body: &envelope::Body, reading: &mut Reading) {
         (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
         let begins = |line: &&str| line.starts_with(['+', '-']) || line.starts_with("@@");
-        if !self.lines.get(body.start..body.end).unwrap_or_default().iter().any(|line| begins(&line)) {
+        if !self.lines.get(body.start..body.end).unwrap_or_default().iter().any(|line| begins(line)) {
             return;
         }
         let subject = path.to_string();
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         Ok(Edit { path: path?, ops: vec![EditOp::Delete], description: None })
     }
 
-    fn update(&mut self, name: &str, body: &envelope::Body) -> Result<Edit, Fault> {
+    fn update(&mut self, name: &str) -> Result<Edit, Fault> {
         let (path, first) = (self.path(name), self.at);
         self.at += 1;
         let mut to = None;
@@ -222,7 +222,6 @@ impl<'a> Reader<'a> {
             let message = "its hunks change nothing: none has a line that begins with `+` or `-`".to_owned();
             return Err((ProblemKind::Malformed, first, message));
         }
-        let _ = body;
         Ok(Edit { path: path?, ops, description: None })
     }
 

@@ -1,7 +1,5 @@
 //! Diffs as git writes them, and V4A patches.
 
-use std::fmt::Write as _;
-
 use crate::render::Named;
 use crate::render::diff::{Hunk, hunks, unique_hunks};
 
@@ -22,18 +20,18 @@ pub(super) fn udiff(named: &Named<'_>) -> Vec<String> {
     }
     if let Some(to) = named.to {
         let (from, to) = (quoted("", named.path), quoted("", to));
-        let _ = write!(out, "rename from {from}\nrename to {to}\n");
+        out.push_str(&format!("rename from {from}\nrename to {to}\n"));
     }
     let (before, after) = (change.before.as_deref().unwrap_or(""), change.after.as_deref().unwrap_or(""));
     let hunks = hunks(before, after, CONTEXT);
     if !hunks.is_empty() {
         let old = if change.before.is_some() { name(&old) } else { "/dev/null".to_owned() };
         let new = if change.after.is_some() { name(&new) } else { "/dev/null".to_owned() };
-        let _ = write!(out, "--- {old}\n+++ {new}\n");
+        out.push_str(&format!("--- {old}\n+++ {new}\n"));
     }
     for hunk in &hunks {
         let (old, new) = (range(hunk.old, hunk.count('-')), range(hunk.new, hunk.count('+')));
-        let _ = writeln!(out, "@@ -{old} +{new} @@");
+        out.push_str(&format!("@@ -{old} +{new} @@\n"));
         lines(&mut out, hunk);
     }
     vec![out]
@@ -54,7 +52,7 @@ pub(super) fn v4a(named: &Named<'_>) -> Vec<String> {
     };
     let mut out = format!("*** Update File: {path}\n");
     if let Some(to) = named.to {
-        let _ = writeln!(out, "*** Move to: {to}");
+        out.push_str(&format!("*** Move to: {to}\n"));
     }
     for hunk in unique_hunks(before, after) {
         out.push_str("@@\n");
@@ -120,7 +118,7 @@ fn quoted(side: &str, path: &str) -> String {
             b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
             b' '..=b'~' => out.push(char::from(byte)),
             _ => {
-                let _ = write!(out, "\\{byte:03o}");
+                out.push_str(&format!("\\{byte:03o}"));
             }
         }
     }

@@ -1,7 +1,5 @@
 //! The formats that quote whole texts: edit blocks, SEARCH/REPLACE, whole files, tool arguments.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use crate::render::Named;
@@ -12,7 +10,7 @@ pub(super) fn edit(named: &Named<'_>) -> Vec<String> {
     let change = named.change;
     let mut head = format!("<edit>\n<file>{}</file>\n", named.path);
     if let Some(to) = named.to {
-        let _ = writeln!(head, "<rename>{to}</rename>");
+        head.push_str(&format!("<rename>{to}</rename>\n"));
     }
     let block = |body: String| format!("{head}{body}</edit>\n");
     match (&change.before, &change.after) {
@@ -89,13 +87,12 @@ pub(super) fn blocks(named: &Named<'_>) -> Vec<String> {
         let mut out = String::new();
         for (search, replace) in pairs {
             let fence = fence_for(&[&search, &replace]);
-            let _ = write!(
-                out,
+            out.push_str(&format!(
                 "{}\n{fence}\n<<<<<<< SEARCH\n{}=======\n{}>>>>>>> REPLACE\n{fence}\n",
                 named.path,
                 lines(&search),
                 lines(&replace)
-            );
+            ));
         }
         out
     };
