@@ -2,6 +2,8 @@
 
 mod envelope;
 
+use std::collections::HashSet;
+
 use crate::change::{Edit, EditOp, LineKind, PatchHunk};
 use crate::formats::blocks::ProblemKind;
 use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, bare};
@@ -78,6 +80,7 @@ impl<'a> Reader<'a> {
     fn sections(&mut self, body: &envelope::Body, reading: &mut Reading) {
         (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
         let mut count = 0;
+        let mut updated: HashSet<&str> = HashSet::new();
         while let Some(line) = self.line() {
             let at = self.at;
             if bare(line).trim().is_empty() {

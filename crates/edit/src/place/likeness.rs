@@ -5,7 +5,7 @@
 //! line that the edit changes is the file's, no other place is nearly as like, and no word that the file has elsewhere
 //! is missing here. The result is transplanted: only changed lines are written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use memchr::memmem;
@@ -29,6 +29,8 @@ const CLEARLY: f32 = 0.1;
 const LIKE: f32 = 0.55;
 /// Two remarks stand for each other whatever their words.
 const REMARKS: f32 = 0.7;
+/// Two lines that differ in a remark at their end stand for each other at least so well.
+const SAME_CODE: f32 = 0.9;
 /// How many places are aligned.
 const FINALISTS: usize = 8;
 /// A line that a file has more often than this says little about where a text is.
@@ -87,6 +89,8 @@ struct Wanted<'a> {
     lines: Vec<&'a str>,
     keys: Vec<u64>,
     weights: Vec<f32>,
+    /// Whether the edit keeps the line.
+    kept: Vec<bool>,
     /// The first and the last line that aren't blank.
     first: usize,
     last: usize,
@@ -120,7 +124,9 @@ impl<'a> Wanted<'a> {
         }
         let keys = lines.iter().map(|line| bare_key(line)).collect();
         let weights = lines.iter().map(|line| weight(line)).collect();
-        Some(Self { lines, keys, weights, first, last })
+        let new: HashSet<&str> = hunk.replace.lines().map(str::trim).collect();
+        let kept = lines.iter().map(|line| new.contains(line.trim())).collect();
+        Some(Self { lines, keys, weights, kept, first, last })
     }
 
     fn key(&self, index: usize) -> Option<u64> {
@@ -216,7 +222,7 @@ impl<'a> Wanted<'a> {
                     offer(get(row - 1, column + 1), Step::Missing);
                 }
                 if row > 0 && row < rows && used > 1 && column > 0 {
-                    offer(get(row, column - 1) - weight(ground.line(start + used - 1)) / 2.0, Step::Extra);
+                    offer(get(row, column - 1) - extra(ground.line(start + used - 1)), Step::Extra);
                 }
                 if let (Some(score), Some(step)) = (
                     scores.get_mut(row).and_then(|line| line.get_mut(column)),
@@ -280,8 +286,15 @@ impl<'a> Wanted<'a> {
         }
         // Never 1: they are not equal.
         let like = line_likeness(one, other, work).min(0.99);
-        let remarks = || Ends::of(one).code.is_empty() && Ends::of(other).code.is_empty();
-        if like < REMARKS && remarks() { REMARKS } else { like }
+        if like >= SAME_CODE || self.kept.get(wanted) != Some(&true) {
+            return like;
+        }
+        // In a line that stays, what a remark says doesn't tell where it is.
+        match (Ends::of(one).code.trim(), Ends::of(other).code.trim()) {
+            ("", "") => like.max(REMARKS),
+            (one, other) if one == other => like.max(SAME_CODE),
+            _ => like,
+        }
     }
 
     /// Whether the search text has a word that is missing at the place and that the file has elsewhere, though seldom.
@@ -317,6 +330,11 @@ enum Step {
 fn weight(line: &str) -> f32 {
     let len = line.trim().len();
     if len == 0 { 0.0 } else { len.clamp(4, HEAVIEST) as f32 }
+}
+
+/// What a line costs that only the file has: a remark, which people add beside the code, less than code.
+fn extra(line: &str) -> f32 {
+    weight(line) / if Ends::of(line).code.trim().is_empty() { 4.0 } else { 2.0 }
 }
 
 /// How often a word stands in a text by itself, counted up to a limit.
