@@ -307,7 +307,7 @@ impl Place<'_> {
         let (search, replace) = (script.old_text(), script.new_text());
         let anchors: Vec<String> =
             self.hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()).cloned().collect();
-        find_text(
+        let placed = find_text(
             self.text,
             &Hunk {
                 near: self.hunk.near,
@@ -319,7 +319,17 @@ impl Place<'_> {
                 allow: self.context.allow,
                 ..Hunk::new(&search, &replace)
             },
-        )
+        )?;
+        // A patch's line is one line: an escaped line break in it is text, whatever else is escaped.
+        let breaks = |text: &str| text.lines().count();
+        let found = placed.pieces.first().and_then(|(span, _)| self.text.get(span.clone()));
+        if placed.strategy == Strategy::Escapes && found.is_some_and(|found| breaks(found) > breaks(&search))
+        {
+            let message =
+                "a line of the hunk has escaped line breaks; send each line of the file as a line of its own";
+            return Err(Refusal::Malformed { message: message.to_owned() });
+        }
+        Ok(placed)
     }
 
     /// With a forgotten `+` put back, where the line without it isn't in the file.

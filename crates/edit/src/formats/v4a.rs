@@ -94,6 +94,12 @@ impl<'a> Reader<'a> {
                 }
                 Some(Marker::Add(name)) => (name, self.add(name, body)),
                 Some(Marker::Delete(name)) => (name, self.delete(name)),
+                Some(Marker::Update(name)) if !updated.insert(name.trim()) => {
+                    // Each section's hunks are in order; of two nobody says which text the second one means.
+                    self.skip_section();
+                    let message = "the patch has two sections for this file; put all of its hunks into one";
+                    (name, Err((ProblemKind::Malformed, at, message.to_owned())))
+                }
                 Some(Marker::Update(name)) => (name, self.update(name)),
                 _ => {
                     let message = format!(
