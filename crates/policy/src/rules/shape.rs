@@ -109,7 +109,13 @@ fn signs(name: &str) -> Vec<Sign> {
             '$' => {
                 any(&mut signs);
                 let end = match rest.chars().next() {
-                    Some('{') => rest.find('}').map_or(rest.len(), |at| at + 1),
+                    // Another in it has a brace of its own.
+                    Some('{') => match rest.find('}') {
+                        Some(at) if rest.get(1..at).is_some_and(|inner| !inner.contains(['{', '$'])) => {
+                            at + 1
+                        }
+                        _ => rest.rfind('}').map_or(rest.len(), |at| at + 1),
+                    },
                     Some('(') => rest.rfind(')').map_or(rest.len(), |at| at + 1),
                     Some(c) if c == '_' || c.is_ascii_alphanumeric() => {
                         rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len())
@@ -225,6 +231,7 @@ mod tests {
             (".env", "?env", None),
             ("a/**/z", "a/**/z*", Some(true)),
             ("a/b/c", "a/$x/c*", Some(false)),
+            ("secret/**", "${x:-${y}}secret/x", Some(false)),
         ];
         for (pattern, word, expected) in cases {
             let found =
