@@ -96,13 +96,13 @@ fn bare(program: &str) -> Option<String> {
         match character {
             '"' => {
                 quoted(&mut rest, '"')?;
-                // An operand, as what it stands for.
-                code.push('0');
+                // An operand, as what it stands for, and apart: `print"x"` prints.
+                code.push_str(" 0 ");
             }
             '/' if divides(&code)? => code.push('/'),
             '/' => {
                 quoted(&mut rest, '/')?;
-                code.push('0');
+                code.push_str(" 0 ");
             }
             '#' => {
                 if rest.by_ref().any(|character| character == '\n') {
@@ -118,20 +118,49 @@ fn bare(program: &str) -> Option<String> {
     Some(code)
 }
 
-/// To the end of a string or a pattern. In brackets a slash ends a pattern to some and not to others.
+/// To the end of a string or a pattern.
 fn quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
-    let mut bracket = false;
     loop {
         match rest.next()? {
             '\n' => return None,
             '\\' => {
                 rest.next().filter(|escaped| *escaped != '\n')?;
             }
-            found if found == end => return (!bracket || end == '"').then_some(()),
-            '[' => bracket = true,
-            ']' => bracket = false,
+            found if found == end => return Some(()),
+            '[' if end == '/' => set(rest)?,
             _ => {}
         }
+    }
+}
+
+/// To the end of a pattern's set of characters. In it a slash ends the pattern to some and not to others, who also
+/// differ about `[]a]`, `[^]a]` and what looks like a set in a set.
+fn set(rest: &mut std::str::Chars<'_>) -> Option<()> {
+    let mut found = rest.next()?;
+    if found == '^' {
+        found = rest.next()?;
+    }
+    if found == ']' {
+        return None;
+    }
+    loop {
+        match found {
+            ']' => return Some(()),
+            '/' | '\n' => return None,
+            '\\' => {
+                rest.next().filter(|escaped| *escaped != '\n')?;
+            }
+            // `[:alpha:]` is clear where it is whole.
+            '[' => {
+                let (name, after) = rest.as_str().strip_prefix(':')?.split_once(":]")?;
+                if !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                    return None;
+                }
+                *rest = after.chars();
+            }
+            _ => {}
+        }
+        found = rest.next()?;
     }
 }
 
@@ -145,6 +174,14 @@ fn divides(code: &str) -> Option<bool> {
         }
         Some(last) if last == '_' || last.is_ascii_alphanumeric() => {
             let word = code.rsplit(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next()?;
+            // mawk begins a pattern behind the first, busybox behind the others.
+            if matches!(word, "length" | "break" | "continue" | "next" | "nextfile") {
+                return None;
+            }
+            // A number, and perhaps a keyword right behind it.
+            if word.starts_with(|c: char| c.is_ascii_digit()) && !word.bytes().all(|b| b.is_ascii_digit()) {
+                return None;
+            }
             let keyword = matches!(
                 word,
                 "print" | "printf" | "return" | "in" | "else" | "do" | "case" | "delete" | "exit"
@@ -169,7 +206,8 @@ fn only_compares(code: &str) -> bool {
             word.push(character);
             continue;
         }
-        prints |= matches!(word.as_str(), "print" | "printf");
+        // Perhaps right behind a number.
+        prints |= word.ends_with("print") || word.ends_with("printf");
         word.clear();
         match character {
             '(' => depth += 1,
@@ -216,6 +254,7 @@ mod tests {
             "{a[$1] = a[$1] > $2 ? a[$1] : $2} END {for (k in a) print k \": \" a[k]}",
             "{print ($1 > 5)}",
             "{ if ($1 ~ /x/ && length($2) > 3) { print; next } }",
+            "{ if ($1 ~ /^[[:space:]]*[^#\"]/ && $2 > 3) print }",
         ] {
             assert!(super::only_prints(&[program, "x"]), "{program}");
         }
@@ -264,5 +303,25 @@ mod tests {
         assert!(!super::only_prints(&["-f", "x"]));
         assert!(!super::only_prints(&["-i", "inplace", "{print}"]));
         assert!(!super::only_prints(&["{print}", "-f"]));
+    }
+
+    #[test]
+    fn where_awks_differ_nothing_is_believed() {
+        for program in [
+            "{print\"x\">\"f\"}",
+            "{printf\"x\">\"f\"}",
+            "{print/x/>\"f\"}",
+            "{if(/x/)print\"x\">\"f\"}",
+            "{ n = length /\"/; print 1 > \"f\"; x = \"/\" }",
+            "{ while (n++ < 2) break /\"/; print 1 > \"f\"; x = \"/\" }",
+            "{ x = /[]/ \"]/; print 1 > \"f\"; y = \"#\"\n }",
+            "{ x = /[^]/ \"]/; print 1 > \"f\"; y = \"#\"\n }",
+            "{ x = /[[:alpha:]/ \"]/; print 1 > \"f\"; y = \"#\"\n }",
+            "{ x = /[[.].]/ \"]/; print 1 > \"f\"; y = \"#\"\n }",
+            "{ if (x) y = 1else /\"/; print 1 > \"f\"; y = \"#\"\n }",
+            "{ x = 1print > \"f\" }",
+        ] {
+            assert!(!super::only_prints(&[program, "x"]), "{program}");
+        }
     }
 }

@@ -282,7 +282,7 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
         let begins = !word.splits && !word.start.is_empty();
         let argument = match begins {
             // Perhaps an option, which is known as far as it matters or refused.
-            true if !word.dialect && !(tame && word.start.starts_with('-')) => {
+            true if !(word.dialect || tame && word.start.starts_with('-')) => {
                 Cow::Owned(format!("{}{UNKNOWN}", word.start))
             }
             true if !word.start.starts_with('-') => Cow::Borrowed(UNKNOWN),

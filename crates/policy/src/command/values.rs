@@ -151,7 +151,7 @@ pub(super) fn stays_beneath(words: &[Word]) -> bool {
         && !matches!(text, "" | "-")
         && !text.starts_with('/')
         && (!text.starts_with('-') || options.last().is_some_and(|word| word.text == "--"))
-        && text.split('/').all(|name| name != ".." && name != ".git")
+        && text.split('/').all(|name| name != ".." && !name.eq_ignore_ascii_case(".git"))
 }
 
 #[cfg(test)]

@@ -95,18 +95,27 @@ fn signs(name: &str) -> Vec<Sign> {
             }
             '*' => any(&mut signs),
             '?' => signs.push(Sign::One),
-            // One of these; where it isn't closed it may as well stand for itself, and more.
-            '[' => match rest.get(1..).and_then(|inner| inner.find(']')) {
-                Some(end) => {
-                    signs.push(Sign::One);
-                    rest = rest.get(end + 2..).unwrap_or_default();
+            // One of these; where it isn't plain where they end the rest may be anything.
+            '[' => {
+                signs.push(Sign::One);
+                match end_of_set(rest) {
+                    Some(end) => rest = rest.get(end..).unwrap_or_default(),
+                    None => {
+                        any(&mut signs);
+                        return signs;
+                    }
                 }
-                None => any(&mut signs),
-            },
+            }
             '$' => {
                 any(&mut signs);
                 let end = match rest.chars().next() {
-                    Some('{') => rest.find('}').map_or(rest.len(), |at| at + 1),
+                    // Another in it has a brace of its own.
+                    Some('{') => match rest.find('}') {
+                        Some(at) if rest.get(1..at).is_some_and(|inner| !inner.contains(['{', '$'])) => {
+                            at + 1
+                        }
+                        _ => rest.rfind('}').map_or(rest.len(), |at| at + 1),
+                    },
                     Some('(') => rest.rfind(')').map_or(rest.len(), |at| at + 1),
                     Some(c) if c == '_' || c.is_ascii_alphanumeric() => {
                         rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len())
@@ -124,6 +133,32 @@ fn signs(name: &str) -> Vec<Sign> {
         }
     }
     signs
+}
+
+/// Where a set of characters ends, of which the opening bracket is gone: `a]`, `]a]`, `!]a]`, `[:alpha:]]`. `None`
+/// where it isn't closed, or something in it is quoted or isn't known.
+fn end_of_set(set: &str) -> Option<usize> {
+    let mut bytes = set.bytes().enumerate().peekable();
+    bytes.next_if(|(_, byte)| matches!(byte, b'!' | b'^'));
+    bytes.next_if(|(_, byte)| *byte == b']');
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b']' => return Some(at + 1),
+            b'\'' | b'"' | b'\\' | b'$' | b'`' => return None,
+            b'[' => {
+                let Some((_, kind)) = bytes.next_if(|(_, byte)| b":.=".contains(byte)) else { continue };
+                let mut before = 0;
+                loop {
+                    match bytes.next()?.1 {
+                        b']' if before == kind => break,
+                        byte => before = byte,
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Signs in a word behind which a path may begin, or before which one may end, that are looked at.
@@ -166,6 +201,12 @@ mod tests {
             ("secret/**", "secr*/x", Some(true)),
             ("secret/**", "s?cret/x", Some(true)),
             ("secret/**", "s[ae]cret/x", Some(true)),
+            ("secret/**", "[]s]ecret/x", Some(true)),
+            ("secret/**", "[!]x]ecret/x", Some(true)),
+            ("secret/**", "[[:alpha:]]ecret/x", Some(true)),
+            ("secret", "[[=s=]x]ecret", Some(true)),
+            ("secret/**", "[\"]\"s]ecret/x", Some(false)),
+            ("secret", "[\"]\"s]ecret", Some(false)),
             ("secret/**", "\"$HOME\"/secret/x", Some(true)),
             ("secret/**", "$(pwd)/secret/x", Some(true)),
             ("secret/**", "../*/secret/x", Some(true)),
@@ -190,6 +231,7 @@ mod tests {
             (".env", "?env", None),
             ("a/**/z", "a/**/z*", Some(true)),
             ("a/b/c", "a/$x/c*", Some(false)),
+            ("secret/**", "${x:-${y}}secret/x", Some(false)),
         ];
         for (pattern, word, expected) in cases {
             let found =

@@ -128,6 +128,11 @@ pub(crate) const DECEPTIVE: &[(u8, &str)] = &[
     // More than a version or a help is asked for.
     (2, "node -v x.js"), (2, "node -v -e 'x()'"), (2, "node -r ./x -v"), (2, "python3 -V x.py"), (2, "python3 -Vc 'x()'"), (2, "java -version -jar x.jar"), (2, "java -version -javaagent:x.jar"), (2, "./node -v"), (2, "ls --help > x"), (2, "git log --help"), (2, "git help"), (2, "npm -v x"), (2, "npm version"), (2, "npx -v"), (2, "gcc -v x.c"), (2, "gcc -dumpversion x.c"), (2, "make -v all"), (2, "rustc -vV"),
     (2, "perl -v x"), (2, "lsof --help"), (2, "man --help"), (2, "vim --version"), (2, "less --help"), (2, "ruby --help"), (2, "make --help x"), (2, "python3 --help -c 'x()'"), (3, "docker --version ps"), (3, "docker -v ps"), (3, "docker version"),
+    // Git's own directory, to a file system that knows one case.
+    (2, "cd .GIT && git status"),
+    // A string right behind a keyword, and patterns whose end is not where it seems.
+    (2, "awk '{print\"x\">\"f\"}' y"), (2, "awk '{print/x/>\"f\"}' y"), (2, "awk '{if (/x/) printf\"x\">\"f\"}' y"), (2, "awk '{ n = length /\"/; print 1 > \"f\"; x = \"/\" }' y"),
+    (2, "awk '{ x = /[]/ \"]/; print 1 > \"f\"; y = \"#\"\n }' z"), (2, "awk '{ x = /[[:alpha:]/ \"]/; print 1 > \"f\"; y = \"#\"\n }' z"),
     // Comparisons of awk that aren't.
     (2, "awk '{ if ($1 > 5) print \"x\" > \"f\" }' y"), (2, "awk '{ if ($1 > 5) print | \"sh\" }' y"), (2, "awk '{ print \"a > b\" > \"f\" }' y"), (2, "awk '{ print \"|\" | \"sh\" }' y"), (2, "awk '{ print (1)(2) > \"f\" }' y"), (2, "awk '{ printf(\"%s\", $1) > \"f\" }' y"), (2, "awk '{ print /(/ > \"f\" }' y"), (2, "awk '{ print a / b > \"f\" # /\n}' y"),
     (2, "awk '{ if (x) /\"/; print > \"f\"; /\"/ }' y"), (2, "awk '{ print \"a\",\n\"b\" > \"f\" }' y"), (2, "awk '{ if ($1 > 5) system(\"touch x\") }' y"), (2, "awk '{ while ((\"touch x\" | getline l) > 0) print l }' y"), (2, "awk '{ if ((getline l < \"f\") > 0) print l }' y"), (2, "awk '{ if (1 > 0) print > $2 }' y"), (2, "awk '{ print /[/]/ > \"(f)\" }' y"), (2, "awk '{ print \"\\\\\" > \"f\" }' y"),
