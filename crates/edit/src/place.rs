@@ -2,7 +2,9 @@
 
 mod choose;
 pub(crate) mod closest;
+mod depth;
 mod doubled;
+mod edges;
 mod elision;
 mod exact;
 pub(crate) mod fit;
@@ -135,7 +137,7 @@ pub fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     }
     let ground = Ground::new(text);
     let merged = || hunk.base.and_then(|base| merge::find(text, base, hunk));
-    loosely(&ground, hunk).or_else(merged).unwrap_or_else(|| Err(closest::miss(text, hunk)))
+    edges::loosely(&ground, hunk).or_else(merged).unwrap_or_else(|| Err(closest::miss(text, hunk)))
 }
 
 /// The steps that overlook something, strictest first.

@@ -80,6 +80,11 @@ fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Opti
     if !telling || !leaves_no_rest(lines, hunk) {
         return None;
     }
+    // What only takes lines away is in the file before as well as after.
+    let old: HashSet<&str> = hunk.search.lines().map(str::trim).collect();
+    if replacement.lines().map(str::trim).all(|line| line.is_empty() || old.contains(line)) {
+        return None;
+    }
     let mut places = text.match_indices(replacement);
     match (places.next(), places.next()) {
         (Some(_), Some(_)) => return None,

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::lines::line_at;
-use crate::outcome::Refusal;
+use crate::outcome::{Refusal, Strategy};
+use crate::place::Hunk;
 
 /// Lines with fewer characters that aren't blank (closing brackets, `end`) stand next to each other by chance.
 const TELLING: usize = 8;
@@ -12,27 +13,33 @@ const MAX_LINES: usize = 200;
 
 /// Refuses a replacement whose last lines are the ones that follow the place, or whose first are those before it, where
 /// the search text doesn't have them: either it was cut off, or the edit was made before.
-pub(super) fn check(text: &str, span: &Range<usize>, search: &str, replacement: &str) -> Result<(), Refusal> {
+pub(super) fn check(
+    text: &str,
+    span: &Range<usize>,
+    hunk: &Hunk<'_>,
+    strategy: Strategy,
+) -> Result<(), Refusal> {
     let (before, after) =
         (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
+    let (search, replacement) = (hunk.search, hunk.replace);
+    let below = Below::of(text, span, after, hunk, strategy);
+    let below = below.map_or(0, |below| below.repeated().max(below.repeated_but_for_blanks()));
     let opens = before.is_empty() || before.ends_with('\n');
-    let closes = search.ends_with('\n') || after.is_empty() || after.starts_with(['\n', '\r']);
-    let after =
-        if search.ends_with('\n') { after } else { after.split_once('\n').map_or("", |(_, rest)| rest) };
     let lines = |text| telling_lines(str::lines(text).take(MAX_LINES));
     let lines_back = |text| telling_lines(str::lines(text).rev().take(MAX_LINES));
-    let below =
-        if closes { repeated(&lines_back(search), &lines_back(replacement), &lines(after)) } else { 0 };
     let above = if opens { repeated(&lines(search), &lines(replacement), &lines_back(before)) } else { 0 };
     if below == 0 && above == 0 {
         return Ok(());
     }
     let (added, searched) = (lines(replacement).len(), lines(search).len());
+    let telling_below =
+        lines_back(replacement).into_iter().take(below).filter(|line| is_telling(line)).count();
+    let filled_below = replacement.lines().rev().take(below).filter(|line| !line.trim().is_empty()).count();
     let is_made = |repeated: usize| repeated > 0 && added == searched + repeated;
     let same_start = || lines(replacement).iter().zip(lines(search)).all(|(one, other)| *one == other);
     let same_end =
         || lines_back(replacement).iter().zip(lines_back(search)).all(|(one, other)| *one == other);
-    if (is_made(below) && same_start()) || (is_made(above) && same_end()) {
+    if (telling_below > 0 && is_made(filled_below) && same_start()) || (is_made(above) && same_end()) {
         return Err(Refusal::applied_before());
     }
     let (which, place) = if below > 0 { ("last", "after") } else { ("first", "before") };
@@ -41,6 +48,63 @@ pub(super) fn check(text: &str, span: &Range<usize>, search: &str, replacement: 
          perhaps cut off"
     );
     Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference })
+}
+
+/// What meets at the end of a place, each list from there on: the last lines of both texts backwards, the file's next.
+struct Below<'a> {
+    search: Vec<&'a str>,
+    replacement: Vec<&'a str>,
+    next: Vec<&'a str>,
+}
+
+impl<'a> Below<'a> {
+    /// `None` where the place ends within a line, or the replacement does.
+    fn of(
+        text: &str,
+        span: &Range<usize>,
+        after: &'a str,
+        hunk: &Hunk<'a>,
+        strategy: Strategy,
+    ) -> Option<Self> {
+        let closed = text.get(span.clone())?.ends_with('\n');
+        let (mut search, mut replacement) = (hunk.search, hunk.replace);
+        if replacement.is_empty() {
+            return None;
+        }
+        let next = if closed && (strategy != Strategy::Exact || replacement.ends_with('\n')) {
+            // After a loose match a replacement always ends its last line.
+            search = search.strip_suffix('\n').unwrap_or(search);
+            replacement = replacement.strip_suffix('\n').unwrap_or(replacement);
+            after
+        } else if after.is_empty() || after.starts_with(['\n', '\r']) {
+            after.split_once('\n').map_or("", |(_, rest)| rest)
+        } else {
+            return None;
+        };
+        let back = |text: &'a str| text.rsplit('\n').map(str::trim_end).take(MAX_LINES).collect();
+        let next = next.lines().map(str::trim_end).take(MAX_LINES).collect();
+        Some(Self { search: back(search), replacement: back(replacement), next })
+    }
+
+    /// How many of the replacement's last lines follow the place already. Where the search text ends as the replacement
+    /// does, one line more or less tells nothing.
+    fn repeated(&self) -> usize {
+        let ends_alike = self.replacement.first() == self.search.first();
+        let most = self.replacement.len().min(self.next.len());
+        let is_repeated = |count: &usize| {
+            let own = || self.replacement.iter().take(*count);
+            let telling = own().any(|line| is_telling(line));
+            let kept = own().eq(self.search.iter().take(*count));
+            (!ends_alike || (*count > 1 && telling && !kept)) && own().rev().eq(self.next.iter().take(*count))
+        };
+        (1..=most).rev().find(is_repeated).unwrap_or(0)
+    }
+
+    /// The same where blank lines don't count.
+    fn repeated_but_for_blanks(&self) -> usize {
+        let filled = |lines: &[&'a str]| telling_lines(lines.iter().copied());
+        repeated(&filled(&self.search), &filled(&self.replacement), &filled(&self.next))
+    }
 }
 
 /// The lines that aren't blank, without their indentation's end.

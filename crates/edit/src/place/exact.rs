@@ -9,14 +9,19 @@ use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::settle::write;
 use crate::place::tokens::is_word;
-use crate::place::{Hunk, Located, Place, choose, doubled, ladder, report};
+use crate::place::{Hunk, Located, Place, choose, depth, doubled, ladder, report};
 
+/// A line with fewer bytes may be at the end of another by chance.
+const LEAST_LINE: usize = 4;
 /// How many places an ambiguous match collects; more would tell nothing more.
 pub(super) const MAX_PLACES: usize = 1_000;
 
 /// Where the search text stands byte for byte.
 pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
-    let keep = |start: &usize| !hunk.whole_lines || at_line_edges(text, *start, hunk.search);
+    let keep = |start: &usize| {
+        !cuts_break(text, *start, hunk.search)
+            && (!hunk.whole_lines || at_line_edges(text, *start, hunk.search))
+    };
     let places = occurrences(text, hunk.search, hunk.all, keep);
     if places.is_empty() {
         return None;
@@ -58,7 +63,7 @@ pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Pl
         if let Some(difference) = cut_off(text, span, hunk) {
             return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
         }
-        doubled::check(text, span, hunk.search, hunk.replace)?;
+        doubled::check(text, span, hunk, Strategy::Exact)?;
     }
     let (replacement, adapted) = in_breaks_of(text, hunk.replace);
     let remarks = [
@@ -68,11 +73,21 @@ pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Pl
     ];
     let remarks: Vec<String> = remarks.into_iter().flatten().collect();
     let note = (!remarks.is_empty()).then(|| remarks.join("; "));
-    let pieces = spans
-        .into_iter()
-        .map(|span| (take_break(text, span, hunk), replacement.clone().into_owned()))
-        .collect();
+    let mut pieces = Vec::with_capacity(spans.len());
+    for span in spans {
+        let piece = depth::in_line_with(text, &span, hunk.search, &replacement)?;
+        let piece = piece.unwrap_or_else(|| replacement.clone().into_owned());
+        pieces.push((take_break(text, span, hunk), piece));
+    }
     write(text, pieces, Strategy::Exact, note)
+}
+
+/// Whether a place begins or ends between the two characters of one line break: what is written there would leave half of it.
+fn cuts_break(text: &str, start: usize, search: &str) -> bool {
+    let bytes = text.as_bytes();
+    let at = |index: Option<usize>| index.and_then(|index| bytes.get(index)).copied();
+    let opens = search.starts_with('\n') && at(start.checked_sub(1)) == Some(b'\r');
+    opens || (search.ends_with('\r') && at(Some(start + search.len())) == Some(b'\n'))
 }
 
 /// Whether a text has line feeds with and without carriage returns.
@@ -106,6 +121,9 @@ fn splits_number(text: &str, span: &Range<usize>) -> bool {
 /// Whether a search text of several lines seems to have been cut off: it ends inside a word, or the replacement repeats
 /// what follows it in its last line.
 fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
+    if let Some(difference) = ends_early(text, span, hunk) {
+        return Some(difference);
+    }
     if !hunk.search.trim_matches(['\r', '\n']).contains('\n') || hunk.replace.is_empty() {
         return None;
     }
@@ -125,11 +143,28 @@ fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
         );
     }
     let rest = after.lines().next().unwrap_or_default().trim();
-    (rest.len() > 2 && hunk.replace.trim_end().ends_with(rest) && !hunk.search.ends_with('\n')).then(|| {
-        "the search text ends before its line does, and the replacement has the rest of the line, which would be \
-         doubled"
-            .to_owned()
-    })
+    (rest.len() > 2 && hunk.replace.trim_end().ends_with(rest) && !hunk.search.ends_with('\n'))
+        .then(|| ENDS_EARLY.to_owned())
+}
+
+/// What is said of a search text that ends within a line of which the replacement has all.
+const ENDS_EARLY: &str = "the search text ends before its line does, and the replacement has the rest of the line, which would be \
+                          doubled";
+
+/// Whether a search text ends within a line that is the replacement's last line as a whole.
+fn ends_early(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
+    let (before, after) = (text.get(..span.end)?, text.get(span.end..)?);
+    let rest = after.split('\n').next().unwrap_or_default().trim_end();
+    let last = hunk.replace.rsplit('\n').next().unwrap_or_default().trim();
+    if rest.trim().is_empty() || last.len() < LEAST_LINE || hunk.search.ends_with('\n') {
+        return None;
+    }
+    let head = before.rsplit('\n').next().unwrap_or_default();
+    let several = hunk.search.contains('\n') || hunk.replace.contains('\n');
+    // Without the part before the place, which the replacement needn't have.
+    let from = before.get(span.start..)?.rsplit('\n').next().unwrap_or_default();
+    let whole = |part: &str| last == format!("{part}{rest}").trim();
+    (several && (whole(head) || whole(from))).then(|| ENDS_EARLY.to_owned())
 }
 
 /// A replacement with the line breaks that all of the text's lines have, and a remark if that changed it. A text

@@ -59,12 +59,13 @@ impl<'a> Alignment<'a> {
     }
 
     /// The text to put in place of `found`. `pairs` says which of its lines stands for which of the search text's;
-    /// lines that stand for none stay where nothing around them changes.
+    /// lines that stand for none stay where nothing around them changes. `straight`: curled quotes of new lines are plain.
     pub(crate) fn fit(
         &self,
         found: &str,
         pairs: &[Option<usize>],
         indents: &IndentMap,
+        straight: bool,
         line_break: &str,
     ) -> Result<String, Unfit> {
         if let [""] = self.new.as_slice() {
@@ -93,6 +94,9 @@ impl<'a> Alignment<'a> {
                 let at = replaced.start + nth;
                 let partner = if at < replaced.end { paired(at) } else { None };
                 let mut line = self.carry(new, at, &replaced, &file, pairs, indents)?;
+                if straight {
+                    line = straightened(&line);
+                }
                 if let (true, Some(old), Some((content, _))) =
                     (one_to_one, self.old.get(at), partner.and_then(|own| file.get(own)))
                 {
@@ -256,6 +260,31 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
     parts.into_iter().map(Option::unwrap_or_default).collect()
 }
 
+/// Whether a character is a curled quote.
+pub(crate) fn is_curled(character: char) -> bool {
+    matches!(character, '\u{2018}'..='\u{201f}')
+}
+
+/// A line with plain quotes in place of curled ones.
+pub(crate) fn straightened(line: &str) -> String {
+    let read = |c: char| if is_curled(c) { plain(c).next().unwrap_or(c) } else { c };
+    line.chars().map(read).collect()
+}
+
+/// How many curled quotes of a search text's line are plain ones in the file's, and how many are curled there too.
+pub(crate) fn curled_as(searched: &str, own: &str) -> (usize, usize) {
+    if !searched.contains(is_curled) {
+        return (0, 0);
+    }
+    let quotes = |line: &str| -> Vec<char> {
+        line.chars().filter(|c| is_curled(*c) || matches!(c, '"' | '\'')).collect()
+    };
+    let (searched, own) = (quotes(searched), quotes(own));
+    let curled = || searched.iter().zip(&own).filter(|(one, _)| is_curled(**one));
+    let kept = curled().filter(|(_, other)| is_curled(**other)).count();
+    (curled().count() - kept, kept)
+}
+
 /// A plain character with the bytes that it was read from.
 type Unit = (char, Range<usize>);
 
@@ -297,7 +326,7 @@ mod tests {
         let styles = Styles::of(search.lines().chain(replacement.lines()), found);
         let indents = IndentMap::learn(lines.into_iter(), &[], styles);
         let pairs: Vec<Option<usize>> = (0..alignment.old().len()).map(Some).collect();
-        alignment.fit(found, &pairs, &indents, "\n")
+        alignment.fit(found, &pairs, &indents, false, "\n")
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Carrying indentation over from the search text's style to the file's.
 
+use std::collections::HashSet;
+
 use crate::lines::split_indent;
 
 /// How many lines of a file are looked at to learn how it indents.
@@ -173,6 +175,17 @@ fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, ne
     let indents = |lines: &mut dyn Iterator<Item = &'a str>| -> Vec<&'a str> {
         lines.filter(|line| !line.trim().is_empty()).map(|line| split_indent(line).0).collect()
     };
+    // A line that both texts have in common shows that the replacement is indented as the search text is.
+    let shifted: HashSet<&str> = matched
+        .clone()
+        .filter(|(search, found)| {
+            !search.trim().is_empty() && split_indent(search).0 != split_indent(found).0
+        })
+        .map(|(search, _)| search)
+        .collect();
+    if new.iter().any(|line| shifted.contains(line)) {
+        return false;
+    }
     let old = indents(&mut matched.clone().map(|(search, _)| search));
     let file = indents(&mut matched.map(|(_, found)| found));
     let new: Vec<&str> =

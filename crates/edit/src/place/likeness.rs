@@ -14,7 +14,7 @@ use crate::lines::segments;
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::normal::bare_key;
 use crate::place::tokens::{Ends, is_word, words};
-use crate::place::{Ground, Hunk, Located, Place, choose, settle};
+use crate::place::{Ground, Hunk, Located, Place, choose, settle, undo};
 
 /// Fewer lines than this can be like anything.
 pub(super) const MIN_LINES: usize = 3;
@@ -73,6 +73,9 @@ pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed
     };
     let place = near.into_iter().find(|place| place.span(ground, hunk) == chosen)?;
     if !hunk.allow.differences && wanted.has_word_from_elsewhere(ground, place) {
+        return None;
+    }
+    if !hunk.allow.differences && wanted.is_escaped(ground, place) {
         return None;
     }
     let found = Place { span: chosen, pairs: Some(place.pairs.clone()) };
@@ -297,6 +300,16 @@ impl<'a> Wanted<'a> {
         }
     }
 
+    /// Whether a line is the file's but for a layer of escapes: then the new lines have that layer as well.
+    fn is_escaped(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
+        let lines = self.lines.iter().zip(&self.keys).zip(&place.pairs);
+        let mut differing = lines.filter_map(|((line, key), at)| {
+            let own = ground.keys.get(place.start + (*at)?)?;
+            (own != key).then_some((*line, *own))
+        });
+        differing.any(|(line, own)| undo::readings(line).iter().any(|read| bare_key(read) == own))
+    }
+
     /// Whether the search text has a word that is missing at the place and that the file has elsewhere, though seldom.
     fn has_word_from_elsewhere(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
         let inside = ground.text.get(ground.span(place.start..place.end, false)).unwrap_or_default();
@@ -378,7 +391,7 @@ fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
 /// Bytes, as the distance wants them.
 struct Bytes<'a>(&'a [u8]);
 
-impl<'a, 'b> IntoIterator for &'a Bytes<'b> {
+impl<'b> IntoIterator for &Bytes<'b> {
     type Item = &'b u8;
     type IntoIter = std::slice::Iter<'b, u8>;
 

@@ -32,7 +32,8 @@ fn strip_counting(text: &str, must_count: bool) -> Option<(String, u32)> {
         return None;
     }
     // One line that begins with a number and a colon is more likely a mapping or a time than a listing.
-    if more.is_empty() && first.separator == ':' {
+    // Beside a search text that is a listing it is one as well.
+    if must_count && more.is_empty() && first.separator == ':' {
         return None;
     }
     let spaced = matches!(first.separator, '|' | '│' | ':')

@@ -1,10 +1,11 @@
 //! Deciding between the places that a step found, and making the replacement fit.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::lines::{break_of, line_at, segments, split_indent};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::fit::Alignment;
+use crate::place::fit::{Alignment, curled_as, is_curled, straightened};
 use crate::place::indent::{IndentMap, Styles};
 use crate::place::{Hunk, Located, Place, choose, doubled, exact, report, tokens};
 
@@ -75,15 +76,37 @@ impl<'a> Writer<'a> {
             if let Some((at, difference)) = self.meaning(&pairs, &file) {
                 return Err(Refusal::GuardedMismatch { line: line(at), difference });
             }
-            doubled::check(self.text, &place.span, self.hunk.search, self.hunk.replace)?;
+            doubled::check(self.text, &place.span, self.hunk, self.strategy)?;
         }
         let matched = (0..old.len()).filter_map(|index| Some((*old.get(index)?, own(index)?.1)));
         let indents = IndentMap::learn(matched, self.alignment.new_lines(), self.styles);
-        let fitted = self.alignment.fit(found, &pairs, &indents, break_of(self.text)).map_err(|unfit| {
-            Refusal::GuardedMismatch { line: first, difference: report::unfit_indentation(&unfit.line) }
-        })?;
+        let matched = (0..old.len()).filter_map(|index| Some((*old.get(index)?, own(index)?.1)));
+        let straight = self.straightens(matched, first)?;
+        let fitted =
+            self.alignment.fit(found, &pairs, &indents, straight, break_of(self.text)).map_err(|unfit| {
+                Refusal::GuardedMismatch { line: first, difference: report::unfit_indentation(&unfit.line) }
+            })?;
         let note = self.note(&pairs, &file, first);
         Ok(Piece { span: place.span.clone(), text: fitted, note })
+    }
+
+    /// Whether curled quotes of new lines become plain ones: they do if all that the search text has stand for plain ones.
+    fn straightens<'b>(
+        &self,
+        matched: impl Iterator<Item = (&'b str, &'b str)>,
+        line: u32,
+    ) -> Result<bool, Refusal> {
+        let counts = matched.map(|(searched, own)| curled_as(searched, own));
+        let (plain, curled) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let new = self.alignment.changes().flat_map(|(_, new)| new);
+        let mut new = new.filter_map(|at| self.alignment.new_lines().get(at));
+        if plain > 0 && curled > 0 && new.any(|line| line.contains(is_curled)) {
+            let difference = "some curled quotes of the search text are plain in the file and some are not, so those of the \
+                              new lines could be either"
+                .to_owned();
+            return Err(Refusal::GuardedMismatch { line, difference });
+        }
+        Ok(plain > 0 && curled == 0)
     }
 
     /// The replacement for a place whose lines are broken elsewhere: as it is, from the place's indentation on.
@@ -96,8 +119,11 @@ impl<'a> Writer<'a> {
         let content = self.hunk.replace.trim_end_matches(['\n', '\r']);
         let new: Vec<&str> = segments(content).into_iter().map(|(line, _)| line).collect();
         let indents = IndentMap::learn(std::iter::once((old, own)), &new, self.styles);
+        let straight = self.straightens(std::iter::once((self.hunk.search, found)), first)?;
         let mut lines = Vec::with_capacity(new.len());
         for line in new {
+            let line = if straight { Cow::Owned(straightened(line)) } else { Cow::Borrowed(line) };
+            let line = line.as_ref();
             let (indent, rest) = split_indent(line);
             lines.push(match indents.carry(indent, None) {
                 _ if rest.trim().is_empty() => String::new(),

@@ -139,6 +139,16 @@ fn escapes(search: &str, replace: &str) -> Vec<Undone> {
     undone.collect()
 }
 
+/// What a line says without one layer of escapes, for each kind that it may have.
+pub(super) fn readings(line: &str) -> Vec<String> {
+    let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
+    let read = kinds.into_iter().filter_map(|kind| match kind.undo(line, QUOTES) {
+        State::Escaped(text) => Some(text),
+        State::Plain | State::Mixed => None,
+    });
+    read.collect()
+}
+
 /// Which quotes a text has: only these can have been escaped with it.
 fn quotes_of(text: &str) -> String {
     QUOTES.chars().filter(|quote| text.contains(*quote)).collect()

@@ -1,0 +1,65 @@
+//! Blank lines at the edges of a search text that a loose step places.
+
+use std::ops::Range;
+
+use crate::lines::line_at;
+use crate::outcome::{Placed, Refusal, Strategy};
+use crate::place::{Ground, Hunk};
+
+/// The loose steps, with blank lines at the edges of both texts taken for lines.
+pub(super) fn loosely(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let blank_last = hunk.search.ends_with('\n') || hunk.replace.ends_with('\n');
+    if !hunk.whole_lines || hunk.replace.is_empty() || !blank_last {
+        return checked(ground, hunk);
+    }
+    // With the last line's break a blank line at the end is one, and not that break.
+    let search = format!("{}\n", hunk.search);
+    let replace = format!("{}\n", hunk.replace);
+    checked(ground, &Hunk { search: &search, replace: &replace, ..*hunk })
+}
+
+/// Refuses what would leave a blank line too many or too few: search text and replacement have not as many at an edge, and
+/// the step didn't take them for the file's.
+fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let found = super::loosely(ground, hunk)?;
+    let Ok(placed) = &found else { return Some(found) };
+    let overlooks = matches!(
+        placed.strategy,
+        Strategy::BlankEdges | Strategy::BlankLines | Strategy::LineBreaks | Strategy::Similarity
+    );
+    if !overlooks || hunk.replace.trim().is_empty() || hunk.allow.differences {
+        return Some(found);
+    }
+    let (old, new) = (blanks(hunk.search), blanks(hunk.replace));
+    let unclear = |(span, _): &&(Range<usize>, String)| {
+        let before = ground.text.get(..span.start).unwrap_or_default();
+        let after = ground.text.get(span.end..).unwrap_or_default();
+        let above =
+            before.is_empty() || before.trim_end_matches([' ', '\t', '\r', '\n']).len() + 1 < before.len();
+        let below = after.trim().is_empty() || {
+            let rest = if before_closed(ground.text, span) {
+                after
+            } else {
+                after.split_once('\n').map_or("", |(_, rest)| rest)
+            };
+            rest.lines().next().is_some_and(|line| line.trim().is_empty())
+        };
+        (old.0 != new.0 && above) || (old.1 != new.1 && below)
+    };
+    let Some((span, _)) = placed.pieces.iter().find(unclear) else { return Some(found) };
+    let difference = "search text and replacement have not as many blank lines at an edge, and those of the file can't be \
+                      told from them; give the text as the file has it"
+        .to_owned();
+    Some(Err(Refusal::GuardedMismatch { line: line_at(ground.text, span.start), difference }))
+}
+
+fn before_closed(text: &str, span: &Range<usize>) -> bool {
+    text.get(span.clone()).is_some_and(|found| found.ends_with('\n'))
+}
+
+/// How many blank lines a text begins and ends with.
+fn blanks(text: &str) -> (usize, usize) {
+    let lead = text.len() - text.trim_start().len();
+    let breaks = |part: Option<&str>| part.unwrap_or_default().matches('\n').count();
+    (breaks(text.get(..lead)), breaks(text.get(text.trim_end().len()..)).saturating_sub(1))
+}

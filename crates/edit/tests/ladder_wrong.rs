@@ -1,0 +1,141 @@
+//! What a model's damaged text must never come to: the right text or a refusal.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+use journeyman_edit::{Hunk, Refusal, Strategy, place, replace};
+
+fn written(file: &str, search: &str, replacement: &str) -> String {
+    let applied = replace(file, search, replacement, false);
+    applied.unwrap_or_else(|refusal| panic!("{search:?} → {replacement:?}: {refusal}")).text
+}
+
+fn refused(file: &str, search: &str, replacement: &str) -> Refusal {
+    match replace(file, search, replacement, false) {
+        Err(refusal) => refusal,
+        Ok(applied) => panic!("{search:?} → {replacement:?} was written: {:?}", applied.text),
+    }
+}
+
+fn lines(file: &str, search: &str, replacement: &str) -> Result<String, Refusal> {
+    let hunk = Hunk { whole_lines: true, ..Hunk::new(search, replacement) };
+    place(file, &hunk).map(|applied| applied.text)
+}
+
+#[test]
+fn curled_quotes_of_new_lines_are_those_of_the_file() {
+    let file = "log(\"start\");\nrun();\n";
+    assert_eq!(
+        written(file, "log(“start”);\nrun();\n", "log(“start”);\n// it doesn’t stop\nlog(“more”);\nrun();\n"),
+        "log(\"start\");\n// it doesn't stop\nlog(\"more\");\nrun();\n"
+    );
+    // Where the indentation differs as well.
+    assert_eq!(
+        written("    log(\"a\");\n    run();\n", "log(“a”);\nrun();", "log(“b”, 'c');\nrun();"),
+        "    log(\"b\", 'c');\n    run();\n"
+    );
+    // A file that curls them keeps them, and a search text without any says nothing of new ones.
+    assert_eq!(written("say “a”  \nb\n", "say “a”\nb\n", "say “a”\nsay “c”\nb\n"), "say “a”  \nsay “c”\nb\n");
+    assert_eq!(written("a  \nb\n", "a\nb\n", "a\nsay “c”\nb\n"), "a  \nsay “c”\nb\n");
+    // One stands for a plain quote, another for itself.
+    let mixed = "p(\"a\");\nq(\"‘b’\");\n";
+    let refusal = refused(mixed, "p(“a”);\nq(\"‘b’\");\n", "p(“a”);\nr(‘c’);\nq(\"‘b’\");\n");
+    assert!(matches!(refusal, Refusal::GuardedMismatch { line: 1, .. }), "{refusal}");
+}
+
+#[test]
+fn a_search_text_that_was_cut_short_doubles_nothing() {
+    let cases = [
+        // A lone bracket, a short line, a blank line, after lines that come or change.
+        ("fn a() {\n  one();\n}\n\nb\n", "fn a() {\n  one();", "fn a() {\n  two();\n}"),
+        ("if x {\n  say();\n  end;\n}\n", "if x {\n  say();", "if x {\n  tell(1);\n  end;"),
+        ("one();\n\ntwo();\n", "one();", "changed();\n"),
+        ("one();\n\n/**\n * two\n", "one();\n", "other();\n\n/**"),
+        ("a = 1\nb = 2\nc = 3\n", "a = 1\n", "a = 4\nnew = 5\nb = 2\nc = 3\n"),
+        // Within a line, of which the replacement has all.
+        ("\nlet out = create(path);\nend\n", "\nlet out = cre", "\nmkdir();\nlet out = create(path);"),
+        ("package some.name;\n", "package some.na", "// licence\npackage some.name;"),
+    ];
+    for (file, search, replacement) in cases {
+        let refusal = refused(file, search, replacement);
+        assert!(matches!(refusal, Refusal::GuardedMismatch { .. }), "{search:?}: {refusal}");
+    }
+    // Lines that both texts end with repeat nothing.
+    assert_eq!(written("{\n  a\n}\n}\n", "  a\n}", "  b\n}"), "{\n  b\n}\n}\n");
+}
+
+#[test]
+fn a_crlf_pair_is_never_cut() {
+    let file = "a\r\n\r\n/// b\r\nc\r\n";
+    let hunk = Hunk::new("\n/// b", "\n/// new\n\n/// b");
+    let applied = place(file, &hunk).unwrap();
+    assert_eq!(applied.text, "a\r\n\r\n/// new\r\n\r\n/// b\r\nc\r\n");
+    assert_eq!(applied.strategy, Strategy::LineEndings);
+}
+
+#[test]
+fn further_lines_are_as_deep_as_the_line_that_was_found_within_its_indentation() {
+    let file = "impl A {\n        call(one);\n}\n";
+    // The search text shows some of the indentation: all is measured from there.
+    assert_eq!(
+        written(file, "    call(one);", "    call(\n        two,\n    );"),
+        "impl A {\n        call(\n            two,\n        );\n}\n"
+    );
+    assert_eq!(
+        written(file, "call(one);", "// why\n\nlet x = 1;\ncall(x);"),
+        "impl A {\n        // why\n\n        let x = 1;\n        call(x);\n}\n"
+    );
+    // Copied from the line's first character on, the rest with its indentation.
+    assert_eq!(
+        written(file, "call(one);", "call(two);\n        call(three);"),
+        "impl A {\n        call(two);\n        call(three);\n}\n"
+    );
+    let refusal = refused(file, "call(one);", "call(two);\n    call(three);");
+    assert!(matches!(refusal, Refusal::GuardedMismatch { line: 2, .. }), "{refusal}");
+}
+
+#[test]
+fn blank_lines_at_an_edge_are_neither_lost_nor_added() {
+    // The last line of the search text is a blank one that the file has, and that goes.
+    assert_eq!(lines("  a\n\nb\n", "a\n", "c"), Ok("  c\nb\n".to_owned()));
+    assert_eq!(lines("  a\nb\n", "a", "c\n"), Ok("  c\n\nb\n".to_owned()));
+    // A blank line within is missing, and one at the edge is not in both texts.
+    let found = replace("x\n\none();\n\ntwo();\n", "\none();\ntwo();", "first();\n\none();\ntwo(2);", false);
+    assert!(matches!(found, Err(Refusal::GuardedMismatch { .. })), "{found:?}");
+}
+
+#[test]
+fn a_replacement_that_keeps_a_shifted_line_is_shifted_as_a_whole() {
+    let file = "class A:\n    def a():\n        return 1\n";
+    assert_eq!(
+        written(
+            file,
+            "        def a():\n            return 1",
+            "    X = 1\n        def a():\n            return 2"
+        ),
+        "class A:\nX = 1\n    def a():\n        return 2\n"
+    );
+}
+
+#[test]
+fn one_numbered_line_loses_its_number_beside_a_listing() {
+    assert_eq!(written("a:\n  b\n", "1: a:\n2:   b", "1: a: b"), "a: b\n");
+}
+
+#[test]
+fn a_deletion_is_not_said_to_be_made() {
+    let refusal =
+        refused("first line here\nsecond line here\n", "first line here\ngone = 1\n", "first line here\n");
+    assert!(!refusal.already_applied(), "{refusal}");
+}
+
+#[test]
+fn similarity_leaves_escapes_alone() {
+    let file = "alpha(\"one\", 1);\nbeta(2, 3, 4);\ngamma(5, 6, 7);\ndelta(8, 9);\n";
+    let search = "beta(2, 3, 4);\nalpha(\\\"one\\\", 1);\ngamma(5, 6, 7);\ndelta(8, 9);\n";
+    let file = file.replace("alpha(\"one\", 1);\nbeta(2, 3, 4);\n", "beta(2, 3, 4);\nalpha(\"one\", 1);\n");
+    // The removed line has two kinds of quotes, so that the layer can't be undone as a whole.
+    let search = search.replace("gamma(5, 6, 7);", "gamma(5, 6, 7, \"g\");");
+    let file = file.replace("gamma(5, 6, 7);", "gamma(5, 6, 7, \"g\");");
+    let replacement = search.replace("delta(8, 9);", "say(\\\"new\\\");\ndelta(8, 9);");
+    refused(&file, &search, &replacement);
+}
