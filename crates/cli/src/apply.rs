@@ -37,6 +37,8 @@ Formats (told from the reply unless one is named):
 
 Nothing is written unless every edit has its place; --partial keeps those that do. `jm undo` takes it back.
 
+With --json, `feedback` is what to send back to the model: what failed and why, the nearest lines, what to copy.
+
 Exit codes: 0 applied, or nothing to do; 1 refused, nothing written; 2 usage; 3 with --partial, some refused.
 
 Examples:
@@ -377,10 +379,14 @@ fn object(plan: &Plan) -> Value {
         let nearest = failure.nearest.as_ref().map(|(line, text)| json!({"line": line, "text": text}));
         json!({"path": failure.path, "kind": failure.kind, "reason": failure.message, "nearest": nearest})
     });
-    json!({
+    let mut object = json!({
         "format": plan.format,
         "applied": applied.collect::<Vec<_>>(),
         "unchanged": unchanged.collect::<Vec<_>>(),
         "failed": failed.collect::<Vec<_>>(),
-    })
+    });
+    if let (Some(fields), false) = (object.as_object_mut(), plan.failed.is_empty()) {
+        fields.insert("feedback".to_owned(), json!(plan.feedback()));
+    }
+    object
 }

@@ -119,7 +119,7 @@ fn with_others(lines: usize) {
     let Ok(path) = RelPath::parse("a.rs") else { return };
     let search = "    let value_5 = calculate(5, 5);\n".to_owned();
     let mut files: BTreeMap<RelPath, String> =
-        (0..48).filter_map(|n| Some((RelPath::parse(&format!("src/{n}.rs")).ok()?, code(1_000)))).collect();
+        (0..48).filter_map(|n| Some((RelPath::parse(format!("src/{n}.rs")).ok()?, code(1_000)))).collect();
     files.insert(path.clone(), code(lines));
     let op = EditOp::Replace(Replace { search, replace: "x\n".to_owned(), ..Replace::default() });
     let edits = [Edit { path, ops: vec![op], description: None }];

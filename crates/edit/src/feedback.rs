@@ -122,6 +122,13 @@ fn searched(file: &FileOps, op: usize) -> Option<String> {
     }
 }
 
+/// How far a path is from another: by file name first, then by kind of file, then by the directories they share.
+fn distance(path: &RelPath, other: &RelPath) -> (bool, bool, usize) {
+    let shared = path.components().zip(other.components()).take_while(|(one, other)| one == other).count();
+    let steps = path.components().count() + other.components().count() - 2 * shared;
+    (path.file_name() != other.file_name(), path.extension() != other.extension(), steps)
+}
+
 /// The other files that have the search text, in a sentence.
 fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
     let Some(search) = searched(file, op) else { return String::new() };
@@ -134,7 +141,10 @@ fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
     let finder = memmem::Finder::new(longest.as_bytes());
     let mut found = Vec::new();
     let mut looked_at = 0;
-    for path in files.others().into_iter().filter(|path| *path != file.path).take(MAX_OTHERS) {
+    let mut others = files.others();
+    others.retain(|other| *other != file.path);
+    others.sort_by_cached_key(|other| distance(&file.path, other));
+    for path in others.into_iter().take(MAX_OTHERS) {
         let Ok(Some(text)) = files.text(&path) else { continue };
         looked_at += text.len();
         if looked_at > MAX_OTHERS_BYTES || found.len() > MAX_NAMED {

@@ -20,8 +20,8 @@ pub trait Files {
         None
     }
 
-    /// Files in which a text may be that isn't where the model said, the likeliest first. Only these are looked
-    /// into, and no more than a few dozen of them.
+    /// Files in which a text may be that isn't where the model said. The few dozen that are nearest by name, kind and
+    /// place to the file that was named are looked into.
     fn others(&self) -> Vec<RelPath> {
         Vec::new()
     }

@@ -7,8 +7,12 @@
 //! last context at the hunk's edges that the file hasn't got is left out.
 
 mod choose;
+mod damage;
 pub(crate) mod lines;
 mod script;
+mod typography;
+
+use std::ops::Range;
 
 use crate::change::{LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
@@ -16,6 +20,7 @@ use crate::place::{Hunk, find as find_text, guard};
 use choose::Hints;
 use lines::{FileLines, Level};
 use script::Script;
+use typography::Writing;
 
 /// How many lines of context at each edge of a hunk may be missing from the file: GNU patch gives up as many.
 const MAX_PEELED: usize = 2;
@@ -215,6 +220,12 @@ impl Place<'_> {
         level: Level,
         remark: Option<String>,
     ) -> Result<Placed, Refusal> {
+        let carried = match level {
+            Level::Typography => Some(self.in_the_files_characters(file, script, start)?),
+            _ => None,
+        };
+        let carried = carried.as_deref().map(Script::new);
+        let script = carried.as_ref().unwrap_or(script);
         let pieces = script.pieces(file, start, level, self.hunk.final_break);
         if pieces.iter().all(|(span, piece)| self.text.get(span.clone()) == Some(piece)) {
             return Err(Refusal::NoChange);
@@ -225,6 +236,23 @@ impl Place<'_> {
         };
         let line = u32::try_from(start).unwrap_or(u32::MAX).saturating_add(1);
         Ok(Placed { strategy: level.strategy(), line, note, pieces })
+    }
+
+    /// The hunk with new lines in the characters that the file has where the old lines have typographic ones.
+    fn in_the_files_characters(
+        &self,
+        file: &FileLines<'_>,
+        script: &Script<'_>,
+        start: usize,
+    ) -> Result<Vec<PatchLine>, Refusal> {
+        let writing = Writing::learn(file, start, script.old());
+        script.with_new(|text| writing.carry(text, self.text)).map_err(|character| {
+            let message = format!(
+                "`{character}` in the hunk's old lines stands for different characters of the file, so that nobody can \
+                 tell what it is in the new lines; copy the old lines as they are in the file"
+            );
+            Refusal::Malformed { message }
+        })
     }
 
     /// A hunk that only adds and has no context: after its anchor, where its header says, or at the end.
@@ -273,8 +301,21 @@ impl Place<'_> {
     fn loosely(&self, readings: &[Vec<PatchLine>]) -> Result<Placed, Refusal> {
         let mut best: Option<Placed> = None;
         let mut refusal: Option<Refusal> = None;
-        for reading in readings {
-            match self.by_text(&Script::new(reading)) {
+        for (nth, reading) in readings.iter().enumerate() {
+            let so_far = readings.get(..=nth).unwrap_or_default();
+            let script = Script::new(reading);
+            match self.by_text(&script) {
+                Ok(placed)
+                    if best.is_none()
+                        && let Some(line) = self.of_unknown_depth(so_far, &script, &placed) =>
+                {
+                    let message = format!(
+                        "the hunk's context indents in several ways what the file indents in one, so that nobody can \
+                         tell how deep `{}` is meant; copy the context as it is in the file",
+                        crate::outcome::cut(line.trim(), 80)
+                    );
+                    return Err(Refusal::Malformed { message });
+                }
                 Ok(placed) if best.as_ref().is_none_or(|best| placed.strategy < best.strategy) => {
                     best = Some(placed);
                 }
@@ -292,6 +333,17 @@ impl Place<'_> {
         }
         if refusal.as_ref().is_some_and(Refusal::already_applied) {
             return refusal.map_or(Err(Refusal::NoChange), Err);
+        }
+        // What every token of it was found by says more than what is found of a part.
+        if let Some(placed) = best.take_if(|placed| placed.strategy < Strategy::Elision) {
+            return Ok(placed);
+        }
+        if let Some(line) = damage::escaped(&self.hunk.lines, self.text) {
+            let message = format!(
+                "`{}` is in the file without its escapes; send the hunk again with all lines as the file would have them",
+                crate::outcome::cut(line.trim(), 80)
+            );
+            return Err(Refusal::Malformed { message });
         }
         if let Some(done) = self.completed(readings).or_else(|| self.peeled(readings)) {
             return done;
@@ -332,6 +384,25 @@ impl Place<'_> {
         Ok(placed)
     }
 
+    /// A new line whose indentation the old lines say nothing of, because theirs contradict each other, in the reading
+    /// that was placed or in a likelier one of the same lines.
+    fn of_unknown_depth<'b>(
+        &self,
+        readings: &'b [Vec<PatchLine>],
+        script: &Script<'_>,
+        placed: &Placed,
+    ) -> Option<&'b str> {
+        let even = matches!(placed.strategy, Strategy::Indentation | Strategy::InnerWhitespace);
+        let (span, _) = placed.pieces.first().filter(|_| even)?;
+        let found = self.text.get(span.clone())?;
+        let same = |other: &Script<'_>| other.old().len() == script.old().len();
+        readings
+            .iter()
+            .map(|lines| Script::new(lines))
+            .filter(same)
+            .find_map(|other| other.of_unknown_depth(found))
+    }
+
     /// With a forgotten `+` put back, where the line without it isn't in the file.
     fn completed(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
         let lines = with_additions(without_blank_edges(readings.first()?))?;
@@ -363,11 +434,16 @@ impl Place<'_> {
                     }
                     let done = Level::ALL.into_iter().find_map(|level| self.at_level(&file, &script, level));
                     if let Some(done) = done {
-                        let lost = lines
-                            .get(..top)
-                            .unwrap_or_default()
-                            .iter()
-                            .chain(lines.iter().skip(top + kept.len()));
+                        let (above, rest) = lines.split_at(top);
+                        let below = rest.get(kept.len()..).unwrap_or_default();
+                        if let Ok(placed) = &done {
+                            let start = placed.line.saturating_sub(1) as usize;
+                            let place = start..start + script.old().len();
+                            if [above, below].into_iter().any(|lost| is_damaged(&file, &place, lost, lines)) {
+                                return None;
+                            }
+                        }
+                        let lost = above.iter().chain(below);
                         return Some(done.map(|placed| without(placed, lost)));
                     }
                 }
@@ -375,6 +451,14 @@ impl Place<'_> {
         }
         None
     }
+}
+
+/// Whether one of the lines that were left out around a place is the file's after all, but for how it is written.
+fn is_damaged(file: &FileLines<'_>, place: &Range<usize>, lost: &[PatchLine], lines: &[PatchLine]) -> bool {
+    let around = 2 * MAX_PEELED;
+    let near = (place.start.saturating_sub(around)..place.start).chain(place.end..place.end + around);
+    let own: Vec<&str> = near.filter_map(|line| file.line(line)).collect();
+    lost.iter().any(|line| own.iter().any(|own| damage::is_written_otherwise(&line.text, own, lines)))
 }
 
 /// Says which lines of context were left out.

@@ -272,7 +272,7 @@ fn anchors_below_each_other_must_be_there() {
 #[test]
 fn v4a_sections_of_every_kind() {
     let files = [("a.txt", "1\n2\n3\n"), ("b.txt", "b\n"), ("c.txt", "c\n")];
-    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-3\n+three\n*** Update File: a.txt\n@@\n-1\n+one\n\
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-3\n+three\n@@\n-1\n+one\n\
                  *** Update File: b.txt\n*** Move to: d/b.txt\n*** Delete File: c.txt\n*** Add File: n.txt\n+n\n*** End Patch\n";
     let expected = tree(&[("a.txt", "one\n2\nthree\n"), ("d/b.txt", "b\n"), ("n.txt", "n\n")]);
     assert_eq!(after(Format::Patch, &files, patch), Ok(expected));
@@ -284,6 +284,7 @@ fn v4a_sections_of_every_kind() {
         ("*** Add File: c.txt\n+c2\n", "exists"),
         ("*** Update File: a.txt\n", "malformed"),
         ("*** Update File: a.txt\n@@\n", "malformed"),
+        ("*** Update File: a.txt\n@@\n-3\n+three\n*** Update File: a.txt\n@@\n-1\n+one\n", "malformed"),
         ("*** Update File: a.txt\n*** Move to: b.txt\n", "exists"),
     ] {
         let refused = after(Format::Patch, &files, &format!("*** Begin Patch\n{body}*** End Patch\n"));
@@ -350,4 +351,45 @@ fn only_changed_lines_are_touched() {
     let patch = "*** Update File: f.txt\n@@\n say \"hi\"\n \tkeep\n-old\n+new  \n last\n*** End Patch\n";
     let expected = "\u{feff}say \u{201c}hi\u{201d}\r\n\tkeep  \r\nnew  \r\nlast";
     assert_eq!(text(Format::Patch, file, patch).as_deref(), Ok(expected));
+}
+
+#[test]
+fn new_lines_are_in_the_files_characters() {
+    let file = "say(\"one\");\nlog(\"two\");\nend();\n";
+    let diff = "@@ @@\n say(“one”);\n-log(“two”);\n+log(“three”);\n+// doesn‘t\n end();\n";
+    let expected = "say(\"one\");\nlog(\"three\");\n// doesn't\nend();\n";
+    assert_eq!(text(Format::Udiff, file, diff).as_deref(), Ok(expected));
+    // What the file has itself stays as it is sent.
+    let file = "say(\"one\"); // “quoted”\nend();\n";
+    let diff = "@@ @@\n say(\"one\"); // “quoted”  \n+// “more” …\n end();\n";
+    let expected = "say(\"one\"); // “quoted”\n// “more” …\nend();\n";
+    assert_eq!(text(Format::Udiff, file, diff).as_deref(), Ok(expected));
+    // One character for two of the file's: which of them is meant in a new line?
+    let file = "a(“one”);\nb(\"two\");\nend();\n";
+    let diff = "@@ @@\n a(“one”);\n b(“two”);\n+c(“three”);\n end();\n";
+    assert_eq!(text(Format::Udiff, file, diff), Err(vec!["malformed"]));
+}
+
+#[test]
+fn context_that_is_escaped_is_not_left_out() {
+    let file =
+        "call(\n    chunk.type && more &&\n    chunk.isEntry &&\n    chunk.moduleId === id,\n) as Output;\n";
+    let expected = file.replace("=== id,", "&&\n    normal === id,");
+    let diff = "@@ @@\n     chunk.isEntry &amp;&amp;\n-    chunk.moduleId === id,\n+    chunk.moduleId &amp;&amp;\n\
+                +    normal === id,\n ) as Output;\n";
+    assert_eq!(text(Format::Udiff, file, diff), Ok(expected));
+    // Some of it is escaped and some isn't: what of the new line is can't be told.
+    let mixed = diff.replace("@@ @@\n", "@@ @@\n     chunk.type && more &&\n");
+    assert_eq!(text(Format::Udiff, file, &mixed), Err(vec!["malformed"]));
+}
+
+#[test]
+fn context_that_is_indented_in_two_ways_places_no_line_that_is_indented_in_a_third() {
+    let file = "f() {\n\tprint(\"first\");\n\tprint(\"second\");\n\tfor {\n\t}\n}\n";
+    let diff = |new: &str| {
+        format!("@@ @@\n   print(\"first\");\n \t print(\"second\");\n+{new}print(\"new\");\n   for {{\n")
+    };
+    let expected = file.replace("\tfor", "\tprint(\"new\");\n\tfor");
+    assert_eq!(text(Format::Udiff, file, &diff("  ")), Ok(expected));
+    assert_eq!(text(Format::Udiff, file, &diff("   ")), Err(vec!["malformed"]));
 }

@@ -129,7 +129,7 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     }
     let new = match &outcome.content {
         Some(new) if !outcome.is_unchanged() => new.clone(),
-        _ => return Err(ToolError::Edit { path, edit: None, refusal: Refusal::NoChange }),
+        _ => return Err(ToolError::Edit { path, edit: None, refusal: Box::new(Refusal::NoChange) }),
     };
     if new.contains(MASK) && !text.contains(MASK) {
         return Err(ToolError::Masked { path });
@@ -152,11 +152,11 @@ fn edit(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
 fn refusal(path: RelPath, error: &OpError, several: bool) -> ToolError {
     match error {
         OpError::Refused { op, refusal, .. } => {
-            ToolError::Edit { path, edit: several.then_some(op + 1), refusal: refusal.clone() }
+            ToolError::Edit { path, edit: several.then_some(op + 1), refusal: Box::new(refusal.clone()) }
         }
         other => {
             let refusal = Refusal::Malformed { message: other.to_string() };
-            ToolError::Edit { path, edit: None, refusal }
+            ToolError::Edit { path, edit: None, refusal: Box::new(refusal) }
         }
     }
 }

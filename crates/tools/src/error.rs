@@ -54,7 +54,7 @@ pub enum ToolError {
         /// Which of several edits, from 1; `None` when there was one.
         edit: Option<usize>,
         /// Why, and what to send instead.
-        refusal: Refusal,
+        refusal: Box<Refusal>,
     },
     /// The new text can't be written in the file's encoding.
     #[error("«{path}» was not changed: {source}")]

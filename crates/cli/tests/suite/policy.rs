@@ -136,7 +136,9 @@ fn check_judges_a_command_in_every_mode() {
     assert_eq!(decided(&["--mode", "plan", "make all"], 7), "deny");
     assert_eq!(decided(&["--tool", "write_file", "--path", "a.txt"], 0), "deny ask allow allow");
     assert_eq!(decided(&["--tool", "write_file", "--path", ".envrc"], 6), "deny ask ask ask");
-    assert_eq!(decided(&["--tool", "fetch", "--host", "example.com"], 6), "deny ask ask ask");
+    assert_eq!(decided(&["--tool", "mcp__web__fetch", "--host", "example.com"], 6), "deny ask ask ask");
+    let misspelt = house.jm(&["policy", "check", "--tool", "write_fil", "--path", "a.txt"]).run().expect(2);
+    misspelt.says(&["did you mean", "write_file"]);
     assert_eq!(decided(&["rm", "-rf", "a b"], 6), "deny ask ask allow");
     let ran = house.jm(&["policy", "check", "true; touch x"]).run().expect(7);
     ran.prints(&["level 2 (shell)", "touch x", "user: ", "«no touch»", "write it instead", "plan", "auto"]);

@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
     fn without_envelope(&mut self, path: &RelPath, body: &envelope::Body, reading: &mut Reading) {
         (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
         let begins = |line: &&str| line.starts_with(['+', '-']) || line.starts_with("@@");
-        if !self.lines.get(body.start..body.end).unwrap_or_default().iter().any(|line| begins(line)) {
+        if !self.lines.get(body.start..body.end).unwrap_or_default().iter().any(begins) {
             return;
         }
         let subject = path.to_string();

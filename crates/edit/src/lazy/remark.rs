@@ -160,9 +160,9 @@ fn of_words(comment: &str, commented: bool) -> Option<Remark> {
         return None;
     }
     let kept = if opens && closes {
-        commented || DOTTED.iter().any(|word| has(word))
+        commented || DOTTED.iter().any(&has)
     } else if opens || closes {
-        DOTTED.iter().any(|word| has(word)) && said.split_whitespace().count() <= 8
+        DOTTED.iter().any(has) && said.split_whitespace().count() <= 8
     } else {
         commented
             && said.split_whitespace().count() <= 8

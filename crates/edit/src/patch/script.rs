@@ -1,9 +1,10 @@
 //! What a hunk does line by line.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::change::{LineKind, PatchLine};
-use crate::lines::break_of;
+use crate::lines::{break_of, split_indent};
 use crate::patch::lines::{FileLines, Level};
 
 /// The byte order mark that may open a file.
@@ -38,6 +39,37 @@ impl<'a> Script<'a> {
 
     pub(super) fn new_text(&self) -> String {
         self.new_lines().join("\n")
+    }
+
+    /// The lines with the new ones changed.
+    pub(super) fn with_new<E>(
+        &self,
+        change: impl Fn(&str) -> Result<String, E>,
+    ) -> Result<Vec<PatchLine>, E> {
+        let carry = |line: &PatchLine| match line.kind {
+            LineKind::Add => Ok(PatchLine { kind: line.kind, text: change(&line.text)? }),
+            _ => Ok(line.clone()),
+        };
+        self.lines.iter().map(carry).collect()
+    }
+
+    /// A new line that is indented as no old line is, where two indentations of old lines stand for one of the file's.
+    /// `found` are the file's lines that the old ones stand for, one for one.
+    pub(super) fn of_unknown_depth(&self, found: &str) -> Option<&'a str> {
+        let filled = self.old.iter().zip(found.lines()).filter(|(old, _)| !old.trim().is_empty());
+        let pairs: BTreeSet<(&str, &str)> =
+            filled.map(|(old, own)| (split_indent(own).0, split_indent(old).0)).collect();
+        // None at all says little: lines are often copied from where they begin.
+        let uneven = pairs
+            .iter()
+            .zip(pairs.iter().skip(1))
+            .any(|((own, one), (next, other))| own == next && !one.is_empty() && !other.is_empty());
+        let unknown = |line: &&str| {
+            let indent = split_indent(line).0;
+            !line.trim().is_empty() && !pairs.iter().any(|(_, known)| *known == indent)
+        };
+        let new = self.lines.iter().filter(|line| line.kind == LineKind::Add).map(|line| line.text.as_str());
+        if uneven { new.into_iter().find(unknown) } else { None }
     }
 
     pub(super) fn changes_nothing(&self) -> bool {

@@ -56,7 +56,7 @@ fn indented(text: &str, lines: &[Line], index: usize, content: &str) -> String {
     let after = lines.get(index..).unwrap_or_default().iter().find(told).map(own);
     let at_margin =
         content.lines().filter(|line| !line.trim().is_empty()).any(|line| split_indent(line).0.is_empty());
-    let indent = at_margin.then(|| indent_between(text, before, after, content)).unwrap_or_default();
+    let indent = if at_margin { indent_between(text, before, after, content) } else { String::new() };
     if indent.is_empty() {
         return content.to_owned();
     }

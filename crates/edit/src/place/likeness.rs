@@ -391,7 +391,7 @@ fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
 /// Bytes, as the distance wants them.
 struct Bytes<'a>(&'a [u8]);
 
-impl<'a, 'b> IntoIterator for &'a Bytes<'b> {
+impl<'b> IntoIterator for &Bytes<'b> {
     type Item = &'b u8;
     type IntoIter = std::slice::Iter<'b, u8>;
 

@@ -91,15 +91,14 @@ pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
                     && marker(line, true)
                         .is_some_and(|m| matches!(m, Marker::Add(_) | Marker::Update(_) | Marker::Delete(_)))
             };
-            let found = at + rest.iter().position(|line| named(line))?;
+            let found = at + rest.iter().position(named)?;
             (found, found)
         }
     };
     let inside = lines.get(start..)?;
     let flush = |line: &&str| line.starts_with('*') && ends(line);
     let padded = |line: &&str| line.starts_with([' ', '\t']) && ends(line);
-    let end =
-        inside.iter().position(|line| flush(line)).or_else(|| inside.iter().rposition(|line| padded(line)));
+    let end = inside.iter().position(flush).or_else(|| inside.iter().rposition(padded));
     let crlf = lines.get(from).is_some_and(|line| line.ends_with('\r'));
     Some(match end {
         Some(end) => Body { from, start, end: start + end, next: start + end + 1, closed: true, crlf },
@@ -113,7 +112,7 @@ pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
                 let line = bare(line).trim_end();
                 (fenced && line == "```") || (heredoc && matches!(line, "EOF" | "PATCH"))
             };
-            let end = inside.iter().rposition(|line| closes(line)).unwrap_or(inside.len());
+            let end = inside.iter().rposition(closes).unwrap_or(inside.len());
             Body { from, start, end: start + end, next: start + end, closed: false, crlf }
         }
     })

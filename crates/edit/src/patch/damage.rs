@@ -1,0 +1,62 @@
+//! Lines of a hunk that are the file's own, written otherwise: escaped, curled, indented differently.
+//!
+//! Where a hunk is placed although some of its context isn't the file's, such a line tells that its new lines, which
+//! nothing can be compared with, are written so too.
+
+use std::collections::HashSet;
+
+use crate::change::{LineKind, PatchLine};
+use crate::lines::split_indent;
+use crate::place::normal::plain;
+
+/// What escapes models write for what they stand for.
+const ENTITIES: [(&str, &str); 6] =
+    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
+
+/// A line without one layer of escapes, for each kind that it has.
+fn unescaped(line: &str) -> impl Iterator<Item = String> + '_ {
+    let entities = || {
+        let read = ENTITIES.iter().fold(line.to_owned(), |text, (entity, own)| text.replace(entity, own));
+        line.contains('&').then_some(read)
+    };
+    let backslashes = || {
+        let doubled = line.replace("\\\\", "\\");
+        let quotes = line.replace("\\\"", "\"").replace("\\'", "'");
+        line.contains('\\').then(|| [quotes.replace("\\\\", "\\"), quotes, doubled])
+    };
+    entities().into_iter().chain(backslashes().into_iter().flatten()).filter(move |read| read != line)
+}
+
+/// The first old line that the file has, without the escapes in it, while it hasn't the line itself; only where a new
+/// line has escapes too.
+pub(super) fn escaped<'a>(lines: &'a [PatchLine], text: &str) -> Option<&'a str> {
+    let has_escapes = |line: &&PatchLine| unescaped(&line.text).next().is_some();
+    let (new, old): (Vec<&PatchLine>, Vec<&PatchLine>) =
+        lines.iter().filter(has_escapes).partition(|line| line.kind == LineKind::Add);
+    if new.is_empty() || old.is_empty() {
+        return None;
+    }
+    let own: HashSet<&str> = text.lines().map(str::trim).collect();
+    let written = |line: &&&PatchLine| {
+        !own.contains(line.text.trim()) && unescaped(&line.text).any(|read| own.contains(read.trim()))
+    };
+    old.iter().find(written).map(|line| line.text.as_str())
+}
+
+/// Whether a line that isn't the file's is nevertheless this one of it, written in a way that a new line may share.
+pub(super) fn is_written_otherwise(line: &str, own: &str, lines: &[PatchLine]) -> bool {
+    let new = || lines.iter().filter(|line| line.kind == LineKind::Add).map(|line| line.text.as_str());
+    let (given, there) = (line.trim(), own.trim());
+    if given.is_empty() || there.is_empty() {
+        return false;
+    }
+    if given == there {
+        let indents = new().any(|line| !split_indent(line).0.is_empty());
+        return indents && split_indent(line).0 != split_indent(own).0;
+    }
+    let curled = |line: &str| line.chars().any(|c| !plain(c).eq(std::iter::once(c)));
+    if given.chars().flat_map(plain).eq(there.chars().flat_map(plain)) {
+        return new().any(curled);
+    }
+    unescaped(given).any(|read| read == there) && new().any(|line| unescaped(line).next().is_some())
+}

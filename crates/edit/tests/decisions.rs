@@ -1,0 +1,113 @@
+//! The questions that engines answer differently, answered as docs/edits.md says: one test each, under the name in its table.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::collections::BTreeMap;
+
+use journeyman_edit::{ChangeKind, Format, Options, Plan, plan};
+use journeyman_protocol::RelPath;
+
+fn path(name: &str) -> RelPath {
+    RelPath::parse(name).unwrap()
+}
+
+fn tree(files: &[(&str, &str)]) -> BTreeMap<RelPath, String> {
+    files.iter().map(|(name, text)| (path(name), (*text).to_owned())).collect()
+}
+
+fn patch(files: &[(&str, &str)], body: &str) -> Plan {
+    let reply = format!("*** Begin Patch\n{body}\n*** End Patch\n");
+    plan(&reply, &Options { format: Some(Format::Patch), ..Options::default() }, &tree(files))
+}
+
+fn tool(files: &[(&str, &str)], arguments: &str, partial: bool) -> Plan {
+    let options = Options { format: Some(Format::Tool), partial, ..Options::default() };
+    plan(arguments, &options, &tree(files))
+}
+
+/// The only file's new text.
+fn after(plan: &Plan) -> &str {
+    assert_eq!((plan.writes().len(), plan.failed.len()), (1, 0), "{plan:?}");
+    plan.writes()[0].after.as_deref().unwrap()
+}
+
+#[test]
+fn add_on_an_existing_file() {
+    let refused = patch(&[("a.txt", "old\n")], "*** Add File: a.txt\n+new");
+    assert_eq!(refused.failed[0].kind, "exists");
+    assert_eq!(refused.writes(), []);
+}
+
+#[test]
+fn a_hunk_that_only_adds() {
+    let files = [("a.txt", "one\ntwo\nthree\n")];
+    assert_eq!(after(&patch(&files, "*** Update File: a.txt\n@@\n+last")), "one\ntwo\nthree\nlast\n");
+    assert_eq!(after(&patch(&files, "*** Update File: a.txt\n@@ two\n+more")), "one\ntwo\nmore\nthree\n");
+}
+
+#[test]
+fn the_final_line_break() {
+    let body = "*** Update File: a.txt\n@@\n-old\n+new";
+    assert_eq!(after(&patch(&[("a.txt", "one\nold")], body)), "one\nnew");
+    assert_eq!(after(&patch(&[("a.txt", "one\nold\n")], body)), "one\nnew\n");
+    let made = "<edit>\n<file>b.txt</file>\n<replace>\nmade\n</replace>\n</edit>";
+    assert_eq!(after(&plan(made, &Options::default(), &tree(&[]))), "made\n");
+}
+
+#[test]
+fn an_empty_search_text() {
+    let files = [("a.txt", "one\ntwo\n"), ("empty.txt", "")];
+    let refused = tool(&files, r#"{"path": "a.txt", "old_string": "", "new_string": "x\n"}"#, false);
+    assert_eq!(refused.failed[0].kind, "empty_search");
+    let filled = tool(&files, r#"{"path": "empty.txt", "old_string": "", "new_string": "x\n"}"#, false);
+    assert_eq!(after(&filled), "x\n");
+}
+
+#[test]
+fn the_same_text_twice() {
+    let files = [("a.txt", "same\nother\nsame\n")];
+    let refused = tool(&files, r#"{"path": "a.txt", "old_string": "same", "new_string": "new"}"#, false);
+    assert_eq!(refused.failed[0].kind, "ambiguous");
+    assert!(refused.failed[0].message.contains("lines 1 and 3"), "{}", refused.failed[0].message);
+    let hinted = tool(
+        &files,
+        r#"{"path": "a.txt", "old_string": "same", "new_string": "new", "line_hint": 3}"#,
+        false,
+    );
+    assert_eq!(after(&hinted), "same\nother\nnew\n");
+}
+
+#[test]
+fn one_edit_of_several_fails() {
+    let files = [("a.txt", "one\ntwo\n"), ("b.txt", "three\n")];
+    let edits = r#"{"edits": [
+        {"path": "a.txt", "old_string": "two", "new_string": "2"},
+        {"path": "b.txt", "old_string": "nowhere to be found", "new_string": "x"}]}"#;
+    let all = tool(&files, edits, false);
+    assert_eq!((all.writes().len(), all.failed.len()), (0, 1));
+    let part = tool(&files, edits, true);
+    assert_eq!((part.writes().len(), part.failed.len()), (1, 1));
+    assert_eq!(part.writes()[0].after.as_deref(), Some("one\n2\n"));
+}
+
+#[test]
+fn a_move_without_hunks() {
+    let moved = patch(&[("a.txt", "kept\n")], "*** Update File: a.txt\n*** Move to: b.txt");
+    assert_eq!(after(&moved), "kept\n");
+    assert_eq!((moved.writes()[0].kind, &moved.writes()[0].to), (ChangeKind::Rename, &Some(path("b.txt"))));
+    let taken = patch(&[("a.txt", "a\n"), ("b.txt", "b\n")], "*** Update File: a.txt\n*** Move to: b.txt");
+    assert_eq!(taken.failed[0].kind, "exists");
+}
+
+#[test]
+fn emptying_a_file() {
+    let emptied = patch(&[("a.txt", "one\n")], "*** Update File: a.txt\n@@\n-one");
+    assert_eq!(after(&emptied), "");
+    assert_eq!(emptied.writes()[0].kind, ChangeKind::Modify);
+}
+
+#[test]
+fn two_sections_for_one_file() {
+    let body = "*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: a.txt\n@@\n-two\n+2";
+    let refused = patch(&[("a.txt", "one\ntwo\n")], body);
+    assert_eq!((refused.writes().len(), refused.failed[0].kind), (0, "malformed"));
+}
