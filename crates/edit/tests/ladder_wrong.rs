@@ -139,3 +139,15 @@ fn similarity_leaves_escapes_alone() {
     let replacement = search.replace("delta(8, 9);", "say(\\\"new\\\");\ndelta(8, 9);");
     refused(&file, &search, &replacement);
 }
+
+#[test]
+fn blank_lines_among_lines_that_others_replace_are_not_lost() {
+    let file = "one();\n\ntwo();\nend();\n";
+    refused(file, "one();\ntwo();\nend();", "if x {\n  one();\n  two();\n}\nend();");
+    // Line for line they stay; with all lines around them they go.
+    assert_eq!(
+        written(file, "one();\ntwo();\nend();", "One();\nTwo();\nend();"),
+        "One();\n\nTwo();\nend();\n"
+    );
+    assert_eq!(written(file, "one();\ntwo();\nend();", "end();"), "end();\n");
+}

@@ -49,8 +49,8 @@ pub(super) fn in_line_with(
             Err(unclear(text, span))
         };
     }
-    let foreign = |line: &&str| split_indent(line).0.chars().any(|c| !outer.contains(c));
-    if further.iter().any(|line| foreign(&line)) {
+    let foreign = |line: &str| split_indent(line).0.chars().any(|c| !outer.contains(c));
+    if further.iter().any(|line| foreign(line)) {
         return Err(unclear(text, span));
     }
     let deeper = |(nth, line): (usize, &str)| {

@@ -34,16 +34,12 @@ fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusa
     let unclear = |(span, _): &&(Range<usize>, String)| {
         let before = ground.text.get(..span.start).unwrap_or_default();
         let after = ground.text.get(span.end..).unwrap_or_default();
-        let above =
-            before.is_empty() || before.trim_end_matches([' ', '\t', '\r', '\n']).len() + 1 < before.len();
-        let below = after.trim().is_empty() || {
-            let rest = if before_closed(ground.text, span) {
-                after
-            } else {
-                after.split_once('\n').map_or("", |(_, rest)| rest)
-            };
-            rest.lines().next().is_some_and(|line| line.trim().is_empty())
-        };
+        let text = before.trim_end();
+        let breaks = before.get(text.len()..).unwrap_or_default().matches('\n').count();
+        let above = breaks > usize::from(!text.is_empty());
+        let closed = ground.text.get(span.clone()).is_some_and(|found| found.ends_with('\n'));
+        let next = if closed { after } else { after.split_once('\n').map_or("", |(_, rest)| rest) };
+        let below = next.lines().next().is_some_and(|line| line.trim().is_empty());
         (old.0 != new.0 && above) || (old.1 != new.1 && below)
     };
     let Some((span, _)) = placed.pieces.iter().find(unclear) else { return Some(found) };
@@ -51,10 +47,6 @@ fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusa
                       told from them; give the text as the file has it"
         .to_owned();
     Some(Err(Refusal::GuardedMismatch { line: line_at(ground.text, span.start), difference }))
-}
-
-fn before_closed(text: &str, span: &Range<usize>) -> bool {
-    text.get(span.clone()).is_some_and(|found| found.ends_with('\n'))
 }
 
 /// How many blank lines a text begins and ends with.

@@ -185,6 +185,15 @@ impl<'a> Writer<'a> {
                     return Some((next.copied().unwrap_or(0), report::difference(searched, "")));
                 }
             }
+            // Blank lines among those that others replace: where they would be among the new ones nobody can tell.
+            let gone: Vec<usize> =
+                pairs.get(replaced.clone()).unwrap_or_default().iter().copied().flatten().collect();
+            if let (Some(first), Some(last), false, false) =
+                (gone.first(), gone.last(), one_to_one, new.is_empty())
+                && let Some(at) = (*first..*last).find(|at| gone.binary_search(at).is_err() && blank(*at))
+            {
+                return Some((at, report::difference("", content(at))));
+            }
             // Lines of the file that the search text doesn't have must not lie where something comes or goes.
             let around = replaced.start.saturating_sub(1)..(replaced.end + 1).min(pairs.len());
             let inner: Vec<usize> = pairs.get(around).unwrap_or_default().iter().copied().flatten().collect();
