@@ -83,7 +83,7 @@ pub struct Unchanged {
 pub struct Failure {
     /// The file, if one is named.
     pub path: Option<RelPath>,
-    /// What went wrong as one word, as [`Refusal::kind`] gives it.
+    /// What went wrong as one word, as [`Refusal::kind`](crate::Refusal::kind) gives it.
     pub kind: &'static str,
     /// What went wrong and what to send instead, for the model.
     pub message: String,
