@@ -87,7 +87,7 @@ impl CommandAnalysis {
 }
 
 /// How a command that is started in `directory`, beneath the root, is written for [`analyse`] and for people:
-/// as a change of directory before it. The directory counts then; a repository planted in it isn't trusted.
+/// as a change of directory before it. The directory counts then: what goes on from there isn't trusted with git.
 #[must_use]
 pub fn in_directory(directory: &str, command: &str) -> String {
     format!("{ENTER}{}{ENTERED}{command}", directory.replace('\'', "'\\''"))
