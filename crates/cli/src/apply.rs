@@ -7,11 +7,12 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use journeyman_agent::config::Environment;
 use journeyman_edit::{
-    Allow, ChangeKind, Failure as EditFailure, FileChange, FileProblem, Files, MAX_FILE_BYTES, Options, Plan,
-    plan,
+    Allow, ChangeKind, Failure as EditFailure, FileChange, FileProblem, Files, Format, MAX_FILE_BYTES,
+    Options, Plan, plan,
 };
 use journeyman_protocol::{RelPath, SessionId};
 use journeyman_sandbox::clean;
@@ -54,32 +55,14 @@ const LOOKED_THROUGH: usize = 20_000;
 /// Under this label the state before is kept.
 const LABEL: &str = "before jm apply";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Auto,
-    Edit,
-    Blocks,
-    Udiff,
-    Patch,
-    Whole,
-    Lazy,
-    Tool,
-}
+/// The format that was named; none where it is to be told from the reply.
+#[derive(Debug, Clone, Copy)]
+struct Named(Option<Format>);
 
-impl Format {
-    fn named(self) -> Option<journeyman_edit::Format> {
-        use journeyman_edit::Format as Known;
-        Some(match self {
-            Self::Auto => return None,
-            Self::Edit => Known::Edit,
-            Self::Blocks => Known::Blocks,
-            Self::Udiff => Known::Udiff,
-            Self::Patch => Known::Patch,
-            Self::Whole => Known::Whole,
-            Self::Lazy => Known::Lazy,
-            Self::Tool => Known::Tool,
-        })
-    }
+/// The names of the formats, and `auto`.
+fn formats() -> impl TypedValueParser<Value = Named> {
+    let names = std::iter::once("auto").chain(Format::ALL.into_iter().map(Format::name));
+    PossibleValuesParser::new(names).map(|name| Named(name.parse().ok()))
 }
 
 /// What is refused unless it is allowed by name.
@@ -98,8 +81,8 @@ pub(crate) enum Allowed {
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
     /// How the edits are written
-    #[arg(long, value_enum, default_value_t = Format::Auto, value_name = "FORMAT", hide_possible_values = true)]
-    format: Format,
+    #[arg(long, value_parser = formats(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
+    format: Named,
     /// The file that is meant where the reply names none
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
@@ -132,7 +115,7 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, F
     let files = Tree { workspace: &workspace, read: RefCell::default() };
     let allows = |what| args.allow.contains(&what);
     let options = Options {
-        format: args.format.named(),
+        format: args.format.0,
         path,
         partial: args.partial,
         cut_off: args.cut_off,

@@ -6,7 +6,7 @@ mod depth;
 mod doubled;
 mod edges;
 mod elision;
-mod exact;
+pub(crate) mod exact;
 pub(crate) mod fit;
 pub(crate) mod guard;
 pub(crate) mod indent;

@@ -57,7 +57,7 @@ macro_rules! languages {
                     None
                 }
             },
-            outline: include_str!(concat!("queries/", $name, ".scm")),
+            outline: include_str!(concat!("queries/", $feature, ".scm")),
         }),*];
     };
 }

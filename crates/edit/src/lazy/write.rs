@@ -1,9 +1,9 @@
 //! New text in the file's own indentation and line endings.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
 use super::tree::refuse;
-use crate::lines::{break_of, segments, split_indent};
+use crate::lines::{align, break_of, segments, split_indent};
 use crate::outcome::Refusal;
 use crate::place::indent::{IndentMap, Styles};
 
@@ -79,20 +79,7 @@ impl Fit {
         if old == fresh {
             return Ok(was.to_owned());
         }
-        let same = |(one, other): &(&String, &String)| one == other;
-        let head = old.iter().zip(&fresh).take_while(same).count();
-        let room = old.len().min(fresh.len()) - head;
-        let tail = old.iter().rev().zip(fresh.iter().rev()).take(room).take_while(same).count();
-        let ops = if old.len() + fresh.len() - 2 * (head + tail) <= MAX_ALIGNED {
-            capture_diff_slices(Algorithm::Myers, &old, &fresh)
-        } else {
-            let (old_len, new_len) = (old.len() - head - tail, fresh.len() - head - tail);
-            vec![
-                DiffOp::Equal { old_index: 0, new_index: 0, len: head },
-                DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
-                DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
-            ]
-        };
+        let ops = align(&old, &fresh, MAX_ALIGNED);
         let mut lines: Vec<(&str, &str)> = Vec::with_capacity(fresh.len());
         for op in &ops {
             match *op {

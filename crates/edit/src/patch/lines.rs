@@ -5,12 +5,11 @@ use std::ops::Range;
 use memchr::memmem;
 
 use crate::outcome::Strategy;
+use crate::place::exact::MAX_PLACES;
 use crate::place::normal::plain;
 
 /// How many lines are compared in looking for one hunk; more are compared only in files of one line over and over.
 const MAX_COMPARED: usize = 4_000_000;
-/// How many places are collected; more would tell nothing more.
-const MAX_PLACES: usize = 1_000;
 
 /// What is overlooked in comparing two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::place::{Hunk, Located, Place, choose, depth, doubled, ladder, report}
 /// A line with fewer bytes may be at the end of another by chance.
 const LEAST_LINE: usize = 4;
 /// How many places an ambiguous match collects; more would tell nothing more.
-pub(super) const MAX_PLACES: usize = 1_000;
+pub(crate) const MAX_PLACES: usize = 1_000;
 
 /// Where the search text stands byte for byte.
 pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {

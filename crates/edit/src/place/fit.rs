@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
-use crate::lines::{segments, split_indent, without_break};
+use crate::lines::{align, segments, split_indent, without_break};
 use crate::place::indent::IndentMap;
 use crate::place::normal::{cluster, composed, plain};
 use crate::place::tokens;
@@ -38,7 +38,7 @@ impl<'a> Alignment<'a> {
         if closed && !replacement.is_empty() && new.last().is_some_and(|last| !last.is_empty()) {
             new.push("");
         }
-        let ops = align(&old, &new);
+        let ops = align(&old, &new, MAX_ALIGNED);
         Self { old, new, ops }
     }
 
@@ -208,22 +208,6 @@ fn akin(one: &str, other: &str) -> bool {
     let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();
     let shared = head + tail.min(rest(one)).min(rest(other));
     2 * shared >= one.len().max(other.len())
-}
-
-/// Aligns lines; what is too much to align counts as replaced.
-fn align(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let same = |(one, other): &(&&str, &&str)| one == other;
-    let head = old.iter().zip(new).take_while(same).count();
-    let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(same).count();
-    if old.len() + new.len() - 2 * (head + tail) <= MAX_ALIGNED {
-        return capture_diff_slices(Algorithm::Myers, old, new);
-    }
-    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
-    vec![
-        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
-        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
-        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
-    ]
 }
 
 /// The new line with the beginning and the end that it shares with the old one as the file has them, where the

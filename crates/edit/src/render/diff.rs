@@ -1,7 +1,8 @@
 //! Comparing two texts line by line.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
+use crate::lines::align;
 use crate::patch::lines::{FileLines, Level};
 
 /// Beyond this many changed lines on both sides together lines are not aligned, because that takes time with their
@@ -48,7 +49,7 @@ fn pieces(text: &str) -> Vec<&str> {
 /// The changes from one text to the other, each with so many lines around it.
 pub(super) fn hunks<'a>(before: &'a str, after: &'a str, context: usize) -> Vec<Hunk<'a>> {
     let (old, new) = (pieces(before), pieces(after));
-    let ops = align(&old, &new);
+    let ops = align(&old, &new, MAX_ALIGNED);
     let mut hunks: Vec<Hunk<'a>> = Vec::new();
     let mut reached = 0;
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
@@ -89,19 +90,4 @@ pub(super) fn unique_hunks<'a>(before: &'a str, after: &'a str) -> Vec<Hunk<'a>>
         }
     }
     found
-}
-
-fn align(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let same = |(one, other): &(&&str, &&str)| one == other;
-    let head = old.iter().zip(new).take_while(same).count();
-    let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(same).count();
-    if old.len() + new.len() - 2 * (head + tail) <= MAX_ALIGNED {
-        return capture_diff_slices(Algorithm::Myers, old, new);
-    }
-    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
-    vec![
-        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
-        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
-        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
-    ]
 }
