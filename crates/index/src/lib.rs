@@ -9,6 +9,7 @@ mod bits;
 mod error;
 pub mod facts;
 pub mod pattern;
+pub mod query;
 pub mod segment;
 pub mod snapshot;
 pub mod source;
