@@ -2,6 +2,8 @@
 //!
 //! Files, chunks and symbols have numbers that count through all segments. They are of this snapshot alone.
 
+mod corpus;
+
 use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
@@ -334,22 +336,6 @@ impl Snapshot {
             one.segment.counted(crate::segment::Words::Chunks, term, |chunk, times| {
                 if all_live || !one.dead_chunks.contains(chunk) {
                     visit(one.first_chunk + chunk, times);
-                }
-            });
-        }
-    }
-
-    /// Visits the living files that have a term in their path, or in a symbol's name, and how often.
-    pub(crate) fn files_with(
-        &self,
-        words: crate::segment::Words,
-        term: &str,
-        mut visit: impl FnMut(Id, u32),
-    ) {
-        for one in &self.living {
-            one.segment.counted(words, term, |file, times| {
-                if !one.dead.contains(file) {
-                    visit(one.first_file + file, times);
                 }
             });
         }

@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn cuts_come_where_symbols_begin() {
         assert_eq!(cut(0, &[]), []);
-        assert_eq!(cut(30, &[5]), [1..31]);
+        assert_eq!(cut(30, &[5]).as_slice(), std::slice::from_ref(&(1..31)));
         assert_eq!(cut(100, &[]), [1..41, 41..101 - 20, 81..101]);
         assert_eq!(cut(100, &[45, 38, 200]), [1..38, 38..78, 78..101]);
     }

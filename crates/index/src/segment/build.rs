@@ -1,5 +1,6 @@
 //! Making a segment of what was found in files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use hashbrown::HashMap;
@@ -238,6 +239,7 @@ impl Builder {
                 list.push(*file);
                 (path.as_slice(), list.bytes)
             }))?,
+            dictionary(by_name(&self.paths).into_iter().map(|(name, list)| (name, list.bytes)))?,
         ];
         debug_assert_eq!(Words::ALL.len(), words.len());
         debug_assert_eq!(Part::Data as usize, 3);
@@ -278,12 +280,28 @@ fn enclosing(facts: &FileFacts, inside: Option<u32>) -> String {
     }
 }
 
+/// Files by the last part of their path, in ASCII lower case.
+fn by_name(paths: &[(Vec<u8>, u32)]) -> BTreeMap<Vec<u8>, PlainList> {
+    let mut files: Vec<(u32, &[u8])> = paths.iter().map(|(path, file)| (*file, path.as_slice())).collect();
+    files.sort_unstable();
+    let mut names: BTreeMap<Vec<u8>, PlainList> = BTreeMap::new();
+    for (file, path) in files {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        names.entry(name.to_ascii_lowercase()).or_default().push(file);
+    }
+    names
+}
+
 fn term_dictionaries(terms: HashMap<String, Lists>) -> Result<[Made; 3], IndexError> {
     let mut terms: Vec<_> = terms.into_iter().collect();
     terms.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     let of = |pick: fn(&Lists) -> &CountList| {
-        let some = terms.iter().map(|(term, lists)| (term.as_bytes(), pick(lists).bytes.as_slice()));
-        dictionary(some.filter(|(_, list)| !list.is_empty()))
+        let some = terms.iter().map(|(term, lists)| (term, pick(lists)));
+        dictionary(some.filter(|(_, list)| !list.is_empty()).map(|(term, list)| {
+            let mut bytes = Vec::new();
+            list.finish(&mut bytes);
+            (term.as_bytes(), bytes)
+        }))
     };
     Ok([of(|lists| &lists.chunks)?, of(|lists| &lists.paths)?, of(|lists| &lists.symbols)?])
 }

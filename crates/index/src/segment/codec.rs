@@ -111,17 +111,29 @@ impl<'a> Cursor<'a> {
 /// A list of documents in rising order, each with how often, written as it grows.
 ///
 /// A document's distance from the one before is shifted by one; the lowest bit says that a count follows, which most
-/// times, for once, it doesn't.
+/// times, for once, it doesn't. How many documents there are stands before them.
 #[derive(Debug, Default)]
 pub(crate) struct CountList {
     last: u32,
-    pub(crate) bytes: Vec<u8>,
+    count: u32,
+    bytes: Vec<u8>,
 }
 
 impl CountList {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends the list.
+    pub(crate) fn finish(&self, out: &mut Vec<u8>) {
+        put(out, u64::from(self.count));
+        out.extend_from_slice(&self.bytes);
+    }
+
     pub(crate) fn push(&mut self, document: u32, times: u32) {
         let distance = u64::from(document.wrapping_sub(self.last)) << 1;
         self.last = document;
+        self.count += 1;
         if times == 1 {
             put(&mut self.bytes, distance);
         } else {
@@ -131,10 +143,16 @@ impl CountList {
     }
 }
 
+/// How many documents a list has that [`CountList`] wrote.
+pub(crate) fn counted(bytes: &[u8]) -> u32 {
+    Cursor::new(bytes).small()
+}
+
 /// Reads what [`CountList`] wrote.
 #[inline]
 pub(crate) fn counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
+    cursor.number();
     let mut document = 0_u32;
     while !cursor.is_empty() {
         let head = cursor.number();

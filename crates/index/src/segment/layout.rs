@@ -45,11 +45,21 @@ pub(crate) enum Words {
     Used,
     /// Whole paths to files.
     Files,
+    /// The last parts of paths, in ASCII lower case, to files.
+    Names,
 }
 
 impl Words {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Chunks, Self::Paths, Self::Symbols, Self::Trigrams, Self::Defined, Self::Used, Self::Files];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Chunks,
+        Self::Paths,
+        Self::Symbols,
+        Self::Trigrams,
+        Self::Defined,
+        Self::Used,
+        Self::Files,
+        Self::Names,
+    ];
 }
 
 /// Sections of a dictionary: its keys, where each key's list begins, the lists.
@@ -66,7 +76,7 @@ pub(crate) const HEADER: usize = MAGIC.len() + 8 + SECTIONS * ROW + SUM;
 /// Says which programs can read each other's segments: the layout, and what is found in files. Part of the header.
 pub(crate) fn version() -> u64 {
     /// Counted up with each change of the layout or of what [`crate::analyse`] finds.
-    const LAYOUT: &str = "1";
+    const LAYOUT: &str = "2";
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT.as_bytes());
     for language in Language::ALL {
@@ -234,6 +244,10 @@ pub(crate) struct ChunkRecord {
     pub(crate) length: u32,
 }
 
+/// Where in a file's record the number of terms in its path is; that of terms in its symbols' names follows.
+pub(crate) const FILE_LENGTHS: usize = 8 + 32 + 32 + 4 + 4 * 5;
+/// Where in a chunk's record the number of its terms is; its file stands first.
+pub(crate) const CHUNK_LENGTH: usize = 12;
 /// Bytes of a chunk's record.
 pub(crate) const CHUNK: usize = 16;
 

@@ -94,7 +94,9 @@ fn dictionaries(
                     }
                 });
             }
-            *out = list.bytes;
+            if !list.is_empty() {
+                list.finish(out);
+            }
         })
     };
     let listed = |numbers: &[Numbers], words: Words, pick: fn(&Numbers) -> &[u32]| {
@@ -117,8 +119,9 @@ fn dictionaries(
     let trigrams = listed(numbers, Words::Trigrams, |numbers| &numbers.files)?;
     let defined = listed(numbers, Words::Defined, |numbers| &numbers.symbols)?;
     let files = listed(numbers, Words::Files, |numbers| &numbers.files)?;
+    let names = listed(numbers, Words::Names, |numbers| &numbers.files)?;
     let used = used(segments, numbers)?;
-    Ok([chunks, paths, symbols, trigrams, defined, used, files])
+    Ok([chunks, paths, symbols, trigrams, defined, used, files, names])
 }
 
 /// Names that are used; says what each segment's names become.

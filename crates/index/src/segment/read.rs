@@ -8,11 +8,11 @@ use journeyman_protocol::RelPath;
 use memmap2::Mmap;
 
 use super::Id;
-use super::codec::{Cursor, counts, plain, uses};
+use super::codec::{Cursor, counted, counts, plain, uses};
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{
-    CHUNK, ChunkRecord, FILE, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, Span,
-    SymbolRecord, Words, version,
+    CHUNK, CHUNK_LENGTH, ChunkRecord, FILE, FILE_LENGTHS, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part,
+    ROW, SECTIONS, SUM, Span, SymbolRecord, Words, version,
 };
 use super::map::map;
 use super::write::sum;
@@ -167,6 +167,49 @@ impl Segment {
         let mut found = None;
         plain(list, |file| found = Some(file));
         found
+    }
+
+    /// A number of 32 bits.
+    #[inline]
+    fn number(&self, part: Part, at: usize) -> u32 {
+        let bytes = self.part(part).get(at..).and_then(<[u8]>::first_chunk::<4>);
+        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+
+    /// The file of a chunk, without the rest of its record.
+    #[inline]
+    pub(crate) fn file_of_chunk(&self, chunk: Id) -> Id {
+        self.number(Part::Chunks, chunk as usize * CHUNK)
+    }
+
+    /// How many terms a chunk has.
+    #[inline]
+    pub(crate) fn chunk_length(&self, chunk: Id) -> u32 {
+        self.number(Part::Chunks, chunk as usize * CHUNK + CHUNK_LENGTH)
+    }
+
+    /// How many terms a file's path has.
+    #[inline]
+    pub(crate) fn path_length(&self, file: Id) -> u32 {
+        self.number(Part::Files, file as usize * FILE + FILE_LENGTHS)
+    }
+
+    /// How many terms a file's symbols' names have.
+    #[inline]
+    pub(crate) fn symbol_length(&self, file: Id) -> u32 {
+        self.number(Part::Files, file as usize * FILE + FILE_LENGTHS + 4)
+    }
+
+    /// Visits the files whose path's last part, in ASCII lower case, is `name`.
+    pub(crate) fn called(&self, name: &[u8], visit: impl FnMut(Id)) {
+        if let Some(list) = self.words(Words::Names).and_then(|words| words.get(name)) {
+            plain(list, visit);
+        }
+    }
+
+    /// How many documents have a term, dead ones too.
+    pub(crate) fn with_term(&self, which: Words, term: &str) -> u32 {
+        self.words(which).and_then(|words| words.get(term.as_bytes())).map_or(0, counted)
     }
 
     pub(crate) fn chunk(&self, chunk: Id) -> Option<ChunkRecord> {
