@@ -178,7 +178,9 @@ impl Place<'_, '_> {
             for reading in readings {
                 let script = Script::new(reading);
                 if let Some(done) = self.at_level(file, &script, level) {
-                    return Some(done);
+                    let first = Script::new(readings.first()?);
+                    let doubtful = done.is_ok() && script.deepens(&first);
+                    return Some(if doubtful { Err(one_blank_off()) } else { done });
                 }
             }
         }
@@ -327,6 +329,11 @@ impl Place<'_, '_> {
                         return Err(why);
                     }
                 }
+                // A likelier reading found the place: a less likely one says nothing against what is wrong there.
+                Err(why @ Refusal::GuardedMismatch { .. }) => {
+                    refusal = refusal.or(Some(why));
+                    break;
+                }
                 Err(why) => refusal = refusal.or(Some(why)),
             }
         }
@@ -375,7 +382,7 @@ impl Place<'_, '_> {
             },
         )?;
         // A patch's line is one line: an escaped line break in it is text, whatever else is escaped.
-        let breaks = |text: &str| text.lines().count();
+        let breaks = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
         let found = placed.pieces.first().and_then(|(span, _)| self.text.get(span.clone()));
         if placed.strategy == Strategy::Escapes && found.is_some_and(|found| breaks(found) > breaks(&search))
         {
@@ -453,6 +460,13 @@ impl Place<'_, '_> {
         }
         None
     }
+}
+
+/// Why a hunk isn't taken for one whose context has no prefixes.
+fn one_blank_off() -> Refusal {
+    let message = "the hunk's context has either no prefixes or one blank of indentation less than the file, so that nobody can \
+                   tell how deep its new lines are meant; send each line of context as a blank and the file's line";
+    Refusal::Malformed { message: message.to_owned() }
 }
 
 /// Whether one of the lines that were left out around a place is the file's after all, but for how it is written.
