@@ -6,6 +6,7 @@
 
 mod error;
 pub mod facts;
+pub mod history;
 pub mod query;
 pub mod segment;
 pub mod tokens;
