@@ -1,6 +1,6 @@
 //! A file's lines as hunks are compared with them.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
@@ -75,8 +75,10 @@ fn hash(line: &str) -> u64 {
 pub(crate) struct FileLines<'a> {
     pub(crate) text: &'a str,
     starts: Vec<usize>,
-    /// For many hunks: where each line is, by a hash of what no level but [`Level::Typography`] overlooks.
-    table: Option<HashMap<u64, Vec<u32>>>,
+    /// How many hunks are compared with it.
+    hunks: usize,
+    /// For many of them: every line with its [`hash`], in the order of those and then of the lines.
+    table: OnceCell<Vec<(u64, u32)>>,
 }
 
 impl<'a> FileLines<'a> {
@@ -89,17 +91,22 @@ impl<'a> FileLines<'a> {
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }
-        let mut lines = Self { text, starts, table: None };
-        if hunks >= WORTH_A_TABLE {
-            let mut table: HashMap<u64, Vec<u32>> = HashMap::with_capacity(lines.len());
-            for at in 0..lines.len() {
-                let line = lines.line(at).unwrap_or_default();
-                // A file has fewer bytes than fit.
-                table.entry(hash(line)).or_default().push(at as u32);
-            }
-            lines.table = Some(table);
-        }
-        lines
+        Self { text, starts, hunks, table: OnceCell::new() }
+    }
+
+    /// Where a line may be, but for blanks at its end.
+    fn like(&self, line: &str) -> &[(u64, u32)] {
+        let table = self.table.get_or_init(|| {
+            let line = |at: usize| hash(self.line(at).unwrap_or_default());
+            // A file has fewer lines than fit.
+            let mut table: Vec<(u64, u32)> = (0..self.len()).map(|at| (line(at), at as u32)).collect();
+            table.sort_unstable();
+            table
+        });
+        let wanted = hash(line);
+        let from = table.partition_point(|(hash, _)| *hash < wanted);
+        let rest = table.get(from..).unwrap_or_default();
+        rest.get(..rest.partition_point(|(hash, _)| *hash == wanted)).unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -170,13 +177,12 @@ impl<'a> FileLines<'a> {
         if typographic && self.text.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
             return Vec::new();
         }
-        if let (Some(table), false) = (&self.table, typographic) {
+        if self.hunks >= WORTH_A_TABLE && !typographic {
             // The line that the file has in the fewest places.
-            let places = |line: &&str| table.get(&hash(line)).map_or(0, Vec::len);
-            let rarest = wanted.iter().enumerate().min_by_key(|(_, line)| places(line));
-            let (offset, rare) = rarest.unwrap_or((nth, rare));
-            let starts = table.get(&hash(rare)).into_iter().flatten();
-            for start in starts.filter_map(|line| (*line as usize).checked_sub(offset)) {
+            let places = |(_, line): &(usize, &&str)| self.like(line).len();
+            let (offset, rare) = wanted.iter().enumerate().min_by_key(places).unwrap_or((nth, rare));
+            let starts = self.like(rare).iter().filter_map(|(_, line)| (*line as usize).checked_sub(offset));
+            for start in starts {
                 if !check(start) {
                     break;
                 }
