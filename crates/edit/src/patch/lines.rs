@@ -1,5 +1,7 @@
 //! A file's lines as hunks are compared with them.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use memchr::memmem;
@@ -59,14 +61,26 @@ impl Level {
     }
 }
 
+/// For fewer hunks a text isn't worth a table of its lines.
+const WORTH_A_TABLE: usize = 8;
+
+/// Lines that are the same at any level but [`Level::Typography`] have the same.
+fn hash(line: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    Level::Trailing.of(line).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// A text and where its lines begin.
 pub(crate) struct FileLines<'a> {
     pub(crate) text: &'a str,
     starts: Vec<usize>,
+    /// For many hunks: where each line is, by a hash of what no level but [`Level::Typography`] overlooks.
+    table: Option<HashMap<u64, Vec<u32>>>,
 }
 
 impl<'a> FileLines<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str, hunks: usize) -> Self {
         let mut starts = Vec::with_capacity(text.len() / 32);
         if !text.is_empty() {
             starts.push(0);
@@ -75,7 +89,17 @@ impl<'a> FileLines<'a> {
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }
-        Self { text, starts }
+        let mut lines = Self { text, starts, table: None };
+        if hunks >= WORTH_A_TABLE {
+            let mut table: HashMap<u64, Vec<u32>> = HashMap::with_capacity(lines.len());
+            for at in 0..lines.len() {
+                let line = lines.line(at).unwrap_or_default();
+                // A file has fewer bytes than fit.
+                table.entry(hash(line)).or_default().push(at as u32);
+            }
+            lines.table = Some(table);
+        }
+        lines
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -106,6 +130,11 @@ impl<'a> FileLines<'a> {
         self.starts.partition_point(|start| *start < byte)
     }
 
+    /// The 1-based line that holds a byte.
+    pub(crate) fn line_to(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte).max(1)
+    }
+
     /// Whether the lines stand here.
     pub(crate) fn matches(&self, from: usize, wanted: &[&str], level: Level) -> bool {
         self.agreeing(from, wanted, level) == wanted.len()
@@ -127,8 +156,7 @@ impl<'a> FileLines<'a> {
         let needle = level.of(rare);
         let mut found = Vec::new();
         let mut compared = 0;
-        let mut check = |line: usize| {
-            let Some(from) = line.checked_sub(nth) else { return true };
+        let mut check = |from: usize| {
             if from + wanted.len() <= self.len() {
                 let agreeing = self.agreeing(from, wanted, level);
                 compared += agreeing + 1;
@@ -142,9 +170,22 @@ impl<'a> FileLines<'a> {
         if typographic && self.text.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
             return Vec::new();
         }
+        if let (Some(table), false) = (&self.table, typographic) {
+            // The line that the file has in the fewest places.
+            let places = |line: &&str| table.get(&hash(line)).map_or(0, Vec::len);
+            let rarest = wanted.iter().enumerate().min_by_key(|(_, line)| places(line));
+            let (offset, rare) = rarest.unwrap_or((nth, rare));
+            let starts = table.get(&hash(rare)).into_iter().flatten();
+            for start in starts.filter_map(|line| (*line as usize).checked_sub(offset)) {
+                if !check(start) {
+                    break;
+                }
+            }
+            return found;
+        }
         if needle.is_empty() || typographic {
-            for line in 0..self.len() {
-                if !check(line) {
+            for start in 0..self.len() {
+                if !check(start) {
                     break;
                 }
             }
@@ -157,7 +198,8 @@ impl<'a> FileLines<'a> {
                 continue;
             }
             last = Some(line);
-            if self.line(line).is_some_and(|line| level.of(line) == needle) && !check(line) {
+            let start = line.checked_sub(nth).filter(|_| self.line(line).is_some_and(|line| level.of(line) == needle));
+            if start.is_some_and(|start| !check(start)) {
                 break;
             }
         }
