@@ -101,5 +101,10 @@ fn one(path: &Path, sums: &mut BTreeMap<Language, Sum>) {
     let start = now();
     let again = facts(&tree, &text);
     sum.walking += now() - start;
-    assert_eq!((symbols.len(), again.symbols.len()), (all.symbols.len(), all.symbols.len()), "{}", path.display());
+    assert_eq!(
+        (symbols.len(), again.symbols.len()),
+        (all.symbols.len(), all.symbols.len()),
+        "{}",
+        path.display()
+    );
 }

@@ -294,8 +294,12 @@ impl Watch {
                     continue;
                 }
             };
-            let end = memchr::memmem::find_iter(rest.as_bytes(), "</")
-                .find_map(|at| Some((at, tags.iter().find(|tag| rest.get(at..).is_some_and(|rest| rest.starts_with(**tag)))?.len())));
+            let end = memchr::memmem::find_iter(rest.as_bytes(), "</").find_map(|at| {
+                Some((
+                    at,
+                    tags.iter().find(|tag| rest.get(at..).is_some_and(|rest| rest.starts_with(**tag)))?.len(),
+                ))
+            });
             let text = end.map_or(rest, |(at, _)| rest.get(..at).unwrap_or_default());
             if searching {
                 if let State::Search(whole) = &mut self.state {

@@ -198,7 +198,9 @@ impl<'a> FileLines<'a> {
                 continue;
             }
             last = Some(line);
-            let start = line.checked_sub(nth).filter(|_| self.line(line).is_some_and(|line| level.of(line) == needle));
+            let start = line
+                .checked_sub(nth)
+                .filter(|_| self.line(line).is_some_and(|line| level.of(line) == needle));
             if start.is_some_and(|start| !check(start)) {
                 break;
             }

@@ -6,8 +6,8 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::lines::{Line, segments};
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
-use crate::place::{Ground, Hunk};
 use crate::place::report::{attempts, excerpt};
+use crate::place::{Ground, Hunk};
 
 /// Only this many lines of a file are searched for likeness: time and memory stay small in generated files.
 const MAX_LINES: usize = 200_000;
