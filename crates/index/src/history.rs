@@ -197,7 +197,8 @@ impl History {
 }
 
 /// Whether a path is of source that isn't a test: those are what a commit's size is counted by.
-fn is_source(path: &[u8]) -> bool {
+#[must_use]
+pub fn is_source(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     let code = Language::of_path(&path).is_some_and(|language| {
         !matches!(language, Language::Json | Language::Yaml | Language::Toml | Language::Html | Language::Css)

@@ -38,7 +38,15 @@ pub fn clean(bytes: &[u8]) -> String {
         state: State::Text,
     };
     for chunk in bytes.utf8_chunks() {
-        chunk.valid().chars().for_each(|character| cleaner.feed(character));
+        let mut rest = chunk.valid();
+        while let Some(character) = rest.chars().next() {
+            let plain = cleaner.plain(rest);
+            let taken = if plain == 0 { character.len_utf8() } else { plain };
+            if plain == 0 {
+                cleaner.feed(character);
+            }
+            rest = rest.get(taken..).unwrap_or_default();
+        }
         if !chunk.invalid().is_empty() {
             cleaner.feed(char::REPLACEMENT_CHARACTER);
         }
@@ -60,6 +68,21 @@ struct Cleaner {
 }
 
 impl Cleaner {
+    /// Takes the lines of plain ASCII that a text begins with, which are most of any: how many bytes these are.
+    fn plain(&mut self, text: &str) -> usize {
+        if self.state != State::Text || self.returned || self.back > 0 {
+            return 0;
+        }
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
+        let count = text.bytes().position(|byte| !is_plain(&byte)).unwrap_or(text.len());
+        let plain = text.get(..count).unwrap_or_default();
+        if let Some(end) = plain.rfind('\n') {
+            self.line = self.out.len() + end + 1;
+        }
+        self.out.push_str(plain);
+        count
+    }
+
     fn feed(&mut self, character: char) {
         self.state = match (self.state, character) {
             // ECMA-48: CSI parameters and intermediates, then one final byte.
@@ -139,4 +162,20 @@ fn is_hidden(character: char) -> bool {
         || matches!(character,
             '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn lines_at_once_are_as_one_character_after_the_other(
+            text in "([a-z\\n\\t ]{0,9}|[\\r\u{8}\u{7}\u{1b}é\u{9b}]|\u{1b}\\[[0-9;]{0,2}[GKm]|\u{1b}\\][a-z]{0,3}){0,30}"
+        ) {
+            let mut slow = Cleaner { out: String::new(), line: 0, returned: false, back: 0, number: Some(0), state: State::Text };
+            text.chars().for_each(|character| slow.feed(character));
+            proptest::prop_assert_eq!(clean(text.as_bytes()), slow.out);
+        }
+    }
 }

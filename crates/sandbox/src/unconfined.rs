@@ -192,13 +192,15 @@ async fn watch(
     let mut outcome = None;
     let mut linger = None;
     while out.is_some() || err.is_some() || linger.is_none() {
+        // A flood goes on until the kernel came to end it; what isn't read makes it wait.
+        let reads = outcome != Some(Outcome::OutputLimit) || linger.is_some();
         tokio::select! {
-            read = async { collector.room().await; read(&mut out, &mut out_buffer).await } => {
+            read = async { collector.room().await; read(&mut out, &mut out_buffer).await }, if reads => {
                 let bytes = read.map_err(supervise("reading the command's output"))?;
                 collector.take(Stream::Stdout, out_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { out = None; }
             }
-            read = async { collector.room().await; read(&mut err, &mut err_buffer).await } => {
+            read = async { collector.room().await; read(&mut err, &mut err_buffer).await }, if reads => {
                 let bytes = read.map_err(supervise("reading the command's errors"))?;
                 collector.take(Stream::Stderr, err_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { err = None; }

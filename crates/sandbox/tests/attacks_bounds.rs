@@ -232,6 +232,27 @@ fn a_flood_of_output_is_bounded() {
 }
 
 #[test]
+fn of_a_flood_the_head_the_tail_and_the_count_are_right() {
+    let project = project();
+    // Lines of ten bytes, each with its number.
+    let mut request = Request::shell(project.path(), "seq -f %09.0f 0 999999999");
+    request.limits.output_bytes = 64 * 1024;
+    let completed = run(request);
+    assert_eq!(completed.outcome, Outcome::OutputLimit);
+    let (text, total) = (&completed.stdout.text, completed.stdout.total_bytes);
+    let (head, tail) = text.split_once("[… ").unwrap();
+    let numbers = |text: &str| text.lines().map(|line| line.parse::<u64>().unwrap()).collect::<Vec<_>>();
+    assert_eq!(numbers(head), (0..3276).collect::<Vec<_>>());
+    let tail = tail.split_once('\n').unwrap().1;
+    // What was written last may be no whole line, but nothing before it is missing.
+    let (whole, rest) = tail.rsplit_once('\n').unwrap();
+    let ends = total / 10;
+    assert_eq!(numbers(whole), (ends - 3276..ends).collect::<Vec<_>>());
+    assert_eq!((rest.len() as u64, completed.combined.total_bytes), (total % 10, total));
+    assert!(text.contains(&format!("[… {} bytes left out …]", completed.stdout.dropped_bytes)));
+}
+
+#[test]
 fn a_gigabyte_in_one_line_is_counted_not_kept() {
     let project = project();
     let mut request = Request::shell(project.path(), "head -c 1000000000 /dev/zero");

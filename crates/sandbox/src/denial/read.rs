@@ -80,6 +80,51 @@ const SAID: &[(&str, Reason, Names)] = &[
     ("EACCES", Reason::Access, Names::Path),
 ];
 
+/// For each byte, the messages that have it as their first, second or third one. Lines are many and few say anything
+/// of this: one look at three bytes tells it of nearly every place.
+static BEGINNINGS: [[u64; 256]; 3] = beginnings();
+
+// A bit each, and three bytes at least.
+const _: () = assert!(SAID.len() <= u64::BITS as usize);
+
+#[allow(
+    clippy::indexing_slicing,
+    reason = "evaluated when this is compiled, where a place too far is an error"
+)]
+const fn beginnings() -> [[u64; 256]; 3] {
+    let mut beginnings = [[0; 256]; 3];
+    let mut message = 0;
+    while message < SAID.len() {
+        let mut place = 0;
+        while place < beginnings.len() {
+            beginnings[place][SAID[message].0.as_bytes()[place] as usize] |= 1 << message;
+            place += 1;
+        }
+        message += 1;
+    }
+    beginnings
+}
+
+/// The first of the messages that stand in a line.
+fn said(line: &str) -> Option<&'static (&'static str, Reason, Names)> {
+    let [first, second, third] = &BEGINNINGS;
+    let of = |bits: &[u64; 256], byte: u8| bits.get(usize::from(byte)).copied().unwrap_or_default();
+    let mut found = 0_u64;
+    for (at, bytes) in line.as_bytes().windows(3).enumerate() {
+        let &[one, two, three] = bytes else { continue };
+        let mut likely = of(first, one) & of(second, two) & of(third, three) & !found;
+        while likely != 0 {
+            let message = likely.trailing_zeros();
+            let here = line.as_bytes().get(at..).unwrap_or_default();
+            if SAID.get(message as usize).is_some_and(|(said, ..)| here.starts_with(said.as_bytes())) {
+                found |= 1 << message;
+            }
+            likely &= likely - 1;
+        }
+    }
+    SAID.get(found.trailing_zeros() as usize)
+}
+
 /// Words of a line that speak of changing something.
 const CHANGING: [&str; 18] = [
     "creat", "writ", "mkdir", "touch", "remov", "delet", "unlink", "rename", "cp:", "mv:", "rm:", "ln:",
@@ -145,11 +190,11 @@ fn known(outcome: &Outcome) -> Option<Denial> {
 
 /// What a line tells of, if it is a denial.
 fn heard(line: &str, network: &Network) -> Option<Denial> {
+    let (said, reason, names) = said(line)?;
     // Node's errors are followed by their parts, one a line.
     if line.trim_start().starts_with("code: ") {
         return None;
     }
-    let (said, reason, names) = SAID.iter().find(|(said, _, _)| line.contains(said))?;
     if *reason == Reason::Host && *network == Network::Host {
         return None;
     }

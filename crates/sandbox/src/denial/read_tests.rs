@@ -151,6 +151,20 @@ fn a_command_that_succeeded_or_was_stopped_is_not_read() {
 }
 
 #[test]
+fn the_first_message_of_a_line_stands() {
+    for (first, one) in SAID.iter().enumerate() {
+        assert!(one.0.len() >= BEGINNINGS.len(), "{}", one.0);
+        for other in SAID {
+            let line = format!("é {} {}: x", other.0, one.0);
+            let slow = SAID.iter().position(|(said, ..)| line.contains(said));
+            let fast = said(&line).and_then(|found| SAID.iter().position(|one| one.0 == found.0));
+            assert_eq!((fast, fast <= Some(first)), (slow, true), "{line}");
+        }
+    }
+    assert!(["", "E", "ER", "EPER", "EPE RM", "nothing of that"].iter().all(|line| said(line).is_none()));
+}
+
+#[test]
 fn limits_are_certain_and_come_first() {
     for outcome in [Outcome::MemoryLimit, Outcome::DiskLimit, Outcome::CpuLimit, Outcome::OutputLimit] {
         let found = denials(&outcome, "touch: cannot touch '/x': Read-only file system", &Network::Off);

@@ -337,9 +337,10 @@ impl Watcher {
         while !self.is_over() {
             let hello = (self.begun + HELLO_WAIT).into();
             let running = self.outcome.is_none();
+            let reads = !self.is_enough();
             let turn = tokio::select! {
-                ready = with_room(&self.collector, self.stdout.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
-                ready = with_room(&self.collector, self.stderr.ready()) => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
+                ready = with_room(&self.collector, self.stdout.ready()), if reads => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
+                ready = with_room(&self.collector, self.stderr.ready()), if reads => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
                 ready = self.control.ready(self.interest()), if self.connected => {
                     ready.map_err(supervise("hearing from the command"))?;
                     Turn::Control
@@ -380,6 +381,14 @@ impl Watcher {
         let reaped = self.processes.usage.is_some() || self.processes.init.is_none();
         let ended = self.processes.ending || (reaped && !self.connected);
         ended && self.stdout.0.is_none() && self.stderr.0.is_none()
+    }
+
+    /// Nothing is taken of a flood once it is to be stopped, but what is left in the pipes when all that wrote is gone:
+    /// it would go on, and cost, until the kernel came to end it, and what isn't read makes it wait.
+    fn is_enough(&self) -> bool {
+        let never = self.processes.init.is_none() && !self.connected;
+        let gone = never || self.processes.ending || self.processes.usage.is_some();
+        self.outcome == Some(Outcome::OutputLimit) && !gone
     }
 
     fn interest(&self) -> Interest {
