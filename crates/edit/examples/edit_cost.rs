@@ -14,7 +14,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use journeyman_edit::{Format, Hunk, Source, place, read};
+use journeyman_edit::{
+    Allow, EditOp, Format, Hunk, LineKind, OpContext, PatchHunk, PatchLine, Reader, Replace, Source,
+    apply_ops, place, read,
+};
 use journeyman_protocol::RelPath;
 
 /// Milliseconds of an exact edit in 10,000 lines.
@@ -23,23 +26,38 @@ const EXACT: f64 = 0.2;
 const MISS: f64 = 10.0;
 /// Milliseconds of anything in 100,000 lines.
 const ANYTHING: f64 = 100.0;
-/// Ten times the lines may take so many times as long.
-const GROWTH: f64 = 12.0;
+/// Twice the lines may take so many times as long.
+const GROWTH: f64 = 2.5;
 /// Shorter times than this, in milliseconds, say nothing about growth.
 const TOO_SHORT: f64 = 0.05;
 /// Megabytes of a reply that are read in a second.
 const READING: f64 = 200.0;
 /// Bytes of that reply.
 const REPLY: usize = 5_000_000;
+/// Bytes of its parts where it comes in parts.
+const PART: usize = 64;
+/// Milliseconds of 1,000 parts of lines in [`LARGE`] lines: each is looked for in the whole file, to know that it is the
+/// only one, at some gigabytes a second.
+const SCANS: f64 = 1_000.0;
+/// Bytes of a text that is made to cost much, and milliseconds that it may take in any format.
+const HOSTILE: usize = 1 << 20;
+const HOSTILE_MS: f64 = 500.0;
+/// Four times the bytes may take so many times as long; shorter times than so many milliseconds tell nothing.
+const HOSTILE_GROWTH: f64 = 8.0;
+const HOSTILE_TELLING: f64 = 20.0;
 
 const SMALL: usize = 10_000;
 const LARGE: usize = 100_000;
+/// Growth is measured from here to [`LARGE`]: neither fits into a core's own cache, which a smaller file does.
+const HALF: usize = LARGE / 2;
 const RUNS: usize = 41;
 
 fn main() -> ExitCode {
     let mut missed = Vec::new();
     placing(&mut missed);
+    many_hunks(&mut missed);
     reading(&mut missed);
+    hostile(&mut missed);
     for what in &missed {
         println!("missed: {what}");
     }
@@ -214,8 +232,9 @@ fn placing(missed: &mut Vec<String>) {
             })
         };
         let (few, few_least) = of(SMALL, RUNS);
+        let (_, half) = of(HALF, RUNS / 4);
         let (many, many_least) = of(LARGE, RUNS / 4);
-        let growth = many_least / few_least;
+        let growth = many_least / half;
         println!(
             "| {name} | {few:.3} ({few_least:.3}) | {small} | {many:.2} ({many_least:.2}) | {ANYTHING} | {growth:.1} | {GROWTH} |"
         );
@@ -225,11 +244,62 @@ fn placing(missed: &mut Vec<String>) {
         if many > ANYTHING {
             missed.push(format!("{name} in {LARGE} lines: {many:.1} ms, asked {ANYTHING}"));
         }
-        if growth > GROWTH && few_least > TOO_SHORT {
-            missed
-                .push(format!("{name}: ten times the lines take {growth:.1} times as long, asked {GROWTH}"));
+        if growth > GROWTH && half > TOO_SHORT {
+            missed.push(format!("{name}: twice the lines take {growth:.1} times as long, asked {GROWTH}"));
         }
     }
+}
+
+/// Makes a step at a line.
+type Step = fn(usize) -> EditOp;
+
+/// Many steps in one file: what they look up in it is made once.
+fn many_hunks(missed: &mut Vec<String>) {
+    println!(
+        "\n| ms: median of all hunks | lines | 10 | 100 | 1,000 | asked of 1,000 |\n|---|---|---|---|---|---|"
+    );
+    let path = RelPath::parse("a.txt").unwrap();
+    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let text = |n: usize| format!("{}let value_{n} = compute({}, {n});", " ".repeat(4 * (n % 4)), n % 7);
+    let kinds: [(&str, f64, Step); 3] = [
+        ("part of a line", SCANS, |n| {
+            let search = format!("value_{n} = ");
+            EditOp::Replace(Replace { search, replace: "x = ".to_owned(), ..Replace::default() })
+        }),
+        ("hunk of a patch", ANYTHING, |n| EditOp::Patch(hunk(n, ""))),
+        ("hunk with blanks at an end", ANYTHING, |n| EditOp::Patch(hunk(n, "  "))),
+    ];
+    for lines in [SMALL, LARGE] {
+        let file: String = (0..lines).map(|n| text(n) + "\n").collect();
+        for (name, asked, make) in kinds {
+            let took = [10, 100, 1_000].map(|count| {
+                let steps: Vec<EditOp> = (1..=count).map(|nth| make(nth * (lines / (count + 1)))).collect();
+                let (median, _) = time(5, || {
+                    let outcome = apply_ops(Some(&file), &steps, &context);
+                    assert_eq!(outcome.notes.len(), count, "{:?}", outcome.failed.first());
+                });
+                median
+            });
+            let [ten, hundred, thousand] = took;
+            println!("| {name} | {lines} | {ten:.2} | {hundred:.2} | {thousand:.1} | {asked} |");
+            if thousand > asked {
+                missed.push(format!("1,000 times {name} in {lines} lines: {thousand:.1} ms, asked {asked}"));
+            }
+        }
+    }
+}
+
+fn hunk(n: usize, blanks: &str) -> PatchHunk {
+    let own =
+        |n: usize| format!("{}let value_{n} = compute({}, {n});{blanks}", " ".repeat(4 * (n % 4)), n % 7);
+    let line = |kind, text: String| PatchLine { kind, text };
+    let lines = vec![
+        line(LineKind::Context, own(n)),
+        line(LineKind::Remove, own(n + 1)),
+        line(LineKind::Add, "x".to_owned()),
+        line(LineKind::Context, own(n + 2)),
+    ];
+    PatchHunk { lines, ..PatchHunk::default() }
 }
 
 /// Replies of [`REPLY`] bytes: prose between edits as models write them, and edits alone.
@@ -252,7 +322,7 @@ fn replies() -> Vec<(Format, &'static str, String)> {
     let (minus, plus) = (lines("-", &old), lines("+", &new));
     let udiff =
         format!("```diff\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n fn a() {{\n{minus}{plus}```\n");
-    let section = format!("*** Update File: src/a.rs\n@@ fn a() {{\n fn a() {{\n{minus}{plus}");
+    let section = format!("@@ fn a() {{\n fn a() {{\n{minus}{plus}");
     let whole = format!("src/a.rs\n```rust\nfn a() {{\n{}}}\n```\n", new);
     let lazy = format!("src/a.rs\n```rust\n// ... existing code ...\nfn a() {{\n{}}}\n```\n", new);
     let call = serde_json::json!({"path": "src/a.rs", "old_string": old, "new_string": new}).to_string();
@@ -268,7 +338,11 @@ fn replies() -> Vec<(Format, &'static str, String)> {
         all.push((format, "edits and prose", filled(&format!("{prose}{one}"))));
         all.push((format, "edits alone", filled(&one)));
     }
-    all.push((Format::Patch, "edits alone", format!("*** Begin Patch\n{}*** End Patch\n", filled(&section))));
+    all.push((
+        Format::Patch,
+        "edits alone",
+        format!("*** Begin Patch\n*** Update File: src/a.rs\n{}*** End Patch\n", filled(&section)),
+    ));
     let calls = vec![call.as_str(); REPLY / call.len()].join(",");
     all.push((Format::Tool, "edits alone", format!("{{\"edits\":[{calls}]}}")));
     all
@@ -276,7 +350,8 @@ fn replies() -> Vec<(Format, &'static str, String)> {
 
 fn reading(missed: &mut Vec<String>) {
     println!(
-        "\n| MB/s: median (most) | {} MB of | as named | told from the reply | asked |\n|---|---|---|---|---|",
+        "\n| MB/s: median (most) | {} MB of | as named | told from the reply | in parts of {PART} bytes | asked |\n\
+         |---|---|---|---|---|---|",
         REPLY / 1_000_000
     );
     let path = RelPath::parse("src/a.rs").unwrap();
@@ -294,9 +369,121 @@ fn reading(missed: &mut Vec<String>) {
             (reply.len() as f64 / median / 1e3, reply.len() as f64 / least / 1e3)
         };
         let ((median, most), (told, told_most)) = (speed(Some(format)), speed(None));
-        println!("| {format} | {what} | {median:.0} ({most:.0}) | {told:.0} ({told_most:.0}) | {READING} |");
+        let (parts, least) = time(9, || streamed(&reply, Some(format)));
+        let (parts, parts_most) = (reply.len() as f64 / parts / 1e3, reply.len() as f64 / least / 1e3);
+        println!(
+            "| {format} | {what} | {median:.0} ({most:.0}) | {told:.0} ({told_most:.0}) | {parts:.0} ({parts_most:.0}) | {READING} |"
+        );
         if median < READING {
             missed.push(format!("reading {format}, {what}: {median:.0} MB/s, asked {READING}"));
         }
+    }
+}
+
+/// Reads a reply that comes in parts.
+fn streamed(reply: &str, format: Option<Format>) {
+    let files: BTreeMap<RelPath, String> = BTreeMap::new();
+    let mut reader = Reader::new(format, None, &files);
+    let mut rest = reply;
+    while !rest.is_empty() {
+        let (part, more) = rest.split_at(rest.floor_char_boundary(PART.min(rest.len())));
+        drop(reader.push(part));
+        rest = more;
+    }
+    drop(reader.finish(false));
+}
+
+/// Texts of one thing over and over, between a beginning and an end: marks that never close, fences in fences, headers.
+const REPEATED: [(&str, &str, &str); 52] = [
+    ("", "<<<<<<< SEARCH\n", ""),
+    ("", "=======\n", ""),
+    ("", ">>>>>>> REPLACE\n", ""),
+    ("<<<<<<< SEARCH\n", "=======\nx\n", ""),
+    ("a.rs\n<<<<<<< SEARCH\n", "x\n=======\ny\n", ">>>>>>> REPLACE\n"),
+    ("", "a.rs\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", ""),
+    ("", "<<<<<<< HEAD\nx\n||||||| b\nz\n=======\ny\n>>>>>>> o\n", ""),
+    ("", "<<<<<<< SEARCH\n:start_line:1\n-------\n", ""),
+    ("", "```\n", ""),
+    ("", "~~~\n", ""),
+    ("", "````\n```\n", ""),
+    ("", "```diff\n", ""),
+    ("", "a.rs\n```rust\n", ""),
+    ("", "a.md\n```md\nx\n```\n```\n", ""),
+    ("a.rs\n````\n", "```\n", ""),
+    ("a.rs\n```\n", "```rust\nx\n", ""),
+    ("a.rs\n```rust\n", "// ... existing code ...\nx\n", "```\n"),
+    ("", "--- a/a\n+++ b/a\n", ""),
+    ("", "@@ -1,1 +1,1 @@\n", ""),
+    ("", "diff --git a/a b/a\n", ""),
+    ("--- a/a\n+++ b/a\n@@ -1 +1 @@\n", " x\n-y\n+z\n", ""),
+    ("--- a/a\n+++ b/a\n", "@@ -1 +1 @@\n-y\n+z\n", ""),
+    ("--- a\n+++ b\n@@ -1,9999999 +1,9999999 @@\n", "x\n", ""),
+    ("", "*** Begin Patch\n", ""),
+    ("*** Begin Patch\n", "*** Update File: a\n", ""),
+    ("*** Begin Patch\n", "*** Add File: a\n+x\n", "*** End Patch\n"),
+    ("*** Begin Patch\n*** Update File: a\n", "@@ x\n-y\n+z\n", "*** End Patch\n"),
+    ("*** Begin Patch\n*** Update File: a\n", "x\n", ""),
+    ("", "<edit>\n", ""),
+    ("", "<edit><file>a</file><search>", ""),
+    ("<edit>\n<file>a</file>\n", "<search>\nx\n</search>\n<replace>\ny\n</replace>\n", "</edit>"),
+    ("<edit>\n<file>a</file>\n<search>\n", "<search>\nx\n", ""),
+    ("<edit>\n<file>a</file>\n<search>\n", "</search>\nx\n", ""),
+    ("", "<old_text>a</old_text>", ""),
+    ("", "<old_text>\n</old_text>\n<new_text>\n", ""),
+    ("", "<file path=\"a\">\n", ""),
+    ("", "<call tool=\"x\">", ""),
+    ("", "<a", ">"),
+    ("", "<", ""),
+    ("", "[{", ""),
+    ("", "{\n", ""),
+    ("", "{}\n", ""),
+    ("", "{\"edits\":[", ""),
+    ("", "{\"old_string\":", ""),
+    ("[", "{\"path\":\"a\",\"old_string\":\"b\",\"new_string\":\"c\"},", "{}]"),
+    ("{\"path\":\"", "\\\"", ""),
+    (
+        "{\"path\":\"",
+        "a",
+        "\",\"edits\":[{\"old_string\":\"b\",\"new_string\":\"c\"},{\"old_string\":\"d\",\"new_string\":\"e\"}]}",
+    ),
+    ("", " ", ""),
+    ("", "\n", ""),
+    ("", "a", ""),
+    ("", "src/a.rs\n\n\n", ""),
+    ("", "\u{e9}\u{301}\u{201c}\n", ""),
+];
+
+/// Texts that are made to cost much take time with their size alone, whole and in parts.
+fn hostile(missed: &mut Vec<String>) {
+    let files: BTreeMap<RelPath, String> = BTreeMap::new();
+    let formats: Vec<Option<Format>> = Format::ALL.into_iter().map(Some).chain([None]).collect();
+    let mut slowest: Vec<(f64, String)> = Vec::new();
+    for (before, part, after) in REPEATED {
+        let text = |bytes: usize| format!("{before}{}{after}", part.repeat(bytes / part.len()));
+        let (small, large) = (text(HOSTILE / 4), text(HOSTILE));
+        for format in &formats {
+            let whole = |reply: &str| {
+                let source = Source { reply, path: None, finished: true, files: &files };
+                time(2, || drop(read(&source, *format))).1
+            };
+            let parts = |reply: &str| time(2, || streamed(reply, *format)).1;
+            let named = format.map_or("no format", Format::name);
+            for (how, took, less) in
+                [("read", whole(&large), whole(&small)), ("in parts", parts(&large), parts(&small))]
+            {
+                let what = format!(
+                    "{before:?} {part:?} {after:?} as {named}, {how}: {took:.1} ms, a quarter {less:.1}"
+                );
+                if took > HOSTILE_MS || (took > HOSTILE_TELLING && took > HOSTILE_GROWTH * less) {
+                    missed.push(what.clone());
+                }
+                slowest.push((took, what));
+            }
+        }
+    }
+    slowest.sort_by(|one, other| other.0.total_cmp(&one.0));
+    println!("\n{} readings of {HOSTILE} bytes made to cost much; the slowest:\n", slowest.len());
+    for (_, what) in slowest.iter().take(5) {
+        println!("- {what}");
     }
 }

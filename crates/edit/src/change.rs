@@ -1,6 +1,6 @@
 //! Edits of one file: their operations, and applying them all or not at all.
 
-use std::ops::Range;
+mod carry;
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Finding};
-use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Allow, Hunk, find, guard};
+use crate::place::{Allow, Hunk, Indexed, find_in, guard};
 use crate::{lazy, patch, symbol};
+use carry::Run;
 
 /// One search and replace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -212,8 +212,6 @@ pub struct Outcome {
     pub rename: Option<RelPath>,
     /// One entry for each step that went well, in order.
     pub notes: Vec<OpNote>,
-    /// The bytes of the new content that the steps put there, a range a place.
-    pub changed: Vec<Range<usize>>,
     /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
     pub failed: Vec<OpError>,
     /// Where the new content doesn't parse, while the old one did.
@@ -298,7 +296,6 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
         content: text.map(str::to_owned),
         rename: None,
         notes: Vec::with_capacity(ops.len()),
-        changed: Vec::new(),
         failed: Vec::new(),
     };
     if ops.is_empty() {
@@ -331,8 +328,8 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
             Refusal::BrokenSyntax { line: finding.line, message: finding.message.clone(), strategy };
         work.failed.push(OpError::Refused { op: note.op, of: ops.len(), refusal });
     }
-    let Work { content, rename, notes, changed, failed, .. } = work;
-    Outcome { content, rename, notes, changed, failed, broken }
+    let Work { content, rename, notes, failed, .. } = work;
+    Outcome { content, rename, notes, failed, broken }
 }
 
 /// Whether a step is placed in a text.
@@ -347,7 +344,6 @@ struct Work<'a> {
     content: Option<String>,
     rename: Option<RelPath>,
     notes: Vec<OpNote>,
-    changed: Vec<Range<usize>>,
     failed: Vec<OpError>,
 }
 
@@ -433,25 +429,11 @@ impl Work<'_> {
     fn rewrite(&mut self, at: usize, content: &str) {
         let (new, note) = rewritten(self.content.as_deref(), content);
         let count = u32::from(self.content.as_deref() != Some(new.as_str()));
-        self.changed = std::iter::once(0..new.len()).collect();
         self.content = Some(new);
         self.note(at, count, note);
     }
 
     fn placed(&mut self, op: usize, placed: &Placed) {
-        let lengths = placed.pieces.iter().map(|(span, piece)| (span, piece.len()));
-        for range in &mut self.changed {
-            let before = lengths.clone().take_while(|(span, _)| span.end <= range.start);
-            let (gone, come) =
-                before.fold((0, 0), |(gone, come), (span, new)| (gone + span.len(), come + new));
-            *range = (range.start + come - gone)..(range.end + come).saturating_sub(gone);
-        }
-        let (mut gone, mut come) = (0, 0);
-        for (span, new) in lengths {
-            let start = span.start + come - gone;
-            self.changed.push(start..start + new);
-            (gone, come) = (gone + span.len(), come + new);
-        }
         let count = u32::try_from(placed.pieces.len()).unwrap_or(u32::MAX);
         let note = placed.note.clone();
         self.notes.push(OpNote { op, strategy: Some(placed.strategy), line: placed.line, count, note });
@@ -470,12 +452,12 @@ impl Work<'_> {
     /// Steps that are placed, one after the other.
     fn place_run(&mut self, first: usize, ops: &[EditOp]) {
         let Some(original) = self.content.take() else { return };
-        let mut text = original.clone();
-        let mut done: Vec<Done> = Vec::new();
+        let file = Indexed::new(&original, ops.len());
+        let mut run = Run::new(&original);
         let mut after = None;
         let mut put: HashSet<(usize, String)> = HashSet::new();
         for (op, step) in (first..).zip(ops) {
-            let found = self.find(&original, step, after);
+            let found = self.find(&file, step, after);
             let mut overlap = None;
             if let Ok(placed) = &found {
                 // The same text put in at the same place twice is an edit that was sent twice.
@@ -488,19 +470,27 @@ impl Work<'_> {
                     continue;
                 }
                 after = placed.pieces.last().map(|(span, _)| span.end);
-                match carried(placed, &done) {
+                match run.carried(placed) {
                     Ok(here) => {
-                        let here = Placed { line: line_at(&text, start_of(&here)), ..here };
-                        self.take(op, &mut text, here, &mut done);
+                        let line = run.line(start_of(&here), |place| file.line_at(place));
+                        self.placed(op, &Placed { line, ..here.clone() });
+                        run.put(op, here.pieces);
                         continue;
                     }
                     Err(with) => overlap = Some((with, placed.line)),
                 }
             }
             // Not where the model looked last: perhaps in what the steps before have written.
-            let again = if done.is_empty() { found } else { self.find(&text, step, None) };
+            let again = match run.is_untouched() {
+                true => found,
+                false => self.find(&Indexed::new(run.text(), 1), step, None),
+            };
             match (again, overlap) {
-                (Ok(here), _) => self.take(op, &mut text, here, &mut done),
+                (Ok(here), _) => {
+                    self.placed(op, &here);
+                    run.turn();
+                    run.put(op, here.pieces);
+                }
                 (Err(why), None) if matches!(why, Refusal::NoChange) || why.already_applied() => {
                     self.unchanged(op, &why);
                 }
@@ -514,13 +504,14 @@ impl Work<'_> {
                 (Err(refusal), None) => self.refuse(op, refusal),
             }
         }
-        self.content = Some(text);
+        let written = run.finish();
+        self.content = Some(written.unwrap_or(original));
     }
 
-    fn find(&self, text: &str, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {
+    fn find(&self, file: &Indexed<'_>, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {
         match step {
-            EditOp::Replace(wish) => find(
-                text,
+            EditOp::Replace(wish) => find_in(
+                file,
                 &Hunk {
                     all: wish.all,
                     near: wish.near,
@@ -532,55 +523,15 @@ impl Work<'_> {
                     ..Hunk::new(&wish.search, &wish.replace)
                 },
             ),
-            EditOp::Patch(hunk) => patch::find(text, hunk, after, &self.context),
-            EditOp::Symbol(wish) => symbol::find(self.context.path, text, wish),
+            EditOp::Patch(hunk) => patch::find(file, hunk, after, &self.context),
+            EditOp::Symbol(wish) => symbol::find(self.context.path, file.text(), wish),
             _ => Err(Refusal::NoChange),
         }
     }
-
-    /// Writes what was found.
-    fn take(&mut self, op: usize, text: &mut String, here: Placed, done: &mut Vec<Done>) {
-        *text = here.text(text);
-        self.placed(op, &here);
-        // From the last to the first, so that each is in the coordinates that the one before it in the list leaves.
-        let pieces = here.pieces.into_iter().rev();
-        done.extend(pieces.map(|(span, piece)| Done {
-            op,
-            at: span.start,
-            old: span.len(),
-            new: piece.len(),
-        }));
-    }
-}
-
-/// A replacement that was made: in the text as it was then, and in bytes.
-struct Done {
-    op: usize,
-    at: usize,
-    old: usize,
-    new: usize,
 }
 
 fn start_of(placed: &Placed) -> usize {
     placed.pieces.first().map_or(0, |(span, _)| span.start)
-}
-
-/// What was found in the original text, in the coordinates of the text after some replacements; or the step that changed
-/// the same bytes.
-fn carried(placed: &Placed, done: &[Done]) -> Result<Placed, usize> {
-    let mut here = placed.clone();
-    for (span, _) in &mut here.pieces {
-        for one in done {
-            let end = one.at + one.old;
-            if span.start >= end {
-                span.start = span.start - one.old + one.new;
-                span.end = span.end - one.old + one.new;
-            } else if span.end > one.at {
-                return Err(one.op);
-            }
-        }
-    }
-    Ok(here)
 }
 
 /// The content a whole-file rewrite leaves: the file's line endings and final line break survive it.

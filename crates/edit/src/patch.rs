@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use crate::change::{LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
-use crate::place::{Hunk, find as find_text, guard};
+use crate::place::{Hunk, Indexed, find_in, guard};
 use choose::Hints;
 use lines::{FileLines, Level};
 use script::Script;
@@ -29,23 +29,24 @@ const TELLING: usize = 10;
 
 /// Finds where a hunk goes. `after` is where the hunk before it ended.
 pub(crate) fn find(
-    text: &str,
+    file: &Indexed<'_>,
     hunk: &PatchHunk,
     after: Option<usize>,
     context: &OpContext<'_>,
 ) -> Result<Placed, Refusal> {
+    let text = file.text();
     let size: usize = hunk.lines.iter().map(|line| line.text.len() + 1).sum();
     let sizes = [("file", text.len(), MAX_FILE_BYTES), ("hunk", size, MAX_SEARCH_BYTES)];
     if let Some((what, bytes, limit)) = sizes.into_iter().find(|(_, bytes, limit)| bytes > limit) {
         return Err(Refusal::TooLarge { what, bytes, limit });
     }
     if let Some(hunk) = with_tabs(text, hunk) {
-        let placed = find(text, &hunk, after, context)?;
+        let placed = find(file, &hunk, after, context)?;
         let note = "`\\t\\t` at the beginning of new lines was written as tabs".to_owned();
         let note = placed.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; ");
         return Ok(Placed { note: Some(note), ..placed });
     }
-    let place = Place { text, hunk, after, context };
+    let place = Place { text, file, hunk, after, context };
     let readings = readings(&hunk.lines);
     let Some(first) = readings.first() else { return Err(Refusal::NoChange) };
     let first_script = Script::new(first);
@@ -140,14 +141,15 @@ fn telling<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
 }
 
 /// A hunk and the text that it is to be placed in.
-struct Place<'a> {
+struct Place<'a, 't> {
     text: &'a str,
+    file: &'a Indexed<'t>,
     hunk: &'a PatchHunk,
     after: Option<usize>,
     context: &'a OpContext<'a>,
 }
 
-impl Place<'_> {
+impl Place<'_, '_> {
     fn placeholder(&self, script: &Script<'_>) -> Result<(), Refusal> {
         if self.context.allow.placeholders {
             return Ok(());
@@ -171,12 +173,14 @@ impl Place<'_> {
 
     /// The steps that compare line by line, strictest first.
     fn by_lines(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
-        let file = FileLines::new(self.text);
+        let file = self.file.rows();
         for level in Level::ALL {
             for reading in readings {
                 let script = Script::new(reading);
-                if let Some(done) = self.at_level(&file, &script, level) {
-                    return Some(done);
+                if let Some(done) = self.at_level(file, &script, level) {
+                    let first = Script::new(readings.first()?);
+                    let doubtful = done.is_ok() && script.deepens(&first);
+                    return Some(if doubtful { Err(one_blank_off()) } else { done });
                 }
             }
         }
@@ -257,16 +261,16 @@ impl Place<'_> {
 
     /// A hunk that only adds and has no context: after its anchor, where its header says, or at the end.
     fn insertion(&self, script: &Script<'_>) -> Result<Placed, Refusal> {
-        let file = FileLines::new(self.text);
+        let file = self.file.rows();
         let count = file.len();
         // Lines that bring carriage returns along are taken as they are.
         let returns = script.new_lines().iter().any(|line| line.ends_with('\r'));
         let level = if returns { Level::Exact } else { Level::Breaks };
         if count == 0 || self.text == "\u{feff}" {
-            let placed = self.write(&file, script, count, level, None)?;
+            let placed = self.write(file, script, count, level, None)?;
             return Ok(Placed { strategy: Strategy::Exact, note: None, ..placed });
         }
-        let hints = self.hints(&file);
+        let hints = self.hints(file);
         let named = self.hunk.anchors.iter().any(|anchor| !anchor.trim().is_empty());
         let (at, remark) = match (named, self.hunk.near) {
             (_, Some(near)) => {
@@ -291,7 +295,7 @@ impl Place<'_> {
         if there && telling(new.iter().copied()) {
             return Err(Refusal::applied_before());
         }
-        let mut placed = self.write(&file, script, at, level, remark.clone())?;
+        let mut placed = self.write(file, script, at, level, remark.clone())?;
         placed.strategy = Strategy::Exact;
         placed.note = remark;
         Ok(placed)
@@ -324,6 +328,11 @@ impl Place<'_> {
                     if best.is_none() {
                         return Err(why);
                     }
+                }
+                // A likelier reading found the place: a less likely one says nothing against what is wrong there.
+                Err(why @ Refusal::GuardedMismatch { .. }) => {
+                    refusal = refusal.or(Some(why));
+                    break;
                 }
                 Err(why) => refusal = refusal.or(Some(why)),
             }
@@ -359,8 +368,8 @@ impl Place<'_> {
         let (search, replace) = (script.old_text(), script.new_text());
         let anchors: Vec<String> =
             self.hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()).cloned().collect();
-        let placed = find_text(
-            self.text,
+        let placed = find_in(
+            self.file,
             &Hunk {
                 near: self.hunk.near,
                 whole_lines: true,
@@ -373,7 +382,7 @@ impl Place<'_> {
             },
         )?;
         // A patch's line is one line: an escaped line break in it is text, whatever else is escaped.
-        let breaks = |text: &str| text.lines().count();
+        let breaks = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
         let found = placed.pieces.first().and_then(|(span, _)| self.text.get(span.clone()));
         if placed.strategy == Strategy::Escapes && found.is_some_and(|found| breaks(found) > breaks(&search))
         {
@@ -406,12 +415,12 @@ impl Place<'_> {
     /// With a forgotten `+` put back, where the line without it isn't in the file.
     fn completed(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
         let lines = with_additions(without_blank_edges(readings.first()?))?;
-        let file = FileLines::new(self.text);
+        let file = self.file.rows();
         let script = Script::new(&lines);
         if script.old().is_empty() {
             return None;
         }
-        let done = Level::ALL.into_iter().find_map(|level| self.at_level(&file, &script, level))?;
+        let done = Level::ALL.into_iter().find_map(|level| self.at_level(file, &script, level))?;
         Some(done.map(|placed| Placed {
             note: Some("lines without a prefix between added ones were taken as added".to_owned()),
             ..placed
@@ -421,7 +430,7 @@ impl Place<'_> {
     /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is telling and has
     /// context next to each insertion.
     fn peeled(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
-        let file = FileLines::new(self.text);
+        let file = self.file.rows();
         for total in 1..=2 * MAX_PEELED {
             for reading in readings {
                 let lines = without_blank_edges(reading);
@@ -432,14 +441,14 @@ impl Place<'_> {
                     if script.old().len() < total || !telling(script.old().iter().copied()) {
                         continue;
                     }
-                    let done = Level::ALL.into_iter().find_map(|level| self.at_level(&file, &script, level));
+                    let done = Level::ALL.into_iter().find_map(|level| self.at_level(file, &script, level));
                     if let Some(done) = done {
                         let (above, rest) = lines.split_at(top);
                         let below = rest.get(kept.len()..).unwrap_or_default();
                         if let Ok(placed) = &done {
                             let start = placed.line.saturating_sub(1) as usize;
                             let place = start..start + script.old().len();
-                            if [above, below].into_iter().any(|lost| is_damaged(&file, &place, lost, lines)) {
+                            if [above, below].into_iter().any(|lost| is_damaged(file, &place, lost, lines)) {
                                 return None;
                             }
                         }
@@ -451,6 +460,13 @@ impl Place<'_> {
         }
         None
     }
+}
+
+/// Why a hunk isn't taken for one whose context has no prefixes.
+fn one_blank_off() -> Refusal {
+    let message = "the hunk's context has either no prefixes or one blank of indentation less than the file, so that nobody can \
+                   tell how deep its new lines are meant; send each line of context as a blank and the file's line";
+    Refusal::Malformed { message: message.to_owned() }
 }
 
 /// Whether one of the lines that were left out around a place is the file's after all, but for how it is written.

@@ -22,11 +22,13 @@ mod settle;
 mod tokens;
 mod undo;
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
-use crate::lines::{Line, lines_of};
+use crate::lines::{Line, line_at, lines_of};
 use crate::outcome::{Applied, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
-use crate::place::normal::bare_key;
+use crate::patch::lines::FileLines;
+use crate::place::normal::{Mapped, bare_key};
 
 /// One search and replace, with what helps to place it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +116,12 @@ pub fn place(text: &str, hunk: &Hunk<'_>) -> Result<Applied, Refusal> {
 /// # Errors
 /// As [`replace`].
 pub fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
+    find_in(&Indexed::new(text, 1), hunk)
+}
+
+/// The same in a text that other hunks are placed in, too.
+pub(crate) fn find_in(file: &Indexed<'_>, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
+    let text = file.text;
     let sizes = [
         ("file", text.len(), MAX_FILE_BYTES),
         ("search text", hunk.search.len(), MAX_SEARCH_BYTES),
@@ -135,9 +143,9 @@ pub fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     if let Some(located) = exact::locate(text, hunk) {
         return settle::settle(text, &located);
     }
-    let ground = Ground::new(text);
+    let ground = file.ground();
     let merged = || hunk.base.and_then(|base| merge::find(text, base, hunk));
-    edges::loosely(&ground, hunk).or_else(merged).unwrap_or_else(|| Err(closest::miss(text, hunk)))
+    edges::loosely(ground, hunk).or_else(merged).unwrap_or_else(|| Err(closest::miss(ground, hunk)))
 }
 
 /// The steps that overlook something, strictest first.
@@ -151,19 +159,89 @@ fn loosely(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusa
     undo::find(ground, hunk).or_else(|| elision::find(ground, hunk)).or_else(|| likeness::find(ground, hunk))
 }
 
+/// A text that hunks are placed in, with what is looked up in it: made once for all of them, and only if it is needed.
+pub(crate) struct Indexed<'a> {
+    text: &'a str,
+    /// How many hunks are to be placed in it.
+    hunks: usize,
+    rows: OnceCell<FileLines<'a>>,
+    ground: OnceCell<Ground<'a>>,
+}
+
+impl<'a> Indexed<'a> {
+    pub(crate) fn new(text: &'a str, hunks: usize) -> Self {
+        Self { text, hunks, rows: OnceCell::new(), ground: OnceCell::new() }
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Its lines as patches compare them.
+    pub(crate) fn rows(&self) -> &FileLines<'a> {
+        self.rows.get_or_init(|| FileLines::new(self.text, self.hunks))
+    }
+
+    /// The 1-based line that holds a byte.
+    pub(crate) fn line_at(&self, byte: usize) -> u32 {
+        match self.hunks {
+            // Counting once costs less than finding all lines.
+            ..=1 => line_at(self.text, byte),
+            _ => u32::try_from(self.rows().line_to(byte)).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn ground(&self) -> &Ground<'a> {
+        self.ground.get_or_init(|| Ground::new(self.text))
+    }
+}
+
 /// A file with what the steps that overlook something look up again and again.
 struct Ground<'a> {
     text: &'a str,
     lines: Vec<Line>,
     /// Of each line, [`bare_key`].
     keys: Vec<u64>,
+    /// What the nearest text is told by.
+    likeness: OnceCell<closest::Profile<'a>>,
+    /// The text without line endings' difference, and without that of typography.
+    read: [OnceCell<Mapped<'a>>; 2],
+    /// The text without blanks, and where in it its lines begin.
+    bare: OnceCell<(Vec<u8>, Vec<usize>)>,
 }
 
 impl<'a> Ground<'a> {
     fn new(text: &'a str) -> Self {
         let lines = lines_of(text);
         let keys = lines.iter().map(|line| bare_key(text.get(line.content()).unwrap_or_default())).collect();
-        Self { text, lines, keys }
+        Self {
+            text,
+            lines,
+            keys,
+            likeness: OnceCell::new(),
+            read: [OnceCell::new(), OnceCell::new()],
+            bare: OnceCell::new(),
+        }
+    }
+
+    /// The text as [`Mapped`] reads it.
+    fn mapped(&self, typography: bool) -> &Mapped<'a> {
+        let [breaks, characters] = &self.read;
+        if typography { characters } else { breaks }.get_or_init(|| Mapped::new(self.text, typography))
+    }
+
+    /// The text without ASCII blanks, and where in it each line begins and the last one ends.
+    fn bare(&self) -> &(Vec<u8>, Vec<usize>) {
+        self.bare.get_or_init(|| {
+            let mut bare = Vec::with_capacity(self.text.len());
+            let mut starts = Vec::with_capacity(self.lines.len() + 1);
+            for index in 0..self.lines.len() {
+                starts.push(bare.len());
+                bare.extend(self.line(index).bytes().filter(|byte| !byte.is_ascii_whitespace()));
+            }
+            starts.push(bare.len());
+            (bare, starts)
+        })
     }
 
     /// A line without what ends it.

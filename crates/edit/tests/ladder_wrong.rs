@@ -151,3 +151,111 @@ fn blank_lines_among_lines_that_others_replace_are_not_lost() {
     );
     assert_eq!(written(file, "one();\ntwo();\nend();", "end();"), "end();\n");
 }
+
+#[test]
+fn a_blank_line_that_ends_one_of_the_texts_comes_or_goes_by_any_step() {
+    // Byte for byte the search text's last line break is the blank line's; so it is when something is overlooked.
+    assert_eq!(written("a\n  b\n\nc\n", "b\n", "x"), "a\n  x\nc\n");
+    assert_eq!(written("  a\n  b\n\nc\n", "a\nb\n", "a\nx"), "  a\n  x\nc\n");
+    assert_eq!(written("a\r\nb\r\n\r\nc\r\n", "a\nb\n", "a\nx"), "a\r\nx\r\nc\r\n");
+    assert_eq!(written("say \"a\"\n\nb\n", "say “a”\n", "say “b”"), "say \"b\"\nb\n");
+    assert_eq!(written("  a\n  b\nc\n", "a\nb", "a\nx\n"), "  a\n  x\n\nc\n");
+    // Where the file has no blank line, nobody means to join lines.
+    assert_eq!(written("  a\n  b\nc\n", "a\nb\n", "a\nx"), "  a\n  x\nc\n");
+}
+
+#[test]
+fn a_blank_line_behind_a_gap_comes_or_goes_too() {
+    let file = "one();\ntwo();\nthree();\nfour();\n\nfive();\n";
+    assert_eq!(
+        written(file, "one();\n...\nfour();\n", "one();\n...\n4();"),
+        "one();\ntwo();\nthree();\n4();\nfive();\n"
+    );
+    assert_eq!(
+        written(file, "one();\n...\nthree();", "one();\n...\n3();\n"),
+        "one();\ntwo();\n3();\n\nfour();\n\nfive();\n"
+    );
+    assert_eq!(
+        lines(file, "one();\n...\nfour();\n", "one();\n...\n4();").as_deref(),
+        Ok("one();\ntwo();\nthree();\n4();\nfive();\n")
+    );
+    let both = written(file, "one();\n...\nfour();\n", "one();\n...\n4();\n");
+    assert_eq!(both, file.replace("four", "4"));
+}
+
+#[test]
+fn a_fence_around_the_search_text_alone_adds_no_blank_line() {
+    let file = "one();\ntwo();\n\n\nthree();\n";
+    assert_eq!(
+        lines(file, "```rs\none();\ntwo();\n\n\n```", "one();\n2();\n\n").as_deref(),
+        Ok("one();\n2();\n\n\nthree();\n")
+    );
+    assert_eq!(written(file, "```\none();\ntwo();\n```\n", "one();\n2();\n"), file.replace("two", "2"));
+}
+
+#[test]
+fn lines_that_come_beside_a_blank_line_that_isnt_shown_are_refused() {
+    let file = "}\n\n@Test\n@Old\nfn a() {\n";
+    let refusal = refused(file, "}\n@Test\n@Old\nfn a() {", "}\n@Old\n@Test\nfn a() {");
+    assert!(matches!(refusal, Refusal::GuardedMismatch { line: 2, .. }), "{refusal}");
+    // Beside lines that are shown side by side there is no doubt.
+    assert_eq!(
+        written(file, "}\n@Test\n@Old\nfn a() {", "}\n@Test\n@New\n@Old\nfn a() {"),
+        "}\n\n@Test\n@New\n@Old\nfn a() {\n"
+    );
+}
+
+#[test]
+fn as_many_lines_as_before_around_a_blank_one_are_not_always_the_same_ones() {
+    let file = "f:\n  first words\n\n  second: one\n  third: two\ng\n";
+    refused(
+        file,
+        "f:\n  first words\n  second: one\n  third: two",
+        "f:\n  other text\n  second: one thing\n  and more",
+    );
+}
+
+#[test]
+fn a_block_at_the_margin_after_a_line_without_its_indentation_is_refused() {
+    let file = "def a():\n    check(one)\n";
+    // The block may be meant at the margin, if the first line alone lost its indentation, or beside that line.
+    let refusal = refused(file, "check(one)", "check(one)\n\n\ndef b():\n    check(two)");
+    assert!(matches!(refusal, Refusal::GuardedMismatch { line: 2, .. }), "{refusal}");
+    // What follows at once isn't one of its own.
+    assert_eq!(
+        written(file, "check(one)", "if x:\n    check(one)\ncheck(two)"),
+        "def a():\n    if x:\n        check(one)\n    check(two)\n"
+    );
+}
+
+#[test]
+fn all_lines_shifted_alike_are_shifted_back_whatever_else_is_among_their_blanks() {
+    // The last line has a tab of its own behind spaces.
+    let file = "a;\n    b,\n    \tc\n";
+    assert_eq!(
+        written(file, "  a;\n      b,\n      \tc", "  a;\n        b,\n      \tc"),
+        "a;\n      b,\n    \tc\n"
+    );
+}
+
+#[test]
+fn a_remark_without_words_keeps_its_indentation_and_loses_its_blanks() {
+    let file = " * one\n * \n * two\n";
+    assert_eq!(written(file, "* one\n* \n* two", "* one\n*\n* two"), " * one\n *\n * two\n");
+}
+
+#[test]
+fn an_edit_that_was_cut_off_is_not_said_to_be_made() {
+    let cases = [
+        // Only a blank line of what comes is there.
+        ("one = nothing\n\nother\n", "one = nothing", "one = nothing\nanother = something\n"),
+        // The new line is there, but blanks at the end of another would go as well.
+        ("first line \nsecond line\nlast line\n", "first line \n", "first line\nsecond line\n"),
+    ];
+    for (file, search, replacement) in cases {
+        let refusal = refused(file, search, replacement);
+        assert!(!refusal.already_applied(), "{search:?}: {refusal}");
+    }
+    let made = refused("first line\nsecond line\nlast line\n", "first line\n", "first line\nsecond line\n");
+    assert!(made.already_applied(), "{made}");
+}

@@ -391,5 +391,31 @@ fn context_that_is_indented_in_two_ways_places_no_line_that_is_indented_in_a_thi
     };
     let expected = file.replace("\tfor", "\tprint(\"new\");\n\tfor");
     assert_eq!(text(Format::Udiff, file, &diff("  ")), Ok(expected));
-    assert_eq!(text(Format::Udiff, file, &diff("   ")), Err(vec!["malformed"]));
+    assert_eq!(text(Format::Udiff, file, &diff("   ")), Err(vec!["guarded_mismatch"]));
+}
+
+#[test]
+fn escapes_and_a_blank_line_at_the_edge_are_no_reason_to_take_prefixes_for_indentation() {
+    let file = "f():\n    config[\"a\"] = b\n    call(\"/\", c)\n\n    end\n";
+    let diff = "@@ @@\n     config[\\\"a\\\"] = b\n-    call(\\\"/\\\", c)\n+    call(\n+        \\\"/\\\", c\n+    )\n \n";
+    let expected = file.replace("call(\"/\", c)", "call(\n        \"/\", c\n    )");
+    assert_eq!(text(Format::Udiff, file, diff), Ok(expected));
+}
+
+#[test]
+fn context_with_or_without_prefixes_is_refused_where_new_lines_tell_otherwise() {
+    // With prefixes all of it is flush left, without them the new line alone is.
+    let file = "/**\n * first line here\n *\n * @see this\n */\n";
+    let diff = "@@ @@\n * first line here\n *\n+* @see that\n * @see this\n";
+    assert_eq!(text(Format::Udiff, file, diff), Err(vec!["malformed"]));
+    let diff = diff.replace("+*", "+ *");
+    let expected = file.replace(" * @see this", " * @see that\n * @see this");
+    assert_eq!(text(Format::Udiff, file, &diff), Ok(expected));
+}
+
+#[test]
+fn what_is_refused_as_it_stands_is_not_placed_by_a_less_likely_reading() {
+    let file = "          url(x),\n        )};`\n\n    done\n";
+    let diff = "@@ @@\n )};`\n+      if (more) {\n+        go()\n+      }\n";
+    assert_eq!(text(Format::Udiff, file, diff), Err(vec!["guarded_mismatch"]));
 }

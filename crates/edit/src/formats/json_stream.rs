@@ -1,6 +1,6 @@
 //! Events from a tool's arguments while their JSON grows.
 
-use crate::formats::stream::StreamEvent;
+use crate::formats::stream::{MAX_SHOWN_NAME, StreamEvent};
 use crate::formats::tool;
 
 /// What a string is.
@@ -54,7 +54,17 @@ impl JsonStream {
     }
 
     pub(crate) fn push(&mut self, chunk: &str, events: &mut Vec<StreamEvent>) {
-        for c in chunk.chars() {
+        let mut rest = chunk;
+        loop {
+            // The plain part of a string goes over at once.
+            if self.in_string && self.escape == Escape::None {
+                let plain = memchr::memchr2(b'"', b'\\', rest.as_bytes()).unwrap_or(rest.len());
+                self.text.push_str(rest.get(..plain).unwrap_or_default());
+                rest = rest.get(plain..).unwrap_or_default();
+            }
+            let mut characters = rest.chars();
+            let Some(c) = characters.next() else { break };
+            rest = characters.as_str();
             if self.in_string { self.in_string(c, events) } else { self.between(c, events) }
         }
         self.grow(events);
@@ -115,8 +125,9 @@ impl JsonStream {
         self.in_string = false;
         match self.role.take() {
             Some(Role::Path) => {
-                self.outer = Some(std::mem::take(&mut self.text));
-                if self.begun {
+                let path = std::mem::take(&mut self.text);
+                self.outer = (path.len() <= MAX_SHOWN_NAME).then_some(path);
+                if self.begun && self.outer.is_some() {
                     let path = self.outer.clone().unwrap_or_default();
                     events.push(StreamEvent::File { edit: self.edit, path });
                 }

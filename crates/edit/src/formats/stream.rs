@@ -70,6 +70,8 @@ pub struct Reader<'f> {
     reply: String,
     /// Where the line begins that isn't whole yet.
     line: usize,
+    /// Up to where it was looked through for its end.
+    seen: usize,
     watch: Watch,
 }
 
@@ -79,7 +81,7 @@ impl<'f> Reader<'f> {
     #[must_use]
     pub fn new(format: Option<Format>, path: Option<RelPath>, files: &'f dyn Files) -> Self {
         let given = path.as_ref().map(RelPath::to_string);
-        Self { files, path, format, reply: String::new(), line: 0, watch: Watch::new(format, given) }
+        Self { files, path, format, reply: String::new(), line: 0, seen: 0, watch: Watch::new(format, given) }
     }
 
     /// Takes in the next part of the reply.
@@ -91,15 +93,26 @@ impl<'f> Reader<'f> {
         self.reply.push_str(chunk);
         let mut events = Vec::new();
         self.watch.json(&self.reply, chunk, &mut events);
-        while let Some(rest) = self.reply.get(self.line..)
-            && let Some(end) = memchr::memchr(b'\n', rest.as_bytes()).or_else(|| long(rest))
-        {
-            let line = rest.get(..=end).unwrap_or(rest);
+        while let Some(end) = self.end_of_line() {
+            let line = self.reply.get(self.line..end).unwrap_or_default();
             let source = Source { reply: "", path: self.path.as_ref(), finished: true, files: self.files };
             self.watch.line(line, &source, &mut events);
-            self.line += line.len();
+            self.line = end;
+            self.seen = end;
         }
+        self.seen = self.reply.len();
         events
+    }
+
+    /// Where the line that isn't whole yet ends, if it does. What came before is not looked through again.
+    fn end_of_line(&self) -> Option<usize> {
+        let unseen = self.reply.as_bytes().get(self.seen..)?;
+        let most = (self.line + LONG_LINE).saturating_sub(self.seen);
+        match memchr::memchr(b'\n', unseen.get(..most).unwrap_or(unseen)) {
+            Some(at) => Some(self.seen + at + 1),
+            None if unseen.len() < most => None,
+            None => Some(self.reply.floor_char_boundary(self.line + LONG_LINE)),
+        }
     }
 
     /// The reply has ended, as the model meant it to or cut off. The same as [`read`] of the whole text.
@@ -115,16 +128,8 @@ impl<'f> Reader<'f> {
 /// each part.
 const LONG_LINE: usize = 64 << 10;
 
-fn long(rest: &str) -> Option<usize> {
-    if rest.len() < LONG_LINE {
-        return None;
-    }
-    let mut end = LONG_LINE;
-    while !rest.is_char_boundary(end) {
-        end -= 1;
-    }
-    Some(end - 1)
-}
+/// Longer names of files are shown to nobody, in bytes: the name is said anew for each edit of the file.
+pub(crate) const MAX_SHOWN_NAME: usize = 4 << 10;
 
 /// What is being read.
 #[derive(Debug)]
@@ -175,7 +180,8 @@ impl Watch {
     /// Arguments of a tool are read by the character: all of one edit may stand on one line.
     fn json(&mut self, reply: &str, chunk: &str, events: &mut Vec<StreamEvent>) {
         if !self.begun && self.json.is_none() && !self.named {
-            let Some(first) = reply.trim_start().chars().next() else { return };
+            // Before this part there were only blanks.
+            let Some(first) = chunk.trim_start().chars().next() else { return };
             if matches!(first, '{' | '[') {
                 self.format = Some(Format::Tool);
                 let mut json = JsonStream::new(self.given.clone());
@@ -221,8 +227,8 @@ impl Watch {
     }
 
     fn begin(&mut self, events: &mut Vec<StreamEvent>) {
-        if let Some(path) = self.path.clone() {
-            events.push(StreamEvent::File { edit: self.edit, path });
+        if let Some(path) = self.path.as_ref().filter(|path| path.len() <= MAX_SHOWN_NAME) {
+            events.push(StreamEvent::File { edit: self.edit, path: path.clone() });
         }
     }
 
@@ -288,7 +294,12 @@ impl Watch {
                     continue;
                 }
             };
-            let end = tags.iter().filter_map(|tag| Some((rest.find(tag)?, tag.len()))).min();
+            let end = memchr::memmem::find_iter(rest.as_bytes(), "</").find_map(|at| {
+                Some((
+                    at,
+                    tags.iter().find(|tag| rest.get(at..).is_some_and(|rest| rest.starts_with(**tag)))?.len(),
+                ))
+            });
             let text = end.map_or(rest, |(at, _)| rest.get(..at).unwrap_or_default());
             if searching {
                 if let State::Search(whole) = &mut self.state {
@@ -315,8 +326,11 @@ impl Watch {
             self.begin(events);
             return Some(after);
         }
-        let (opening, after) = tag.split_once('>')?;
-        let name = opening.get(1..)?.split(' ').next()?;
+        let inner = tag.get(1..)?;
+        let end = memchr::memchr2(b'<', b'>', inner.as_bytes())?;
+        let (opening, after) = inner.split_at(end);
+        let Some(after) = after.strip_prefix('>') else { return Some(after) };
+        let name = opening.split(' ').next()?;
         match name {
             "search" | "old_text" if !opening.ends_with('/') => {
                 if name == "old_text" {
@@ -326,7 +340,7 @@ impl Watch {
             }
             "replace" | "new_text" if !opening.ends_with('/') => self.state = State::Replace,
             "replace" | "delete" | "replace/" | "delete/" => self.complete(events),
-            _ => return tag.get(1..),
+            _ => return Some(inner),
         }
         Some(after.strip_prefix('\n').unwrap_or(after))
     }

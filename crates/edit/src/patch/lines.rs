@@ -1,5 +1,7 @@
 //! A file's lines as hunks are compared with them.
 
+use std::cell::OnceCell;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use memchr::memmem;
@@ -59,14 +61,28 @@ impl Level {
     }
 }
 
+/// For fewer hunks a text isn't worth a table of its lines.
+const WORTH_A_TABLE: usize = 8;
+
+/// Lines that are the same at any level but [`Level::Typography`] have the same.
+fn hash(line: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    Level::Trailing.of(line).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// A text and where its lines begin.
 pub(crate) struct FileLines<'a> {
     pub(crate) text: &'a str,
     starts: Vec<usize>,
+    /// How many hunks are compared with it.
+    hunks: usize,
+    /// For many of them: every line with its [`hash`], in the order of those and then of the lines.
+    table: OnceCell<Vec<(u64, u32)>>,
 }
 
 impl<'a> FileLines<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str, hunks: usize) -> Self {
         let mut starts = Vec::with_capacity(text.len() / 32);
         if !text.is_empty() {
             starts.push(0);
@@ -75,7 +91,22 @@ impl<'a> FileLines<'a> {
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }
-        Self { text, starts }
+        Self { text, starts, hunks, table: OnceCell::new() }
+    }
+
+    /// Where a line may be, but for blanks at its end.
+    fn like(&self, line: &str) -> &[(u64, u32)] {
+        let table = self.table.get_or_init(|| {
+            let line = |at: usize| hash(self.line(at).unwrap_or_default());
+            // A file has fewer lines than fit.
+            let mut table: Vec<(u64, u32)> = (0..self.len()).map(|at| (line(at), at as u32)).collect();
+            table.sort_unstable();
+            table
+        });
+        let wanted = hash(line);
+        let from = table.partition_point(|(hash, _)| *hash < wanted);
+        let rest = table.get(from..).unwrap_or_default();
+        rest.get(..rest.partition_point(|(hash, _)| *hash == wanted)).unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -106,6 +137,11 @@ impl<'a> FileLines<'a> {
         self.starts.partition_point(|start| *start < byte)
     }
 
+    /// The 1-based line that holds a byte.
+    pub(crate) fn line_to(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte).max(1)
+    }
+
     /// Whether the lines stand here.
     pub(crate) fn matches(&self, from: usize, wanted: &[&str], level: Level) -> bool {
         self.agreeing(from, wanted, level) == wanted.len()
@@ -127,8 +163,7 @@ impl<'a> FileLines<'a> {
         let needle = level.of(rare);
         let mut found = Vec::new();
         let mut compared = 0;
-        let mut check = |line: usize| {
-            let Some(from) = line.checked_sub(nth) else { return true };
+        let mut check = |from: usize| {
             if from + wanted.len() <= self.len() {
                 let agreeing = self.agreeing(from, wanted, level);
                 compared += agreeing + 1;
@@ -142,9 +177,21 @@ impl<'a> FileLines<'a> {
         if typographic && self.text.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
             return Vec::new();
         }
+        if self.hunks >= WORTH_A_TABLE && !typographic {
+            // The line that the file has in the fewest places.
+            let places = |(_, line): &(usize, &&str)| self.like(line).len();
+            let (offset, rare) = wanted.iter().enumerate().min_by_key(places).unwrap_or((nth, rare));
+            let starts = self.like(rare).iter().filter_map(|(_, line)| (*line as usize).checked_sub(offset));
+            for start in starts {
+                if !check(start) {
+                    break;
+                }
+            }
+            return found;
+        }
         if needle.is_empty() || typographic {
-            for line in 0..self.len() {
-                if !check(line) {
+            for start in 0..self.len() {
+                if !check(start) {
                     break;
                 }
             }
@@ -157,7 +204,10 @@ impl<'a> FileLines<'a> {
                 continue;
             }
             last = Some(line);
-            if self.line(line).is_some_and(|line| level.of(line) == needle) && !check(line) {
+            let start = line
+                .checked_sub(nth)
+                .filter(|_| self.line(line).is_some_and(|line| level.of(line) == needle));
+            if start.is_some_and(|start| !check(start)) {
                 break;
             }
         }

@@ -72,6 +72,23 @@ impl<'a> Script<'a> {
         if uneven { new.into_iter().find(unknown) } else { None }
     }
 
+    /// Whether this reading indents lines of context as no new line is, while the first reading of the same hunk indents them
+    /// all as some are, and no line that goes shows which of the two it is.
+    pub(super) fn deepens(&self, first: &Script<'_>) -> bool {
+        let indents = |lines: &[&'_ str]| -> BTreeSet<String> {
+            let filled = lines.iter().filter(|line| !line.trim().is_empty());
+            filled.map(|line| split_indent(line).0.to_owned()).collect()
+        };
+        let of_kind = |kind: LineKind| -> Vec<&str> {
+            let lines = self.lines.iter().filter(|line| line.kind == kind);
+            lines.map(|line| line.text.as_str()).collect()
+        };
+        let new = indents(&of_kind(LineKind::Add));
+        let goes = of_kind(LineKind::Remove).iter().any(|line| !line.trim().is_empty());
+        let (here, there) = (indents(&self.old), indents(&first.old));
+        !goes && !new.is_empty() && new.is_subset(&there) && new.is_disjoint(&here)
+    }
+
     pub(super) fn changes_nothing(&self) -> bool {
         let kept = self.lines.iter().filter(|line| line.kind != LineKind::Remove);
         kept.map(|line| line.text.as_str()).eq(self.old.iter().copied())

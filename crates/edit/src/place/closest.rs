@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::lines::{Line, lines_of, segments};
+use crate::lines::{Line, segments};
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
-use crate::place::Hunk;
 use crate::place::report::{attempts, excerpt};
+use crate::place::{Ground, Hunk};
 
 /// Only this many lines of a file are searched for likeness: time and memory stay small in generated files.
 const MAX_LINES: usize = 200_000;
@@ -33,24 +33,40 @@ const TELLING: usize = 8;
 /// was meant, and the replacement's text is there for another reason.
 const CLEARLY_LIKER: f32 = 0.1;
 
+/// What a file's likeness to search texts is told by.
+pub(super) struct Profile<'a> {
+    /// Its lines, as far as they are looked at.
+    lines: Vec<&'a str>,
+    /// Of each line.
+    pieces: Vec<Pieces>,
+}
+
+impl<'a> Profile<'a> {
+    fn new(ground: &Ground<'a>) -> Self {
+        let own = |line: &Line| cut(ground.text.get(line.content()).unwrap_or_default(), MAX_LINE_BYTES);
+        let lines: Vec<&str> = ground.lines.iter().map(own).collect();
+        let pieces = lines.iter().take(MAX_LINES).map(|line| Pieces::of(line)).collect();
+        Self { lines, pieces }
+    }
+}
+
 /// The refusal for a hunk that no step could place.
-pub(crate) fn miss(text: &str, hunk: &Hunk<'_>) -> Refusal {
-    let all = lines_of(text);
-    let own = |line: &Line| cut(text.get(line.content()).unwrap_or_default(), MAX_LINE_BYTES);
-    let lines: Vec<&str> = all.iter().map(own).collect();
+pub(super) fn miss(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Refusal {
+    let text = ground.text;
+    let Profile { lines, pieces } = ground.likeness.get_or_init(|| Profile::new(ground));
     let wanted = wanted(hunk.search);
-    let region = nearest(&lines, &wanted);
-    let already_applied = applied_at(text, &all, &lines, hunk).is_some_and(|at| {
+    let region = nearest(lines, pieces, &wanted);
+    let already_applied = applied_at(text, &ground.lines, lines, hunk).is_some_and(|at| {
         let there = at..at + hunk.replace.lines().count();
         match &region {
             Some(near) if near.start < there.end && there.start < near.end => true,
             Some(near) => {
-                Region::of(&lines, &wanted, at, at + wanted.len()).likeness + CLEARLY_LIKER >= near.likeness
+                Region::of(lines, &wanted, at, at + wanted.len()).likeness + CLEARLY_LIKER >= near.likeness
             }
             None => true,
         }
     });
-    let attempts = attempts(text, hunk, &wanted, &lines, region.as_ref());
+    let attempts = attempts(text, hunk, &wanted, lines, region.as_ref());
     let closest = region.map(|near| {
         let window = lines.get(near.start..near.end).unwrap_or_default();
         let text = cut(&window.join("\n"), MAX_FEEDBACK_BYTES).to_owned();
@@ -232,7 +248,7 @@ fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
 
 /// The region most like the search text: its longest lines vote for where it would begin, and the places with
 /// most votes are compared line by line. Time is about (lines of the file) × [`MAX_VOTERS`].
-fn nearest(lines: &[&str], wanted: &[&str]) -> Option<Region> {
+fn nearest(lines: &[&str], pieces: &[Pieces], wanted: &[&str]) -> Option<Region> {
     let lines = lines.get(..MAX_LINES).unwrap_or(lines);
     let mut voters: Vec<(usize, &str)> =
         wanted.iter().copied().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
@@ -241,7 +257,6 @@ fn nearest(lines: &[&str], wanted: &[&str]) -> Option<Region> {
     if voters.is_empty() || lines.is_empty() {
         return None;
     }
-    let pieces: Vec<Pieces> = lines.iter().map(|line| Pieces::of(line)).collect();
     let mut votes = vec![0.0_f32; lines.len() + wanted.len()];
     for (index, line) in voters {
         let mine = Pieces::of(line);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::lines::{line_at, split_indent};
 use crate::outcome::Refusal;
+use crate::place::fit::akin;
 
 /// What a line ends with that the next one is deeper than.
 const OPENERS: [char; 4] = ['{', '(', '[', ':'];
@@ -42,6 +43,12 @@ pub(super) fn in_line_with(
     // What the search text shows of its indentation, or a line at the margin, tells what the others are measured from.
     let relative =
         !given.is_empty() || shallowest.is_empty() || (goes_on && split_indent(next).0.len() <= own.len());
+    let at_margin = given.is_empty() && shallowest.is_empty() && !outer.is_empty();
+    // The line itself, further down at the margin, has lost as much as the first.
+    let comes_back = || further.iter().any(|line| akin(line, search.trim()));
+    if at_margin && begins_anew(replacement) && !comes_back() {
+        return Err(unclear(text, span));
+    }
     if !relative {
         return if further.iter().all(|line| line.starts_with(&own)) {
             Ok(None)
@@ -57,6 +64,19 @@ pub(super) fn in_line_with(
         if nth == 0 || line.trim().is_empty() { line.to_owned() } else { format!("{outer}{line}") }
     };
     Ok(Some(replacement.split('\n').enumerate().map(deeper).collect::<Vec<_>>().join("\n")))
+}
+
+/// Whether the first further line at the margin comes after a blank one: only the first line may have lost its indentation, and
+/// what follows be a block of its own at the margin indeed.
+fn begins_anew(replacement: &str) -> bool {
+    let mut after_blank = false;
+    for line in replacement.split('\n').skip_while(|line| line.trim().is_empty()).skip(1) {
+        if !line.trim().is_empty() && split_indent(line).0.is_empty() {
+            return after_blank;
+        }
+        after_blank |= line.trim().is_empty();
+    }
+    false
 }
 
 fn unclear(text: &str, span: &Range<usize>) -> Refusal {

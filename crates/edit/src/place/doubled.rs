@@ -23,7 +23,10 @@ pub(super) fn check(
         (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
     let (search, replacement) = (hunk.search, hunk.replace);
     let below = Below::of(text, span, after, hunk, strategy);
-    let below = below.map_or(0, |below| below.repeated().max(below.repeated_but_for_blanks()));
+    let (below, filled_below) = below.map_or((0, 0), |below| {
+        let (all, filled) = (below.repeated(), below.repeated_but_for_blanks());
+        (all.max(filled), below.filled(all).max(filled))
+    });
     let opens = before.is_empty() || before.ends_with('\n');
     let lines = |text| telling_lines(str::lines(text).take(MAX_LINES));
     let lines_back = |text| telling_lines(str::lines(text).rev().take(MAX_LINES));
@@ -33,12 +36,11 @@ pub(super) fn check(
     }
     let (added, searched) = (lines(replacement).len(), lines(search).len());
     let telling_below =
-        lines_back(replacement).into_iter().take(below).filter(|line| is_telling(line)).count();
-    let filled_below = replacement.lines().rev().take(below).filter(|line| !line.trim().is_empty()).count();
+        lines_back(replacement).into_iter().take(filled_below).filter(|line| is_telling(line)).count();
     let is_made = |repeated: usize| repeated > 0 && added == searched + repeated;
-    let same_start = || lines(replacement).iter().zip(lines(search)).all(|(one, other)| *one == other);
-    let same_end =
-        || lines_back(replacement).iter().zip(lines_back(search)).all(|(one, other)| *one == other);
+    // To the last blank: an edit that takes blanks away from the ends of lines as well isn't made.
+    let same_start = || replacement.lines().zip(search.lines()).all(|(one, other)| one == other);
+    let same_end = || replacement.lines().rev().zip(search.lines().rev()).all(|(one, other)| one == other);
     if (telling_below > 0 && is_made(filled_below) && same_start()) || (is_made(above) && same_end()) {
         return Err(Refusal::applied_before());
     }
@@ -68,7 +70,8 @@ impl<'a> Below<'a> {
     ) -> Option<Self> {
         let closed = text.get(span.clone())?.ends_with('\n');
         let (mut search, mut replacement) = (hunk.search, hunk.replace);
-        if replacement.is_empty() {
+        // Blank lines in the place of something are what was asked for.
+        if replacement.trim().is_empty() {
             return None;
         }
         let next = if closed && (strategy != Strategy::Exact || replacement.ends_with('\n')) {
@@ -98,6 +101,11 @@ impl<'a> Below<'a> {
             (!ends_alike || (*count > 1 && telling && !kept)) && own().rev().eq(self.next.iter().take(*count))
         };
         (1..=most).rev().find(is_repeated).unwrap_or(0)
+    }
+
+    /// How many of so many of the replacement's last lines aren't blank.
+    fn filled(&self, count: usize) -> usize {
+        self.replacement.iter().take(count).filter(|line| !line.is_empty()).count()
     }
 
     /// The same where blank lines don't count.

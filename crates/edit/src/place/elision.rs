@@ -66,6 +66,12 @@ fn parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
         return None;
     }
     let mut parts: Vec<Part<'a>> = searched.into_iter().zip(replaced).collect();
+    if let Some((search, replace)) = parts.last_mut()
+        && let (Some(one), Some(other)) = (search.strip_suffix('\n'), replace.strip_suffix('\n'))
+    {
+        // What only one of them ends with is a blank line.
+        (*search, *replace) = (one, other);
+    }
     // At the edges nothing is said of where they end.
     let empty = |part: Option<&Part<'_>>| {
         part.is_some_and(|(search, replace)| search.is_empty() && replace.is_empty())
@@ -80,7 +86,8 @@ fn parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
     (whole && !parts.is_empty()).then_some(parts)
 }
 
-/// A text cut at its lines that stand for others, without those and the line breaks around them.
+/// A text cut at its lines that stand for others, without those and the line breaks around them; what ends the text
+/// stays.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut from, mut at) = (0, 0);
@@ -92,7 +99,7 @@ fn split(text: &str) -> Vec<&str> {
         }
         at = next;
     }
-    parts.push(text.get(from..).map_or("", |part| part.strip_suffix('\n').unwrap_or(part)));
+    parts.push(text.get(from..).unwrap_or_default());
     parts
 }
 

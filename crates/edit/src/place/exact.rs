@@ -37,7 +37,7 @@ pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
     }
     if places.len() == 1 && !hunk.all && hunk.search.contains('\n') && is_mixed(text) {
         // Line endings are shown to nobody: what differs in them alone is the same text twice.
-        let places = ladder::by_text(text, hunk, false);
+        let places = ladder::by_text(text, hunk);
         if places.len() > 1 {
             return Some(Located { strategy: Strategy::LineEndings, places, hunk: *hunk });
         }

@@ -202,7 +202,7 @@ impl<'a> Written<'a> {
 }
 
 /// Whether two lines share at least half of the longer one at their ends.
-fn akin(one: &str, other: &str) -> bool {
+pub(crate) fn akin(one: &str, other: &str) -> bool {
     let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
     let rest = |line: &str| line.len() - head;
     let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();
@@ -295,7 +295,8 @@ fn keep_tail(old: &str, given: &str, new: &str, found: &str) -> String {
         return code.map_or_else(|| new.to_owned(), |code| format!("{code}{}", found.blanks));
     }
     let code = new.strip_suffix(given.blanks).and_then(|new| new.strip_suffix(given.tail));
-    code.map_or_else(|| new.to_owned(), |code| format!("{code}{}{}", found.tail, found.blanks))
+    let blanks = if old.blanks == given.blanks { found.blanks } else { given.blanks };
+    code.map_or_else(|| new.to_owned(), |code| format!("{code}{}{blanks}", found.tail))
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! What a replacement must not do.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
 /// What opens a comment in the languages people edit.
 const COMMENTS: [&str; 12] = ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "*", "'", "REM ", "\"\"\""];
 /// What a bare remark begins with.
@@ -69,13 +72,24 @@ const ENDINGS: [&str; 11] = [
     " go here",
     " stays here",
 ];
+/// How many remarks may stand within lines of the search text: each is looked for in all of it. One more counts as new.
+const MAX_WITHIN: usize = 64;
 /// Remarks are short; a longer line is code or prose.
 const LONGEST_REMARK: usize = 120;
 
 /// The first line of `replacement` that stands for code instead of being code, such as
 /// `// ... rest unchanged ...`, unless the search text has it too.
 pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a str> {
-    replacement.lines().map(str::trim).find(|line| stands_for_code(line) && !search.contains(line))
+    // Most remarks that stay are lines of the search text; only others are looked for within its lines.
+    let kept: OnceCell<HashSet<&str>> = OnceCell::new();
+    let kept = || kept.get_or_init(|| search.lines().map(str::trim).collect());
+    let mut within = 0;
+    replacement.lines().map(str::trim).find(|line| {
+        stands_for_code(line) && !kept().contains(line) && {
+            within += 1;
+            within > MAX_WITHIN || !search.contains(line)
+        }
+    })
 }
 
 fn stands_for_code(line: &str) -> bool {

@@ -113,6 +113,9 @@ impl IndentMap {
         if !self.contradicted.is_empty() {
             return None;
         }
+        if let Some(own) = self.shifted(given) {
+            return Some(own);
+        }
         let inner = self
             .pairs
             .iter()
@@ -129,6 +132,18 @@ impl IndentMap {
             .min_by_key(|(from, _)| from.len())?;
         let shallower = self.convert(from.get(given.len()..)?)?;
         to.strip_suffix(shallower.as_str()).map(str::to_owned)
+    }
+
+    /// The same indentation where all known pairs differ by the same blanks before them: then the style is the same.
+    fn shifted(&self, given: &str) -> Option<String> {
+        let [(from, to), _, ..] = self.pairs.as_slice() else { return None };
+        if let Some(gone) = from.strip_suffix(to.as_str()) {
+            let same = self.pairs.iter().all(|(from, to)| from.strip_prefix(gone) == Some(to));
+            return given.strip_prefix(gone).filter(|_| same).map(str::to_owned);
+        }
+        let come = to.strip_suffix(from.as_str())?;
+        let same = self.pairs.iter().all(|(from, to)| to.strip_prefix(come) == Some(from));
+        same.then(|| format!("{come}{given}"))
     }
 
     /// Some blanks of the search text's style in the file's.

@@ -21,27 +21,17 @@ pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located
 
 /// The search text with its line breaks elsewhere: token for token whole lines of the file.
 fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
-    let bare = |text: &str, out: &mut Vec<u8>| {
-        out.extend(text.bytes().filter(|byte| !byte.is_ascii_whitespace()));
-    };
-    let mut needle = Vec::with_capacity(hunk.search.len());
-    bare(hunk.search, &mut needle);
+    let needle: Vec<u8> = hunk.search.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     if needle.len() < TELLING || hunk.all {
         return None;
     }
-    let mut hay = Vec::with_capacity(ground.text.len());
-    let mut starts = Vec::with_capacity(ground.lines.len() + 1);
-    for index in 0..ground.lines.len() {
-        starts.push(hay.len());
-        bare(ground.line(index), &mut hay);
-    }
-    starts.push(hay.len());
     if ends_mean_something(hunk.search) {
         return None;
     }
+    let (hay, starts) = ground.bare();
     let wanted = squeeze(hunk.search, Strings::Strict);
     let mut places = Vec::new();
-    for at in memmem::find_iter(&hay, &needle).take(MAX_PLACES) {
+    for at in memmem::find_iter(hay, &needle).take(MAX_PLACES) {
         // The last line that begins there: those before it are blank.
         let first = starts.partition_point(|start| *start <= at).checked_sub(1)?;
         let end = starts.partition_point(|start| *start < at + needle.len());

@@ -16,14 +16,14 @@ pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located
     };
     let even = Lines::of(ground, hunk);
     let by_lines =
-        |lines: &Lines<'_, 'a>, reading, strategy| found(strategy, lines.places(reading), lines.hunk);
+        |lines: &Lines<'_, '_, 'a>, reading, strategy| found(strategy, lines.places(reading), lines.hunk);
     let edges = without_edges(hunk.search, hunk.replace);
     let edges = edges.map(|(search, replace)| Hunk { search, replace, ..*hunk });
     let bare = edges.unwrap_or(*hunk);
     let readings = [Reading::TrailingWhitespace, Reading::Indentation, Reading::InnerWhitespace];
-    found(Strategy::LineEndings, by_text(ground.text, hunk, false), hunk)
+    found(Strategy::LineEndings, by_reading(ground, hunk, false), hunk)
         .or_else(|| by_lines(&even, Reading::TrailingWhitespace, Strategy::TrailingWhitespace))
-        .or_else(|| found(Strategy::Typography, by_text(ground.text, hunk, true), hunk))
+        .or_else(|| found(Strategy::Typography, by_reading(ground, hunk, true), hunk))
         .or_else(|| by_lines(&even, Reading::Indentation, Strategy::Indentation))
         .or_else(|| by_lines(&even, Reading::InnerWhitespace, Strategy::InnerWhitespace))
         .or_else(|| {
@@ -37,17 +37,22 @@ pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located
 }
 
 /// Looks for the search text anywhere, also within lines, with line endings (and typography) overlooked.
-pub(super) fn by_text(text: &str, hunk: &Hunk<'_>, typography: bool) -> Vec<Place> {
-    let both = [text, hunk.search];
+pub(super) fn by_text(text: &str, hunk: &Hunk<'_>) -> Vec<Place> {
+    read_otherwise(&Mapped::new(text, false), hunk, false)
+}
+
+/// The same in a text that is looked up often.
+fn by_reading(ground: &Ground<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Place> {
+    let both = [ground.text, hunk.search];
     let possible = if typography {
         both.iter().any(|text| !text.is_ascii())
     } else {
         both.iter().any(|text| memchr::memchr(b'\r', text.as_bytes()).is_some())
     };
-    if !possible {
-        return Vec::new();
-    }
-    let file = Mapped::new(text, typography);
+    if possible { read_otherwise(ground.mapped(typography), hunk, typography) } else { Vec::new() }
+}
+
+fn read_otherwise(file: &Mapped<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Place> {
     let search = Mapped::new(hunk.search, typography);
     if search.text.trim().is_empty() {
         return Vec::new();
@@ -94,8 +99,8 @@ fn edges(text: &str) -> (usize, usize, &str) {
 }
 
 /// A search text's lines and the lines of the file where they may be.
-struct Lines<'g, 'a> {
-    ground: &'g Ground<'g>,
+struct Lines<'g, 't, 'a> {
+    ground: &'g Ground<'t>,
     hunk: &'g Hunk<'a>,
     wanted: Vec<&'a str>,
     /// The file's lines that are looked at; `None` for all of them.
@@ -105,8 +110,8 @@ struct Lines<'g, 'a> {
     windows: Vec<usize>,
 }
 
-impl<'g, 'a> Lines<'g, 'a> {
-    fn of(ground: &'g Ground<'g>, hunk: &'g Hunk<'a>) -> Self {
+impl<'g, 't, 'a> Lines<'g, 't, 'a> {
+    fn of(ground: &'g Ground<'t>, hunk: &'g Hunk<'a>) -> Self {
         let mut wanted: Vec<&str> = segments(hunk.search).into_iter().map(|(line, _)| line).collect();
         if hunk.search.ends_with('\n') {
             wanted.pop();
@@ -117,7 +122,7 @@ impl<'g, 'a> Lines<'g, 'a> {
     }
 
     /// The lines that aren't blank; `None` where blank lines within the text make no difference.
-    fn without_blank(ground: &'g Ground<'g>, hunk: &'g Hunk<'a>) -> Option<Self> {
+    fn without_blank(ground: &'g Ground<'t>, hunk: &'g Hunk<'a>) -> Option<Self> {
         let all = Self::of(ground, hunk);
         let wanted: Vec<&str> = all.wanted.iter().copied().filter(|line| !line.trim().is_empty()).collect();
         if wanted.len() < 2 {

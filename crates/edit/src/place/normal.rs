@@ -1,6 +1,7 @@
 //! The readings under which two lines count as the same, and texts read that way with a way back.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
@@ -182,6 +183,8 @@ impl<'a> Mapped<'a> {
         }
         let mut read = String::with_capacity(source.len());
         let mut steps = Vec::new();
+        // A text has few different accented letters, many times.
+        let mut known: HashMap<&str, String> = HashMap::new();
         let mut at = 0;
         while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
             if rest.starts_with("\r\n") {
@@ -205,10 +208,12 @@ impl<'a> Mapped<'a> {
                 at += simple.len();
                 continue;
             }
-            let (cluster, from) = (cluster(rest), read.len());
-            read.extend(composed(cluster).chars().flat_map(plain));
+            let cluster = cluster(rest);
+            let as_read =
+                known.entry(cluster).or_insert_with(|| composed(cluster).chars().flat_map(plain).collect());
+            read.push_str(as_read);
             at += cluster.len();
-            if read.len() - from != cluster.len() {
+            if as_read.len() != cluster.len() {
                 steps.push((read.len(), at));
             }
         }

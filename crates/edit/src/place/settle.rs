@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::lines::{break_of, line_at, segments, split_indent};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::fit::{Alignment, curled_as, is_curled, straightened};
+use crate::place::fit::{Alignment, akin, curled_as, is_curled, straightened};
 use crate::place::indent::{IndentMap, Styles};
 use crate::place::{Hunk, Located, Place, choose, doubled, exact, report, tokens};
 
@@ -87,7 +87,19 @@ impl<'a> Writer<'a> {
                 Refusal::GuardedMismatch { line: first, difference: report::unfit_indentation(&unfit.line) }
             })?;
         let note = self.note(&pairs, &file, first);
-        Ok(Piece { span: place.span.clone(), text: fitted, note })
+        let span = self.closing_blank(&place.span).unwrap_or_else(|| place.span.clone());
+        Ok(Piece { span, text: fitted, note })
+    }
+
+    /// The place with the blank line after it, if the search text ends with one and the replacement doesn't: byte for byte it
+    /// would go, and a looser step means nothing else. Without a blank line in the file nobody means to join lines.
+    fn closing_blank(&self, span: &Range<usize>) -> Option<Range<usize>> {
+        let (search, replace) = (self.hunk.search, self.hunk.replace);
+        let goes = search.ends_with('\n') && !replace.ends_with('\n') && !replace.is_empty();
+        let closed = self.text.get(span.clone())?.ends_with('\n');
+        let next = self.text.get(span.end..)?.split_inclusive('\n').next()?;
+        let blank = next.ends_with('\n') && next.trim().is_empty();
+        (goes && closed && blank).then(|| span.start..span.end + next.len())
     }
 
     /// Whether curled quotes of new lines become plain ones: they do if all that the search text has stand for plain ones.
@@ -188,9 +200,12 @@ impl<'a> Writer<'a> {
             // Blank lines among those that others replace: where they would be among the new ones nobody can tell.
             let gone: Vec<usize> =
                 pairs.get(replaced.clone()).unwrap_or_default().iter().copied().flatten().collect();
-            if let (Some(first), Some(last), false, false) =
-                (gone.first(), gone.last(), one_to_one, new.is_empty())
-                && let Some(at) = (*first..*last).find(|at| gone.binary_search(at).is_err() && blank(*at))
+            let among = |lines: &[usize]| {
+                let (first, last) = (*lines.first()?, *lines.last()?);
+                (first..last).find(|at| lines.binary_search(at).is_err() && blank(*at))
+            };
+            if let (Some(at), false) = (among(&gone), new.is_empty())
+                && !(one_to_one && self.parts_alike(&replaced, &new, pairs, at))
             {
                 return Some((at, report::difference("", content(at))));
             }
@@ -199,11 +214,34 @@ impl<'a> Writer<'a> {
             let inner: Vec<usize> = pairs.get(around).unwrap_or_default().iter().copied().flatten().collect();
             let (Some(first), Some(last)) = (inner.first(), inner.last()) else { continue };
             let unseen = (*first..*last).find(|at| inner.binary_search(at).is_err() && !blank(*at));
+            // Nor, where lines only come, blank ones: they could come before those or after them.
+            let unseen = unseen.or_else(|| among(&inner).filter(|_| replaced.is_empty()));
             if let Some(at) = unseen {
                 return Some((at, report::difference("", content(at))));
             }
         }
         None
+    }
+
+    /// Whether the old lines above and below a line of the place become new ones that are nearly the same, one for one: then
+    /// what is between them stays there.
+    fn parts_alike(
+        &self,
+        replaced: &Range<usize>,
+        new: &Range<usize>,
+        pairs: &[Option<usize>],
+        between: usize,
+    ) -> bool {
+        let own = |at: usize| pairs.get(at).copied().flatten();
+        let above = replaced.clone().rev().find(|at| own(*at).is_some_and(|own| own < between));
+        let below = replaced.clone().find(|at| own(*at).is_some_and(|own| own > between));
+        let alike = |at: Option<usize>| {
+            let at = at?;
+            let old = self.alignment.old().get(at)?;
+            let new = self.alignment.new_lines().get(new.start + (at - replaced.start))?;
+            Some(akin(old.trim(), new.trim()))
+        };
+        alike(above) == Some(true) && alike(below) == Some(true)
     }
 
     /// What differed, in few words.

@@ -26,7 +26,14 @@ impl<'a> Ends<'a> {
         }
         let before = remark_at(trimmed).and_then(|at| trimmed.get(..at)).unwrap_or(trimmed);
         let code = before.trim_end().trim_end_matches([',', ';']);
-        let code = if code.trim().is_empty() { before.trim_end() } else { code };
+        // Of a line that is a remark as a whole the indentation is no part of that.
+        let indent = || before.get(..before.len() - before.trim_start().len()).unwrap_or_default();
+        let code = match (before.trim_end(), code) {
+            ("", _) => indent(),
+            (whole, "") => whole,
+            (whole, code) if code.trim().is_empty() => whole,
+            (_, code) => code,
+        };
         Self { code, tail: trimmed.get(code.len()..).unwrap_or_default(), blanks }
     }
 

@@ -65,9 +65,13 @@ fn numbers(search: &str, replace: &str) -> Option<Undone> {
 
 /// Without the fence of a markdown listing around the text.
 fn fences(search: &str, replace: &str) -> Option<Undone> {
-    let search = unfenced(search)?;
-    let replace = unfenced(replace).unwrap_or(replace);
-    let (search, replace) = (search.to_owned(), replace.to_owned());
+    // A line break after the fence ends the last line within it.
+    let whole = |text: &str| {
+        let inner = unfenced(text)?;
+        Some(if text.ends_with('\n') { format!("{inner}\n") } else { inner.to_owned() })
+    };
+    let search = whole(search)?;
+    let replace = whole(replace).unwrap_or_else(|| replace.to_owned());
     let what = "a markdown fence was removed from the search text";
     Some(Undone { strategy: Strategy::Prefixes, search, replace, near: None, what })
 }

@@ -80,7 +80,7 @@ pub(super) fn hunks<'a>(before: &'a str, after: &'a str, context: usize) -> Vec<
 
 /// The changes, each with enough around it that it stands in one place only.
 pub(super) fn unique_hunks<'a>(before: &'a str, after: &'a str) -> Vec<Hunk<'a>> {
-    let file = FileLines::new(before);
+    let file = FileLines::new(before, 1);
     let mut found = Vec::new();
     for context in CONTEXTS {
         found = hunks(before, after, context);

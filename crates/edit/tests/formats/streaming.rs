@@ -144,3 +144,66 @@ fn events_show_an_edit_as_it_grows() {
     let json = shown(r#"{"path": "a.rs", "edits": [{"old_string": "x\n", "new_string": "yz"}]}"#, None);
     assert_eq!(json, ["0 file a.rs", "0 search x\n", "0 + y", "0 + z", "0 done"]);
 }
+
+/// A name that fills the reply is shown at no edit: said anew at each, it would take more memory than there is.
+#[test]
+fn a_name_without_end_is_not_shown_at_every_edit() {
+    let files = files();
+    let name = "a".repeat(5_000);
+    for (format, reply) in [
+        (Format::Udiff, format!("--- a/{name}\n+++ b/{name}\n{}", "@@ -1 +1 @@\n-x\n+y\n".repeat(20))),
+        (
+            Format::Edit,
+            format!("<edit>\n<file>{name}</file>\n<search>\nx\n</search>\n<replace>\ny\n</replace>\n"),
+        ),
+        (
+            Format::Tool,
+            format!(r#"{{"path": "{name}", "edits": [{{"old_string": "x", "new_string": "y"}}]}}"#),
+        ),
+    ] {
+        let events = Reader::new(Some(format), None, &files).push(&reply);
+        assert!(events.iter().any(|event| matches!(event, StreamEvent::Complete { .. })), "{format}");
+        assert!(!events.iter().any(|event| matches!(event, StreamEvent::File { .. })), "{format}");
+    }
+}
+
+/// Lines are shown when they end, however the reply is cut, and long ones before.
+#[test]
+fn events_are_the_same_however_a_reply_is_cut() {
+    let files = files();
+    let long = "x\u{e4}".repeat(50_000);
+    let replies = [
+        (Format::Blocks, format!("a.rs\n<<<<<<< SEARCH\nb\n=======\n{long}\nc\n>>>>>>> REPLACE\n")),
+        (
+            Format::Edit,
+            format!(
+                "<edit>\n<file>a.rs</file>\n<search>\n{long}\n</search>\n<replace>\n</replace>\n</edit>\n"
+            ),
+        ),
+        (Format::Tool, r#"{"path": "a.rs", "old_string": "x\u00e4\ny\"", "new_string": "\\ \t"}"#.to_owned()),
+    ];
+    let shown = |format, reply: &str, most: usize| {
+        let mut reader = Reader::new(Some(format), None, &files);
+        let (mut texts, mut rest) = (String::new(), reply);
+        while !rest.is_empty() {
+            let (part, more) = rest.split_at(rest.floor_char_boundary(most.min(rest.len())).max(1));
+            rest = more;
+            for event in reader.push(part) {
+                match event {
+                    StreamEvent::Search { text, .. } | StreamEvent::Replacement { text, .. } => {
+                        texts += &text
+                    }
+                    other => texts += &format!("{other:?}"),
+                }
+            }
+        }
+        texts
+    };
+    for (format, reply) in replies {
+        let whole = shown(format, &reply, reply.len());
+        assert!(whole.contains("Complete"), "{format}: {whole}");
+        for most in [2, 64, 70_000] {
+            assert_eq!(shown(format, &reply, most), whole, "{format} in parts of {most}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Taking one file apart.
+//!
+//! A pure function of a path and bytes: what a file is, its words in chunks, its trigrams, and what a parser finds in
+//! it. Hostile input costs bounded time and space: lengths are bounded here and in [`journeyman_syntax`].
+
+mod chunks;
+mod content;
+mod purpose;
+mod trigrams;
+
+use std::ops::Range;
+
+use journeyman_protocol::RelPath;
+use journeyman_syntax::facts::read;
+use journeyman_syntax::language::Language;
+use journeyman_syntax::outline::{Kind, Symbol};
+
+pub use content::MAX_BYTES;
+
+use crate::facts::{Chunk, Content, Count, FileFacts, Reference, Stamp, SymbolFact};
+use crate::tokens::Tokenizer;
+use trigrams::Trigrams;
+
+/// A file's name says more than its directories do: its words count so many times more in each chunk.
+const NAME_TIMES: u32 = 2;
+/// Symbols that are kept of a file: what has more is data.
+const MAX_SYMBOLS: usize = 20_000;
+/// Bytes of a text that is parsed. Longer ones are data or were generated; their words are found all the same.
+const MAX_PARSED: usize = 2 << 20;
+/// Uses of names that are kept of a file.
+const MAX_REFERENCES: usize = 100_000;
+/// Imports that are kept of a file.
+const MAX_IMPORTS: usize = 10_000;
+/// Sections that are kept of a document.
+const MAX_SECTIONS: usize = 10_000;
+/// Languages in which nothing is used.
+const DOCUMENTS: [Language; 4] = [Language::Json, Language::Yaml, Language::Toml, Language::Html];
+/// Symbols whose names are no words of code: a document's keys.
+const KEYS: [Kind; 4] = [Kind::Key, Kind::Table, Kind::Element, Kind::Rule];
+
+/// Takes files apart. One a thread: it remembers words, and keeps its tables.
+#[derive(Debug, Default)]
+pub struct Analyst {
+    tokenizer: Tokenizer,
+    trigrams: Trigrams,
+}
+
+impl Analyst {
+    /// One that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is known of a file that wasn't read.
+    #[must_use]
+    pub fn unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
+        let mut facts = bare(path, stamp, content);
+        facts.flags = purpose::purpose(&path.to_string(), "");
+        self.tokenizer.begin();
+        facts.path_counts = self.path_counts(path);
+        facts.terms = self.tokenizer.terms();
+        facts
+    }
+
+    /// What is in a file.
+    #[must_use]
+    pub fn analyse(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileFacts {
+        let (content, text) = content::read(bytes);
+        if !matches!(content, Content::Text | Content::Minified) {
+            return self.unread(path, stamp, content);
+        }
+        let name = path.to_string();
+        let mut facts = bare(path, stamp, content);
+        facts.hash = *blake3::hash(bytes).as_bytes();
+        facts.flags = purpose::purpose(&name, &text);
+        facts.language = Language::detect(&name, &text);
+        let lines = Lines::of(&text);
+        facts.lines = lines.count();
+        self.tokenizer.begin();
+        facts.path_counts = self.path_counts(path);
+        if content == Content::Text {
+            facts.trigrams = self.trigrams.of(text.as_bytes());
+            add_syntax(&mut facts, &text);
+            facts.symbol_counts = self.symbol_counts(&facts.symbols);
+            facts.chunks = self.chunks(path, &text, &lines, &facts);
+        }
+        facts.terms = self.tokenizer.terms();
+        facts
+    }
+
+    fn path_counts(&mut self, path: &RelPath) -> Vec<Count> {
+        self.tokenizer.add(&path.to_string(), 1);
+        self.tokenizer.document()
+    }
+
+    fn symbol_counts(&mut self, symbols: &[SymbolFact]) -> Vec<Count> {
+        let named = symbols.iter().filter(|symbol| !symbol.local && !KEYS.contains(&symbol.kind));
+        named.for_each(|symbol| self.tokenizer.add(&symbol.name, 1));
+        self.tokenizer.document()
+    }
+
+    fn chunks(&mut self, path: &RelPath, text: &str, lines: &Lines, facts: &FileFacts) -> Vec<Chunk> {
+        let outer = facts.symbols.iter().filter(|symbol| !symbol.local && symbol.lines > 2);
+        let starts: Vec<u32> = outer.map(|symbol| symbol.first_line).collect();
+        let path = path.to_string();
+        self.tokenizer.add(&path, 1);
+        self.tokenizer.add(path.rsplit('/').next().unwrap_or_default(), NAME_TIMES);
+        let common = self.tokenizer.document();
+        let mut chunks = Vec::new();
+        for range in chunks::cut(facts.lines, &starts) {
+            self.tokenizer.add(lines.text(text, range.clone()), 1);
+            self.tokenizer.add_counts(&common);
+            let (first_line, lines) = (range.start, range.end - range.start);
+            chunks.push(Chunk { first_line, lines, counts: self.tokenizer.document() });
+        }
+        if chunks.is_empty() {
+            self.tokenizer.add_counts(&common);
+            chunks.push(Chunk { first_line: 1, lines: 0, counts: self.tokenizer.document() });
+        }
+        chunks
+    }
+}
+
+fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
+    FileFacts {
+        path: path.clone(),
+        stamp,
+        hash: [0; 32],
+        content,
+        flags: crate::facts::Flags::default(),
+        language: Language::of_path(&path.to_string()),
+        lines: 0,
+        terms: Vec::new(),
+        chunks: Vec::new(),
+        path_counts: Vec::new(),
+        symbol_counts: Vec::new(),
+        trigrams: Vec::new(),
+        symbols: Vec::new(),
+        references: Vec::new(),
+        imports: Vec::new(),
+        sections: Vec::new(),
+    }
+}
+
+fn add_syntax(facts: &mut FileFacts, text: &str) {
+    let Some(language) = facts.language.filter(|_| text.len() <= MAX_PARSED) else { return };
+    let Ok(mut found) = read(language, text) else { return };
+    found.symbols.truncate(MAX_SYMBOLS);
+    let known = |inside: Option<u32>| inside.filter(|inside| (*inside as usize) < MAX_SYMBOLS);
+    let reference = |one: &journeyman_syntax::references::Reference| Reference {
+        name: one.name(text).to_owned(),
+        line: one.line,
+        inside: known(one.inside),
+    };
+    // A document's keys and words aren't uses of anything.
+    if !DOCUMENTS.contains(&language) {
+        facts.references = found.references.iter().take(MAX_REFERENCES).map(reference).collect();
+    }
+    facts.symbols = found.symbols.into_iter().map(symbol).collect();
+    facts.imports = found.imports;
+    facts.imports.truncate(MAX_IMPORTS);
+    facts.sections = found.sections;
+    facts.sections.truncate(MAX_SECTIONS);
+}
+
+fn symbol(symbol: Symbol) -> SymbolFact {
+    // A field's, a key's or a value's beginning is its line: that is read from the file.
+    let told =
+        matches!(symbol.kind, Kind::Field | Kind::Variant | Kind::Variable) || KEYS.contains(&symbol.kind);
+    SymbolFact {
+        scope: symbol.parents.join("."),
+        kind: symbol.kind,
+        first_line: symbol.lines.start,
+        lines: symbol.lines.end.saturating_sub(symbol.lines.start),
+        name_line: symbol.name_line,
+        signature: if told { String::new() } else { symbol.signature },
+        doc: symbol.doc,
+        visibility: symbol.visibility,
+        local: symbol.local,
+        inside: symbol.inside.and_then(|inside| u32::try_from(inside).ok()),
+        name: symbol.name,
+    }
+}
+
+/// Where a text's lines begin.
+struct Lines {
+    starts: Vec<usize>,
+    end: usize,
+}
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let mut starts: Vec<usize> =
+            std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1)).collect();
+        // What ends with a line break has no line after it.
+        if starts.last() == Some(&text.len()) {
+            starts.pop();
+        }
+        Self { starts, end: text.len() }
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The text of lines, counted from 1.
+    fn text<'a>(&self, text: &'a str, lines: Range<u32>) -> &'a str {
+        let at = |line: u32| {
+            let line = line.saturating_sub(1) as usize;
+            self.starts.get(line).copied().unwrap_or(self.end)
+        };
+        text.get(at(lines.start)..at(lines.end)).unwrap_or_default()
+    }
+}

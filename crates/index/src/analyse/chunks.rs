@@ -1,0 +1,54 @@
+//! Cutting a text into stretches that are searched as one document each.
+
+use std::ops::Range;
+
+/// Lines of a chunk, as the study found best; 20 and 80 were no worse by more than chance.
+const LINES: u32 = 40;
+/// A cut may come this much earlier or later for a symbol that begins there.
+const ROOM: u32 = 12;
+
+/// Cuts so many lines into chunks, where symbols begin if one does near by. `starts` are the first lines of symbols, counted
+/// from 1, in any order. The ranges are of lines counted from 1, and follow each other.
+#[must_use]
+pub(super) fn cut(lines: u32, starts: &[u32]) -> Vec<Range<u32>> {
+    let mut starts = starts.to_vec();
+    starts.sort_unstable();
+    starts.dedup();
+    let mut chunks = Vec::new();
+    let mut first = 1;
+    while first <= lines {
+        let wanted = first + LINES;
+        let next = if wanted + ROOM > lines + 1 {
+            lines + 1
+        } else {
+            let near = |line: &&u32| line.abs_diff(wanted) <= ROOM;
+            starts.iter().filter(near).min_by_key(|line| line.abs_diff(wanted)).copied().unwrap_or(wanted)
+        };
+        chunks.push(first..next);
+        first = next;
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_come_where_symbols_begin() {
+        assert_eq!(cut(0, &[]), []);
+        assert_eq!(cut(30, &[5]).as_slice(), std::slice::from_ref(&(1..31)));
+        assert_eq!(cut(100, &[]), [1..41, 41..101 - 20, 81..101]);
+        assert_eq!(cut(100, &[45, 38, 200]), [1..38, 38..78, 78..101]);
+    }
+
+    #[test]
+    fn every_line_is_in_one_chunk() {
+        for lines in 0..400 {
+            let starts: Vec<u32> = (1..lines).filter(|line| line * 7 % 11 == 0).collect();
+            let chunks = cut(lines, &starts);
+            let all: Vec<u32> = chunks.into_iter().flatten().collect();
+            assert_eq!(all, (1..=lines).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Which three bytes stand beside each other in a text.
+
+/// Gathers a text's trigrams; kept from text to text, because the table of all of them is large.
+#[derive(Debug)]
+pub(crate) struct Trigrams {
+    /// A bit for each of the 2²⁴.
+    seen: Vec<u64>,
+}
+
+impl Default for Trigrams {
+    fn default() -> Self {
+        Self { seen: vec![0; (1 << 24) / 64] }
+    }
+}
+
+impl Trigrams {
+    /// A text's distinct trigrams, sorted: bytes with ASCII letters made lower case, none over a line's end, for no pattern is
+    /// looked for across lines by them.
+    pub(crate) fn of(&mut self, text: &[u8]) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut last = 0_u32;
+        let mut known = 0_u32;
+        for byte in text {
+            if matches!(byte, b'\n' | b'\r') {
+                known = 0;
+                continue;
+            }
+            last = (last << 8 | u32::from(byte.to_ascii_lowercase())) & 0xff_ffff;
+            known += 1;
+            if known < 3 {
+                continue;
+            }
+            if let Some(word) = self.seen.get_mut((last >> 6) as usize) {
+                let bit = 1 << (last & 63);
+                if *word & bit == 0 {
+                    *word |= bit;
+                    found.push(last);
+                }
+            }
+        }
+        for trigram in &found {
+            if let Some(word) = self.seen.get_mut((trigram >> 6) as usize) {
+                *word = 0;
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trigrams_are_distinct_and_within_lines() {
+        let mut trigrams = Trigrams::default();
+        let number = |text: &[u8; 3]| u32::from_be_bytes([0, text[0], text[1], text[2]]);
+        assert_eq!(trigrams.of(b"AbcABC\nd"), [number(b"abc"), number(b"bca"), number(b"cab")]);
+        assert!(trigrams.of(b"ab\nc").is_empty());
+        assert_eq!(trigrams.of(b"abc"), [number(b"abc")]);
+    }
+}

@@ -1,0 +1,22 @@
+//! What a whole code base knows.
+//!
+//! [`analyse`] takes one file apart: its words, symbols, references, imports and sections. It is a pure function, so a
+//! changed file costs what that file costs. [`segment`] keeps what was found in immutable files that are mapped, not
+//! loaded; an index is a list of them with what has died since.
+
+pub mod analyse;
+mod bits;
+mod error;
+pub mod facts;
+pub mod history;
+pub mod pattern;
+pub mod query;
+pub mod segment;
+pub mod snapshot;
+pub mod source;
+pub mod store;
+pub mod tokens;
+
+pub use error::IndexError;
+pub use snapshot::Snapshot;
+pub use store::Index;

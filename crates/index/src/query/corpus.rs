@@ -1,0 +1,139 @@
+//! What ranking has to know of an index.
+
+use journeyman_syntax::language::Language;
+use journeyman_syntax::outline::Kind;
+
+use crate::facts::{Content, Flags, Visibility};
+
+/// What documents are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// Stretches of lines; documents are chunks.
+    Chunk,
+    /// Words of paths; documents are files.
+    Path,
+    /// Words of the names that files define; documents are files.
+    Symbol,
+}
+
+/// What a field has in all, of what is alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Documents, also those without a term.
+    pub documents: u64,
+    /// Terms in all, each as often as it stands there.
+    pub length: u64,
+}
+
+/// A file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileEntry<'a> {
+    /// Its path.
+    pub path: &'a [u8],
+    /// What it is.
+    pub content: Content,
+    /// What it is for.
+    pub flags: Flags,
+    /// Its language, if it is one that is understood.
+    pub language: Option<Language>,
+    /// How many lines it has.
+    pub lines: u32,
+}
+
+/// A chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkEntry {
+    /// Its file.
+    pub file: u32,
+    /// Its first line, counted from 1.
+    pub first_line: u32,
+    /// How many lines it has.
+    pub lines: u32,
+}
+
+/// A definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SymbolEntry<'a> {
+    /// Its file.
+    pub file: u32,
+    /// Its name as it is written.
+    pub name: &'a str,
+    /// What it is.
+    pub kind: Kind,
+    /// Names of what it lies in, from the outside in, with dots between.
+    pub scope: &'a str,
+    /// Its first line with its comment, counted from 1.
+    pub first_line: u32,
+    /// How many lines it has.
+    pub lines: u32,
+    /// The line that its name stands in.
+    pub name_line: u32,
+    /// Its beginning up to its body, on one line.
+    pub signature: &'a str,
+    /// Who may use it.
+    pub visibility: Visibility,
+    /// It lies in a function.
+    pub local: bool,
+}
+
+/// Which names are looked for. All are in lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Like<'a> {
+    /// Names that begin so.
+    Prefix(&'a str),
+    /// Names that have these characters in this order, whatever stands between.
+    Subsequence(&'a str),
+    /// Names that one inserted, deleted or replaced character is the difference to.
+    Typo(&'a str),
+}
+
+/// An index, as ranking sees it.
+///
+/// Files and chunks have numbers beneath [`Corpus::file_bound`] and [`Corpus::chunk_bound`]; not each need be in use.
+/// Only what is alive is shown and counted, so that what is found doesn't depend on what was there before. In which
+/// order postings and symbols are visited doesn't matter.
+pub trait Corpus {
+    /// One more than the greatest number of a file.
+    fn file_bound(&self) -> u32;
+
+    /// One more than the greatest number of a chunk.
+    fn chunk_bound(&self) -> u32;
+
+    /// What a field has in all.
+    fn totals(&self, field: Field) -> Totals;
+
+    /// How many documents have a term.
+    fn documents_with(&self, field: Field, term: &str) -> u64;
+
+    /// Visits the documents that have a term, each with its number and how often it has the term.
+    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32));
+
+    /// How many terms a document has, each as often as it stands there. 0 for what isn't in use.
+    fn length(&self, field: Field, document: u32) -> u32;
+
+    /// A file; `None` for a number that isn't in use.
+    fn file(&self, file: u32) -> Option<FileEntry<'_>>;
+
+    /// A chunk; `None` for a number that isn't in use.
+    fn chunk(&self, chunk: u32) -> Option<ChunkEntry>;
+
+    /// The file of a chunk that is in use: [`Corpus::chunk`], in less time. It is asked for every chunk that has a
+    /// word of the query.
+    fn file_of_chunk(&self, chunk: u32) -> u32;
+
+    /// The number of the file at a path.
+    fn file_at(&self, path: &[u8]) -> Option<u32>;
+
+    /// Visits the files whose last path component, in ASCII lower case, is `name` in ASCII lower case.
+    fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32));
+
+    /// Visits the symbols whose name in lower case is `name`.
+    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>));
+
+    /// Visits names of symbols, in lower case, that are like one. At most `limit`: the first ones in the order of their
+    /// bytes. A name may be visited twice.
+    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str));
+
+    /// Visits a file's symbols in the order of their first lines.
+    fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));
+}

@@ -1,0 +1,28 @@
+//! Immutable parts of an index.
+//!
+//! A segment holds what is known of some files in one mapped file: fixed records of files, chunks and symbols, and
+//! dictionaries from terms, trigrams, names and paths to lists of them. The same path may be in several segments: the
+//! newest counts, and the others are dead there. Statistics are taken over what lives, so that it doesn't matter how
+//! files are spread over segments.
+//!
+//! Everything that is read is checked against the mapped length: a damaged file gives wrong answers at worst, until its
+//! checksums are looked at ([`Segment::verify`]), and is then made anew.
+
+mod build;
+mod codec;
+mod dictionary;
+mod layout;
+mod map;
+mod merge;
+mod read;
+mod write;
+
+pub use build::Builder;
+pub use dictionary::Dictionary;
+pub use layout::{FileRecord, SymbolRecord};
+pub(crate) use layout::{Words, version};
+pub use merge::merge;
+pub use read::{ReferenceAt, Segment};
+
+/// Numbers of documents within one segment: files, chunks or symbols.
+pub type Id = u32;

@@ -1,0 +1,228 @@
+//! Numbers in few bytes, and bytes that may be anything.
+
+/// Appends a number, seven bits a byte, the lowest first.
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number as u8) | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends bytes with their length before them.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Reads from the beginning of some bytes. What isn't there any more reads as zero, so a damaged file ends every loop
+/// that counts what is left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// What hasn't been read yet.
+    pub(crate) fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
+    #[inline]
+    pub(crate) fn number(&mut self) -> u64 {
+        // Most numbers are small.
+        if let [first, rest @ ..] = self.rest
+            && *first < 0x80
+        {
+            self.rest = rest;
+            return u64::from(*first);
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> u64 {
+        let mut number = 0;
+        let mut shift = 0;
+        while let [first, rest @ ..] = self.rest {
+            self.rest = rest;
+            if shift < 64 {
+                number |= u64::from(first & 0x7f) << shift;
+            }
+            shift += 7;
+            if *first < 0x80 {
+                break;
+            }
+        }
+        number
+    }
+
+    /// A number that has to fit; what doesn't reads as the greatest one.
+    #[inline]
+    pub(crate) fn small(&mut self) -> u32 {
+        u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn bytes(&mut self) -> &'a [u8] {
+        let len = usize::try_from(self.number()).unwrap_or(usize::MAX).min(self.rest.len());
+        let (bytes, rest) = self.rest.split_at_checked(len).unwrap_or((&[], &[]));
+        self.rest = rest;
+        bytes
+    }
+
+    pub(crate) fn text(&mut self) -> &'a str {
+        std::str::from_utf8(self.bytes()).unwrap_or_default()
+    }
+
+    fn fixed<const N: usize>(&mut self) -> [u8; N] {
+        let (bytes, rest) = self.rest.split_first_chunk::<N>().map_or(([0; N], &[][..]), |(a, b)| (*a, b));
+        self.rest = rest;
+        bytes
+    }
+
+    pub(crate) fn u8(&mut self) -> u8 {
+        u8::from_le_bytes(self.fixed())
+    }
+
+    pub(crate) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.fixed())
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.fixed())
+    }
+
+    pub(crate) fn i64(&mut self) -> i64 {
+        i64::from_le_bytes(self.fixed())
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
+        self.fixed()
+    }
+}
+
+/// A list of documents in rising order, each with how often, written as it grows.
+///
+/// A document's distance from the one before is shifted by one; the lowest bit says that a count follows, which most
+/// times, for once, it doesn't. How many documents there are stands before them.
+#[derive(Debug, Default)]
+pub(crate) struct CountList {
+    last: u32,
+    count: u32,
+    bytes: Vec<u8>,
+}
+
+impl CountList {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends the list.
+    pub(crate) fn finish(&self, out: &mut Vec<u8>) {
+        put(out, u64::from(self.count));
+        out.extend_from_slice(&self.bytes);
+    }
+
+    pub(crate) fn push(&mut self, document: u32, times: u32) {
+        let distance = u64::from(document.wrapping_sub(self.last)) << 1;
+        self.last = document;
+        self.count += 1;
+        if times == 1 {
+            put(&mut self.bytes, distance);
+        } else {
+            put(&mut self.bytes, distance | 1);
+            put(&mut self.bytes, u64::from(times));
+        }
+    }
+}
+
+/// How many documents a list has that [`CountList`] wrote.
+pub(crate) fn counted(bytes: &[u8]) -> u32 {
+    Cursor::new(bytes).small()
+}
+
+/// Reads what [`CountList`] wrote.
+#[inline]
+pub(crate) fn counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
+    let mut cursor = Cursor::new(bytes);
+    cursor.number();
+    let mut document = 0_u32;
+    while !cursor.is_empty() {
+        let head = cursor.number();
+        document = document.wrapping_add((head >> 1) as u32);
+        let times = if head & 1 == 0 { 1 } else { cursor.small() };
+        visit(document, times);
+    }
+}
+
+/// A list of documents in rising order.
+#[derive(Debug, Default)]
+pub(crate) struct PlainList {
+    last: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl PlainList {
+    pub(crate) fn push(&mut self, document: u32) {
+        put(&mut self.bytes, u64::from(document.wrapping_sub(self.last)));
+        self.last = document;
+    }
+}
+
+/// Reads what [`PlainList`] wrote.
+#[inline]
+pub(crate) fn plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
+    let mut cursor = Cursor::new(bytes);
+    let mut document = 0_u32;
+    while !cursor.is_empty() {
+        document = document.wrapping_add(cursor.small());
+        visit(document);
+    }
+}
+
+/// A list of places where a name is used: file by file, in each by line.
+#[derive(Debug, Default)]
+pub(crate) struct UseList {
+    file: u32,
+    line: u32,
+    started: bool,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl UseList {
+    /// `inside` is the number of a symbol within its file.
+    pub(crate) fn push(&mut self, file: u32, line: u32, inside: Option<u32>) {
+        let distance = file.wrapping_sub(self.file);
+        if distance != 0 || !self.started {
+            self.line = 0;
+        }
+        self.started = true;
+        put(&mut self.bytes, u64::from(distance));
+        put(&mut self.bytes, u64::from(line.wrapping_sub(self.line)));
+        put(&mut self.bytes, inside.map_or(0, |inside| u64::from(inside) + 1));
+        (self.file, self.line) = (file, line);
+    }
+}
+
+/// Reads what [`UseList`] wrote.
+pub(crate) fn uses(bytes: &[u8], mut visit: impl FnMut(u32, u32, Option<u32>)) {
+    let mut cursor = Cursor::new(bytes);
+    let (mut file, mut line) = (0_u32, 0_u32);
+    while !cursor.is_empty() {
+        let distance = cursor.small();
+        if distance != 0 {
+            line = 0;
+        }
+        file = file.wrapping_add(distance);
+        line = line.wrapping_add(cursor.small());
+        let inside = cursor.small().checked_sub(1);
+        visit(file, line, inside);
+    }
+}

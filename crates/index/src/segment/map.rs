@@ -1,0 +1,17 @@
+//! The one place where files are mapped.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+
+use memmap2::{Mmap, MmapOptions};
+
+/// Maps a whole file for reading.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: a mapped file must not change. The index's files are written under other names, renamed when whole, and
+    // never opened for writing again; they lie in the user's own state directory, which nothing but us writes. Removing
+    // one leaves the mapping as it is.
+    unsafe { MmapOptions::new().map(file) }
+}

@@ -1,0 +1,230 @@
+//! Making one segment of several, without what is dead in them.
+
+use std::path::Path;
+
+use fst::Streamer as _;
+use fst::raw::OpBuilder;
+
+use super::Id;
+use super::build::put_details;
+use super::codec::{CountList, PlainList, UseList, counts, plain, uses};
+use super::dictionary::{DictionaryBuilder, Made};
+use super::layout::{ChunkRecord, FileRecord, Part, Span, SymbolRecord, Words};
+use super::read::Segment;
+use super::write::Contents;
+use crate::IndexError;
+use crate::facts::Stamp;
+
+/// What isn't taken along.
+const DEAD: u32 = u32::MAX;
+
+/// A segment's numbers, and what they become.
+struct Numbers {
+    files: Vec<u32>,
+    chunks: Vec<u32>,
+    symbols: Vec<u32>,
+    names: Vec<u32>,
+}
+
+/// Writes one segment with what lives in several, in their order, to `path`, which must not be there yet. `lives` is asked
+/// for each segment, by its place, and file; `stamps` says by what a file's change is noticed.
+///
+/// # Errors
+/// [`IndexError`].
+pub fn merge(
+    segments: &[&Segment],
+    lives: impl Fn(usize, Id) -> bool,
+    stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
+    path: &Path,
+    durable: bool,
+) -> Result<(), IndexError> {
+    let mut numbers = renumber(segments, lives);
+    let words = dictionaries(segments, &mut numbers)?;
+    let parts = records(segments, &numbers, stamps)?;
+    Contents { parts, words }.write(path, durable)
+}
+
+fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Numbers> {
+    let (mut files, mut chunks, mut symbols) = (0_u32, 0_u32, 0_u32);
+    let mut numbers = Vec::with_capacity(segments.len());
+    for (place, segment) in segments.iter().enumerate() {
+        let dead = |count: u32| vec![DEAD; count as usize];
+        let mut one = Numbers {
+            files: dead(segment.files()),
+            chunks: dead(segment.chunks()),
+            symbols: dead(segment.symbols()),
+            names: dead(segment.words(Words::Used).map_or(0, |words| words.len() as u32)),
+        };
+        for file in 0..segment.files() {
+            let Some(record) = segment.file(file).filter(|_| lives(place, file)) else { continue };
+            take(&mut one.files, file, 1, &mut files);
+            take(&mut one.chunks, record.first_chunk, record.chunks, &mut chunks);
+            take(&mut one.symbols, record.first_symbol, record.symbols, &mut symbols);
+        }
+        numbers.push(one);
+    }
+    numbers
+}
+
+/// Gives the next numbers to some that follow each other.
+fn take(map: &mut [u32], first: u32, count: u32, next: &mut u32) {
+    let range = first as usize..first.saturating_add(count) as usize;
+    for place in map.get_mut(range).unwrap_or_default() {
+        *place = *next;
+        *next += 1;
+    }
+}
+
+fn to(map: &[u32], old: u32) -> Option<u32> {
+    map.get(old as usize).copied().filter(|new| *new != DEAD)
+}
+
+fn dictionaries(
+    segments: &[&Segment],
+    numbers: &mut [Numbers],
+) -> Result<[Made; Words::ALL.len()], IndexError> {
+    let counted = |numbers: &[Numbers], words: Words, pick: fn(&Numbers) -> &[u32]| {
+        union(segments, words, |found, out| {
+            let mut list = CountList::default();
+            for (place, _, bytes) in found {
+                let Some(map) = numbers.get(*place).map(pick) else { continue };
+                counts(bytes, |old, times| {
+                    if let Some(new) = to(map, old) {
+                        list.push(new, times);
+                    }
+                });
+            }
+            if !list.is_empty() {
+                list.finish(out);
+            }
+        })
+    };
+    let listed = |numbers: &[Numbers], words: Words, pick: fn(&Numbers) -> &[u32]| {
+        union(segments, words, |found, out| {
+            let mut list = PlainList::default();
+            for (place, _, bytes) in found {
+                let Some(map) = numbers.get(*place).map(pick) else { continue };
+                plain(bytes, |old| {
+                    if let Some(new) = to(map, old) {
+                        list.push(new);
+                    }
+                });
+            }
+            *out = list.bytes;
+        })
+    };
+    let chunks = counted(numbers, Words::Chunks, |numbers| &numbers.chunks)?;
+    let paths = counted(numbers, Words::Paths, |numbers| &numbers.files)?;
+    let symbols = counted(numbers, Words::Symbols, |numbers| &numbers.files)?;
+    let trigrams = listed(numbers, Words::Trigrams, |numbers| &numbers.files)?;
+    let defined = listed(numbers, Words::Defined, |numbers| &numbers.symbols)?;
+    let files = listed(numbers, Words::Files, |numbers| &numbers.files)?;
+    let names = listed(numbers, Words::Names, |numbers| &numbers.files)?;
+    let used = used(segments, numbers)?;
+    Ok([chunks, paths, symbols, trigrams, defined, used, files, names])
+}
+
+/// Names that are used; says what each segment's names become.
+fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<Made, IndexError> {
+    let mut next = 0_u32;
+    union(segments, Words::Used, |found, out| {
+        let mut list = UseList::default();
+        for (place, _, bytes) in found {
+            let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
+            uses(bytes, |old, line, inside| {
+                if let Some(new) = to(map, old) {
+                    list.push(new, line, inside);
+                }
+            });
+        }
+        if !list.bytes.is_empty() {
+            for (place, old, _) in found {
+                let names = numbers.get_mut(*place).map(|numbers| &mut numbers.names);
+                if let Some(name) = names.and_then(|names| names.get_mut(*old as usize)) {
+                    *name = next;
+                }
+            }
+            next += 1;
+        }
+        *out = list.bytes;
+    })
+}
+
+/// A key's lists: by segment and number in it.
+type Found<'a> = [(usize, u32, &'a [u8])];
+
+/// Goes through the keys of all segments, in order; `merged` makes one list of a key's several. Keys whose list is empty are
+/// left out.
+fn union(
+    segments: &[&Segment],
+    words: Words,
+    mut merged: impl FnMut(&Found<'_>, &mut Vec<u8>),
+) -> Result<Made, IndexError> {
+    let dictionaries: Vec<_> = segments.iter().map(|segment| segment.words(words)).collect();
+    let mut operation = OpBuilder::new();
+    for dictionary in dictionaries.iter().flatten() {
+        operation = operation.add(dictionary.stream());
+    }
+    let mut keys = operation.union();
+    let mut builder = DictionaryBuilder::new();
+    let (mut found, mut list) = (Vec::new(), Vec::new());
+    while let Some((key, values)) = keys.next() {
+        found.clear();
+        for value in values {
+            let number = u32::try_from(value.value).unwrap_or(u32::MAX);
+            if let Some(Some(dictionary)) = dictionaries.get(value.index) {
+                found.push((value.index, number, dictionary.list(number)));
+            }
+        }
+        found.sort_unstable_by_key(|(place, ..)| *place);
+        list.clear();
+        merged(&found, &mut list);
+        if !list.is_empty() {
+            builder.add(key, &list)?;
+        }
+    }
+    builder.finish()
+}
+
+fn records(
+    segments: &[&Segment],
+    numbers: &[Numbers],
+    stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
+) -> Result<[Vec<u8>; super::layout::PARTS], IndexError> {
+    let (mut files, mut chunks, mut symbols, mut data) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (place, (segment, numbers)) in segments.iter().zip(numbers).enumerate() {
+        for old in 0..segment.files() {
+            let (Some(new), Some(mut record)) = (to(&numbers.files, old), segment.file(old)) else {
+                continue;
+            };
+            record.stamp = stamps(place, old, &record);
+            let (names, rest) = segment.details(&record);
+            let names = names.into_iter().filter_map(|name| to(&numbers.names, name)).collect();
+            let path = segment.path_of(&record).to_vec();
+            record.path = append(&mut data, |data| data.extend_from_slice(&path))?;
+            record.details = append(&mut data, |data| put_details(data, names, rest))?;
+            for chunk in record.first_chunk..record.first_chunk.saturating_add(record.chunks) {
+                let Some(chunk) = segment.chunk(chunk) else { break };
+                ChunkRecord { file: new, ..chunk }.put(&mut chunks);
+            }
+            for symbol in record.first_symbol..record.first_symbol.saturating_add(record.symbols) {
+                let Some(symbol) = segment.symbol(symbol) else { break };
+                let span = append(&mut data, |data| SymbolRecord { file: new, ..symbol }.put(data))?;
+                symbols.extend_from_slice(&span.at.to_le_bytes());
+            }
+            record.first_chunk = to(&numbers.chunks, record.first_chunk).unwrap_or_default();
+            record.first_symbol = to(&numbers.symbols, record.first_symbol).unwrap_or_default();
+            record.put(&mut files);
+        }
+    }
+    Ok([files, chunks, symbols, data])
+}
+
+fn append(data: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<Span, IndexError> {
+    let too_much = |_| IndexError::TooMuch("a segment's data");
+    let start = data.len();
+    write(data);
+    let len = data.len() - start;
+    debug_assert_eq!(Part::Data as usize + 1, super::layout::PARTS);
+    Ok(Span { at: u32::try_from(start).map_err(too_much)?, len: u32::try_from(len).map_err(too_much)? })
+}

@@ -1,0 +1,52 @@
+//! Writing a segment's file: whole, or not at all.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use super::dictionary::Made;
+use super::layout::{HEADER, MAGIC, PARTS, SUM, Words, version};
+use crate::IndexError;
+
+/// What a segment is made of.
+pub(crate) struct Contents {
+    pub(crate) parts: [Vec<u8>; PARTS],
+    pub(crate) words: [Made; Words::ALL.len()],
+}
+
+impl Contents {
+    /// Writes them to `path`, which must not be there yet, and waits until they are on the disk where `durable`.
+    pub(crate) fn write(&self, path: &Path, durable: bool) -> Result<(), IndexError> {
+        let sections: Vec<&[u8]> =
+            self.parts.iter().chain(self.words.iter().flatten()).map(Vec::as_slice).collect();
+        let mut header = Vec::with_capacity(HEADER);
+        header.extend_from_slice(&MAGIC);
+        header.extend_from_slice(&version().to_le_bytes());
+        let mut at = HEADER as u64;
+        for section in &sections {
+            header.extend_from_slice(&at.to_le_bytes());
+            header.extend_from_slice(&(section.len() as u64).to_le_bytes());
+            header.extend_from_slice(sum(section).as_slice());
+            at += section.len() as u64;
+        }
+        header.extend_from_slice(sum(&header).as_slice());
+        let mut file = File::options().write(true).create_new(true).open(path);
+        let file = file.as_mut().map_err(|error| IndexError::Io {
+            action: "making",
+            path: path.to_owned(),
+            error: std::io::Error::new(error.kind(), error.to_string()),
+        })?;
+        let written = file
+            .write_all(&header)
+            .and_then(|()| sections.iter().try_for_each(|section| file.write_all(section)))
+            .and_then(|()| if durable { file.sync_data() } else { Ok(()) });
+        written.map_err(IndexError::io("writing", path))
+    }
+}
+
+/// A section's checksum.
+pub(crate) fn sum(bytes: &[u8]) -> [u8; SUM] {
+    let mut sum = [0; SUM];
+    sum.iter_mut().zip(blake3::hash(bytes).as_bytes()).for_each(|(to, from)| *to = *from);
+    sum
+}

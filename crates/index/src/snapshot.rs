@@ -1,0 +1,343 @@
+//! What an index has at one moment: segments, and what lives in each.
+//!
+//! Files, chunks and symbols have numbers that count through all segments. They are of this snapshot alone.
+
+mod corpus;
+
+use std::sync::Arc;
+
+use journeyman_protocol::RelPath;
+
+use crate::bits::Bits;
+use crate::facts::Stamp;
+use crate::segment::{FileRecord, Id, Segment, SymbolRecord};
+
+/// A segment with what lives in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Living {
+    pub(crate) segment: Arc<Segment>,
+    /// Files that are gone, or are newer elsewhere.
+    pub(crate) dead: Bits,
+    /// Their chunks.
+    dead_chunks: Bits,
+    /// Newer stamps of files whose content is the same, by file, sorted.
+    pub(crate) restamped: Vec<(Id, Stamp)>,
+    pub(crate) totals: Totals,
+    first_file: u32,
+    first_chunk: u32,
+    first_symbol: u32,
+}
+
+/// Sums over what lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Totals {
+    /// Files.
+    pub files: u64,
+    /// Bytes of files that were read.
+    pub bytes: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Terms in chunks, with repetitions.
+    pub chunk_terms: u64,
+    /// Terms in paths, with repetitions.
+    pub path_terms: u64,
+    /// Terms in symbols' names, with repetitions.
+    pub symbol_terms: u64,
+    /// Symbols.
+    pub symbols: u64,
+}
+
+impl Totals {
+    fn each(&mut self, other: Self, with: fn(u64, u64) -> u64) {
+        self.files = with(self.files, other.files);
+        self.bytes = with(self.bytes, other.bytes);
+        self.chunks = with(self.chunks, other.chunks);
+        self.chunk_terms = with(self.chunk_terms, other.chunk_terms);
+        self.path_terms = with(self.path_terms, other.path_terms);
+        self.symbol_terms = with(self.symbol_terms, other.symbol_terms);
+        self.symbols = with(self.symbols, other.symbols);
+    }
+
+    fn of(segment: &Segment, file: &FileRecord) -> Self {
+        let chunks = file.first_chunk..file.first_chunk.saturating_add(file.chunks);
+        Self {
+            files: 1,
+            bytes: file.stamp.size,
+            chunks: u64::from(file.chunks),
+            chunk_terms: chunks
+                .filter_map(|chunk| segment.chunk(chunk))
+                .map(|chunk| u64::from(chunk.length))
+                .sum(),
+            path_terms: u64::from(file.path_length),
+            symbol_terms: u64::from(file.symbol_length),
+            symbols: u64::from(file.symbols),
+        }
+    }
+}
+
+impl Living {
+    /// A new segment, in which everything lives.
+    pub(crate) fn new(segment: Arc<Segment>) -> Self {
+        let mut totals = Totals::default();
+        for file in 0..segment.files() {
+            if let Some(record) = segment.file(file) {
+                totals.each(Totals::of(&segment, &record), u64::wrapping_add);
+            }
+        }
+        Self::known(segment, Bits::default(), Vec::new(), totals)
+    }
+
+    /// One of which it is on record what lives.
+    pub(crate) fn known(
+        segment: Arc<Segment>,
+        dead: Bits,
+        mut restamped: Vec<(Id, Stamp)>,
+        totals: Totals,
+    ) -> Self {
+        let mut dead_chunks = Bits::default();
+        for file in dead.iter() {
+            if let Some(record) = segment.file(file) {
+                let chunks = record.first_chunk..record.first_chunk.saturating_add(record.chunks);
+                chunks
+                    .take_while(|chunk| *chunk < segment.chunks())
+                    .for_each(|chunk| dead_chunks.insert(chunk));
+            }
+        }
+        restamped.sort_unstable_by_key(|(file, _)| *file);
+        Self { segment, dead, dead_chunks, restamped, totals, first_file: 0, first_chunk: 0, first_symbol: 0 }
+    }
+
+    /// Lets a file be dead.
+    pub(crate) fn bury(&mut self, file: Id) {
+        let Some(record) = self.segment.file(file).filter(|_| !self.dead.contains(file)) else { return };
+        self.dead.insert(file);
+        let chunks = record.first_chunk..record.first_chunk.saturating_add(record.chunks);
+        chunks
+            .take_while(|chunk| *chunk < self.segment.chunks())
+            .for_each(|chunk| self.dead_chunks.insert(chunk));
+        self.totals.each(Totals::of(&self.segment, &record), u64::wrapping_sub);
+        self.restamped.retain(|(one, _)| *one != file);
+    }
+
+    /// Notes that a file's content is the same under a new stamp.
+    pub(crate) fn restamp(&mut self, file: Id, stamp: Stamp) {
+        match self.restamped.binary_search_by_key(&file, |(file, _)| *file) {
+            Ok(at) => {
+                if let Some(known) = self.restamped.get_mut(at) {
+                    known.1 = stamp;
+                }
+            }
+            Err(at) => self.restamped.insert(at, (file, stamp)),
+        }
+    }
+
+    /// A file's stamp as it was last seen.
+    pub(crate) fn stamp(&self, file: Id, record: &FileRecord) -> Stamp {
+        let found = self.restamped.binary_search_by_key(&file, |(file, _)| *file);
+        found.ok().and_then(|at| self.restamped.get(at)).map_or(record.stamp, |(_, stamp)| *stamp)
+    }
+
+    /// A file's number in the snapshot.
+    pub(crate) fn number_of(&self, file: Id) -> Id {
+        self.first_file.saturating_add(file)
+    }
+
+    pub(crate) fn living_files(&self) -> impl Iterator<Item = (Id, FileRecord)> {
+        let all = (0..self.segment.files()).filter(|file| !self.dead.contains(*file));
+        all.filter_map(|file| Some((file, self.segment.file(file)?)))
+    }
+}
+
+/// What an index has at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    living: Vec<Living>,
+    totals: Totals,
+    /// Not all files were looked at yet.
+    pub(crate) partial: bool,
+}
+
+/// A living file.
+#[derive(Debug, Clone, Copy)]
+pub struct FileView<'a> {
+    living: &'a Living,
+    /// What is on record of it.
+    pub record: FileRecord,
+}
+
+impl<'a> FileView<'a> {
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> Option<RelPath> {
+        RelPath::parse(self.path_bytes()).ok()
+    }
+
+    /// Its path, as bytes.
+    #[must_use]
+    pub fn path_bytes(&self) -> &'a [u8] {
+        self.living.segment.path_of(&self.record)
+    }
+
+    /// The segment it is in.
+    #[must_use]
+    pub fn segment(&self) -> &'a Segment {
+        &self.living.segment
+    }
+
+    /// The number of its first chunk in the snapshot.
+    #[must_use]
+    pub fn first_chunk(&self) -> Id {
+        self.living.first_chunk.saturating_add(self.record.first_chunk)
+    }
+
+    /// The number of its first symbol in the snapshot.
+    #[must_use]
+    pub fn first_symbol(&self) -> Id {
+        self.living.first_symbol.saturating_add(self.record.first_symbol)
+    }
+}
+
+/// Where a chunk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkView {
+    /// The number of its file in the snapshot.
+    pub file: Id,
+    /// Its first line, counted from 1.
+    pub first_line: u32,
+    /// How many lines it has.
+    pub lines: u32,
+    /// Its terms, with repetitions.
+    pub length: u32,
+}
+
+impl Snapshot {
+    pub(crate) fn new(mut living: Vec<Living>, partial: bool) -> Self {
+        let (mut file, mut chunk, mut symbol) = (0_u32, 0_u32, 0_u32);
+        let mut totals = Totals::default();
+        for one in &mut living {
+            (one.first_file, one.first_chunk, one.first_symbol) = (file, chunk, symbol);
+            file = file.saturating_add(one.segment.files());
+            chunk = chunk.saturating_add(one.segment.chunks());
+            symbol = symbol.saturating_add(one.segment.symbols());
+            totals.each(one.totals, u64::wrapping_add);
+        }
+        Self { living, totals, partial }
+    }
+
+    pub(crate) fn living(&self) -> &[Living] {
+        &self.living
+    }
+
+    /// Sums over what lives.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Whether there are files that weren't looked at yet.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.partial
+    }
+
+    /// One more than the greatest number of a file.
+    #[must_use]
+    pub fn file_numbers(&self) -> u32 {
+        self.living.last().map_or(0, |last| last.first_file.saturating_add(last.segment.files()))
+    }
+
+    /// One more than the greatest number of a chunk.
+    #[must_use]
+    pub fn chunk_numbers(&self) -> u32 {
+        self.living.last().map_or(0, |last| last.first_chunk.saturating_add(last.segment.chunks()))
+    }
+
+    fn at(&self, number: u32, first: impl Fn(&Living) -> u32) -> Option<(&Living, u32)> {
+        let at = self.living.partition_point(|one| first(one) <= number).checked_sub(1)?;
+        let one = self.living.get(at)?;
+        Some((one, number - first(one)))
+    }
+
+    /// A file, dead or alive.
+    #[must_use]
+    pub fn file(&self, number: Id) -> Option<FileView<'_>> {
+        let (living, own) = self.at(number, |one| one.first_file)?;
+        Some(FileView { living, record: living.segment.file(own)? })
+    }
+
+    /// The living file at a path.
+    #[must_use]
+    pub fn find(&self, path: &RelPath) -> Option<Id> {
+        // The newest are last.
+        self.living.iter().rev().find_map(|one| {
+            let file = one.segment.find(path).filter(|file| !one.dead.contains(*file))?;
+            Some(one.first_file + file)
+        })
+    }
+
+    /// Visits every living file.
+    pub fn files(&self) -> impl Iterator<Item = (Id, FileView<'_>)> {
+        self.living.iter().flat_map(|living| {
+            living
+                .living_files()
+                .map(move |(file, record)| (living.first_file + file, FileView { living, record }))
+        })
+    }
+
+    /// A chunk, dead or alive.
+    #[must_use]
+    pub fn chunk(&self, number: Id) -> Option<ChunkView> {
+        let (living, own) = self.at(number, |one| one.first_chunk)?;
+        let record = living.segment.chunk(own)?;
+        Some(ChunkView {
+            file: living.first_file.saturating_add(record.file),
+            first_line: record.first_line,
+            lines: record.lines,
+            length: record.length,
+        })
+    }
+
+    /// A symbol, dead or alive, with the number of its file in the snapshot.
+    #[must_use]
+    pub fn symbol(&self, number: Id) -> Option<(Id, SymbolRecord<'_>)> {
+        let (living, own) = self.at(number, |one| one.first_symbol)?;
+        let record = living.segment.symbol(own)?;
+        Some((living.first_file.saturating_add(record.file), record))
+    }
+
+    /// Visits the living symbols with a name, whatever its case.
+    pub fn defined(&self, name: &str, mut visit: impl FnMut(Id)) {
+        for one in &self.living {
+            one.segment.defined(name, |symbol| {
+                let lives = |file| !one.dead.contains(file);
+                if one.segment.symbol(symbol).is_some_and(|symbol| lives(symbol.file)) {
+                    visit(one.first_symbol + symbol);
+                }
+            });
+        }
+    }
+
+    /// Visits the living places that use a name: the file, the line, and the number within the file of the symbol that it
+    /// stands in.
+    pub fn used(&self, name: &str, mut visit: impl FnMut(Id, u32, Option<u32>)) {
+        for one in &self.living {
+            one.segment.used(name, |found| {
+                if !one.dead.contains(found.file) {
+                    visit(one.first_file + found.file, found.line, found.inside);
+                }
+            });
+        }
+    }
+
+    /// Visits the living chunks that have a term, and how often.
+    pub fn chunks_with(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
+        for one in &self.living {
+            let all_live = one.dead_chunks.is_empty();
+            one.segment.counted(crate::segment::Words::Chunks, term, |chunk, times| {
+                if all_live || !one.dead_chunks.contains(chunk) {
+                    visit(one.first_chunk + chunk, times);
+                }
+            });
+        }
+    }
+}

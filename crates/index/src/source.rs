@@ -1,0 +1,201 @@
+//! Where files come from: a work tree, as ignore rules let it be seen.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ignore::{WalkBuilder, WalkState};
+use journeyman_protocol::RelPath;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+
+use crate::IndexError;
+use crate::analyse::MAX_BYTES;
+use crate::facts::Stamp;
+
+/// Files that are listed at most: what a tree of a million files costs is bounded, and said.
+pub const MAX_FILES: usize = 1_000_000;
+/// The project's own list of what the index leaves out, in the form of `.gitignore`.
+pub const IGNORE_FILE: &str = ".journeymanignore";
+
+/// A file that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Where.
+    pub path: RelPath,
+    /// By what a change is noticed.
+    pub stamp: Stamp,
+}
+
+/// What was found in a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// Its files, by path.
+    pub files: Vec<Listed>,
+    /// There are more than [`MAX_FILES`].
+    pub cut: bool,
+    /// Directories that couldn't be read.
+    pub unreadable: usize,
+}
+
+/// What a file has, as far as it is read.
+#[derive(Debug)]
+pub enum Bytes {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// It is longer than is read.
+    TooLong,
+}
+
+/// Where files come from.
+pub trait Source: Sync {
+    /// All files that aren't ignored.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`] where there is no tree at all.
+    fn list(&self) -> Result<Listing, IndexError>;
+
+    /// A file's stamp as it is now; `None` where it isn't there, is no plain file, or is ignored.
+    fn stamp(&self, path: &RelPath) -> Option<Stamp>;
+
+    /// A file's content.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read(&self, path: &RelPath) -> std::io::Result<Bytes>;
+}
+
+/// A directory with files in it.
+#[derive(Debug, Clone)]
+pub struct WorkTree {
+    root: PathBuf,
+    threads: usize,
+}
+
+impl WorkTree {
+    /// The tree beneath a directory, walked by so many threads.
+    #[must_use]
+    pub fn new(root: &Path, threads: usize) -> Self {
+        Self { root: root.to_owned(), threads: threads.max(1) }
+    }
+
+    fn walk(&self) -> WalkBuilder {
+        let mut walk = WalkBuilder::new(&self.root);
+        walk.hidden(false)
+            .follow_links(false)
+            .git_global(false)
+            .require_git(false)
+            .add_custom_ignore_filename(IGNORE_FILE)
+            .threads(self.threads)
+            .filter_entry(|entry| entry.file_name() != ".git");
+        walk
+    }
+
+    fn relative(&self, path: &Path) -> Option<RelPath> {
+        RelPath::parse(path.strip_prefix(&self.root).ok()?.as_os_str().as_bytes()).ok()
+    }
+
+    /// Opens a file beneath the root, through no link.
+    fn open(&self, path: &RelPath) -> std::io::Result<std::fs::File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(CWD, &self.root, flags | OFlags::DIRECTORY, Mode::empty())?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        // Without waiting for somebody at the other end of a pipe.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        Ok(rustix::fs::openat2(root, path.as_bytes(), flags, Mode::empty(), resolve)?.into())
+    }
+}
+
+fn stamp(found: &std::fs::Metadata) -> Stamp {
+    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    Stamp {
+        size: found.size(),
+        modified: nanoseconds(found.mtime(), found.mtime_nsec()),
+        changed: nanoseconds(found.ctime(), found.ctime_nsec()),
+        inode: found.ino(),
+    }
+}
+
+impl Source for WorkTree {
+    fn list(&self) -> Result<Listing, IndexError> {
+        let found = std::fs::metadata(&self.root).map_err(IndexError::io("looking at", &self.root))?;
+        if !found.is_dir() {
+            let error = std::io::ErrorKind::NotADirectory.into();
+            return Err(IndexError::io("looking at", &self.root)(error));
+        }
+        let (count, unreadable) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let all = Mutex::new(Vec::new());
+        self.walk().build_parallel().run(|| {
+            // Of this thread, until it ends.
+            let mut own = Gathered { files: Vec::new(), all: &all };
+            let (count, unreadable) = (&count, &unreadable);
+            Box::new(move |entry| {
+                let Ok(entry) = entry else {
+                    unreadable.fetch_add(1, Ordering::Relaxed);
+                    return WalkState::Continue;
+                };
+                if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+                    return WalkState::Continue;
+                }
+                if count.fetch_add(1, Ordering::Relaxed) >= MAX_FILES {
+                    return WalkState::Quit;
+                }
+                if let (Some(path), Ok(found)) = (self.relative(entry.path()), entry.metadata()) {
+                    own.files.push(Listed { path, stamp: stamp(&found) });
+                }
+                WalkState::Continue
+            })
+        });
+        let mut files = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        let cut = count.into_inner() > MAX_FILES;
+        Ok(Listing { files, cut, unreadable: unreadable.into_inner() })
+    }
+
+    fn stamp(&self, path: &RelPath) -> Option<Stamp> {
+        let found = self.open(path).ok()?.metadata().ok()?;
+        (found.is_file() && !self.is_ignored(path)).then(|| stamp(&found))
+    }
+
+    fn read(&self, path: &RelPath) -> std::io::Result<Bytes> {
+        use std::io::Read as _;
+        let file = self.open(path)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(std::io::ErrorKind::InvalidInput.into());
+        }
+        if found.len() > MAX_BYTES as u64 {
+            return Ok(Bytes::TooLong);
+        }
+        let mut bytes = Vec::with_capacity(found.len() as usize + 1);
+        file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(if bytes.len() > MAX_BYTES { Bytes::TooLong } else { Bytes::Whole(bytes) })
+    }
+}
+
+impl WorkTree {
+    /// Whether ignore rules leave a file out: walks from the root along its path alone.
+    fn is_ignored(&self, path: &RelPath) -> bool {
+        use std::ffi::OsStr;
+        let target = self.root.join(OsStr::from_bytes(path.as_bytes()));
+        let along = target.clone();
+        let mut walk = self.walk();
+        walk.threads(1)
+            .filter_entry(move |entry| entry.file_name() != ".git" && along.starts_with(entry.path()));
+        !walk.build().flatten().any(|entry| entry.path() == target)
+    }
+}
+
+/// One thread's files, handed over when it ends.
+struct Gathered<'a> {
+    files: Vec<Listed>,
+    all: &'a Mutex<Vec<Listed>>,
+}
+
+impl Drop for Gathered<'_> {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.append(&mut self.files);
+    }
+}

@@ -1,0 +1,234 @@
+//! An index on the disk: segments in a directory, a list of them, and how both follow the files.
+//!
+//! One process at a time writes, by a lock on a file; any number read. A writer adds segments, replaces the list by
+//! renaming, and then removes segments that it doesn't name any more: whoever still has them mapped keeps them. So a
+//! crash at any instant leaves the index as it was before or as it is afterwards, with some files too many at worst, which
+//! the next writer removes.
+
+mod manifest;
+mod refresh;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::FlockOperation;
+
+use crate::IndexError;
+use crate::segment::merge;
+use crate::snapshot::{Living, Snapshot};
+use manifest::Manifest;
+pub use refresh::{Options, Progress, Report};
+
+/// Beginning of the names of segments' files.
+pub(crate) const SEGMENT: &str = "segment-";
+const LOCK: &str = "lock";
+/// So many segments of about one size become one.
+const FAN: usize = 8;
+/// Segments of at least so many bytes aren't merged with others.
+const LARGEST: u64 = 192 << 20;
+/// Bytes up to which segments count as of one size, the smallest.
+const SMALLEST: u64 = 64 << 10;
+
+/// An index in a directory.
+#[derive(Debug)]
+pub struct Index {
+    directory: PathBuf,
+    now: Mutex<State>,
+    /// Why what was there couldn't be used.
+    found_damaged: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    generation: u64,
+    snapshot: Arc<Snapshot>,
+}
+
+/// The right to write, until it is dropped.
+#[derive(Debug)]
+struct Lock {
+    _file: File,
+}
+
+impl Index {
+    /// Opens the index in a directory, which is made if need be. One that is damaged, or that another version wrote, is
+    /// dropped: [`Index::found_damaged`] says so, and the next refresh makes it anew.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`].
+    pub fn open(directory: &Path) -> Result<Self, IndexError> {
+        std::fs::create_dir_all(directory).map_err(IndexError::io("making", directory))?;
+        let mut index = Self { directory: directory.to_owned(), now: Mutex::default(), found_damaged: None };
+        match Manifest::read(directory) {
+            Ok(manifest) => index.show(&manifest),
+            Err(error @ IndexError::Damaged { .. }) => {
+                index.found_damaged = Some(error.to_string());
+                Manifest::forget(directory)?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(index)
+    }
+
+    /// Why what was there when it was opened couldn't be used.
+    #[must_use]
+    pub fn found_damaged(&self) -> Option<&str> {
+        self.found_damaged.as_deref()
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What it has now. A later refresh doesn't change what was given out.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.state().snapshot)
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn show(&self, manifest: &Manifest) {
+        let snapshot = Arc::new(Snapshot::new(manifest.segments.clone(), !manifest.complete));
+        *self.state() = State { generation: manifest.generation, snapshot };
+    }
+
+    /// Looks whether another process wrote since, and shows what it wrote.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    pub fn reload(&self) -> Result<(), IndexError> {
+        let manifest = Manifest::read(&self.directory)?;
+        if manifest.generation != self.state().generation {
+            self.show(&manifest);
+        }
+        Ok(())
+    }
+
+    /// Reads all of it and compares the checksums; what is damaged is forgotten, so that the next refresh makes it anew.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`] where it was.
+    pub fn verify(&self) -> Result<(), IndexError> {
+        let snapshot = self.snapshot();
+        for living in snapshot.living() {
+            if let Err(error) = living.segment.verify() {
+                Manifest::forget(&self.directory)?;
+                *self.state() = State::default();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets everything.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`].
+    pub fn clear(&self) -> Result<(), IndexError> {
+        let _lock = self.lock(true)?;
+        Manifest::forget(&self.directory)?;
+        *self.state() = State::default();
+        self.sweep(&Manifest::default())
+    }
+
+    /// Takes the right to write. Without `wait`, `None` where another process has it.
+    fn lock(&self, wait: bool) -> Result<Option<Lock>, IndexError> {
+        let path = self.directory.join(LOCK);
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(IndexError::io("opening", &path))?;
+        let how = if wait { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
+        match rustix::fs::flock(&file, how) {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(IndexError::io("locking", &path)(error.into())),
+        }
+    }
+
+    /// A name that no segment has.
+    fn fresh(&self, manifest: &Manifest) -> PathBuf {
+        let mut number = manifest.generation.wrapping_mul(1 << 16);
+        loop {
+            let path = self.directory.join(format!("{SEGMENT}{number:012x}"));
+            if !path.exists() {
+                return path;
+            }
+            number = number.wrapping_add(1);
+        }
+    }
+
+    /// Removes segments that aren't listed.
+    fn sweep(&self, manifest: &Manifest) -> Result<(), IndexError> {
+        let listed: std::collections::BTreeSet<_> = manifest.names().collect();
+        let entries =
+            std::fs::read_dir(&self.directory).map_err(IndexError::io("listing", &self.directory))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with(SEGMENT) && !listed.contains(name.as_os_str()) {
+                std::fs::remove_file(entry.path()).map_err(IndexError::io("removing", entry.path()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the list and shows what it says.
+    fn publish(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
+        manifest.generation += 1;
+        manifest.write(&self.directory)?;
+        self.show(manifest);
+        Ok(())
+    }
+
+    /// Makes one segment of several where there are many, or where much of one is dead.
+    fn tidy(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
+        let mut changed = false;
+        while let Some(chosen) = choose(&manifest.segments) {
+            let parts: Vec<&Living> = chosen.iter().filter_map(|at| manifest.segments.get(*at)).collect();
+            let mut next = None;
+            if parts.iter().any(|living| living.totals.files > 0) {
+                let path = self.fresh(manifest);
+                let segments: Vec<_> = parts.iter().map(|living| &*living.segment).collect();
+                let lives =
+                    |place: usize, file| parts.get(place).is_some_and(|living| !living.dead.contains(file));
+                let stamps = |place: usize, file, record: &_| {
+                    parts.get(place).map_or_else(Default::default, |living| living.stamp(file, record))
+                };
+                merge(&segments, lives, stamps, &path, true)?;
+                next = Some(Living::new(Arc::new(crate::segment::Segment::open(&path)?)));
+            }
+            let mut at = 0;
+            manifest.segments.retain(|_| {
+                at += 1;
+                !chosen.contains(&(at - 1))
+            });
+            manifest.segments.extend(next);
+            changed = true;
+        }
+        if changed {
+            self.publish(manifest)?;
+        }
+        self.sweep(manifest)
+    }
+}
+
+/// Which segments should become one, if any should.
+fn choose(segments: &[Living]) -> Option<Vec<usize>> {
+    let half_dead =
+        |living: &Living| living.totals.files == 0 || u64::from(living.dead.len()) > living.totals.files;
+    if let Some(at) = segments.iter().position(half_dead) {
+        return Some(vec![at]);
+    }
+    let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
+    for (at, living) in segments.iter().enumerate() {
+        let bytes = living.segment.bytes();
+        if bytes < LARGEST {
+            tiers.entry((bytes / SMALLEST).max(1).ilog2() / FAN.ilog2()).or_default().push(at);
+        }
+    }
+    tiers.into_values().find(|tier| tier.len() >= FAN)
+}

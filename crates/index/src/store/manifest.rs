@@ -1,0 +1,153 @@
+//! The list of an index's segments: what is read first, and replaced as a whole.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::IndexError;
+use crate::bits::Bits;
+use crate::facts::Stamp;
+use crate::segment::{Segment, version};
+use crate::snapshot::{Living, Totals};
+
+const NAME: &str = "manifest";
+const NEW: &str = "manifest.new";
+/// Longer ones aren't read: a million dead files need a tenth of it.
+const MAX_BYTES: u64 = 128 << 20;
+/// Times that reading is tried while another process replaces what is listed.
+const TRIES: usize = 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {
+    version: u64,
+    complete: bool,
+    /// Counted up with each writing.
+    generation: u64,
+    segments: Vec<Row>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    name: String,
+    dead: Vec<u32>,
+    restamped: Vec<(u32, u64, i64, i64, u64)>,
+    totals: Totals,
+}
+
+/// What is on record.
+#[derive(Debug, Default)]
+pub(crate) struct Manifest {
+    pub(crate) complete: bool,
+    pub(crate) generation: u64,
+    pub(crate) segments: Vec<Living>,
+}
+
+impl Manifest {
+    /// What the index in a directory has; nothing where there is none yet.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`] where it has to be made anew; [`IndexError::Io`].
+    pub(crate) fn read(directory: &Path) -> Result<Self, IndexError> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            match Self::read_once(directory) {
+                // Another process merged what this list named, and has written a newer one.
+                Err(IndexError::Io { error, .. }) if error.kind() == ErrorKind::NotFound && tried < TRIES => {
+                }
+                Err(IndexError::Io { path, error, .. }) if error.kind() == ErrorKind::NotFound => {
+                    return Err(IndexError::Damaged { path, what: "it is gone" });
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn read_once(directory: &Path) -> Result<Self, IndexError> {
+        let path = directory.join(NAME);
+        let mut text = Vec::new();
+        match File::open(&path) {
+            Ok(file) => {
+                file.take(MAX_BYTES).read_to_end(&mut text).map_err(IndexError::io("reading", &path))?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(IndexError::io("opening", &path)(error)),
+        }
+        let damaged = |what| IndexError::damaged(&path, what);
+        let (sum, told) = text.split_at_checked(65).ok_or_else(|| damaged("it is too short"))?;
+        if sum.strip_suffix(b"\n") != Some(blake3::hash(told).to_hex().as_bytes()) {
+            return Err(damaged("its checksum differs"));
+        }
+        let written: Written =
+            serde_json::from_slice(told).map_err(|_| damaged("another version wrote it"))?;
+        if written.version != version() {
+            return Err(damaged("another version wrote it"));
+        }
+        let segments = written.segments.into_iter().map(|row| row.open(directory));
+        let segments = segments.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { complete: written.complete, generation: written.generation, segments })
+    }
+
+    /// Replaces what is on record. Afterwards it is on the disk.
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), IndexError> {
+        let segments = self.segments.iter().map(Row::of).collect();
+        let (complete, generation) = (self.complete, self.generation);
+        let written = Written { version: version(), complete, generation, segments };
+        let path = directory.join(NEW);
+        let told = serde_json::to_vec(&written)
+            .map_err(|error| IndexError::io("writing", &path)(std::io::Error::other(error)))?;
+        let put = || {
+            let mut file = File::create(&path)?;
+            file.write_all(format!("{}\n", blake3::hash(&told).to_hex()).as_bytes())?;
+            file.write_all(&told)?;
+            file.sync_data()?;
+            std::fs::rename(&path, directory.join(NAME))?;
+            File::open(directory)?.sync_all()
+        };
+        put().map_err(IndexError::io("writing", &path))
+    }
+
+    /// The names that it lists.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &std::ffi::OsStr> {
+        self.segments.iter().filter_map(|living| living.segment.path().file_name())
+    }
+
+    /// Takes the list away, so that all is made anew.
+    pub(crate) fn forget(directory: &Path) -> Result<(), IndexError> {
+        match std::fs::remove_file(directory.join(NAME)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(IndexError::io("removing", directory.join(NAME))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Row {
+    fn of(living: &Living) -> Self {
+        let name = living.segment.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let flat =
+            |(file, stamp): &(u32, Stamp)| (*file, stamp.size, stamp.modified, stamp.changed, stamp.inode);
+        Self {
+            name,
+            dead: living.dead.iter().collect(),
+            restamped: living.restamped.iter().map(flat).collect(),
+            totals: living.totals,
+        }
+    }
+
+    fn open(self, directory: &Path) -> Result<Living, IndexError> {
+        if self.name.contains('/') || !self.name.starts_with(super::SEGMENT) {
+            return Err(IndexError::damaged(directory.join(NAME), "it names something else"));
+        }
+        let segment = Arc::new(Segment::open(&directory.join(self.name))?);
+        let mut dead = Bits::default();
+        self.dead.into_iter().filter(|file| *file < segment.files()).for_each(|file| dead.insert(file));
+        let stamp = |(file, size, modified, changed, inode)| (file, Stamp { size, modified, changed, inode });
+        let restamped = self.restamped.into_iter().map(stamp).collect();
+        Ok(Living::known(segment, dead, restamped, self.totals))
+    }
+}

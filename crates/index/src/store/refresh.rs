@@ -1,0 +1,370 @@
+//! Following the files: what is new, changed or gone since the index was written.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hashbrown::HashMap;
+use journeyman_protocol::RelPath;
+
+use super::Index;
+use super::manifest::Manifest;
+use crate::IndexError;
+use crate::analyse::Analyst;
+use crate::facts::{Content, Stamp};
+use crate::segment::{Builder, Id, Segment};
+use crate::snapshot::Living;
+use crate::source::{Bytes, Listed, Source};
+
+/// Bytes of memory that a segment in the making may hold: the threads' together, with what writing needs besides, stay
+/// well under a gigabyte.
+const FLUSH: usize = 128 << 20;
+/// Changed files for which a second thread pays.
+const MANY: usize = 16;
+/// A file that was changed so shortly before it was looked at may change again without another time: it is looked at once
+/// more. In nanoseconds; the kernel's clock ticks every 4 ms or less.
+const UNSETTLED: i64 = 20_000_000;
+/// The same where times are whole seconds (some network file systems count in two).
+const UNSETTLED_COARSE: i64 = 2_000_000_000;
+
+/// How to refresh.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// How many threads read files.
+    pub threads: NonZero<usize>,
+    /// Wait where another process refreshes the same index, instead of leaving it to that one.
+    pub wait: bool,
+    /// Told now and then how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// Set to stop early: what was done until then is kept.
+    pub stop: &'a AtomicBool,
+}
+
+/// How far a refresh is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Files that were read.
+    pub done: usize,
+    /// Files that have to be.
+    pub of: usize,
+    /// Bytes that were read.
+    pub bytes: u64,
+}
+
+/// What a refresh did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Files that are new, or differ.
+    pub read: usize,
+    /// Files that had another stamp and the same content.
+    pub same: usize,
+    /// Files that are gone.
+    pub gone: usize,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// There are more files than are indexed.
+    pub cut: bool,
+    /// Directories and files that couldn't be read.
+    pub unreadable: usize,
+    /// Another process is at it; nothing was done.
+    pub left_to_another: bool,
+    /// It was stopped before its end.
+    pub stopped: bool,
+}
+
+/// Where a living file is on record.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    segment: usize,
+    file: Id,
+    stamp: Stamp,
+    hash: [u8; 32],
+}
+
+impl Index {
+    /// Brings it up to date with all files of a source.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    pub fn refresh(&self, source: &dyn Source, options: Options<'_>) -> Result<Report, IndexError> {
+        let Some(_lock) = self.lock(options.wait)? else {
+            return Ok(Report { left_to_another: true, ..Report::default() });
+        };
+        let mut manifest = self.current()?;
+        let now = now();
+        let listing = source.list()?;
+        let mut known = places(&manifest);
+        let mut report = Report { cut: listing.cut, unreadable: listing.unreadable, ..Report::default() };
+        let mut changed = Vec::new();
+        for listed in listing.files {
+            let place = known.remove(listed.path.as_bytes());
+            if place.is_none_or(|place| place.stamp != listed.stamp) {
+                changed.push((settled(listed, now), place));
+            }
+        }
+        report.gone = known.len();
+        let gone: Vec<Place> = known.into_values().collect();
+        self.apply(&mut manifest, source, changed, gone, options, report)
+    }
+
+    /// Brings it up to date with some files, of which it is known that they may have changed.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    pub fn update(
+        &self,
+        source: &dyn Source,
+        paths: &[RelPath],
+        options: Options<'_>,
+    ) -> Result<Report, IndexError> {
+        let Some(_lock) = self.lock(options.wait)? else {
+            return Ok(Report { left_to_another: true, ..Report::default() });
+        };
+        let mut manifest = self.current()?;
+        let now = now();
+        let (mut changed, mut gone) = (Vec::new(), Vec::new());
+        for path in paths {
+            let place = place(&manifest, path);
+            match source.stamp(path) {
+                Some(stamp) if place.is_some_and(|place| place.stamp == stamp) => {}
+                Some(stamp) => changed.push((settled(Listed { path: path.clone(), stamp }, now), place)),
+                None => gone.extend(place),
+            }
+        }
+        let report = Report { gone: gone.len(), ..Report::default() };
+        self.apply(&mut manifest, source, changed, gone, options, report)
+    }
+
+    /// What is on record, whoever wrote it.
+    fn current(&self) -> Result<Manifest, IndexError> {
+        match Manifest::read(&self.directory) {
+            Err(IndexError::Damaged { .. }) => {
+                Manifest::forget(&self.directory)?;
+                Ok(Manifest::default())
+            }
+            other => other,
+        }
+    }
+
+    fn apply(
+        &self,
+        manifest: &mut Manifest,
+        source: &dyn Source,
+        changed: Vec<(Listed, Option<Place>)>,
+        gone: Vec<Place>,
+        options: Options<'_>,
+        mut report: Report,
+    ) -> Result<Report, IndexError> {
+        let was_complete = manifest.complete;
+        bury(manifest, &gone);
+        if changed.is_empty() && gone.is_empty() {
+            if !was_complete {
+                manifest.complete = true;
+                self.publish(manifest)?;
+            } else if self.state().generation != manifest.generation {
+                self.show(manifest);
+            }
+            return Ok(report);
+        }
+        let first = manifest.segments.is_empty();
+        manifest.complete = was_complete && !first;
+        let work = Work {
+            index: self,
+            source,
+            options,
+            changed: &changed,
+            next: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            shared: Mutex::new(Shared { manifest, report: &mut report, failed: None }),
+        };
+        work.run();
+        let failed = work.shared.into_inner().unwrap_or_else(PoisonError::into_inner).failed;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        report.stopped = options.stop.load(Ordering::Relaxed);
+        manifest.complete = !report.stopped || was_complete;
+        self.publish(manifest)?;
+        self.tidy(manifest)?;
+        Ok(report)
+    }
+}
+
+/// The reading of changed files, by several threads.
+struct Work<'a> {
+    index: &'a Index,
+    source: &'a dyn Source,
+    options: Options<'a>,
+    changed: &'a [(Listed, Option<Place>)],
+    next: AtomicUsize,
+    done: AtomicUsize,
+    shared: Mutex<Shared<'a>>,
+}
+
+/// What the threads change.
+struct Shared<'a> {
+    manifest: &'a mut Manifest,
+    report: &'a mut Report,
+    failed: Option<IndexError>,
+}
+
+/// A thread's own.
+#[derive(Default)]
+struct Own {
+    analyst: Analyst,
+    builder: Builder,
+    /// Where what is newer in `builder` was before.
+    replaced: Vec<Place>,
+    restamped: Vec<(Place, Stamp)>,
+    bytes: u64,
+    unreadable: usize,
+}
+
+impl<'a> Work<'a> {
+    fn run(&self) {
+        let threads = if self.changed.len() < MANY { 1 } else { self.options.threads.get() };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| self.thread());
+            }
+            self.thread();
+        });
+    }
+
+    fn thread(&self) {
+        let mut own = Own::default();
+        while !self.options.stop.load(Ordering::Relaxed) {
+            let Some((listed, place)) = self.changed.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
+                break;
+            };
+            let read = self.read(&mut own, listed, *place);
+            let read =
+                read.and_then(|()| if own.builder.weight() > FLUSH { self.flush(&mut own) } else { Ok(()) });
+            if let Err(error) = read {
+                self.fail(error);
+                return;
+            }
+            let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+            let bytes = own.bytes;
+            (self.options.progress)(Progress { done, of: self.changed.len(), bytes });
+        }
+        if let Err(error) = self.flush(&mut own) {
+            self.fail(error);
+        }
+    }
+
+    fn fail(&self, error: IndexError) {
+        // The other threads come to an end soon.
+        self.next.store(usize::MAX / 2, Ordering::Relaxed);
+        self.shared().failed.get_or_insert(error);
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, Shared<'a>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, own: &mut Own, listed: &Listed, place: Option<Place>) -> Result<(), IndexError> {
+        let Listed { path, stamp } = listed;
+        let facts = match self.source.read(path) {
+            Ok(Bytes::Whole(bytes)) => {
+                own.bytes += bytes.len() as u64;
+                let hash = *blake3::hash(&bytes).as_bytes();
+                if let Some(place) = place.filter(|place| place.hash == hash) {
+                    own.restamped.push((place, *stamp));
+                    return Ok(());
+                }
+                own.analyst.analyse(path, *stamp, &bytes)
+            }
+            Ok(Bytes::TooLong) => own.analyst.unread(path, *stamp, Content::Huge),
+            // It has gone since it was listed; the next refresh sees it so.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                own.replaced.extend(place);
+                return Ok(());
+            }
+            Err(_) => {
+                own.unreadable += 1;
+                own.analyst.unread(path, *stamp, Content::Unreadable)
+            }
+        };
+        own.builder.add(&facts)?;
+        own.replaced.extend(place);
+        Ok(())
+    }
+
+    /// Writes a thread's segment and shows it.
+    fn flush(&self, own: &mut Own) -> Result<(), IndexError> {
+        let builder = std::mem::take(&mut own.builder);
+        let read = builder.len();
+        let mut living = None;
+        if !builder.is_empty() {
+            let path: PathBuf = {
+                let mut shared = self.shared();
+                shared.manifest.generation += 1;
+                self.index.fresh(shared.manifest)
+            };
+            builder.finish(&path, true)?;
+            living = Some(Living::new(Arc::new(Segment::open(&path)?)));
+        }
+        let mut shared = self.shared();
+        bury(shared.manifest, &own.replaced);
+        for (place, stamp) in own.restamped.drain(..) {
+            shared.report.same += 1;
+            if let Some(living) = shared.manifest.segments.get_mut(place.segment) {
+                living.restamp(place.file, stamp);
+            }
+        }
+        own.replaced.clear();
+        shared.report.read += read;
+        shared.report.bytes += std::mem::take(&mut own.bytes);
+        shared.report.unreadable += std::mem::take(&mut own.unreadable);
+        // At the end all is published at once.
+        let more = self.next.load(Ordering::Relaxed) < self.changed.len();
+        shared.manifest.segments.extend(living);
+        if more { self.index.publish(shared.manifest) } else { Ok(()) }
+    }
+}
+
+fn bury(manifest: &mut Manifest, places: &[Place]) {
+    for place in places {
+        if let Some(living) = manifest.segments.get_mut(place.segment) {
+            living.bury(place.file);
+        }
+    }
+}
+
+fn places(manifest: &Manifest) -> HashMap<Vec<u8>, Place> {
+    let mut places = HashMap::new();
+    for (segment, living) in manifest.segments.iter().enumerate() {
+        for (file, record) in living.living_files() {
+            let path = living.segment.path_of(&record).to_vec();
+            let stamp = living.stamp(file, &record);
+            places.insert(path, Place { segment, file, stamp, hash: record.hash });
+        }
+    }
+    places
+}
+
+fn place(manifest: &Manifest, path: &RelPath) -> Option<Place> {
+    manifest.segments.iter().enumerate().find_map(|(segment, living)| {
+        let file = living.segment.find(path).filter(|file| !living.dead.contains(*file))?;
+        let record = living.segment.file(file)?;
+        Some(Place { segment, file, stamp: living.stamp(file, &record), hash: record.hash })
+    })
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// A stamp by which a later change will be noticed: none does for a file that was changed just now.
+fn settled(mut listed: Listed, now: i64) -> Listed {
+    let latest = listed.stamp.modified.max(listed.stamp.changed);
+    let coarse = listed.stamp.modified % 1_000_000_000 == 0 && listed.stamp.changed % 1_000_000_000 == 0;
+    if latest > now - if coarse { UNSETTLED_COARSE } else { UNSETTLED } {
+        listed.stamp.modified = i64::MIN;
+    }
+    listed
+}

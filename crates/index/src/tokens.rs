@@ -1,0 +1,253 @@
+//! Words of code and prose, as they are indexed and searched.
+//!
+//! A word of letters, digits and underscores gives the lower-case, stemmed parts of its camelCase or snake_case, and
+//! itself whole, in lower case and unstemmed, where it has two parts or more. English function words and single letters
+//! give nothing: a query that is prose would look at half of every file for them. Text that is written without spaces
+//! (Chinese, Japanese, Thai and the like) gives pairs of neighbouring characters.
+//!
+//! ```
+//! use journeyman_index::tokens::Tokenizer;
+//!
+//! let mut terms = Vec::new();
+//! Tokenizer::new().each("the parsedHeaders of HTTPServer_2", &mut |term| terms.push(term.to_owned()));
+//! assert_eq!(terms, ["pars", "header", "parsedheaders", "http", "server", "httpserver_2"]);
+//! ```
+
+mod cache;
+mod split;
+mod stop;
+
+use crate::facts::Count;
+use cache::Cache;
+
+pub use stop::is_stop_word;
+
+/// Bytes of a word. What is longer is encoded data, which nobody searches for by its words.
+pub const MAX_WORD: usize = 128;
+/// Words that are read of one file: a megabyte of prose has 200,000. What has more is data.
+pub const MAX_WORDS: u32 = 1_000_000;
+
+/// Takes text apart, and counts terms. One a thread: it remembers what words it met give.
+///
+/// For a file: [`Tokenizer::begin`], then for each document [`Tokenizer::add`] and [`Tokenizer::document`], and at the
+/// end [`Tokenizer::terms`].
+#[derive(Debug)]
+pub struct Tokenizer {
+    cache: Cache,
+    /// By the cache's number of a term: its number in the file and 1, or 0.
+    local: Vec<u32>,
+    /// The file's terms, by the cache's numbers.
+    file: Vec<u32>,
+    /// By the file's number of a term: how often it stands in the document.
+    times: Vec<u32>,
+    /// The document's terms, by the file's numbers.
+    document: Vec<u32>,
+    /// How many words may yet be read of the file.
+    words_left: u32,
+}
+
+impl Default for Tokenizer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tokenizer {
+    /// One that knows no word yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let (local, file, times, document) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { cache: Cache::new(), local, file, times, document, words_left: MAX_WORDS }
+    }
+
+    /// Begins a file: no term is known, and [`MAX_WORDS`] may be read.
+    pub fn begin(&mut self) {
+        if self.cache.is_full() {
+            self.cache.clear();
+            self.local.clear();
+        } else {
+            for term in &self.file {
+                if let Some(slot) = self.local.get_mut(*term as usize) {
+                    *slot = 0;
+                }
+            }
+        }
+        self.file.clear();
+        self.times.clear();
+        self.document.clear();
+        self.words_left = MAX_WORDS;
+    }
+
+    /// Adds a text's terms to the document, each occurrence `times` times.
+    pub fn add(&mut self, text: &str, times: u32) {
+        let Self { cache, local, file, times: counts, document, words_left } = self;
+        split::words(text, words_left, &mut |word| {
+            for term in cache.terms(word) {
+                let at = *term as usize;
+                if at >= local.len() {
+                    local.resize(at + 1, 0);
+                }
+                let Some(number) = local.get_mut(at) else { continue };
+                if *number == 0 {
+                    file.push(*term);
+                    counts.push(0);
+                    *number = u32::try_from(file.len()).unwrap_or(u32::MAX);
+                }
+                let Some(count) = counts.get_mut(*number as usize - 1) else { continue };
+                if *count == 0 {
+                    document.push(*number - 1);
+                }
+                *count = count.saturating_add(times);
+            }
+        });
+    }
+
+    /// Adds counts of the same file's terms to the document.
+    pub fn add_counts(&mut self, counts: &[Count]) {
+        for Count { term, times } in counts {
+            let Some(count) = self.times.get_mut(*term as usize) else { continue };
+            if *count == 0 && *times > 0 {
+                self.document.push(*term);
+            }
+            *count = count.saturating_add(*times);
+        }
+    }
+
+    /// Ends the document: its terms by the file's numbers, each once, in order. The next one begins.
+    pub fn document(&mut self) -> Vec<Count> {
+        self.document.sort_unstable();
+        let take = |term: &u32| {
+            let times = self.times.get_mut(*term as usize).map_or(0, std::mem::take);
+            Count { term: *term, times }
+        };
+        let counts = self.document.iter().map(take).collect();
+        self.document.clear();
+        counts
+    }
+
+    /// The file's terms, by number.
+    #[must_use]
+    pub fn terms(&self) -> Vec<Box<str>> {
+        self.file.iter().map(|term| self.cache.text(*term).into()).collect()
+    }
+
+    /// Shows each term of a text, in the order of the text, as often as it stands there.
+    pub fn each(&mut self, text: &str, emit: &mut dyn FnMut(&str)) {
+        self.begin();
+        let Self { cache, words_left, .. } = self;
+        split::words(text, words_left, &mut |word| {
+            let (terms, texts) = cache.terms_and_texts(word);
+            for term in terms {
+                emit(texts.get(*term));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        Tokenizer::new().each(text, &mut |term| terms.push(term.to_owned()));
+        terms
+    }
+
+    #[test]
+    fn words_give_their_parts_and_themselves() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            ("requests", &["request"]),
+            ("snake_case_names", &["snake", "case", "name", "snake_case_names"]),
+            ("camelCaseNames", &["camel", "case", "name", "camelcasenames"]),
+            ("PascalCase", &["pascal", "case", "pascalcase"]),
+            ("HTTPServer", &["http", "server", "httpserver"]),
+            ("SCREAMING_CASE", &["scream", "case", "screaming_case"]),
+            ("__init__", &["init", "__init__"]),
+            ("_private", &["privat", "_private"]),
+            ("sha256sum", &["sha", "256", "sum", "sha256sum"]),
+            ("utf8", &["utf", "utf8"]),
+            ("v2", &["v2"]),
+            ("404 0x1F3a 2.5", &["404", "0x1f3a"]),
+            ("a b _ __", &[]),
+            ("this is the end", &["end"]),
+            ("is_the", &["is_the"]),
+            ("naïve Über_größe", &["naïve", "über", "größe", "über_größe"]),
+            ("ÜberGröße", &["über", "größe", "übergröße"]),
+            ("Привет, мирНовый", &["привет", "мир", "новый", "мирновый"]),
+            ("don't", &["don"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(&terms(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn unspaced_text_gives_pairs() {
+        assert_eq!(terms("検索エンジン"), ["検索", "索エ", "エン", "ンジ", "ジン"]);
+        assert_eq!(terms("中"), ["中"]);
+        assert_eq!(terms("用parseURL解析"), ["用", "pars", "url", "parseurl", "解析"]);
+        assert_eq!(terms("ที่นี่").len(), 5);
+        assert_eq!(terms("한국어"), ["한국", "국어"]);
+    }
+
+    #[test]
+    fn long_words_and_long_files_are_bounded() {
+        assert_eq!(terms(&"x".repeat(MAX_WORD + 1)), [""; 0]);
+        assert_eq!(terms(&format!("{} end", "é".repeat(MAX_WORD))), ["end"]);
+        assert_eq!(terms(&"x".repeat(MAX_WORD)).len(), 1);
+        assert_eq!(terms(&"ab ".repeat(MAX_WORDS as usize + 5)).len(), MAX_WORDS as usize);
+        assert_eq!(terms(&"中".repeat(MAX_WORDS as usize + 5)).len(), MAX_WORDS as usize);
+    }
+
+    #[test]
+    fn a_file_is_counted_in_documents() {
+        let mut tokenizer = Tokenizer::new();
+        for _ in 0..2 {
+            tokenizer.begin();
+            tokenizer.add("src/index_file.rs", 1);
+            let path = tokenizer.document();
+            tokenizer.add("open the index, open it", 1);
+            tokenizer.add_counts(&path);
+            let first = tokenizer.document();
+            tokenizer.add("index", 3);
+            let second = tokenizer.document();
+            let terms = tokenizer.terms();
+            let named = |counts: &[Count]| -> Vec<(String, u32)> {
+                counts.iter().map(|count| (terms[count.term as usize].to_string(), count.times)).collect()
+            };
+            let named = [named(&path), named(&first), named(&second)];
+            let expected: [&[(&str, u32)]; 3] = [
+                &[("src", 1), ("index", 1), ("file", 1), ("index_file", 1), ("rs", 1)],
+                &[("src", 1), ("index", 2), ("file", 1), ("index_file", 1), ("rs", 1), ("open", 2)],
+                &[("index", 3)],
+            ];
+            for (named, expected) in named.iter().zip(expected) {
+                let expected: Vec<_> =
+                    expected.iter().map(|(term, times)| (term.to_string(), *times)).collect();
+                assert_eq!(named, &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_memory_changes_nothing() {
+        let mut tokenizer = Tokenizer::new();
+        let mut text = String::new();
+        let mut expected = None;
+        for round in 0..8 {
+            text.clear();
+            for word in 0..3_000 {
+                text.push_str(&format!("w{}x{} ", round, word * 7919));
+            }
+            tokenizer.begin();
+            tokenizer.add("parsedHeaders of words", 1);
+            tokenizer.add(&text, 1);
+            let counts = tokenizer.document();
+            assert!(counts.iter().all(|count| count.times > 0));
+            let head: Vec<_> = tokenizer.terms().into_iter().take(4).collect();
+            assert_eq!(expected.get_or_insert_with(|| head.clone()), &head);
+        }
+    }
+}

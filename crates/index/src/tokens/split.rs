@@ -1,0 +1,165 @@
+//! Where words begin and end, and what parts they have.
+
+use super::MAX_WORD;
+
+/// What a byte is for the fast way.
+const WORD: u8 = 1;
+const OTHER: u8 = 2;
+
+/// By byte: 0 separates, [`WORD`] belongs to a word, [`OTHER`] begins or continues a character beyond ASCII.
+static CLASSES: [u8; 256] = classes();
+
+#[allow(clippy::indexing_slicing)] // Counted up to the length; it runs when this is compiled.
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        #[allow(clippy::cast_possible_truncation)]
+        let character = byte as u8;
+        if character.is_ascii_alphanumeric() || character == b'_' {
+            classes[byte] = WORD;
+        } else if character >= 0x80 {
+            classes[byte] = OTHER;
+        }
+        byte += 1;
+    }
+    classes
+}
+
+fn class(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or(0)
+}
+
+/// Shows each word of a text, `left` at most: runs of word characters, and pairs of characters of unspaced scripts.
+pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        while bytes.get(at).is_some_and(|byte| class(*byte) == 0) {
+            at += 1;
+        }
+        let start = at;
+        while bytes.get(at).is_some_and(|byte| class(*byte) == WORD) {
+            at += 1;
+        }
+        match bytes.get(at) {
+            Some(byte) if class(*byte) == OTHER => {
+                let rest = text.get(start..).unwrap_or_default();
+                at = start + mixed(rest, left, show);
+            }
+            end => {
+                if at > start && at - start <= MAX_WORD {
+                    if *left == 0 {
+                        return;
+                    }
+                    *left -= 1;
+                    show(text.get(start..at).unwrap_or_default());
+                }
+                if end.is_none() {
+                    return;
+                }
+            }
+        }
+        if *left == 0 {
+            return;
+        }
+    }
+}
+
+/// What a character is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Separator,
+    Word,
+    Unspaced,
+}
+
+fn class_of(character: char) -> Class {
+    match u32::from(character) {
+        // Thai, Lao, Myanmar, Khmer, with the marks that stand above and below their letters.
+        0x0E01..=0x0E3A | 0x0E40..=0x0E4E | 0x0E81..=0x0EDF | 0x1000..=0x109F | 0x1780..=0x17D3
+        // Hangul's letters; Japanese and Chinese.
+        | 0x1100..=0x11FF | 0x3005..=0x3007 | 0x3041..=0x3096 | 0x30A1..=0x30FA | 0x30FC..=0x30FF
+        | 0x3105..=0x312F | 0x3131..=0x318E | 0x31F0..=0x31FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF
+        | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFF66..=0xFF9D | 0x20000..=0x323AF => Class::Unspaced,
+        // Accents that follow their letter.
+        0x0300..=0x036F => Class::Word,
+        _ if character.is_alphanumeric() || character == '_' => Class::Word,
+        _ => Class::Separator,
+    }
+}
+
+/// Shows the words of a text's beginning, up to the first separator beyond ASCII or the end of the first run; gives how
+/// many bytes that was, which is at least one.
+fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) -> usize {
+    let mut characters = text.char_indices().peekable();
+    let Some((_, first)) = characters.peek().copied() else { return text.len().max(1) };
+    let kind = class_of(first);
+    let mut previous = None;
+    let mut count = 0;
+    let end = loop {
+        let Some((at, character)) = characters.peek().copied() else { break text.len() };
+        if class_of(character) != kind || kind == Class::Separator && character.is_ascii() {
+            break at;
+        }
+        characters.next();
+        count += 1;
+        if kind == Class::Unspaced {
+            if let Some(previous) = previous.replace(at) {
+                if *left == 0 {
+                    return text.len();
+                }
+                *left -= 1;
+                show(text.get(previous..at + character.len_utf8()).unwrap_or_default());
+            }
+        }
+    };
+    let whole = kind == Class::Word && end <= MAX_WORD || kind == Class::Unspaced && count == 1;
+    if whole && *left > 0 {
+        *left -= 1;
+        show(text.get(..end).unwrap_or_default());
+    }
+    end.max(1)
+}
+
+/// Shows the parts of a word: at underscores, where small letters end and capitals begin, before the last of several
+/// capitals that a small letter follows, and between letters and digits.
+pub(super) fn parts(word: &str, show: &mut impl FnMut(&str)) {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Case {
+        None,
+        Lower,
+        Upper,
+        Digit,
+    }
+    let case = |character: char| match character {
+        '_' => Case::None,
+        _ if character.is_numeric() => Case::Digit,
+        _ if character.is_uppercase() => Case::Upper,
+        _ => Case::Lower,
+    };
+    let mut start = 0;
+    let mut before = Case::None;
+    // Where the last character began, if it is a capital that another one stands before.
+    let mut last_capital = None;
+    for (at, character) in word.char_indices() {
+        let now = case(character);
+        let cut = match (before, now) {
+            (Case::Upper, Case::Lower) => last_capital.take(),
+            _ if before != now => Some(at),
+            _ => None,
+        };
+        if let Some(cut) = cut {
+            show(word.get(start..cut).unwrap_or_default().trim_matches('_'));
+            start = cut;
+        }
+        last_capital = (before == Case::Upper && now == Case::Upper).then_some(at);
+        before = now;
+    }
+    show(word.get(start..).unwrap_or_default().trim_matches('_'));
+}
+
+/// Whether a character is of a script without spaces.
+pub(super) fn is_unspaced(character: char) -> bool {
+    class_of(character) == Class::Unspaced
+}

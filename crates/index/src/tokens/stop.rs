@@ -1,0 +1,31 @@
+//! Words that say nothing of what a text is about.
+
+/// English function words. Those that code gives a meaning of its own (`import`, `return`, `class`) are not among them.
+const STOP_WORDS: [&str; 111] = [
+    "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
+    "been", "before", "being", "between", "both", "but", "by", "can", "could", "did", "do", "does", "doing",
+    "down", "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her",
+    "here", "him", "his", "how", "if", "in", "into", "is", "it", "its", "just", "may", "me", "more", "most",
+    "my", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "out", "over",
+    "own", "same", "she", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then",
+    "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "very", "was",
+    "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would",
+    "you", "your",
+];
+
+/// Whether a lower-case word gives no term by itself.
+#[must_use]
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted() {
+        assert!(STOP_WORDS.is_sorted());
+        assert!(is_stop_word("the") && is_stop_word("your") && !is_stop_word("import"));
+    }
+}
