@@ -208,7 +208,8 @@ impl History {
 pub fn is_source(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     let code = Language::of_path(&path).is_some_and(|language| {
-        !matches!(language, Language::Json | Language::Yaml | Language::Toml | Language::Html | Language::Css)
+        use Language::{AsciiDoc, Css, Html, Json, Markdown, Rst, Toml, Yaml};
+        !matches!(language, Json | Yaml | Toml | Html | Css | Markdown | Rst | AsciiDoc)
     }) || [".vue", ".svelte", ".pyx", ".y", ".l", ".h", ".jq"]
         .iter()
         .any(|ending| path.ends_with(ending));
