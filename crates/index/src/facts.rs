@@ -1,8 +1,10 @@
 //! What is known of one file: what [`analyse`](crate::analyse) finds and a segment keeps.
 
 use journeyman_protocol::RelPath;
+pub use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::Kind;
+pub use journeyman_syntax::outline::{Kind, Visibility};
+pub use journeyman_syntax::sections::Section;
 
 /// What a file's content is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,21 +69,6 @@ pub struct Chunk {
     pub counts: Vec<Count>,
 }
 
-/// Who may use a symbol, as far as its own text tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(u8)]
-pub enum Visibility {
-    /// The language says nothing, or it wasn't looked for.
-    #[default]
-    Unknown = 0,
-    /// Everybody.
-    Public = 1,
-    /// The package, the crate, the module, or those that derive from it.
-    Restricted = 2,
-    /// The file or the type.
-    Private = 3,
-}
-
 /// A definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolFact {
@@ -118,36 +105,6 @@ pub struct Reference {
     pub line: u32,
     /// Which of the file's symbols it stands in.
     pub inside: Option<u32>,
-}
-
-/// Something that a file brings in from elsewhere, as it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Import {
-    /// What is named: a path of modules, a file, a package. Its form is the language's.
-    pub target: String,
-    /// The names that are brought in, where they are listed; `*` for all.
-    pub names: Vec<String>,
-    /// The line, counted from 1.
-    pub line: u32,
-    /// Steps upwards from the file's own place that a relative import begins with (Python's dots less one, `super`).
-    pub up: u32,
-    /// It is relative to the file's own place.
-    pub relative: bool,
-}
-
-/// A part of a document under its heading.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Section {
-    /// The heading's words.
-    pub heading: String,
-    /// 1 is the outermost.
-    pub level: u8,
-    /// Its first line, counted from 1.
-    pub first_line: u32,
-    /// How many lines it has, with what lies in it.
-    pub lines: u32,
-    /// Names in it that look like code.
-    pub mentions: Vec<String>,
 }
 
 /// What is known of one file.

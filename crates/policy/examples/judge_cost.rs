@@ -1,6 +1,6 @@
-//! What a verdict costs: `cargo run --release -p journeyman-policy --example judge_cost [RULES]`.
+//! What a verdict costs: `cargo run --release -p journeyman-policy --example judge_cost [RULES [TEXT]]`.
 //!
-//! Judges calls of several kinds with so many rules (200 without a number) and prints, for each, nanoseconds of the
+//! Judges calls of several kinds, or those with that text in them, with so many rules (200 without a number) and prints, for each, nanoseconds of the
 //! verdict, of the command's analysis alone, and so of the rules. Best of several rounds: what disturbs is not ours.
 
 use std::fmt::Write as _;
@@ -17,6 +17,7 @@ const TIMES: u32 = 200;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let count = std::env::args().nth(1).map_or(Ok(200), |number| number.parse::<usize>())?;
+    let only = std::env::args().nth(2).unwrap_or_default();
     let policy = Policy::default()
         .with_checks(vec!["cargo test".to_owned(), "cargo clippy --all".to_owned()])
         .with_rules(Rules::parse(&rules(count), Layer::User, "bench.toml")?);
@@ -34,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "git commit -m 'a message of some length, with (signs) in it' -- a/b/c.rs d/e/f.rs",
     ];
     println!("{:>9} {:>9} {:>9}  with {count} rules, in ns", "verdict", "analysis", "rules");
-    for command in commands {
+    for command in commands.into_iter().filter(|command| command.contains(&only)) {
         let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
         let call = Call {
             tool: "run_command",

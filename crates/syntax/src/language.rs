@@ -25,7 +25,11 @@ struct Row {
 
 /// Makes the enum and the table. A language is a row here, a query file and a feature.
 macro_rules! languages {
-    ($($variant:ident, $name:literal, $feature:literal, $grammar:expr, $extensions:expr, $files:expr, $programs:expr;)*) => {
+    (
+        $($variant:ident, $name:literal, $feature:literal, $grammar:expr, $extensions:expr, $files:expr, $programs:expr;)*
+        --- without a grammar:
+        $($plain:ident, $plain_name:literal, $plain_extensions:expr, $plain_files:expr;)*
+    ) => {
         /// A language that is understood.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -34,11 +38,15 @@ macro_rules! languages {
                 #[doc = concat!("The language `", $name, "`.")]
                 $variant,
             )*
+            $(
+                #[doc = concat!("`", $plain_name, "`, which is read without a grammar.")]
+                $plain,
+            )*
         }
 
         impl Language {
             /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)* $(Self::$plain,)*];
         }
 
         const ROWS: &[Row] = &[$(Row {
@@ -58,7 +66,15 @@ macro_rules! languages {
                 }
             },
             outline: include_str!(concat!("queries/", $feature, ".scm")),
-        }),*];
+        },)* $(Row {
+            language: Language::$plain,
+            name: $plain_name,
+            extensions: &$plain_extensions,
+            files: &$plain_files,
+            programs: &[],
+            grammar: None,
+            outline: "",
+        },)*];
     };
 }
 
@@ -85,6 +101,11 @@ languages! {
     Json, "json", "json", tree_sitter_json::LANGUAGE, ["json", "jsonc", "json5", "geojson", "webmanifest", "code-workspace"], [".babelrc", ".eslintrc", ".prettierrc"], [];
     Yaml, "yaml", "yaml", tree_sitter_yaml::LANGUAGE, ["yaml", "yml"], [".clang-format"], [];
     Toml, "toml", "toml", tree_sitter_toml_ng::LANGUAGE, ["toml"], ["Cargo.lock", "Pipfile", "poetry.lock", "uv.lock"], [];
+    --- without a grammar:
+    Sql, "sql", ["sql", "ddl", "pgsql", "psql"], [];
+    Markdown, "markdown", ["md", "markdown", "mdx", "mkd"], ["README", "CHANGELOG", "CONTRIBUTING"];
+    Rst, "restructuredtext", ["rst", "rest"], [];
+    AsciiDoc, "asciidoc", ["adoc", "asciidoc"], [];
 }
 
 impl Language {
@@ -98,7 +119,7 @@ impl Language {
         self.row().map_or("", |row| row.name)
     }
 
-    /// Whether its grammar was built in: each is a feature of this crate.
+    /// Whether its grammar was built in: each is a feature of this crate. Never for those that are read without one.
     #[must_use]
     pub fn is_built_in(self) -> bool {
         self.grammar().is_some()
@@ -121,6 +142,7 @@ impl Language {
             "c#" => "csharp",
             "c++" => "cpp",
             "shell" | "zsh" | "console" => "bash",
+            "asc" => "asciidoc",
             other => other,
         };
         let named = |row: &&Row| row.name == name || row.extensions.contains(&name);

@@ -17,15 +17,14 @@
 //! # }
 //! ```
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
 
-use tree_sitter::{Node, Query, QueryCursor, StreamingIterator as _};
+use tree_sitter::Node;
 
 use crate::language::Language;
 use crate::parse::Tree;
+use crate::walk::{Found, Leading, Wanted};
+use crate::{doc, visibility, walk};
 
 /// Symbols of one text: what has more is generated.
 pub const MAX_SYMBOLS: usize = 50_000;
@@ -33,9 +32,6 @@ pub const MAX_SYMBOLS: usize = 50_000;
 pub const MAX_SIGNATURE: usize = 240;
 /// Bytes of a name. Longer ones are keys and selectors that nobody refers to.
 const MAX_NAME: usize = 200;
-/// Matches that a query may have in the making at once.
-const MAX_MATCHES: u32 = 1024;
-
 /// What a symbol is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -82,6 +78,8 @@ pub enum Kind {
     Element,
     /// A rule of a style sheet.
     Rule,
+    /// A heading of a document.
+    Heading,
 }
 
 impl Kind {
@@ -107,6 +105,7 @@ impl Kind {
         ("table", Self::Table),
         ("element", Self::Element),
         ("rule", Self::Rule),
+        ("heading", Self::Heading),
     ];
 
     /// Its name, in lower case.
@@ -115,19 +114,34 @@ impl Kind {
         Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    fn of(name: &str) -> Option<Self> {
+    pub(crate) fn of(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
     /// Whether what is defined in it belongs to it.
-    fn is_type(self) -> bool {
+    pub(crate) fn is_type(self) -> bool {
         matches!(self, Self::Class | Self::Struct | Self::Enum | Self::Interface | Self::Trait | Self::Impl)
     }
 
     /// Whether names that are defined in it are seen from outside at all.
-    fn hides(self) -> bool {
+    pub(crate) fn hides(self) -> bool {
         matches!(self, Self::Function | Self::Method | Self::Constructor)
     }
+}
+
+/// Who may use a symbol, as far as its own text tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum Visibility {
+    /// The language says nothing, or it wasn't looked for.
+    #[default]
+    Unknown = 0,
+    /// Everybody.
+    Public = 1,
+    /// The package, the crate, the module, or those that derive from it.
+    Restricted = 2,
+    /// The file or the type.
+    Private = 3,
 }
 
 /// A definition.
@@ -147,8 +161,14 @@ pub struct Symbol {
     pub name_range: Range<usize>,
     /// The 1-based lines of `full`, up to the first line after it.
     pub lines: Range<u32>,
+    /// The 1-based line of its name.
+    pub name_line: u32,
     /// Its beginning up to its body, on one line.
     pub signature: String,
+    /// Its comment's first sentence, or nothing.
+    pub doc: String,
+    /// Who may use it.
+    pub visibility: Visibility,
     /// It lies in a function.
     pub local: bool,
     /// Where in the outline the symbol is that it lies in.
@@ -167,144 +187,159 @@ impl Symbol {
     }
 }
 
-thread_local! {
-    /// Compiled queries, which takes milliseconds for some grammars.
-    static QUERIES: RefCell<BTreeMap<Language, Option<Rc<Query>>>> = const { RefCell::new(BTreeMap::new()) };
-}
-
-fn query(language: Language) -> Option<Rc<Query>> {
-    QUERIES.with(|queries| {
-        let mut queries = queries.try_borrow_mut().ok()?;
-        let made = || Query::new(&language.grammar()?(), language.outline_query()).ok().map(Rc::new);
-        queries.entry(language).or_insert_with(made).clone()
-    })
-}
-
 /// What a language's query is faulty in, for tests.
 ///
 /// # Errors
 /// The fault in words.
 #[doc(hidden)]
 pub fn check_query(language: Language) -> Result<(), String> {
-    let Some(grammar) = language.grammar() else { return Ok(()) };
-    let query = Query::new(&grammar(), language.outline_query()).map_err(|error| error.to_string())?;
-    let known = |name: &&&str| {
-        Kind::of(name).is_none() && **name != "name" && **name != "parent" && !name.starts_with('_')
-    };
-    match query.capture_names().iter().find(known) {
-        Some(name) => Err(format!("no kind is called {name}")),
-        None => Ok(()),
-    }
-}
-
-/// A definition as the query finds it.
-struct Found<'tree> {
-    kind: Kind,
-    node: Node<'tree>,
-    name: Node<'tree>,
-    parent: Option<Node<'tree>>,
-    /// Which pattern of the query found it: the first one counts.
-    pattern: usize,
+    walk::check(language)
 }
 
 /// A text's symbols, in the order of the text, outer ones before inner ones. What of a broken text parses is there.
 #[must_use]
 pub fn outline(tree: &Tree, text: &str) -> Vec<Symbol> {
-    let Some(query) = query(tree.language()) else { return Vec::new() };
-    let mut found = definitions(&query, tree, text);
+    walk::walk(tree, text, Wanted::Symbols)
+        .map(|walked| symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text))
+        .unwrap_or_default()
+}
+
+/// What a walk found, put in order.
+pub(crate) fn symbols(
+    language: Language,
+    mut found: Vec<Found<'_>>,
+    leading: &[Leading],
+    marks: &[Node<'_>],
+    text: &str,
+) -> Vec<Symbol> {
     found.sort_by_key(|found| {
         (found.node.start_byte(), std::cmp::Reverse(found.node.end_byte()), found.pattern)
     });
     found.dedup_by_key(|found| (found.node.id(), found.name.id()));
-    let starts = line_starts(text);
-    let mut symbols: Vec<Symbol> = Vec::with_capacity(found.len());
+    let mut reader = Reader {
+        language,
+        text,
+        starts: line_starts(text),
+        leading,
+        symbols: Vec::with_capacity(found.len()),
+    };
     let mut open: Vec<usize> = Vec::new();
     for one in &found {
         let end = one.node.end_byte();
-        while open.last().and_then(|at| symbols.get(*at)).is_some_and(|outer| outer.definition.end < end) {
+        while open
+            .last()
+            .and_then(|at| reader.symbols.get(*at))
+            .is_some_and(|outer| outer.definition.end < end)
+        {
             open.pop();
         }
-        let inside = open.last().copied();
-        let outer = inside.and_then(|at| symbols.get(at));
-        if let Some(symbol) = symbol(one, outer, inside, text, &starts) {
-            open.push(symbols.len());
-            symbols.push(symbol);
+        if let Some(symbol) = reader.symbol(one, open.last().copied()) {
+            open.push(reader.symbols.len());
+            reader.symbols.push(symbol);
         }
     }
+    let mut symbols = reader.symbols;
+    visibility::apply(language, marks, text, &mut symbols);
     symbols
 }
 
-fn definitions<'tree>(query: &Query, tree: &'tree Tree, text: &str) -> Vec<Found<'tree>> {
-    let mut cursor = QueryCursor::new();
-    cursor.set_match_limit(MAX_MATCHES);
-    let names = query.capture_names();
-    let mut found = Vec::new();
-    let mut matches = cursor.matches(query, tree.root(), text.as_bytes());
-    while let Some(one) = matches.next() {
-        let (mut node, mut name, mut parent) = (None, None, None);
-        for capture in one.captures() {
-            match names.get(capture.index as usize).copied() {
-                Some("name") => name = name.or(Some(capture.node)),
-                Some("parent") => parent = parent.or(Some(capture.node)),
-                Some(other) => node = Kind::of(other).map(|kind| (kind, capture.node)).or(node),
-                None => {}
-            }
-        }
-        if let (Some((kind, node)), Some(name)) = (node, name) {
-            found.push(Found { kind, node, name, parent, pattern: one.pattern_index });
-        }
-        if found.len() >= MAX_SYMBOLS {
-            break;
-        }
-    }
-    found
+/// What makes symbols of what was found.
+struct Reader<'a> {
+    language: Language,
+    text: &'a str,
+    /// Where lines begin.
+    starts: Vec<usize>,
+    leading: &'a [Leading],
+    symbols: Vec<Symbol>,
 }
 
-fn symbol(
-    found: &Found<'_>,
-    outer: Option<&Symbol>,
-    inside: Option<usize>,
-    text: &str,
-    starts: &[usize],
-) -> Option<Symbol> {
-    let written = text.get(found.name.byte_range())?;
-    let name_range = inner_name(written, found.name.start_byte());
-    let name = text.get(name_range.clone())?;
-    if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
-        return None;
+impl Reader<'_> {
+    fn line(&self, at: usize) -> u32 {
+        u32::try_from(self.starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
     }
-    let mut parents: Vec<String> = outer
-        .map(|outer| {
-            let mut parents = outer.parents.clone();
-            parents.push(outer.name.clone());
-            parents
+
+    fn symbol(&self, found: &Found<'_>, inside: Option<usize>) -> Option<Symbol> {
+        let text = self.text;
+        let outer = inside.and_then(|at| self.symbols.get(at));
+        let written = text.get(found.name.byte_range())?;
+        let name_range = inner_name(written, found.name.start_byte());
+        let name = text.get(name_range.clone())?;
+        if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
+            return None;
+        }
+        let mut parents: Vec<String> = outer
+            .map(|outer| {
+                let mut parents = outer.parents.clone();
+                parents.push(outer.name.clone());
+                parents
+            })
+            .unwrap_or_default();
+        parents.extend(found.parent.and_then(|parent| text.get(parent.byte_range())).map(str::to_owned));
+        // `void Shop::open()` belongs to `Shop`.
+        let scope = written.get(..name_range.start - found.name.start_byte()).unwrap_or_default();
+        let scoped = scope.ends_with("::");
+        if scoped {
+            parents.extend(scope.split("::").filter(|part| !part.is_empty()).map(str::to_owned));
+        }
+        let belongs = outer.is_some_and(|outer| outer.kind.is_type()) || scoped;
+        let kind = if found.kind == Kind::Function && belongs { Kind::Method } else { found.kind };
+        let whole = found.whole;
+        let definition = trimmed(text, whole.start_byte()..closed(whole, text));
+        let body = body(found.node);
+        let (first, comments) = self.before(definition.start);
+        let before_name = text.get(definition.start..name_range.start).unwrap_or_default();
+        let own = visibility::of(self.language, kind, before_name, name, outer);
+        Some(Symbol {
+            kind,
+            name: name.to_owned(),
+            parents,
+            lines: self.line(first)..self.line(definition.end.saturating_sub(1).max(first)).saturating_add(1),
+            name_line: self.line(name_range.start),
+            signature: signature(body, whole, text),
+            doc: doc::of(self.language, comments, body, text),
+            visibility: own,
+            local: outer.is_some_and(|outer| outer.local || outer.kind.hides()),
+            full: first..definition.end,
+            definition,
+            name_range,
+            inside,
         })
-        .unwrap_or_default();
-    parents.extend(found.parent.and_then(|parent| text.get(parent.byte_range())).map(str::to_owned));
-    // `void Shop::open()` belongs to `Shop`.
-    let scope = written.get(..name_range.start - found.name.start_byte()).unwrap_or_default();
-    if scope.ends_with("::") {
-        parents.extend(scope.split("::").filter(|part| !part.is_empty()).map(str::to_owned));
     }
-    let belongs =
-        outer.is_some_and(|outer| outer.kind.is_type()) || !scope.is_empty() && scope.ends_with("::");
-    let kind = if found.kind == Kind::Function && belongs { Kind::Method } else { found.kind };
-    let whole = wrapped(found.node);
-    let definition = trimmed(text, whole.start_byte()..closed(whole));
-    let full = leading(whole, text).min(definition.start)..definition.end;
-    let line = |at: usize| u32::try_from(starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX);
-    Some(Symbol {
-        kind,
-        name: name.to_owned(),
-        parents,
-        lines: line(full.start)..line(full.end.saturating_sub(1).max(full.start)).saturating_add(1),
-        signature: signature(found.node, whole, text),
-        local: outer.is_some_and(|outer| outer.local || outer.kind.hides()),
-        full,
-        definition,
-        name_range,
-        inside,
-    })
+
+    /// Where the comments and attributes begin that stand right before a place, and all of them.
+    fn before(&self, place: usize) -> (usize, &[Leading]) {
+        let text = self.text;
+        let end = self.leading.partition_point(|leading| leading.start < place);
+        let (mut first, mut at) = (place, end);
+        let mut column = None;
+        while let Some(before) = at.checked_sub(1).and_then(|at| self.leading.get(at)) {
+            if before.end > first {
+                break;
+            }
+            let between = text.get(before.end..first).unwrap_or_default();
+            // A comment's node may have its line break in it.
+            let ends = text.get(before.start..before.end).is_some_and(|own| own.ends_with('\n'));
+            let shebang = before.start == 0 && text.starts_with("#!");
+            let breaks = between.matches('\n').count() + usize::from(ends);
+            if shebang || breaks > 1 || !between.trim().is_empty() || !opens_line(text, before.start) {
+                break;
+            }
+            // Where columns say what belongs together, a comment that lies deeper belongs to what is before it.
+            if matches!(self.language, Language::Python | Language::Yaml)
+                && before.column != *column.get_or_insert_with(|| column_of(text, place))
+            {
+                break;
+            }
+            first = before.start;
+            at -= 1;
+        }
+        (first, self.leading.get(at..end).unwrap_or_default())
+    }
+}
+
+fn column_of(text: &str, at: usize) -> usize {
+    let before = text.get(..at).unwrap_or_default();
+    before.rfind('\n').map_or(at, |end| at - end - 1)
 }
 
 /// A name without its quotes or what it is scoped by.
@@ -343,25 +378,25 @@ const WRAPPERS: [&str; 14] = [
 #[must_use]
 pub fn wrapped(node: Node<'_>) -> Node<'_> {
     let mut whole = node;
-    while let Some(parent) = whole.parent() {
-        let alone = || {
-            let mut cursor = parent.walk();
-            parent.named_children(&mut cursor).filter(|child| child.kind() == whole.kind()).count() == 1
-        };
-        if !WRAPPERS.contains(&parent.kind()) || !alone() {
-            break;
-        }
+    while let Some(parent) = whole.parent().filter(|parent| is_wrapper(*parent, whole)) {
         whole = parent;
     }
     whole
 }
 
+/// Whether a node adds only words to the one definition in it.
+pub(crate) fn is_wrapper(parent: Node<'_>, inner: Node<'_>) -> bool {
+    let alone = || {
+        let mut cursor = parent.walk();
+        parent.named_children(&mut cursor).filter(|child| child.kind_id() == inner.kind_id()).nth(1).is_none()
+    };
+    WRAPPERS.contains(&parent.kind()) && alone()
+}
+
 /// Where a node ends with the sign that closes it, if that stands right after it.
-fn closed(node: Node<'_>) -> usize {
-    match node.next_sibling() {
-        Some(next) if next.kind() == ";" && next.start_byte() == node.end_byte() => next.end_byte(),
-        _ => node.end_byte(),
-    }
+fn closed(node: Node<'_>, text: &str) -> usize {
+    let end = node.end_byte();
+    end + usize::from(text.as_bytes().get(end) == Some(&b';'))
 }
 
 /// A range without blanks at its end: some grammars take the line break in.
@@ -373,14 +408,22 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
 /// Whether a node is a comment.
 #[must_use]
 pub fn is_comment(node: Node<'_>) -> bool {
-    node.kind().contains("comment")
+    is_comment_kind(node.kind())
+}
+
+pub(crate) fn is_comment_kind(kind: &str) -> bool {
+    kind.contains("comment")
 }
 
 /// Whether a node says something about the definition that follows it.
 #[must_use]
 pub fn is_attribute(node: Node<'_>) -> bool {
+    is_attribute_kind(node.kind())
+}
+
+pub(crate) fn is_attribute_kind(kind: &str) -> bool {
     matches!(
-        node.kind(),
+        kind,
         "attribute_item"
             | "attribute"
             | "decorator"
@@ -390,26 +433,6 @@ pub fn is_attribute(node: Node<'_>) -> bool {
     )
 }
 
-/// Where the comments and attributes begin that stand right before a node.
-fn leading(node: Node<'_>, text: &str) -> usize {
-    let mut first = node;
-    while let Some(before) = first.prev_sibling() {
-        if !is_comment(before) && !is_attribute(before) {
-            break;
-        }
-        let between = text.get(before.end_byte()..first.start_byte()).unwrap_or_default();
-        // A comment's node may have its line break in it.
-        let ends = text.get(before.byte_range()).is_some_and(|own| own.ends_with('\n'));
-        let shebang = before.start_byte() == 0 && text.starts_with("#!");
-        let breaks = between.matches('\n').count() + usize::from(ends);
-        if shebang || breaks > 1 || !between.trim().is_empty() || !opens_line(text, before.start_byte()) {
-            break;
-        }
-        first = before;
-    }
-    first.start_byte()
-}
-
 /// Whether only blanks stand before a place in its line.
 fn opens_line(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
@@ -417,16 +440,20 @@ fn opens_line(text: &str, at: usize) -> bool {
     line.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
-/// A definition's beginning, up to its body, on one line.
-fn signature(node: Node<'_>, whole: Node<'_>, text: &str) -> String {
-    let body = node.child_by_field_name("body").or_else(|| {
+/// The part of a definition that its signature doesn't show.
+fn body(node: Node<'_>) -> Option<Node<'_>> {
+    node.child_by_field_name("body").or_else(|| {
         let mut cursor = node.walk();
         node.named_children(&mut cursor).find(|child| {
             child.kind().ends_with("_body")
                 || child.kind().ends_with("block")
                 || child.kind() == "body_statement"
         })
-    });
+    })
+}
+
+/// A definition's beginning, up to its body, on one line.
+fn signature(body: Option<Node<'_>>, whole: Node<'_>, text: &str) -> String {
     let end = body.map_or(whole.end_byte(), |body| body.start_byte());
     let own = text.get(whole.start_byte()..end).unwrap_or_default();
     let own = if body.is_none() { own.lines().next().unwrap_or_default() } else { own };

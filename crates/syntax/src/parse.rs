@@ -84,9 +84,15 @@ thread_local! {
 /// # Errors
 /// [`Unparsed`] where there is no grammar, or a bound was passed.
 pub fn parse(language: Language, text: &str) -> Result<Tree, Unparsed> {
+    let tree = parse_any_depth(language, text)?;
+    shallow(&tree.tree)?;
+    Ok(tree)
+}
+
+/// As [`parse`], for whoever looks at the depth on its own way through the tree.
+pub(crate) fn parse_any_depth(language: Language, text: &str) -> Result<Tree, Unparsed> {
     admit(language, text)?;
     let tree = run(language, text, None)?;
-    shallow(&tree)?;
     Ok(Tree { language, tree })
 }
 

@@ -5,12 +5,17 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::{Unparsed, parse, reparse};
 
+/// Read without a grammar.
+const PLAIN: &[Language] = &[Language::Sql, Language::Markdown, Language::Rst, Language::AsciiDoc];
+
 #[test]
 fn deep_nesting_is_told_at_once() {
     for language in Language::ALL {
         for (open, close) in [("(", ")"), ("[", "]"), ("{", "}")] {
             let text = open.repeat(100_000) + &close.repeat(100_000);
-            assert_eq!(parse(*language, &text).err(), Some(Unparsed::TooDeep), "{language:?} {open}");
+            if !PLAIN.contains(language) {
+                assert_eq!(parse(*language, &text).err(), Some(Unparsed::TooDeep), "{language:?} {open}");
+            }
         }
     }
     // Without brackets, too, nobody has to walk deeper than is safe.

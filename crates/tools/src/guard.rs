@@ -26,25 +26,15 @@ pub(crate) fn refusal(trespass: &Trespass, changes: &[FileChange]) -> Option<Str
     if trespass.planted.len() > MOST_NAMED {
         text.push_str(&format!("[and {} more]\n", trespass.planted.len() - MOST_NAMED));
     }
-    let mut guarded: Vec<String> = changes
-        .iter()
-        .filter(|change| is_guarded(&change.path))
-        .map(|change| change.path.to_string())
-        .collect();
-    for made in trespass.made.iter().map(ToString::to_string) {
-        let inside = format!("{made}/");
-        if !guarded.iter().any(|name| *name == made || name.starts_with(&inside)) {
-            guarded.push(made);
-        }
-    }
+    let guarded = trespass.guarded(changes, is_guarded);
     if !guarded.is_empty() {
         let more = guarded.len().saturating_sub(MOST_NAMED);
-        guarded.truncate(MOST_NAMED);
+        let named: Vec<String> = guarded.iter().take(MOST_NAMED).map(ToString::to_string).collect();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         text.push_str(&format!(
             "error: programs outside the sandbox run or obey {}{more}, so the person must make such changes. Take \
              yours back, and say what you would change.\n",
-            guarded.join(", ")
+            named.join(", ")
         ));
     }
     (!text.is_empty()).then_some(text)

@@ -7,8 +7,14 @@ use journeyman_workspace::Trespass;
 /// Warnings of one check; who meets more has seen enough.
 const MOST_WARNINGS: usize = 20;
 
-/// Warnings of repositories that a check made.
-pub(crate) fn planted(trespass: Trespass) -> Vec<Diagnostic> {
+/// Warnings of what a check made or changed that is a person's to make or change.
+pub(crate) fn warnings(trespass: Trespass, changes: &[FileChange]) -> Vec<Diagnostic> {
+    let guarded = trespass.guarded(changes, is_guarded).into_iter().take(MOST_WARNINGS).map(|path| {
+        let message = format!(
+            "the check changed {path}, which programs outside the sandbox run or obey; look at it, or undo the run"
+        );
+        warning(path, message)
+    });
     let planted = trespass.planted.into_iter().take(MOST_WARNINGS);
     let warnings = planted.map(|(path, place)| {
         let message = match place {
@@ -22,19 +28,7 @@ pub(crate) fn planted(trespass: Trespass) -> Vec<Diagnostic> {
         };
         warning(path, message)
     });
-    warnings.collect()
-}
-
-/// Warnings of changes that are a person's to make.
-pub(crate) fn guarded(changes: &[FileChange]) -> impl Iterator<Item = Diagnostic> {
-    let guarded = changes.iter().filter(|change| is_guarded(&change.path)).take(MOST_WARNINGS);
-    guarded.map(|change| {
-        let message = format!(
-            "the check changed {}, which programs outside the sandbox run or obey; look at it, or undo the run",
-            change.path
-        );
-        warning(change.path.clone(), message)
-    })
+    warnings.chain(guarded).collect()
 }
 
 fn warning(path: RelPath, message: String) -> Diagnostic {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
 use crate::diagnostics::{beneath, parse};
-use crate::guard::{guarded, planted};
+use crate::guard::warnings;
 use crate::outcome::judge;
 use crate::{Check, VerifyError};
 
@@ -176,8 +176,7 @@ async fn one(
     request.witness = before.witness();
     request.protected.extend(guard.protected().iter().cloned());
     let ended = confined(index, request, context, cancel, observer).await;
-    let (changes, mut warnings) = end(check, context, before, guard).await?;
-    warnings.extend(guarded(&changes));
+    let (changes, warnings) = end(check, context, before, guard).await?;
     if !changes.is_empty() {
         observer(Progress::Changed { index, changes });
     }
@@ -222,8 +221,10 @@ async fn end(
         // First what changed: that opens directories again which the check closed. What was planted goes away
         // even if that fails.
         let changes = workspace.check_end(before, &session);
-        let warnings = planted(guard.after(&workspace)?);
-        Ok((changes?, warnings))
+        let trespass = guard.after(&workspace)?;
+        let changes = changes?;
+        let warnings = warnings(trespass, &changes);
+        Ok((changes, warnings))
     });
     ended.await?.map_err(|source| untracked(check, source))
 }

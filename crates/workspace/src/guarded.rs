@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{FileChange, RelPath};
 use journeyman_sandbox::{Repositories, at_top};
 
 use crate::land::is_bare;
@@ -34,6 +34,23 @@ pub struct Trespass {
     pub planted: Vec<(RelPath, Result<PathBuf, WorkspaceError>)>,
     /// Guarded names at the top that weren't there before, repositories left out.
     pub made: Vec<RelPath>,
+}
+
+impl Trespass {
+    /// The guarded paths that were changed or made, each once: those among `changes`, and what ignore rules hide from
+    /// these.
+    #[must_use]
+    pub fn guarded(&self, changes: &[FileChange], is_guarded: fn(&RelPath) -> bool) -> Vec<RelPath> {
+        let mut guarded: Vec<RelPath> =
+            changes.iter().map(|change| &change.path).filter(|path| is_guarded(path)).cloned().collect();
+        for made in &self.made {
+            let within = |path: &RelPath| path == made || path.as_path().starts_with(made.as_path());
+            if !guarded.iter().any(within) {
+                guarded.push(made.clone());
+            }
+        }
+        guarded
+    }
 }
 
 impl Guarded {

@@ -70,7 +70,8 @@ impl<'a> Below<'a> {
     ) -> Option<Self> {
         let closed = text.get(span.clone())?.ends_with('\n');
         let (mut search, mut replacement) = (hunk.search, hunk.replace);
-        if replacement.is_empty() {
+        // Blank lines in the place of something are what was asked for.
+        if replacement.trim().is_empty() {
             return None;
         }
         let next = if closed && (strategy != Strategy::Exact || replacement.ends_with('\n')) {

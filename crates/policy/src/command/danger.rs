@@ -4,7 +4,9 @@
 //! here, inside quotes too. So `bash -c "sudo rm"`, `r\m` and `x=$(git push)` are seen, and now and then
 //! something harmless is; that costs a question, a miss would not cost more than the sandbox allows.
 
-use names::{ANYWHERE, AS_PROGRAM, HARMLESS_DEVICES, MACHINES, PACKAGES, SYSTEM, SYSTEM_PLACES, WRAPPERS};
+use std::borrow::Cow;
+
+use names::{HARMLESS_DEVICES, Judged, MACHINES, PACKAGES, SYSTEM, SYSTEM_PLACES};
 
 use journeyman_protocol::Level;
 
@@ -13,6 +15,9 @@ use crate::protect::{Protection, protection_of_text};
 
 mod git;
 mod names;
+mod statements;
+
+pub(super) use statements::statements;
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -82,7 +87,7 @@ pub(super) fn scan(command: &str) -> Danger {
 pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
     let Some((program, arguments)) = words.split_first() else { return };
     let name = base_name(program);
-    if let Some((_, what)) = ANYWHERE.iter().chain(AS_PROGRAM).find(|(known, _)| *known == name) {
+    if let Some(what) = names::outside(name, true) {
         danger.outside(|| format!("`{name}` {what}"));
     }
     if data {
@@ -140,7 +145,10 @@ pub(super) fn rough_parts(command: &str) -> Vec<Part> {
 
 /// The command without quotes and backslashes, one rough command a line.
 fn rough(command: &str) -> String {
-    let command = command.replace("${IFS}", " ").replace("$IFS", " ");
+    let command: Cow<'_, str> = match memchr::memmem::find(command.as_bytes(), b"IFS") {
+        Some(_) => command.replace("${IFS}", " ").replace("$IFS", " ").into(),
+        None => command.into(),
+    };
     let mut text = String::with_capacity(command.len());
     for character in command.chars() {
         match character {
@@ -155,14 +163,12 @@ fn rough(command: &str) -> String {
 }
 
 fn scan_segment(words: &[&str], danger: &mut Danger, patience: &mut usize) {
-    let wrapped = words.iter().any(|word| WRAPPERS.contains(&base_name(word)));
+    let wrapped = words.iter().any(|word| names::is_wrapper(base_name(word)));
     let mut may_be_program = true;
     for (index, word) in words.iter().enumerate() {
         let name = base_name(word);
         let arguments = words.get(index + 1..).unwrap_or_default();
-        let somewhere = ANYWHERE.iter().find(|(known, _)| *known == name);
-        let here = AS_PROGRAM.iter().find(|(known, _)| *known == name).filter(|_| may_be_program || wrapped);
-        if let Some((_, what)) = somewhere.or(here) {
+        if let Some(what) = names::outside(name, may_be_program || wrapped) {
             danger.outside(|| format!("`{name}` {what}"));
         }
         if by_arguments(name, arguments, danger) {
@@ -192,68 +198,58 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
         git::git(&words, danger);
         return true;
     }
-    match name {
-        "git" => git::git(arguments, danger),
-        "npm" | "pnpm" | "yarn" | "bun" => node_packages(name, arguments, danger),
-        "cargo" | "gem" | "poetry" | "uv" | "hatch" | "flit" | "twine" | "mvn" | "gradle" | "dotnet"
-        | "lerna" => {
-            publishing(name, arguments, danger);
-        }
-        "rm" | "unlink" | "shred" | "rmtree" | "trash" | "srm" => {
+    let Some(judged) = names::judged(name) else { return false };
+    match judged {
+        Judged::Git => git::git(arguments, danger),
+        Judged::NodePackages => node_packages(name, arguments, danger),
+        Judged::Publishing => publishing(name, arguments, danger),
+        Judged::Removing => {
             let recursive =
                 name == "rmtree" || has_option(arguments, 'r', "--recursive") || has_cluster(arguments, 'R');
             danger.removes(|| format!("files removed: {}", named(arguments)));
             danger.beyond_undo |= !are_plain_files(arguments, recursive);
             system_places(name, arguments, danger);
         }
-        "truncate" => {
+        Judged::Truncating => {
             danger.removes(|| format!("the content of {}", named(arguments)));
             danger.beyond_undo |= !are_plain_files(arguments, false);
             system_places(name, arguments, danger);
         }
-        "dd" => {
+        Judged::Copying => {
             if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("of=")) {
                 danger.destroys(|| format!("what {} holds now", short(target)));
                 system_places(name, &[target], danger);
                 self::target(target, danger);
             }
         }
-        "chmod" | "chown" | "chgrp" => {
+        Judged::Modes => {
             if has_option(arguments, 'R', "--recursive") {
                 // Modes are journaled, and owners can't be changed in the sandbox.
                 danger.removes(|| format!("modes or owners of everything in {}", named(arguments)));
             }
             system_places(name, arguments, danger);
         }
-        "mv" | "cp" if has_cluster(arguments, 'f') => {
-            danger.removes(|| {
-                format!(
-                    "what was there before: {}",
-                    named(arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default())
-                )
-            });
+        Judged::Moving | Judged::Writing => {
+            if judged == Judged::Moving && has_cluster(arguments, 'f') {
+                let last = arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default();
+                danger.removes(|| format!("what was there before: {}", named(last)));
+            }
             system_places(name, arguments, danger);
             targets(name, arguments, danger);
         }
-        "cp" | "mv" | "ln" | "install" | "tee" | "mkdir" | "touch" | "sed" => {
-            system_places(name, arguments, danger);
-            targets(name, arguments, danger);
+        Judged::Finding if arguments.contains(&"-delete") => {
+            danger.destroys(|| "the files that it finds".to_owned());
         }
-        "find" if arguments.contains(&"-delete") => danger.destroys(|| "the files that it finds".to_owned()),
-        "rsync" => rsync(arguments, danger),
-        "terraform" | "tofu" | "terragrunt" => terraform(name, arguments, danger),
-        "kubectl" | "oc" | "helm" | "docker" | "podman" | "aws" | "gcloud" | "gh" | "gsutil" => {
-            removing(name, arguments, danger);
-        }
-        "dropdb" | "dropuser" => danger.destroys(|| format!("the database {}", named(arguments))),
-        _ if name.starts_with("mkfs") || name == "wipefs" || name == "mke2fs" => {
+        Judged::Finding => return false,
+        Judged::Synchronizing => rsync(arguments, danger),
+        Judged::Planning => terraform(name, arguments, danger),
+        Judged::Service => removing(name, arguments, danger),
+        Judged::Database => danger.destroys(|| format!("the database {}", named(arguments))),
+        Judged::Format => {
             danger.outside(|| format!("`{name}` {SYSTEM}"));
             danger.destroys(|| format!("everything on {}", named(arguments)));
         }
-        "make" | "just" | "task" | "rake" | "serverless" | "sls" | "firebase" | "kamal" | "cap" => {
-            deploying(name, arguments, danger);
-        }
-        _ => return false,
+        Judged::Deploying => deploying(name, arguments, danger),
     }
     true
 }
@@ -500,42 +496,6 @@ fn targets(name: &str, arguments: &[&str], danger: &mut Danger) {
             let named = source.rsplit('/').next().unwrap_or(source);
             target(&format!("{}/{named}", last.trim_end_matches('/')), danger);
         }
-    }
-}
-
-/// Statements of other languages that destroy.
-pub(super) fn statements(command: &str, danger: &mut Danger) {
-    const SQL: &[(&str, &str)] = &[
-        ("drop table", "a table of a database"),
-        ("drop database", "a database"),
-        ("drop schema", "a schema of a database"),
-        ("truncate table", "the rows of a table"),
-        ("delete from", "rows of a table"),
-        ("flushall", "everything in a database"),
-        ("flushdb", "everything in a database"),
-        ("dropdatabase", "a database"),
-    ];
-    const CALLS: &[&str] = &[
-        "rmtree",
-        "remove_dir_all",
-        "os.remove",
-        "os.unlink",
-        ".unlink(",
-        "rmsync",
-        "unlinksync",
-        "file.delete",
-        "rm_rf",
-    ];
-    if !command.contains(['(', ' ']) {
-        return;
-    }
-    let lower = command.to_ascii_lowercase();
-    let spaced = lower.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((_, what)) = SQL.iter().find(|(statement, _)| spaced.contains(statement)) {
-        danger.destroys(|| (*what).to_owned());
-    }
-    if let Some(call) = CALLS.iter().find(|call| lower.contains(*call)) {
-        danger.destroys(|| format!("files that `{}` removes", call.trim_matches(['.', '('])));
     }
 }
 

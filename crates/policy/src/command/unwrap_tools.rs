@@ -48,6 +48,10 @@ pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
 
 /// Which of git's commands a program such as `git-push` is, by itself or among git's own.
 pub(super) fn git_program(program: &str) -> Option<&str> {
+    // Nearly every word is neither.
+    if !program.starts_with("git-") && !program.contains('/') {
+        return None;
+    }
     let name = program.rsplit_once("git-core/").map_or(program, |(_, name)| name);
     name.strip_prefix("git-").filter(|command| !command.is_empty() && !command.contains('/'))
 }

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::Decision;
 
-use super::glob::{Case, MAX_PATTERN, PathPattern, Text};
+use super::glob::{Case, Key, MAX_PATTERN, PathPattern, Text};
 use super::parse::{Problem, problem};
 use super::rule::shown;
 use super::wide;
@@ -53,7 +53,7 @@ impl Position {
     }
 
     /// The same in lower case.
-    pub(super) fn lowers(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn lowers(&self) -> impl Iterator<Item = &Key> {
         let texts = match self {
             Self::One(texts) => texts.as_slice(),
             Self::Rest => &[],

@@ -17,6 +17,9 @@ pub(super) enum Case {
 
 impl Case {
     fn same(self, one: char, other: char) -> bool {
+        if one.is_ascii() && other.is_ascii() {
+            return one == other || self == Self::Ignored && one.eq_ignore_ascii_case(&other);
+        }
         one == other || self == Self::Ignored && one.to_lowercase().eq(other.to_lowercase())
     }
 
@@ -79,7 +82,7 @@ pub(super) struct Text {
     /// The text it stands for where it has no wildcard.
     literal: Option<String>,
     /// That in lower case.
-    lower: Option<String>,
+    lower: Option<Key>,
     /// What it ends in, as far as that is plain: most texts are rejected by it.
     end: String,
 }
@@ -105,7 +108,7 @@ impl Text {
             Sign::Any | Sign::One => None,
         });
         let literal: Option<String> = literal.collect();
-        let lower = literal.as_ref().map(|literal| literal.to_lowercase());
+        let lower = literal.as_ref().map(|literal| Key::of(&literal.to_lowercase()));
         let plain = |sign: &Sign| match sign {
             Sign::Plain(character) if character.is_ascii() => Some(*character),
             _ => None,
@@ -121,8 +124,8 @@ impl Text {
     }
 
     /// The same in lower case.
-    pub(super) fn lower(&self) -> Option<&str> {
-        self.lower.as_deref()
+    pub(super) fn lower(&self) -> Option<&Key> {
+        self.lower.as_ref()
     }
 
     /// Whether it stands for everything.
@@ -158,6 +161,17 @@ impl Text {
 }
 
 impl Text {
+    /// Whether their ends tell that there is no name which both this and the signs stand for.
+    fn parts_from(&self, signs: &[Sign]) -> bool {
+        let other = |one: Option<&Sign>, other: Option<&Sign>| match (one, other) {
+            (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => {
+                one.is_ascii() && other.is_ascii() && !one.eq_ignore_ascii_case(other)
+            }
+            _ => false,
+        };
+        other(self.signs.first(), signs.first()) || other(self.signs.last(), signs.last())
+    }
+
     /// Whether there is a name that both this and the signs, which are in lower case, stand for: surely, or only where
     /// the signs say nothing of it. A wildcard of a shell stands for no dot at a name's beginning, unless it is told to.
     fn meets(&self, signs: &[Sign], dots: bool) -> Option<bool> {
@@ -243,8 +257,40 @@ pub(super) struct Names {
     bits: [u64; WORDS],
     /// A bit for every ASCII character that one of them ends in.
     last: u128,
-    /// Whether some aren't ASCII.
-    foreign: bool,
+}
+
+/// A name that [`Names`] are asked for, in lower case, with the bits that it has there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    name: String,
+    places: [(usize, u64); 2],
+    /// The last name of it, where it is a path.
+    base: Option<Box<Key>>,
+}
+
+impl Key {
+    pub(super) fn of(lower: &str) -> Self {
+        let base = Some(base(lower)).filter(|base| base.len() < lower.len());
+        Self {
+            name: lower.to_owned(),
+            places: places(lower),
+            base: base.map(|base| Box::new(Self::of(base))),
+        }
+    }
+
+    pub(super) fn is_absolute(&self) -> bool {
+        self.name.starts_with('/')
+    }
+
+    /// The last name of it; itself where it is no path.
+    pub(super) fn base(&self) -> &Self {
+        self.base.as_deref().unwrap_or(self)
+    }
+}
+
+/// The last name of a path.
+pub(super) fn base(path: &str) -> &str {
+    memchr::memrchr2(b'/', b'\\', path.as_bytes()).and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
 
 /// Words of bits in [`Names`]: with the hundred names of a long command one other name in four hundred seems to be
@@ -253,7 +299,7 @@ const WORDS: usize = 64;
 
 impl Default for Names {
     fn default() -> Self {
-        Self { text: String::new(), ends: Vec::new(), bits: [0; WORDS], last: 0, foreign: false }
+        Self { text: String::new(), ends: Vec::new(), bits: [0; WORDS], last: 0 }
     }
 }
 
@@ -274,7 +320,6 @@ impl Names {
             }
         } else {
             self.text.push_str(&name.to_lowercase());
-            self.foreign = true;
         }
         self.ends.push(self.text.len());
         let new = self.text.get(from..).unwrap_or_default();
@@ -286,23 +331,24 @@ impl Names {
         self.last |= new.bytes().last().map_or(0, bit);
     }
 
-    fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).filter_map(|(from, to)| self.text.get(from..*to))
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
-        let likely = places(name).into_iter().all(|(word, bit)| {
-            let word = self.bits.get(word).copied().unwrap_or_default();
+    pub(super) fn has(&self, key: &Key) -> bool {
+        let likely = key.places.iter().all(|(word, bit)| {
+            let word = self.bits.get(*word).copied().unwrap_or_default();
             word & bit != 0
         });
-        likely && self.iter().any(|one| one == name)
+        likely && self.iter().any(|one| one == key.name)
     }
 
     fn any_fits(&self, text: &Text) -> bool {
-        // Most patterns are `*.ending`, and most have an ending that no name has.
-        let likely = self.foreign
-            || text.end.bytes().last().is_none_or(|end| self.last & bit(end.to_ascii_lowercase()) != 0);
+        // Most patterns are `*.ending`, and most have an ending that no name has. These names are in lower case already,
+        // so that what is beyond ASCII stays so.
+        let ends = text.end.bytes().last();
+        let likely = ends.is_none_or(|end| self.last & bit(end.to_ascii_lowercase()) != 0);
         likely && self.iter().any(|name| text.fits(name, Case::Ignored))
     }
 }
@@ -313,9 +359,11 @@ fn bit(byte: u8) -> u128 {
 
 /// The two bits of a name.
 fn places(name: &str) -> [(usize, u64); 2] {
-    // FNV-1a, 64 bits.
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    // As FxHash of rustc: eight bytes at once, by an odd number near 2^64 divided by pi.
+    let hash = name.as_bytes().chunks(8).fold(name.len() as u64, |hash, bytes| {
+        let mut chunk = [0; 8];
+        chunk.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        (hash.rotate_left(5) ^ u64::from_le_bytes(chunk)).wrapping_mul(0x517c_c1b7_2722_0a95)
     });
     [hash >> 8, hash >> 32].map(|hash| {
         let word = usize::try_from(hash >> 6).unwrap_or(usize::MAX) % WORDS;
@@ -385,7 +433,29 @@ impl PathPattern {
         found.max()
     }
 
+    /// Whether what stands at one end of both is one name each, and these are others.
+    fn parts_at(name: Option<&Name>, piece: Option<&Piece>) -> bool {
+        match (name, piece) {
+            (Some(Name::One(text)), Some(Piece::Name(signs))) => text.parts_from(signs),
+            // Only what is named is looked for in it.
+            (Some(Name::One(text)), Some(Piece::Open(signs))) => {
+                text.literal().is_none() || text.parts_from(signs)
+            }
+            _ => false,
+        }
+    }
+
     fn meets_from(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
+        // Most patterns speak of others.
+        if Self::parts_at(self.names.first(), pieces.first())
+            || Self::parts_at(self.names.last(), pieces.last())
+        {
+            return None;
+        }
+        self.meets_by_name(pieces, dots)
+    }
+
+    fn meets_by_name(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
         // As in `meet`, name by name.
         let all_any = |names: &[Name]| names.iter().all(|name| *name == Name::Any).then_some(true);
         let mut below: Vec<Option<bool>> =
@@ -547,6 +617,40 @@ mod tests {
         }
         for bad in ["", "/a", "a//b", "../a", "a/./b", "a**/b", "{a,b}", "~/x"] {
             assert!(PathPattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_rejected_at_its_ends_is_met_nowhere(
+            pattern in "([abK*?é]{1,3}|[*][*])(/([abK*?é]{1,3}|[*][*])){0,2}",
+            word in "[ab*?$é\u{212a}]{1,3}(/([ab*?$éK]{1,3}|[*][*]|[$]x)){0,2}",
+        ) {
+            let (Ok(pattern), Some(shape)) = (PathPattern::parse(&pattern), Shape::of(&word)) else { return Ok(()) };
+            for dots in [false, true] {
+                let (fast, slow) = (pattern.meets_from(&shape.pieces, dots), pattern.meets_by_name(&shape.pieces, dots));
+                proptest::prop_assert_eq!(fast, slow);
+            }
+        }
+
+        #[test]
+        fn names_have_what_was_added(paths in proptest::collection::vec("[a-cA-CÉ\u{212a}./]{0,12}", 0..8), asked in "[a-cÉ*]{0,2}") {
+            let mut names = Names::default();
+            paths.iter().for_each(|path| names.add(path));
+            let all: Vec<String> = paths.iter().flat_map(|path| path.split('/')).map(str::to_lowercase).collect();
+            proptest::prop_assert!(all.iter().all(|name| names.has(&Key::of(name))));
+            let lower = asked.to_lowercase();
+            proptest::prop_assert_eq!(names.has(&Key::of(&lower)), all.contains(&lower));
+            let text = Text::parse(&asked, true);
+            proptest::prop_assert_eq!(names.any_fits(&text), all.iter().any(|name| text.fits(name, Case::Ignored)));
+        }
+    }
+
+    #[test]
+    fn what_is_in_lower_case_stays_as_it_is() {
+        // What `Names::any_fits` rests on.
+        for character in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+            assert!(character.to_lowercase().all(|lower| lower.to_lowercase().eq([lower])), "{character:?}");
         }
     }
 

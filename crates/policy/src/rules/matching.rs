@@ -11,7 +11,7 @@ use journeyman_protocol::{Effects, Level, Mode, RelPath};
 
 use super::Layer;
 use super::compiled::{Compiled, Position, is_option, normal_host};
-use super::glob::{Case, Names, names_of};
+use super::glob::{Case, Key, Names, base, names_of};
 use super::shape::{Shape, places};
 use crate::command::{CommandAnalysis, Part, Word};
 use crate::protect::{Protection, protection_of_text};
@@ -28,14 +28,15 @@ pub(crate) struct Subject<'a> {
     /// The shell command, taken apart.
     pub(crate) analysis: Option<&'a CommandAnalysis>,
     /// Words of a command's text, roughly: where it isn't understood.
-    /// Sorted, each once.
-    tokens: OnceCell<Vec<String>>,
+    tokens: OnceCell<Names>,
     /// The names in all paths that it may speak of.
     names: OnceCell<Names>,
     hosts: OnceCell<Vec<String>>,
     /// The paths that its words may stand for which aren't known.
     shapes: OnceCell<Vec<Shape>>,
     programs: OnceCell<Names>,
+    /// Whether wildcards stand for names that begin with a dot.
+    dots: OnceCell<bool>,
 }
 
 impl<'a> Subject<'a> {
@@ -53,6 +54,7 @@ impl<'a> Subject<'a> {
             effects,
             analysis,
             tokens: OnceCell::new(),
+            dots: OnceCell::new(),
             names: OnceCell::new(),
             hosts: OnceCell::new(),
             shapes: OnceCell::new(),
@@ -69,8 +71,9 @@ impl<'a> Subject<'a> {
         self.analysis.is_some_and(|analysis| !analysis.complete)
     }
 
-    /// The words of a command that isn't understood: as they are written, and without the signs that shells take away.
-    fn tokens(&self) -> &[String] {
+    /// The words of a command that isn't understood, in lower case: as they are written, and without the signs that
+    /// shells take away.
+    fn tokens(&self) -> &Names {
         self.tokens.get_or_init(|| {
             let text = self.effects.command.as_deref().unwrap_or_default().to_lowercase();
             let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
@@ -81,15 +84,20 @@ impl<'a> Subject<'a> {
             let words = text.split(between).chain(bare.flat_map(|bare| bare.split(between)));
             let words = words.filter(|word| !word.is_empty());
             let mut words: Vec<&str> = words.flat_map(|word| [word, base(word)]).collect();
-            words.sort_unstable();
-            words.dedup();
-            words.into_iter().map(str::to_owned).collect()
+            // Where not all are looked at for paths, none counts twice.
+            if words.len() > MAX_WORDS {
+                words.sort_unstable();
+                words.dedup();
+            }
+            let mut names = Names::default();
+            words.into_iter().for_each(|word| names.add_name(word));
+            names
         })
     }
 
-    /// Whether a word, in lower case, stands in a command that isn't understood.
-    fn may_name(&self, lower: &str) -> bool {
-        self.tokens().binary_search_by(|token| token.as_str().cmp(lower)).is_ok()
+    /// Whether a word stands in a command that isn't understood.
+    fn may_name(&self, word: &Key) -> bool {
+        self.tokens().has(word)
     }
 
     /// Whether something is so of a text that may be a path: of the call's effects, and of the words of its command.
@@ -125,7 +133,9 @@ impl<'a> Subject<'a> {
 
     /// Whether wildcards stand for names that begin with a dot.
     fn has_dots(&self) -> bool {
-        self.effects.command.as_deref().is_some_and(|command| command.contains("dotglob"))
+        *self.dots.get_or_init(|| {
+            self.effects.command.as_deref().is_some_and(|command| command.contains("dotglob"))
+        })
     }
 
     /// The programs of its parts that are known, with and without their directories.
@@ -179,11 +189,6 @@ fn shapes_of(word: &str) -> Vec<Shape> {
         true => places(word).into_iter().filter_map(Shape::of).collect(),
         false => Vec::new(),
     }
-}
-
-/// The last name of a path.
-fn base(path: &str) -> &str {
-    memchr::memrchr2(b'/', b'\\', path.as_bytes()).and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
 
 /// Whether a rule that forbids or asks speaks of a call.
@@ -249,20 +254,22 @@ impl Compiled {
             return Hit::No;
         }
         let here = self.may_begin(subject);
+        // It may run anything then, which is all that a program which isn't known would say.
+        let opaque = subject.is_opaque();
         let seen = subject
             .parts()
             .iter()
-            .filter(|part| here || part.words.first().is_some_and(|program| !program.known))
+            .filter(|part| here || !opaque && part.words.first().is_some_and(|program| !program.known))
             .map(|part| self.hits_part(part, subject))
             .max()
             .unwrap_or(Hit::No);
-        if seen < Hit::Yes && subject.is_opaque() { seen.max(self.hits_text(subject)) } else { seen }
+        if seen < Hit::Yes && opaque { seen.max(self.hits_text(subject)) } else { seen }
     }
 
     /// Whether a part whose program is known may begin with the rule's program. Most rules speak of others.
     fn may_begin(&self, subject: &Subject<'_>) -> bool {
         let Some(program) = self.command.first().filter(|program| program.is_literal()) else { return true };
-        program.lowers().any(|name| subject.programs().has(name) || subject.programs().has(base(name)))
+        program.lowers().any(|name| subject.programs().has(name) || subject.programs().has(name.base()))
     }
 
     fn hits_path(&self, subject: &Subject<'_>) -> Hit {
@@ -428,9 +435,9 @@ impl Compiled {
     fn hits_text(&self, subject: &Subject<'_>) -> Hit {
         let Some((program, rest)) = self.command.split_first() else { return Hit::Yes };
         let named = match program.is_literal() {
-            true => program.lowers().any(|name| {
-                subject.may_name(name) || (name.starts_with('/') && subject.may_name(base(name)))
-            }),
+            true => program
+                .lowers()
+                .any(|name| subject.may_name(name) || (name.is_absolute() && subject.may_name(name.base()))),
             false => subject.tokens().iter().any(|token| program.fits(token, Case::Ignored)),
         };
         let all = named
@@ -596,3 +603,6 @@ pub(crate) fn changes_directory(part: &Part) -> bool {
 pub(crate) fn explained(analysis: &CommandAnalysis) -> Level {
     analysis.parts.iter().map(|part| part.level).max().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,10 +64,15 @@ pub(super) fn run() -> ! {
         Some(argument) if argument == super::BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
         _ => {}
     }
-    if let Err(Failure(stage, index, errno)) = prepare(&control, waits) {
-        say(&control, Note::Failed { stage, index, errno: errno.raw_os_error() });
-    }
+    tell(&control, prepare(&control, waits));
     sys::exit(125)
+}
+
+/// Tells of what failed, if anything did.
+pub(super) fn tell(control: &OwnedFd, result: Result<(), Failure>) {
+    if let Err(Failure(stage, index, errno)) = result {
+        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+    }
 }
 
 pub(super) fn say(control: &OwnedFd, note: Note) {

@@ -21,6 +21,7 @@ mod landlock_only;
 mod mount;
 mod mounter;
 mod order;
+mod outside;
 mod overlay;
 mod pass;
 pub(crate) mod plan;

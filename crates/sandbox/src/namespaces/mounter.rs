@@ -9,12 +9,12 @@ use rustix::fs::{Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::MountPropagationFlags;
 
-use super::init::{At, Failure, map_one, read_exact, say};
+use super::init::{At, Failure, map_one, read_exact, read_frame, say, tell};
 use super::order::{Cache, Layers, MAGIC, Order};
 use super::overlay::{Life, cover, overlay};
 use super::root::{RDONLY_NOSUID_NODEV, copy};
-use super::wire::{HEADER, Note, Stage, body_length};
-use super::{pass, sys};
+use super::wire::{HEADER, Note, Stage};
+use super::{outside, pass, sys};
 
 /// What the agent answers when it was told of the namespaces: whether it mapped the users.
 pub(super) const MAPPED: u8 = 1;
@@ -27,20 +27,14 @@ const PROBE: &CStr = c"user.journeyman";
 
 /// Does the helper's whole work; never returns.
 pub(super) fn run(control: &OwnedFd) -> ! {
-    if let Err(Failure(stage, index, errno)) = mount(control) {
-        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
-    }
+    tell(control, mount(control));
     sys::exit(0)
 }
 
 fn mount(control: &OwnedFd) -> Result<(), Failure> {
     say(control, Note::Hello);
-    let mut header = [0; HEADER];
-    read_exact(control, &mut header).at(Stage::Policy)?;
-    let length = body_length(MAGIC, &header).ok_or(Failure(Stage::Policy, 0, Errno::PROTO))?;
-    let mut body = vec![0; length];
-    read_exact(control, &mut body).at(Stage::Policy)?;
-    let order = Order::decode(&body).ok_or(Failure(Stage::Policy, 1, Errno::PROTO))?;
+    let order = read_frame(control, MAGIC).at(Stage::Policy)?;
+    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(outside::malformed)?;
     sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).at(Stage::Namespaces)?;
     identity(control, &order).at(Stage::Identity)?;
     // Nothing of this shows outside; but what is unmounted outside doesn't stay mounted here.

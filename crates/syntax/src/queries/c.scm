@@ -1,9 +1,9 @@
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @function
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function
-(translation_unit (declaration declarator: (function_declarator declarator: (identifier) @name)) @function)
-(translation_unit (declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function)
-(translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable)
-(translation_unit (declaration declarator: (identifier) @name) @variable)
+((declaration declarator: (function_declarator declarator: (identifier) @name)) @function (#set! in "translation_unit") (#set! in "declaration_list"))
+((declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function (#set! in "translation_unit") (#set! in "declaration_list"))
+((declaration declarator: (init_declarator declarator: (identifier) @name)) @variable (#set! in "translation_unit") (#set! in "declaration_list"))
+((declaration declarator: (identifier) @name) @variable (#set! in "translation_unit") (#set! in "declaration_list"))
 (struct_specifier name: (_) @name body: (_)) @struct
 (union_specifier name: (_) @name body: (_)) @struct
 (enum_specifier name: (_) @name body: (_)) @enum

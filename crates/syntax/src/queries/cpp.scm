@@ -1,10 +1,10 @@
 (function_definition declarator: (function_declarator declarator: (_) @name)) @function
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @function
 (function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name))) @function
-(declaration declarator: (function_declarator declarator: (identifier) @name)) @function
+((declaration declarator: (function_declarator declarator: (identifier) @name)) @function (#set! in "translation_unit") (#set! in "declaration_list") (#set! in "template_declaration"))
 (field_declaration declarator: (function_declarator declarator: (field_identifier) @name)) @method
-(translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable)
-(translation_unit (declaration declarator: (identifier) @name) @variable)
+((declaration declarator: (init_declarator declarator: (identifier) @name)) @variable (#set! in "translation_unit") (#set! in "declaration_list"))
+((declaration declarator: (identifier) @name) @variable (#set! in "translation_unit") (#set! in "declaration_list"))
 (class_specifier name: (_) @name body: (_)) @class
 (struct_specifier name: (_) @name body: (_)) @struct
 (union_specifier name: (_) @name body: (_)) @struct

@@ -5,7 +5,7 @@
 (type_spec name: (_) @name) @type
 (type_alias name: (_) @name) @type
 (method_elem name: (_) @name) @method
-(struct_type (field_declaration_list (field_declaration name: (_) @name) @field))
-(source_file (const_declaration (const_spec name: (identifier) @name) @constant))
-(source_file (var_declaration (var_spec name: (identifier) @name) @variable))
-(source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @variable)))
+(field_declaration name: (_) @name) @field
+((const_spec name: (identifier) @name) @constant (#set! in "source_file const_declaration"))
+((var_spec name: (identifier) @name) @variable (#set! in "source_file var_declaration"))
+((var_spec name: (identifier) @name) @variable (#set! in "source_file var_declaration var_spec_list"))

@@ -4,5 +4,5 @@
 (function_declaration name: (_) @name) @function
 (type_alias type: (identifier) @name) @type
 (enum_entry (identifier) @name) @variant
-(source_file (property_declaration (variable_declaration (identifier) @name)) @variable)
-(class_body (property_declaration (variable_declaration (identifier) @name)) @field)
+((property_declaration (variable_declaration (identifier) @name)) @variable (#set! in "source_file"))
+((property_declaration (variable_declaration (identifier) @name)) @field (#set! in "class_body"))

@@ -1,4 +1,5 @@
-; A capture's name is the kind of symbol; @name is its name, @parent a type that it belongs to.
+; A capture's name is the kind of symbol; it stands at the node that the pattern begins with. @name is its name, @parent a
+; type that it belongs to. (#set! in "a b"): only right in a `b` that is right in an `a`; several may be given.
 (function_item name: (_) @name) @function
 (function_signature_item name: (_) @name) @function
 (struct_item name: (_) @name) @struct

@@ -8,6 +8,6 @@
 (function_declaration name: (_) @name) @function
 (type_definition name: (_) @name) @type
 (given_definition name: (_) @name) @constant
-(template_body (val_definition pattern: (identifier) @name) @field)
-(template_body (var_definition pattern: (identifier) @name) @field)
-(compilation_unit (val_definition pattern: (identifier) @name) @constant)
+((val_definition pattern: (identifier) @name) @field (#set! in "template_body"))
+((var_definition pattern: (identifier) @name) @field (#set! in "template_body"))
+((val_definition pattern: (identifier) @name) @constant (#set! in "compilation_unit"))

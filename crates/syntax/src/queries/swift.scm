@@ -8,5 +8,5 @@
 (init_declaration name: "init" @name) @constructor
 (typealias_declaration name: (_) @name) @type
 (enum_entry name: (simple_identifier) @name) @variant
-(class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @field)
-(source_file (property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @variable)
+((property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @field (#set! in "class_body"))
+((property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @variable (#set! in "source_file"))

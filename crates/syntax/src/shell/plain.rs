@@ -112,7 +112,7 @@ impl Reader<'_> {
         let source = self.text.get(from..self.at)?;
         let begins = source.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '/'));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-+".contains(&byte);
-        if !begins || !source.bytes().all(plain) {
+        if !(begins && source.bytes().all(plain) || is_variable(source)) {
             return None;
         }
         simple.words.push(program);
@@ -244,6 +244,15 @@ impl Reader<'_> {
     }
 }
 
+/// `$name` or `"$name"`, and nothing else: what `eval "$name"` runs.
+fn is_variable(word: &str) -> bool {
+    let bare = word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(word);
+    bare.strip_prefix('$').is_some_and(|name| {
+        name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -275,6 +284,9 @@ mod tests {
             "sed -n 's/\"a\"/b/p' x && awk '{s+=$1} END {print s}' x",
             "curl -s https://a.example/x?y=z",
             "echo a=b --x=y a:b a@b a%b +x",
+            "\"$x\"",
+            "$x a",
+            "a | \"$x\" b && $_y > c",
             "echo \"say \\\"no\\\" \\\\\" 'a'\"b\"c",
         ] {
             assert!(is_plain(text), "{text}");
@@ -340,6 +352,11 @@ mod tests {
             "7z",
             "-a",
             "a;;b",
+            "$x/a",
+            "\"$x\"a",
+            "\"$x $y\" a",
+            "$x=1",
+            "$1 a",
         ] {
             assert!(!is_plain(text), "{text}");
         }
@@ -493,7 +510,12 @@ mod tests {
             " 1>x z",
             " 2 >x",
         ]);
-        let simple = ("[a-z./_][a-z0-9_./-]{0,5}", prop::collection::vec(argument, 0..6), end)
+        let program = prop_oneof![
+            4 => "[a-z./_][a-z0-9_./-]{0,5}",
+            1 => "\"[$][a-zA-Z_][a-z0-9_]{0,2}\"",
+            1 => "[$][a-zA-Z_][a-z0-9_]{0,2}",
+        ];
+        let simple = (program, prop::collection::vec(argument, 0..6), end)
             .prop_map(|(program, words, end)| format!("{program} {}{end}", words.concat()));
         let sign = prop::sample::select(vec![" | ", "|", " && ", "&&", " || ", "||", "; ", ";", " ; "]);
         (simple.clone(), prop::collection::vec((sign, simple), 0..4)).prop_map(|(first, rest)| {

@@ -1,7 +1,194 @@
 //! The programs and places that `danger` looks for.
 
+/// Bits of a [`Known`]: of three hundred names one other word in fourteen seems to be among them.
+const BITS: usize = 4096;
+
+/// Tells of nearly every word that it is none of some names, without looking at them.
+struct Known([u64; BITS / 64]);
+
+impl Known {
+    const fn none() -> Self {
+        Self([0; BITS / 64])
+    }
+
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "evaluated when this is compiled, where a place too far is an error"
+    )]
+    const fn and(mut self, name: &str) -> Self {
+        let place = place(name.as_bytes());
+        self.0[place / 64] |= 1 << (place % 64);
+        self
+    }
+
+    /// Whether a word may be one of them.
+    fn may_be(&self, word: &str) -> bool {
+        let place = place(word.as_bytes());
+        self.0.get(place / 64).is_some_and(|bits| bits & (1 << (place % 64)) != 0)
+    }
+}
+
+/// Where a word has its bit: by its length and four of its letters.
+const fn place(word: &[u8]) -> usize {
+    let ([first, ..], [.., last]) = (word, word) else { return 0 };
+    let (_, [second, ..]) = word.split_at(if word.len() > 1 { 1 } else { 0 }) else { return 0 };
+    let (_, [middle, ..]) = word.split_at(word.len() / 2) else { return 0 };
+    let sum = (*first as usize) * 641 + (*second as usize) * 67 + (*middle as usize) * 1033;
+    (sum + (*last as usize) * 269 + word.len() * 37) % BITS
+}
+
+#[allow(clippy::indexing_slicing, reason = "as above")]
+const fn known(pairs: &[&[(&str, &str)]]) -> Known {
+    let mut known = Known::none();
+    let mut list = 0;
+    while list < pairs.len() {
+        let mut at = 0;
+        while at < pairs[list].len() {
+            known = known.and(pairs[list][at].0);
+            at += 1;
+        }
+        list += 1;
+    }
+    known
+}
+
+#[allow(clippy::indexing_slicing, reason = "as above")]
+const fn known_names(names: &[&str], mut known: Known) -> Known {
+    let mut at = 0;
+    while at < names.len() {
+        known = known.and(names[at]);
+        at += 1;
+    }
+    known
+}
+
+#[allow(clippy::indexing_slicing, reason = "as above")]
+const fn known_judged(judged: &[(&str, Judged)], mut known: Known) -> Known {
+    let mut at = 0;
+    while at < judged.len() {
+        known = known.and(judged[at].0);
+        at += 1;
+    }
+    known
+}
+
+static KNOWN_WRAPPERS: Known = known_names(WRAPPERS, Known::none());
+static KNOWN_OUTSIDE: Known = known(&[ANYWHERE, AS_PROGRAM]);
+static KNOWN_JUDGED: Known = known_judged(JUDGED, Known::none());
+
+/// Whether a program hands on the words after it.
+pub(super) fn is_wrapper(name: &str) -> bool {
+    KNOWN_WRAPPERS.may_be(name) && WRAPPERS.contains(&name)
+}
+
+/// What is said of a program that is level 3 whatever its arguments; of those that are also ordinary words where it is
+/// taken for a program.
+pub(super) fn outside(name: &str, as_program: bool) -> Option<&'static str> {
+    if !KNOWN_OUTSIDE.may_be(name) {
+        return None;
+    }
+    let here: &[_] = if as_program { AS_PROGRAM } else { &[] };
+    ANYWHERE.iter().chain(here).find(|(known, _)| *known == name).map(|(_, what)| *what)
+}
+
+/// How a program is judged by its arguments, if it is.
+pub(super) fn judged(name: &str) -> Option<Judged> {
+    if name.starts_with("mkfs") {
+        return Some(Judged::Format);
+    }
+    let likely = KNOWN_JUDGED.may_be(name);
+    JUDGED.iter().filter(|_| likely).find(|(known, _)| *known == name).map(|(_, judged)| *judged)
+}
+
+/// What of a program's arguments counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judged {
+    Git,
+    NodePackages,
+    Publishing,
+    Removing,
+    Truncating,
+    Copying,
+    Modes,
+    Moving,
+    Writing,
+    Finding,
+    Synchronizing,
+    Planning,
+    Service,
+    Database,
+    Format,
+    Deploying,
+}
+
+/// Programs that are judged by their arguments, wherever they stand.
+const JUDGED: &[(&str, Judged)] = &[
+    ("git", Judged::Git),
+    ("npm", Judged::NodePackages),
+    ("pnpm", Judged::NodePackages),
+    ("yarn", Judged::NodePackages),
+    ("bun", Judged::NodePackages),
+    ("cargo", Judged::Publishing),
+    ("gem", Judged::Publishing),
+    ("poetry", Judged::Publishing),
+    ("uv", Judged::Publishing),
+    ("hatch", Judged::Publishing),
+    ("flit", Judged::Publishing),
+    ("twine", Judged::Publishing),
+    ("mvn", Judged::Publishing),
+    ("gradle", Judged::Publishing),
+    ("dotnet", Judged::Publishing),
+    ("lerna", Judged::Publishing),
+    ("rm", Judged::Removing),
+    ("unlink", Judged::Removing),
+    ("shred", Judged::Removing),
+    ("rmtree", Judged::Removing),
+    ("trash", Judged::Removing),
+    ("srm", Judged::Removing),
+    ("truncate", Judged::Truncating),
+    ("dd", Judged::Copying),
+    ("chmod", Judged::Modes),
+    ("chown", Judged::Modes),
+    ("chgrp", Judged::Modes),
+    ("mv", Judged::Moving),
+    ("cp", Judged::Moving),
+    ("ln", Judged::Writing),
+    ("install", Judged::Writing),
+    ("tee", Judged::Writing),
+    ("mkdir", Judged::Writing),
+    ("touch", Judged::Writing),
+    ("sed", Judged::Writing),
+    ("find", Judged::Finding),
+    ("rsync", Judged::Synchronizing),
+    ("terraform", Judged::Planning),
+    ("tofu", Judged::Planning),
+    ("terragrunt", Judged::Planning),
+    ("kubectl", Judged::Service),
+    ("oc", Judged::Service),
+    ("helm", Judged::Service),
+    ("docker", Judged::Service),
+    ("podman", Judged::Service),
+    ("aws", Judged::Service),
+    ("gcloud", Judged::Service),
+    ("gh", Judged::Service),
+    ("gsutil", Judged::Service),
+    ("dropdb", Judged::Database),
+    ("dropuser", Judged::Database),
+    ("wipefs", Judged::Format),
+    ("mke2fs", Judged::Format),
+    ("make", Judged::Deploying),
+    ("just", Judged::Deploying),
+    ("task", Judged::Deploying),
+    ("rake", Judged::Deploying),
+    ("serverless", Judged::Deploying),
+    ("sls", Judged::Deploying),
+    ("firebase", Judged::Deploying),
+    ("kamal", Judged::Deploying),
+    ("cap", Judged::Deploying),
+];
+
 /// Programs that hand on the words after them, so that any of those may be a program.
-pub(super) const WRAPPERS: &[&str] = &[
+const WRAPPERS: &[&str] = &[
     "env", "timeout", "nice", "ionice", "xargs", "nohup", "time", "exec", "command", "builtin", "eval", "sh",
     "bash", "dash", "zsh", "ksh", "fish", "busybox", "parallel", "setsid", "stdbuf", "strace", "watch",
     "flock", "script", "chroot", "unshare", "nsenter", "sudo", "doas", "su", "-exec", "-execdir", "-ok",
@@ -17,7 +204,7 @@ pub(super) const PACKAGES: &str = "installs for the whole system";
 
 /// Programs that are level 3 whatever their arguments, and can't be taken for ordinary words: looked for
 /// anywhere.
-pub(super) const ANYWHERE: &[(&str, &str)] = &[
+const ANYWHERE: &[(&str, &str)] = &[
     ("sudo", RIGHTS),
     ("doas", RIGHTS),
     ("pkexec", RIGHTS),
@@ -111,7 +298,7 @@ pub(super) const ANYWHERE: &[(&str, &str)] = &[
 
 /// Programs that are level 3 whatever their arguments, but whose names are also ordinary words: looked for
 /// where a program can stand.
-pub(super) const AS_PROGRAM: &[(&str, &str)] = &[
+const AS_PROGRAM: &[(&str, &str)] = &[
     ("su", RIGHTS),
     ("nc", NETWORK),
     ("ftp", NETWORK),
@@ -170,3 +357,29 @@ pub(super) const SYSTEM_PLACES: &[&str] = &[
 /// What below `/dev` takes writes without harm.
 pub(super) const HARMLESS_DEVICES: &[&str] =
     &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd", "/dev/shm"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_known() {
+        for (name, what) in ANYWHERE {
+            assert_eq!((outside(name, false), outside(name, true)), (Some(*what), Some(*what)), "{name}");
+        }
+        for (name, what) in AS_PROGRAM {
+            let elsewhere = ANYWHERE.iter().any(|(known, _)| known == name);
+            assert_eq!(
+                (outside(name, true), outside(name, false).is_some()),
+                (Some(*what), elsewhere),
+                "{name}"
+            );
+        }
+        assert!(WRAPPERS.iter().all(|name| is_wrapper(name)));
+        assert!(JUDGED.iter().all(|(name, how)| judged(name) == Some(*how)));
+        assert_eq!(judged("mkfs.ext4"), Some(Judged::Format));
+        for word in ["", "x", "-rf", "grep", "curly", "sud", "src/main.rs"] {
+            assert!(outside(word, true).is_none() && !is_wrapper(word) && judged(word).is_none(), "{word}");
+        }
+    }
+}

@@ -12,10 +12,10 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
-use super::super::cgroups;
-use super::super::init::{At as _, Failure, input, merge, read_frame, say, witness};
+use super::super::init::{At as _, Failure, tell};
+use super::super::outside::{self, Held, Told};
 use super::super::sys::{self, Strings};
-use super::super::wire::{self, HEADER, Note, Policy, Stage};
+use super::super::wire::{HEADER, Policy, Stage};
 use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
 use super::arguments::{FIRST_EMPTY, INSIDE, Kind};
 use super::frame::{self, Expected, Order};
@@ -40,30 +40,15 @@ const MAX_INFORMATION: usize = 1024;
 
 /// Does the outer helper's whole work; never returns.
 pub(crate) fn run(control: &OwnedFd) -> ! {
-    if let Err(Failure(stage, index, errno)) = work(control) {
-        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
-    }
+    tell(control, work(control));
     sys::exit(125)
 }
 
 fn work(control: &OwnedFd) -> Result<(), Failure> {
-    say(control, Note::Hello);
-    let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at(Stage::Supervise)?;
-    let order = read_frame(control, frame::MAGIC).at(Stage::Policy)?;
-    let policy_bytes = read_frame(control, wire::MAGIC).at(Stage::Policy)?;
-    let malformed = || Failure(Stage::Policy, 1, Errno::PROTO);
-    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(malformed)?;
-    let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(malformed)?;
-    say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
-    // What it starts begins in them.
-    cgroups::enter(&policy.groups).at(Stage::Groups)?;
-    cgroups::join(&policy.groups, std::process::id()).at(Stage::Groups)?;
-    merge(&policy).at(Stage::Supervise)?;
-    let witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
-    let stdin = input(control, policy.stdin).at(Stage::Input)?;
-    if rustix::process::geteuid().is_root() {
-        rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
-    }
+    let Told { signals, order, policy: policy_bytes } = outside::greet(control, frame::MAGIC)?;
+    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(outside::malformed)?;
+    let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(outside::malformed)?;
+    let Held { witness, stdin } = outside::begin(control, &policy)?;
     rustix::process::chdir(c"/").at(Stage::Root)?;
     let expected = frame::encode_expected(&look(&order)?);
     let told = memory(&[&expected, &policy_bytes]).at(Stage::Policy)?;

@@ -17,11 +17,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use super::super::bubblewrap::open_plainly;
-use super::super::init::{At as _, Failure, Init, drop_privileges, input, merge, read_frame, say, witness};
+use super::super::canary;
+use super::super::init::{At as _, Failure, Init, drop_privileges, say, tell};
+use super::super::outside::{self, Held, Told};
 use super::super::restrict::{self, Grant, Tcp};
 use super::super::sys::{self, Strings};
-use super::super::wire::{self, HEADER, Note, Policy, Stage};
-use super::super::{canary, cgroups};
+use super::super::wire::{HEADER, Note, Policy, Stage};
 use super::frame::{self, Order};
 
 /// Rounds of killing without a pause. A process that forks and ends without a pause is caught by being as fast; one
@@ -34,32 +35,17 @@ const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Does the supervisor's whole work; never returns.
 pub(in super::super) fn run(control: &OwnedFd) -> ! {
-    if let Err(Failure(stage, index, errno)) = work(control) {
-        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
-    }
+    tell(control, work(control));
     sys::exit(125)
 }
 
 fn work(control: &OwnedFd) -> Result<(), Failure> {
-    say(control, Note::Hello);
-    let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at(Stage::Supervise)?;
-    let order = read_frame(control, frame::MAGIC).at(Stage::Policy)?;
-    let policy = read_frame(control, wire::MAGIC).at(Stage::Policy)?;
-    let malformed = || Failure(Stage::Policy, 1, Errno::PROTO);
-    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(malformed)?;
-    let policy = policy.get(HEADER..).and_then(Policy::decode).ok_or_else(malformed)?;
+    let Told { signals, order, policy } = outside::greet(control, frame::MAGIC)?;
+    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(outside::malformed)?;
+    let policy = policy.get(HEADER..).and_then(Policy::decode).ok_or_else(outside::malformed)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at(Stage::Supervise)?;
-    say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
-    // What it starts begins in them.
-    cgroups::enter(&policy.groups).at(Stage::Groups)?;
-    cgroups::join(&policy.groups, std::process::id()).at(Stage::Groups)?;
-    merge(&policy).at(Stage::Supervise)?;
-    // Nothing leaves this process but by it.
-    let _witness = policy.witness.map(witness).transpose().at(Stage::Witness)?;
-    let stdin = input(control, policy.stdin).at(Stage::Input)?;
-    if rustix::process::geteuid().is_root() {
-        rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
-    }
+    // Nothing leaves this process but by the witness.
+    let Held { witness: _witness, stdin } = outside::begin(control, &policy)?;
     let mask = rustix::process::umask(Mode::empty());
     let private = Private::make(order.private).at(Stage::Private)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };

@@ -1,0 +1,68 @@
+//! All that one file's text tells, from one parse and one walk.
+//!
+//! ```
+//! use journeyman_syntax::{facts::read, language::Language};
+//!
+//! # if Language::Python.is_built_in() {
+//! let text = "from .shop import Shop\n\ndef open():\n    \"\"\"Opens it.\"\"\"\n    return Shop()\n";
+//! let facts = read(Language::Python, text).unwrap();
+//! assert_eq!(facts.imports[0].target, "shop");
+//! assert_eq!(facts.symbols[0].doc, "Opens it.");
+//! let last = facts.references.last().unwrap();
+//! assert_eq!((last.name(text), last.line, last.inside), ("Shop", 5, Some(0)));
+//! # }
+//! ```
+
+use crate::imports::Import;
+use crate::language::Language;
+use crate::outline::{Symbol, symbols};
+use crate::parse::{self, Tree, Unparsed};
+use crate::references::{Reference, used};
+use crate::sections::{self, Section};
+use crate::walk::{Wanted, walk};
+
+/// What a text defines, uses, brings in and says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// What it defines, in the order of the text, outer ones before inner ones.
+    pub symbols: Vec<Symbol>,
+    /// Names that it uses, in the order of the text.
+    pub references: Vec<Reference>,
+    /// What it brings in.
+    pub imports: Vec<Import>,
+    /// Its parts, if it is a document.
+    pub sections: Vec<Section>,
+    /// A part of it isn't what the language expects.
+    pub broken: bool,
+}
+
+/// What a text tells, parsed for that alone.
+///
+/// # Errors
+/// [`Unparsed`] as [`parse::parse`] gives it; never for documents and SQL, which are read without a grammar.
+pub fn read(language: Language, text: &str) -> Result<Facts, Unparsed> {
+    if let Some(facts) = sections::read(language, text) {
+        return Ok(facts);
+    }
+    let tree = parse::parse_any_depth(language, text)?;
+    of(&tree, text).ok_or(Unparsed::TooDeep)
+}
+
+/// What a text tells whose tree is there already.
+#[must_use]
+pub fn facts(tree: &Tree, text: &str) -> Facts {
+    of(tree, text).unwrap_or_default()
+}
+
+fn of(tree: &Tree, text: &str) -> Option<Facts> {
+    let walked = walk(tree, text, Wanted::All)?;
+    let symbols = symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text);
+    let references = used(&walked.names, &symbols, text);
+    Some(Facts {
+        symbols,
+        references,
+        imports: walked.imports,
+        sections: Vec::new(),
+        broken: tree.has_error(),
+    })
+}

@@ -1,0 +1,118 @@
+//! Languages in which packages, namespaces or headers are named.
+
+use tree_sitter::Node;
+
+use super::{Import, Into, joined, literal};
+
+/// `import name "path"`.
+pub(super) fn go(node: Node<'_>, into: &mut Into<'_>) {
+    if let Some(path) = literal(into.field(node, "path")) {
+        let relative = path.starts_with("./") || path.starts_with("../");
+        into.add(node, Import { target: path.to_owned(), relative, ..Import::default() });
+    }
+}
+
+/// What of `import static a.b.C.*;` is between the keywords and the semicolon.
+fn dotted(written: &str, words: &[&str]) -> String {
+    let mut rest = written.trim().trim_end_matches(';').trim_end();
+    for word in words {
+        if let Some(after) = rest.strip_prefix(word).filter(|after| after.starts_with(char::is_whitespace)) {
+            rest = after.trim_start();
+        }
+    }
+    rest.to_owned()
+}
+
+/// A path whose last part is what is brought in: `a.b.C` is `C` of `a.b`.
+fn last_of_path(node: Node<'_>, path: &str, into: &mut Into<'_>) {
+    match path.rsplit_once('.') {
+        Some((package, name)) => into.known(node, package, vec![name.to_owned()]),
+        None => into.known(node, path, Vec::new()),
+    }
+}
+
+/// `import static a.b.C.d;`: what follows the first part in upper case is a member of a type.
+pub(super) fn java(node: Node<'_>, into: &mut Into<'_>) {
+    let path = joined(&dotted(into.of(node), &["import", "static", "module"]));
+    last_of_path(node, &path, into);
+}
+
+/// `import a.b.c as d`.
+pub(super) fn kotlin(node: Node<'_>, into: &mut Into<'_>) {
+    let written = dotted(into.of(node), &["import"]);
+    let path = written.split_whitespace().next().unwrap_or_default().replace('`', "");
+    last_of_path(node, &path, into);
+}
+
+/// `import a.b.{c, d => e}, f.g._`.
+pub(super) fn scala(node: Node<'_>, into: &mut Into<'_>) {
+    let written = dotted(into.of(node), &["import"]);
+    let mut rest = written.as_str();
+    while !rest.is_empty() {
+        let open = rest.find('{');
+        let comma = rest.find(',').unwrap_or(rest.len());
+        match open.filter(|open| *open < comma) {
+            Some(open) => {
+                let end = rest.find('}').unwrap_or(rest.len());
+                let names = rest
+                    .get(open + 1..end)
+                    .unwrap_or_default()
+                    .split(',')
+                    .filter_map(|name| name.split_whitespace().next())
+                    .map(|name| if matches!(name, "_" | "given") { "*" } else { name })
+                    .map(str::to_owned)
+                    .collect();
+                let package = joined(rest.get(..open).unwrap_or_default());
+                into.known(node, package.trim_end_matches('.'), names);
+                rest = rest.get(end + 1..).unwrap_or_default();
+            }
+            None => {
+                let one = rest.get(..comma).unwrap_or_default();
+                let path = joined(one.split(" as ").next().unwrap_or_default());
+                match path.strip_suffix("._") {
+                    Some(package) => into.known(node, package, vec!["*".to_owned()]),
+                    None => last_of_path(node, &path, into),
+                }
+                rest = rest.get(comma + 1..).unwrap_or_default();
+            }
+        }
+        rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    }
+}
+
+/// `using A.B;`, `using static A.B;`, `using X = A.B;`.
+pub(super) fn csharp(node: Node<'_>, into: &mut Into<'_>) {
+    let written = dotted(into.of(node), &["global", "using", "static", "unsafe"]);
+    let path = written.rsplit('=').next().unwrap_or_default();
+    into.known(node, joined(path).trim_start_matches("global::"), Vec::new());
+}
+
+/// `@testable import struct A.B`.
+pub(super) fn swift(node: Node<'_>, into: &mut Into<'_>) {
+    let written = into.of(node);
+    let path = written.split_whitespace().last().unwrap_or_default();
+    match path.split_once('.') {
+        Some((module, name)) => into.known(node, module, vec![name.to_owned()]),
+        None => into.known(node, path, Vec::new()),
+    }
+}
+
+/// `#include "x"` and `#include <x>`, and `#import` alike.
+pub(super) fn include(node: Node<'_>, into: &mut Into<'_>) {
+    let written = into.of(node).trim_start_matches(['#', ' ', '\t']);
+    let Some(rest) = written
+        .strip_prefix("include_next")
+        .or_else(|| written.strip_prefix("include"))
+        .or_else(|| written.strip_prefix("import"))
+    else {
+        return;
+    };
+    let rest = rest.trim_start();
+    let quoted = rest.strip_prefix('"').and_then(|rest| rest.split(['"', '\n']).next());
+    let angled = rest.strip_prefix('<').and_then(|rest| rest.split(['>', '\n']).next());
+    match (quoted, angled) {
+        (Some(path), _) => into.file(node, path.trim()),
+        (_, Some(path)) => into.known(node, path.trim(), Vec::new()),
+        _ => {}
+    }
+}

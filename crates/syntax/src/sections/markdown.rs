@@ -1,0 +1,122 @@
+//! Markdown: headings with `#` and with a line beneath them.
+
+use super::{Line, Outline};
+
+/// A fence of code: its sign, how often, and how far in.
+fn fence(text: &str) -> Option<(char, usize)> {
+    let inner = text.trim_start();
+    let sign = inner.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+    let long = inner.len() - inner.trim_start_matches(sign).len();
+    let info = inner.get(long..).unwrap_or_default();
+    (long >= 3 && !(sign == '`' && info.contains('`'))).then_some((sign, long))
+}
+
+/// A line's columns before its text, and the text. A tab is as good as four.
+fn indented(text: &str) -> (usize, &str) {
+    let inner = text.trim_start_matches([' ', '\t']);
+    let lead = text.len() - inner.len();
+    let tabs = text.get(..lead).unwrap_or_default().matches('\t').count();
+    (lead + tabs * 3, inner)
+}
+
+/// The headings of a document.
+pub(super) fn read(lines: &[Line<'_>]) -> Outline {
+    let mut outline = Outline::new(lines.len());
+    let mut open: Option<(char, usize)> = None;
+    let mut at = front_matter(lines);
+    // The line that may be a heading by what follows it.
+    let mut paragraph: Option<usize> = None;
+    let mut comment = false;
+    while let Some(line) = lines.get(at) {
+        let here = at;
+        at += 1;
+        if let Some((sign, long)) = open {
+            outline.is_code(here);
+            let inner = line.text.trim();
+            if inner.chars().all(|c| c == sign) && inner.len() >= long {
+                open = None;
+            }
+            continue;
+        }
+        let (columns, inner) = indented(line.text);
+        if comment || inner.starts_with("<!--") {
+            comment = !inner.contains("-->");
+            paragraph = None;
+            continue;
+        }
+        if let Some(found) = fence(line.text) {
+            open = Some(found);
+            outline.is_code(here);
+            paragraph = None;
+        } else if inner.is_empty() {
+            paragraph = None;
+        } else if columns >= 4 && paragraph.is_none() {
+            outline.is_code(here);
+        } else if columns < 4
+            && let Some((level, words)) = atx(inner)
+        {
+            outline.add(level, lines, here, here, words);
+            paragraph = None;
+        } else if let (Some(first), Some(level)) = (paragraph, underline(inner).filter(|_| columns < 4)) {
+            let words = lines.get(here - 1).map_or("", |line| line.text);
+            // Of several lines, the last is its words.
+            outline.add(level, lines, first, here - 1, words);
+            paragraph = None;
+        } else {
+            let plain = !inner.starts_with(['>', '|', '-', '*', '+', '<']);
+            paragraph = if plain { paragraph.or(Some(here)) } else { None };
+        }
+    }
+    outline
+}
+
+/// The first line after what programs read at the top, between two lines `---`.
+fn front_matter(lines: &[Line<'_>]) -> usize {
+    if lines.first().is_none_or(|line| line.text.trim_end() != "---") {
+        return 0;
+    }
+    let end = lines.iter().skip(1).position(|line| matches!(line.text.trim_end(), "---" | "..."));
+    end.map_or(0, |end| end + 2)
+}
+
+/// `## Words ##`.
+fn atx(inner: &str) -> Option<(usize, &str)> {
+    let words = inner.trim_start_matches('#');
+    let level = inner.len() - words.len();
+    if !(1..=6).contains(&level) || !(words.is_empty() || words.starts_with([' ', '\t'])) {
+        return None;
+    }
+    let words = words.trim();
+    let closed = words.trim_end_matches('#');
+    let words = if closed.is_empty() || closed.ends_with([' ', '\t']) { closed.trim_end() } else { words };
+    Some((level, words))
+}
+
+/// The line beneath a heading.
+fn underline(inner: &str) -> Option<usize> {
+    let inner = inner.trim_end();
+    match inner.chars().next()? {
+        '=' if inner.chars().all(|c| c == '=') => Some(1),
+        '-' if inner.chars().all(|c| c == '-') => Some(2),
+        _ => None,
+    }
+}
+
+/// `[words](target)`, `[name]: target` and `src="target"`.
+pub(super) fn links(line: &str, add: &mut dyn FnMut(&str)) {
+    for (at, _) in line.match_indices("](") {
+        let rest = line.get(at + 2..).unwrap_or_default();
+        let target = rest.split([')', ' ']).next().unwrap_or_default();
+        add(target.trim_matches(['<', '>']));
+    }
+    if let Some((name, target)) = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]: "))
+        && !name.contains(']')
+    {
+        add(target.split_whitespace().next().unwrap_or_default());
+    }
+    for sign in ["src=\"", "href=\""] {
+        for (at, _) in line.match_indices(sign) {
+            add(line.get(at + sign.len()..).unwrap_or_default().split('"').next().unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! SQL without a grammar: what is created, and the names that are used.
+//!
+//! There are as many dialects as there are servers. They agree on words, quotes and comments, and that is all that is
+//! read: `CREATE`, the kind of thing, its name, the columns of a table, and where the statement ends.
+
+use std::ops::Range;
+
+use crate::doc;
+use crate::facts::Facts;
+use crate::outline::{Kind, MAX_SIGNATURE, MAX_SYMBOLS, Symbol, Visibility};
+use crate::references::MAX_REFERENCES;
+use crate::walk::Name;
+
+/// Bytes of a name.
+const MAX_NAME: usize = 200;
+/// Words between `CREATE` and the name that may be passed over.
+const MAX_WORDS: usize = 12;
+
+/// Words that a column's definition doesn't begin with.
+const CONSTRAINTS: &[&str] = &[
+    "primary",
+    "foreign",
+    "unique",
+    "check",
+    "constraint",
+    "key",
+    "index",
+    "exclude",
+    "like",
+    "period",
+    "fulltext",
+    "spatial",
+];
+
+/// Words that aren't names, of all dialects the usual ones. A name that is spelled so isn't found.
+const WORDS: &[&str] = &[
+    "add",
+    "after",
+    "all",
+    "alter",
+    "and",
+    "any",
+    "as",
+    "asc",
+    "autoincrement",
+    "auto_increment",
+    "before",
+    "begin",
+    "between",
+    "bigint",
+    "binary",
+    "blob",
+    "boolean",
+    "bool",
+    "both",
+    "by",
+    "bytea",
+    "call",
+    "cascade",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "check",
+    "collate",
+    "column",
+    "comment",
+    "commit",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current",
+    "current_timestamp",
+    "cursor",
+    "database",
+    "date",
+    "datetime",
+    "decimal",
+    "declare",
+    "default",
+    "deferrable",
+    "definer",
+    "delete",
+    "delimiter",
+    "desc",
+    "distinct",
+    "do",
+    "domain",
+    "double",
+    "drop",
+    "each",
+    "else",
+    "elsif",
+    "end",
+    "engine",
+    "enum",
+    "escape",
+    "except",
+    "execute",
+    "exists",
+    "explain",
+    "extension",
+    "false",
+    "fetch",
+    "float",
+    "for",
+    "foreign",
+    "from",
+    "full",
+    "function",
+    "go",
+    "grant",
+    "group",
+    "having",
+    "if",
+    "ilike",
+    "immutable",
+    "in",
+    "index",
+    "inner",
+    "insert",
+    "instead",
+    "int",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "json",
+    "jsonb",
+    "key",
+    "language",
+    "last",
+    "leading",
+    "left",
+    "like",
+    "limit",
+    "loop",
+    "materialized",
+    "natural",
+    "new",
+    "not",
+    "notnull",
+    "null",
+    "nulls",
+    "numeric",
+    "of",
+    "off",
+    "offset",
+    "old",
+    "on",
+    "only",
+    "or",
+    "order",
+    "outer",
+    "over",
+    "partition",
+    "plpgsql",
+    "precision",
+    "primary",
+    "procedure",
+    "real",
+    "references",
+    "rename",
+    "replace",
+    "restrict",
+    "return",
+    "returning",
+    "returns",
+    "revoke",
+    "right",
+    "rollback",
+    "row",
+    "rows",
+    "schema",
+    "select",
+    "sequence",
+    "serial",
+    "set",
+    "smallint",
+    "some",
+    "start",
+    "table",
+    "temp",
+    "temporary",
+    "text",
+    "then",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "tinyint",
+    "to",
+    "trailing",
+    "transaction",
+    "trigger",
+    "true",
+    "truncate",
+    "type",
+    "union",
+    "unique",
+    "unsigned",
+    "update",
+    "use",
+    "using",
+    "uuid",
+    "values",
+    "varchar",
+    "view",
+    "volatile",
+    "when",
+    "where",
+    "while",
+    "with",
+    "without",
+    "zone",
+];
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Sort {
+    Word,
+    /// A name in quotes of some kind.
+    Quoted,
+    Sign(u8),
+    /// Comments that follow one another, and strings.
+    Comment,
+    Other,
+}
+
+#[derive(Clone, Copy)]
+struct Token {
+    sort: Sort,
+    start: usize,
+    end: usize,
+    row: u32,
+}
+
+/// What a text creates, and the names that it uses.
+pub(crate) fn read(text: &str) -> Facts {
+    let tokens = tokens(text);
+    let mut reader = Reader { text, tokens: &tokens, at: 0, symbols: Vec::new() };
+    while reader.at < tokens.len() {
+        reader.statement();
+    }
+    let symbols = reader.symbols;
+    let names: Vec<Name> = tokens
+        .iter()
+        .filter(|token| match token.sort {
+            Sort::Word => !WORDS.contains(&word(text, token).as_str()),
+            sort => sort == Sort::Quoted,
+        })
+        .take(MAX_REFERENCES)
+        .map(|token| {
+            let quoted = usize::from(token.sort == Sort::Quoted);
+            let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            Name { start: small(token.start + quoted), end: small(token.end - quoted), row: token.row }
+        })
+        .collect();
+    let references = crate::references::used(&names, &symbols, text);
+    Facts { symbols, references, ..Facts::default() }
+}
+
+fn word(text: &str, token: &Token) -> String {
+    text.get(token.start..token.end).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Takes a text apart. Every token ends beyond where it begins.
+fn tokens(text: &str) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let mut tokens = Vec::new();
+    let (mut at, mut row, mut counted) = (0, 0_u32, 0);
+    while let Some(byte) = bytes.get(at).copied() {
+        let rest = text.get(at..).unwrap_or_default();
+        let to = |end: Option<usize>, after: usize| {
+            end.map_or(bytes.len(), |end| (at + end + after).min(bytes.len()))
+        };
+        let (sort, end) = match byte {
+            b if b.is_ascii_whitespace() => {
+                at += 1;
+                continue;
+            }
+            b'-' if rest.starts_with("--") => (Sort::Comment, to(rest.find('\n'), 0)),
+            b'/' if rest.starts_with("/*") => (Sort::Comment, to(rest.find("*/"), 2)),
+            b'\'' => (Sort::Other, to(closing(rest, '\''), 1)),
+            b'"' | b'`' => (Sort::Quoted, to(closing(rest, char::from(byte)), 1)),
+            b'[' if rest.as_bytes().get(1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
+                let line = rest.split('\n').next().unwrap_or_default();
+                match line.find(']') {
+                    Some(end) => (Sort::Quoted, at + end + 1),
+                    None => (Sort::Sign(byte), at + 1),
+                }
+            }
+            b'$' if dollar(rest).is_some() => {
+                let tag = dollar(rest).unwrap_or_default();
+                // What is quoted so is code: only its quotes are passed over.
+                (Sort::Other, at + tag.len())
+            }
+            b if b.is_ascii_alphabetic() || b == b'_' || b >= 0x80 => {
+                let long =
+                    rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(rest.len());
+                let one = rest.chars().next().map_or(1, char::len_utf8);
+                (Sort::Word, at + long.max(one))
+            }
+            b if b.is_ascii_digit() => {
+                (Sort::Other, to(rest.find(|c: char| !c.is_alphanumeric() && c != '.'), 0))
+            }
+            b => (Sort::Sign(b), at + 1),
+        };
+        row += u32::try_from(breaks(bytes, counted, at)).unwrap_or_default();
+        counted = at;
+        // A quote that is opened and not closed has no end of its own.
+        let sort = if sort == Sort::Quoted && end - at < 3 { Sort::Other } else { sort };
+        tokens.push(Token { sort, start: at, end, row });
+        at = end;
+    }
+    tokens
+}
+
+fn breaks(bytes: &[u8], from: usize, to: usize) -> usize {
+    bytes.get(from..to).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Where a quote closes: a doubled one is a part of what is quoted.
+fn closing(rest: &str, quote: char) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        let found = at + rest.get(at..)?.find(quote)?;
+        if rest.get(found + 1..)?.starts_with(quote) {
+            at = found + 2;
+        } else {
+            return Some(found);
+        }
+    }
+}
+
+/// `$tag$`.
+fn dollar(rest: &str) -> Option<&str> {
+    let inner = rest.strip_prefix('$')?;
+    let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    inner.get(end..)?.starts_with('$').then(|| rest.get(..end + 2)).flatten()
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    at: usize,
+    symbols: Vec<Symbol>,
+}
+
+impl Reader<'_> {
+    fn token(&self, at: usize) -> Option<&Token> {
+        self.tokens.get(at)
+    }
+
+    fn word(&self, at: usize) -> String {
+        self.token(at)
+            .filter(|token| token.sort == Sort::Word)
+            .map(|token| word(self.text, token))
+            .unwrap_or_default()
+    }
+
+    fn sign(&self, at: usize, sign: u8) -> bool {
+        self.token(at).is_some_and(|token| token.sort == Sort::Sign(sign))
+    }
+
+    /// One statement, up to its semicolon.
+    fn statement(&mut self) {
+        let first = self.at;
+        if self.word(first) == "create"
+            && let Some((kind, named)) = self.kind(first)
+            && let Some((name_at, name, name_range)) = self.name(named)
+        {
+            let last = self.end(name_at + 1, kind == Kind::Function);
+            let symbol = self.symbols.len();
+            self.add(kind, first..last, name_at, name, name_range, None);
+            if kind == Kind::Table && self.sign(name_at + 1, b'(') && self.symbols.len() > symbol {
+                self.columns(name_at + 2, last, symbol);
+            }
+            self.at = last.max(first + 1);
+            return;
+        }
+        self.at = first + 1;
+    }
+
+    /// What is created, and where its name is looked for.
+    fn kind(&self, create: usize) -> Option<(Kind, usize)> {
+        for at in create + 1..create + 1 + MAX_WORDS {
+            let kind = match self.word(at).as_str() {
+                "table" | "view" => Kind::Table,
+                "function" | "procedure" | "proc" | "trigger" | "aggregate" | "event" | "macro" => {
+                    Kind::Function
+                }
+                "type" | "domain" => Kind::Type,
+                "schema" | "database" | "package" => Kind::Module,
+                "sequence" => Kind::Variable,
+                "index" => Kind::Key,
+                _ => match self.token(at)?.sort {
+                    Sort::Sign(b';' | b'(' | b')') => return None,
+                    _ => continue,
+                },
+            };
+            let mut at = at + 1;
+            while matches!(self.word(at).as_str(), "if" | "not" | "exists" | "concurrently" | "body" | "only")
+            {
+                at += 1;
+            }
+            return Some((kind, at));
+        }
+        None
+    }
+
+    /// A name, maybe with what it lies in: the last part, and where that is.
+    fn name(&self, at: usize) -> Option<(usize, String, Range<usize>)> {
+        let mut last = at;
+        while self.sign(last + 1, b'.') {
+            last += 2;
+        }
+        let token = self.token(last)?;
+        let range = match token.sort {
+            Sort::Word if self.word(last) != "on" => token.start..token.end,
+            Sort::Quoted => token.start + 1..token.end - 1,
+            _ => return None,
+        };
+        let name = self.text.get(range.clone())?;
+        (!name.is_empty() && name.len() <= MAX_NAME && !name.contains('\n'))
+            .then(|| (last, name.to_owned(), range))
+    }
+
+    /// The token after a statement's last one. A procedure goes on to the end of its outermost block.
+    fn end(&self, from: usize, procedure: bool) -> usize {
+        let (mut depth, mut blocks, mut dollars) = (0_usize, 0_usize, 0_usize);
+        let mut at = from;
+        while let Some(token) = self.token(at) {
+            match token.sort {
+                Sort::Sign(b'(') => depth += 1,
+                Sort::Sign(b')') => depth = depth.saturating_sub(1),
+                Sort::Sign(b';') if depth == 0 && blocks == 0 && dollars % 2 == 0 => return at,
+                Sort::Other if self.text.as_bytes().get(token.start) == Some(&b'$') => dollars += 1,
+                Sort::Word => match self.word(at).as_str() {
+                    "begin" | "case" if procedure => blocks += 1,
+                    "end"
+                        if procedure
+                            && !matches!(
+                                self.word(at + 1).as_str(),
+                                "if" | "loop" | "while" | "repeat" | "for"
+                            ) =>
+                    {
+                        blocks = blocks.saturating_sub(1);
+                    }
+                    // The next statement has begun, whatever is missing here.
+                    "create" if depth == 0 && dollars % 2 == 0 && self.opens_line(token) => return at,
+                    "go" if !procedure && self.opens_line(token) => return at,
+                    _ => {}
+                },
+                _ => {}
+            }
+            at += 1;
+        }
+        at
+    }
+
+    fn opens_line(&self, token: &Token) -> bool {
+        let before = self.text.get(..token.start).unwrap_or_default();
+        before.is_empty() || before.ends_with('\n')
+    }
+
+    /// The columns of a table, between the brackets.
+    fn columns(&mut self, from: usize, last: usize, table: usize) {
+        let (mut depth, mut fresh) = (1_usize, true);
+        for at in from..last {
+            let Some(sort) = self.token(at).map(|token| token.sort) else { return };
+            match sort {
+                Sort::Sign(b'(') => depth += 1,
+                Sort::Sign(b')') => depth -= 1,
+                Sort::Sign(b',') if depth == 1 => {
+                    fresh = true;
+                    continue;
+                }
+                Sort::Comment => continue,
+                _ => {}
+            }
+            if depth == 0 {
+                return;
+            }
+            if std::mem::take(&mut fresh)
+                && !CONSTRAINTS.contains(&self.word(at).as_str())
+                && let Some((own, name, range)) = self.name(at)
+            {
+                let end =
+                    (at..last).find(|end| self.sign(*end, b',') || self.sign(*end, b')')).unwrap_or(last);
+                self.add(Kind::Field, at..end, own, name, range, Some(table));
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        kind: Kind,
+        tokens: Range<usize>,
+        name_at: usize,
+        name: String,
+        name_range: Range<usize>,
+        inside: Option<usize>,
+    ) {
+        if self.symbols.len() >= MAX_SYMBOLS {
+            return;
+        }
+        let Some((first, named, last)) = self
+            .token(tokens.start)
+            .zip(self.token(name_at))
+            .zip(self.token(tokens.end.saturating_sub(1).max(name_at)))
+            .map(|((first, named), last)| (first, named, last))
+        else {
+            return;
+        };
+        let comment = tokens
+            .start
+            .checked_sub(1)
+            .and_then(|before| self.token(before))
+            .filter(|before| before.sort == Sort::Comment && inside.is_none())
+            .filter(|before| breaks(self.text.as_bytes(), before.end, first.start) <= 1);
+        let start = comment.map_or(first.start, |comment| comment.start);
+        let signature = self.text.get(first.start..last.end).unwrap_or_default();
+        let signature = signature.split(['(', '\n', ';']).next().unwrap_or_default();
+        let signature = signature.get(..signature.floor_char_boundary(MAX_SIGNATURE)).unwrap_or_default();
+        let before = |to: usize, row: u32, from: usize| {
+            row + u32::try_from(breaks(self.text.as_bytes(), from, to)).unwrap_or_default() + 1
+        };
+        let outer = inside.and_then(|at| self.symbols.get(at));
+        let first_line = comment.map_or(first.row, |comment| comment.row) + 1;
+        let symbol = Symbol {
+            kind,
+            name,
+            parents: outer.map(|outer| vec![outer.name.clone()]).unwrap_or_default(),
+            full: start..last.end,
+            definition: first.start..last.end,
+            name_range,
+            lines: first_line..before(last.end, last.row, last.start) + 1,
+            name_line: named.row + 1,
+            signature: signature.trim().to_owned(),
+            doc: comment
+                .and_then(|comment| self.text.get(comment.start..comment.end))
+                .map(doc::sentence)
+                .unwrap_or_default(),
+            visibility: Visibility::Public,
+            local: false,
+            inside,
+        };
+        self.symbols.push(symbol);
+    }
+}

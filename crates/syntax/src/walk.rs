@@ -1,0 +1,377 @@
+//! One way through a tree for all that is asked of it.
+//!
+//! Walking a tree costs a good part of what parsing it cost, and so does a query that is run over all of it. So there is
+//! one walk: a table says for each kind of node what it may be, and the language's query is only run on single nodes,
+//! those that one of its patterns begins with.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tree_sitter::{Node, Query, QueryCursor, StreamingIterator as _};
+
+use crate::imports::{self, Import};
+use crate::language::Language;
+use crate::outline::{Kind, MAX_SYMBOLS, is_attribute_kind, is_comment_kind};
+use crate::parse::{MAX_DEPTH, Tree};
+use crate::references::MAX_REFERENCES;
+
+/// Matches that a query may have in the making at once.
+const MAX_MATCHES: u32 = 1024;
+
+/// A pattern of the outline's query may begin with it.
+const DEFINITION: u8 = 1;
+/// A name.
+const NAME: u8 = 1 << 1;
+/// It may bring something in.
+const IMPORT: u8 = 1 << 2;
+/// A comment, or an attribute of what follows.
+const LEADING: u8 = 1 << 3;
+/// Nothing in it is looked at.
+const CLOSED: u8 = 1 << 4;
+/// It may say who may use others than what it stands at.
+const MARK: u8 = 1 << 5;
+/// What lies in it counts as lying in what is around it: `#if`, `extern "C"`.
+const THIN: u8 = 1 << 6;
+
+/// What is asked of a walk.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted {
+    /// What is defined.
+    Symbols,
+    /// Names that are used and what is brought in as well.
+    All,
+}
+
+/// A definition as the query finds it.
+pub(crate) struct Found<'tree> {
+    pub(crate) kind: Kind,
+    pub(crate) node: Node<'tree>,
+    pub(crate) name: Node<'tree>,
+    pub(crate) parent: Option<Node<'tree>>,
+    /// The node with what adds only words to it.
+    pub(crate) whole: Node<'tree>,
+    /// Which pattern of the query found it: the first one counts.
+    pub(crate) pattern: usize,
+}
+
+/// A comment or an attribute.
+pub(crate) struct Leading {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) column: usize,
+    pub(crate) comment: bool,
+}
+
+/// A name where it stands.
+pub(crate) struct Name {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) row: u32,
+}
+
+/// What a walk found, each in the order of the text.
+#[derive(Default)]
+pub(crate) struct Walked<'tree> {
+    pub(crate) found: Vec<Found<'tree>>,
+    pub(crate) leading: Vec<Leading>,
+    pub(crate) names: Vec<Name>,
+    pub(crate) imports: Vec<Import>,
+    /// Nodes that may say who may use others.
+    pub(crate) marks: Vec<Node<'tree>>,
+}
+
+/// What a walk has to know of a language.
+struct Table {
+    /// By a kind's number.
+    flags: Vec<u8>,
+    query: Query,
+    /// By a capture's number.
+    roles: Vec<Role>,
+    /// By a pattern's number, where what it matches has to lie: the kinds right around it, from the outside in, any of
+    /// several. None at all means anywhere.
+    places: Vec<Vec<Path>>,
+    /// By a kind's number, the patterns that begin with it.
+    patterns: BTreeMap<u16, Vec<usize>>,
+}
+
+/// Kinds that lie in one another, from the outside in. A kind may have several numbers.
+type Path = Vec<Vec<u16>>;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Name,
+    Parent,
+    Definition(Kind),
+    Other,
+}
+
+thread_local! {
+    /// Compiled tables, which take milliseconds for some grammars.
+    static TABLES: RefCell<BTreeMap<Language, Option<Rc<Table>>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+fn table(language: Language) -> Option<Rc<Table>> {
+    TABLES.with(|tables| {
+        let mut tables = tables.try_borrow_mut().ok()?;
+        tables.entry(language).or_insert_with(|| Table::new(language).ok().map(Rc::new)).clone()
+    })
+}
+
+/// What a language's query is faulty in.
+pub(crate) fn check(language: Language) -> Result<(), String> {
+    if language.grammar().is_none() {
+        return Ok(());
+    }
+    Table::new(language).map(drop)
+}
+
+impl Table {
+    fn new(language: Language) -> Result<Self, String> {
+        let grammar = language.grammar().ok_or("no grammar")?();
+        let source = language.outline_query();
+        let query = Query::new(&grammar, source).map_err(|error| error.to_string())?;
+        let roles = query
+            .capture_names()
+            .iter()
+            .map(|name| match (*name, Kind::of(name)) {
+                ("name", _) => Ok(Role::Name),
+                ("parent", _) => Ok(Role::Parent),
+                (_, Some(kind)) => Ok(Role::Definition(kind)),
+                (other, None) if other.starts_with('_') => Ok(Role::Other),
+                (other, None) => Err(format!("no kind is called {other}")),
+            })
+            .collect::<Result<_, _>>()?;
+        let kinds = || 0..u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
+        let named = |name: &str| -> Vec<u16> {
+            kinds()
+                .filter(|id| grammar.node_kind_is_named(*id) && grammar.node_kind_for_id(*id) == Some(name))
+                .collect()
+        };
+        let mut patterns: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        let mut places = Vec::new();
+        for pattern in 0..query.pattern_count() {
+            let own = source.get(query.start_byte_for_pattern(pattern)..).unwrap_or_default();
+            let root = own.trim_start_matches(['(', ' ']);
+            let root = root.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+            let ids = named(root);
+            if ids.is_empty() {
+                return Err(format!("the pattern {pattern} begins with no kind: {root}"));
+            }
+            for id in ids {
+                patterns.entry(id).or_default().push(pattern);
+            }
+            let mut allowed = Vec::new();
+            for property in query.property_settings(pattern).iter().filter(|property| &*property.key == "in")
+            {
+                let path = property.value.as_deref().unwrap_or_default();
+                let path: Path = path.split_whitespace().map(named).collect();
+                if path.iter().any(Vec::is_empty) {
+                    return Err(format!("the pattern {pattern} lies in an unknown kind"));
+                }
+                allowed.push(path);
+            }
+            places.push(allowed);
+        }
+        let flags = kinds()
+            .map(|id| {
+                if !grammar.node_kind_is_named(id) {
+                    return 0;
+                }
+                let kind = grammar.node_kind_for_id(id).unwrap_or_default();
+                flags(language, kind) | if patterns.contains_key(&id) { DEFINITION } else { 0 }
+            })
+            .collect();
+        Ok(Self { flags, query, roles, places, patterns })
+    }
+
+    fn flags(&self, kind: u16) -> u8 {
+        self.flags.get(usize::from(kind)).copied().unwrap_or_default()
+    }
+
+    /// Whether what lies in these nodes is where the pattern looks for it.
+    fn fits(&self, pattern: usize, ancestors: &[Node<'_>]) -> bool {
+        let Some(places) = self.places.get(pattern) else { return false };
+        places.is_empty()
+            || places.iter().any(|path| {
+                let mut around =
+                    ancestors.iter().rev().map(Node::kind_id).filter(|kind| self.flags(*kind) & THIN == 0);
+                path.iter().rev().all(|kinds| around.next().is_some_and(|kind| kinds.contains(&kind)))
+            })
+    }
+}
+
+/// What a kind of node may be, but for definitions.
+fn flags(language: Language, kind: &str) -> u8 {
+    let name = kind.ends_with("identifier") || kind.ends_with("identifier_pattern");
+    let unnamed = matches!(
+        kind,
+        // Labels and operators; and what only holds a name.
+        "statement_identifier"
+            | "operator_identifier"
+            | "qualified_identifier"
+            | "scoped_identifier"
+            | "scoped_type_identifier"
+            | "nested_identifier"
+            | "nested_type_identifier"
+            | "stable_identifier"
+            | "stable_type_identifier"
+            | "dotted_identifier"
+    );
+    let other = match language {
+        Language::Ruby => {
+            matches!(kind, "constant" | "instance_variable" | "class_variable" | "global_variable")
+        }
+        Language::Php => kind == "name",
+        Language::Bash => matches!(kind, "variable_name" | "command_name"),
+        _ => false,
+    };
+    let mut flags = if (name && !unnamed) || other { NAME } else { 0 };
+    if is_comment_kind(kind) {
+        flags |= LEADING | CLOSED;
+    } else if is_attribute_kind(kind) {
+        flags |= LEADING;
+    }
+    if imports::may_import(language, kind) {
+        flags |= IMPORT;
+    }
+    let marks = match language {
+        Language::Cpp => kind == "access_specifier",
+        Language::Ruby => matches!(kind, "identifier" | "call"),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            matches!(kind, "export_specifier" | "export_statement")
+        }
+        _ => false,
+    };
+    if marks {
+        flags |= MARK;
+    }
+    if ["preproc_if", "preproc_el", "linkage_specification"].iter().any(|thin| kind.starts_with(thin)) {
+        flags |= THIN;
+    }
+    flags
+}
+
+/// Walks a tree. Nothing where parts lie in one another deeper than [`MAX_DEPTH`].
+pub(crate) fn walk<'tree>(tree: &'tree Tree, text: &str, wanted: Wanted) -> Option<Walked<'tree>> {
+    let table = table(tree.language())?;
+    let looked_at = match wanted {
+        Wanted::Symbols => !(NAME | IMPORT),
+        Wanted::All => !0,
+    };
+    let mut queries = QueryCursor::new();
+    queries.set_match_limit(MAX_MATCHES);
+    queries.set_max_start_depth(Some(0));
+    let mut walk =
+        Walk { language: tree.language(), table: &table, text, queries, walked: Walked::default() };
+    let mut ancestors: Vec<Node<'tree>> = Vec::new();
+    let mut cursor = tree.root().walk();
+    loop {
+        let node = cursor.node();
+        let flags = table.flags(node.kind_id()) & looked_at;
+        if flags & !THIN != 0 {
+            walk.node(node, flags, &ancestors);
+        }
+        if flags & CLOSED == 0 && cursor.goto_first_child() {
+            ancestors.push(node);
+            if ancestors.len() > MAX_DEPTH {
+                return None;
+            }
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return Some(walk.walked);
+            }
+            ancestors.pop();
+        }
+    }
+}
+
+struct Walk<'a, 'tree> {
+    language: Language,
+    table: &'a Table,
+    text: &'a str,
+    queries: QueryCursor,
+    walked: Walked<'tree>,
+}
+
+impl<'tree> Walk<'_, 'tree> {
+    fn node(&mut self, node: Node<'tree>, flags: u8, ancestors: &[Node<'tree>]) {
+        if flags & NAME != 0 && self.walked.names.len() < MAX_REFERENCES {
+            let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            self.walked.names.push(Name {
+                start: small(node.start_byte()),
+                end: small(node.end_byte()),
+                row: small(node.start_position().row),
+            });
+        }
+        if flags & DEFINITION != 0 {
+            self.definition(node, ancestors);
+        }
+        if flags & IMPORT != 0 {
+            imports::collect(self.language, node, ancestors, self.text, &mut self.walked.imports);
+        }
+        // Some attributes have others in them.
+        let nested = || self.walked.leading.last().is_some_and(|last| node.start_byte() < last.end);
+        if flags & LEADING != 0 && !nested() {
+            self.walked.leading.push(Leading {
+                start: node.start_byte(),
+                end: node.end_byte(),
+                column: node.start_position().column,
+                comment: flags & CLOSED != 0,
+            });
+        }
+        if flags & MARK != 0 && crate::visibility::is_mark(self.language, node, self.text) {
+            self.walked.marks.push(node);
+        }
+    }
+
+    fn definition(&mut self, node: Node<'tree>, ancestors: &[Node<'tree>]) {
+        let fits = |pattern: &usize| self.table.fits(*pattern, ancestors);
+        if !self.table.patterns.get(&node.kind_id()).is_some_and(|patterns| patterns.iter().any(fits)) {
+            return;
+        }
+        let mut matches = self.queries.matches(&self.table.query, node, self.text.as_bytes());
+        while let Some(one) = matches.next() {
+            if self.walked.found.len() >= MAX_SYMBOLS {
+                return;
+            }
+            if !self.table.fits(one.pattern_index, ancestors) {
+                continue;
+            }
+            let (mut definition, mut name, mut parent) = (None, None, None);
+            for capture in one.captures() {
+                match self.table.roles.get(capture.index as usize) {
+                    Some(Role::Name) => name = name.or(Some(capture.node)),
+                    Some(Role::Parent) => parent = parent.or(Some(capture.node)),
+                    Some(Role::Definition(kind)) => definition = Some((*kind, capture.node)),
+                    Some(Role::Other) | None => {}
+                }
+            }
+            if let (Some((kind, found)), Some(name)) = (definition, name) {
+                let whole = if found == node { whole(node, ancestors) } else { found };
+                self.walked.found.push(Found {
+                    kind,
+                    node: found,
+                    name,
+                    parent,
+                    whole,
+                    pattern: one.pattern_index,
+                });
+            }
+        }
+    }
+}
+
+/// The node with what of its ancestors adds only words to it.
+fn whole<'tree>(node: Node<'tree>, ancestors: &[Node<'tree>]) -> Node<'tree> {
+    let mut whole = node;
+    for parent in ancestors.iter().rev() {
+        if !crate::outline::is_wrapper(*parent, whole) {
+            break;
+        }
+        whole = *parent;
+    }
+    whole
+}
