@@ -9,6 +9,7 @@ mod bits;
 mod error;
 pub mod facts;
 pub mod graph;
+pub mod history;
 pub mod pattern;
 pub mod query;
 pub mod segment;
