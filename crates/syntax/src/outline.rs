@@ -276,7 +276,7 @@ impl Reader<'_> {
         let text = self.text;
         let outer = inside.and_then(|at| self.symbols.get(at));
         let written = text.get(found.name.byte_range())?;
-        let name_range = inner_name(written, found.name.start_byte());
+        let name_range = inner_name(self.language, written, found.name.start_byte());
         let name = text.get(name_range.clone())?;
         if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
             return None;
@@ -352,12 +352,50 @@ impl Reader<'_> {
     }
 }
 
-/// A name without its quotes or what it is scoped by.
-fn inner_name(written: &str, at: usize) -> Range<usize> {
+/// A name without its quotes, what it is scoped by, and in C++ what its template is given.
+fn inner_name(language: Language, written: &str, at: usize) -> Range<usize> {
     let bare = written.trim_matches(['"', '\'', '`']);
     let lead = written.len() - written.trim_start_matches(['"', '\'', '`']).len();
+    if language == Language::Cpp {
+        let (first, last) = name_of_cpp(bare);
+        return at + lead + first..at + lead + last;
+    }
     let last = bare.rfind("::").map_or(0, |scope| scope + 2);
     at + lead + last..at + lead + bare.len()
+}
+
+/// `f` of `n::A<x::T>::f<U>`, and an operator whole: `operator int` of `A::operator int() const`.
+fn name_of_cpp(written: &str) -> (usize, usize) {
+    let (mut depth, mut first) = (0_usize, 0);
+    for (at, byte) in written.bytes().enumerate() {
+        let rest = written.get(at..).unwrap_or_default();
+        let fresh = at == first && depth == 0;
+        if fresh
+            && rest
+                .strip_prefix("operator")
+                .is_some_and(|rest| !rest.starts_with(|c: char| c == '_' || c.is_alphanumeric()))
+        {
+            let signs = rest.get("operator".len()..).unwrap_or_default();
+            let called = usize::from(signs.trim_start().starts_with("()")) * 2;
+            let long = rest
+                .char_indices()
+                .skip("operator".len())
+                .filter(|(_, c)| *c == '(')
+                .map(|(at, _)| at)
+                .nth(called / 2);
+            let end = long.unwrap_or(rest.len());
+            return (first, at + rest.get(..end).unwrap_or(rest).trim_end().len());
+        }
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && rest.starts_with("::") => first = at + 2,
+            _ => {}
+        }
+    }
+    let name = written.get(first..).unwrap_or_default();
+    let end = name.find('<').unwrap_or(name.len());
+    (first, first + name.get(..end).unwrap_or_default().trim_end().len())
 }
 
 fn line_starts(text: &str) -> Vec<usize> {
