@@ -2,7 +2,9 @@
 //! ctags -- FOLDER…`. Of each of eight languages, twenty files are taken, spread over all that there are. What one finds and
 //! the other doesn't is listed.
 //!
-//! Ctags is right more often than not, but no judge: for most languages it doesn't parse.
+//! Ctags is right more often than not, but no judge: for most languages it doesn't parse. Version 5.9 takes objects for
+//! classes in JavaScript (so classes aren't asked for there) and loses its way in classes with computed names; in TypeScript it
+//! knows nothing of functions in functions and in objects; uses of macros (`TEST(…)`) are definitions to it in C++.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ const BYTES: std::ops::Range<u64> = 1_500..80_000;
 const LANGUAGES: [(Language, &str, &str); 8] = [
     (Language::Rust, "Rust", "fPsgit"),
     (Language::Python, "Python", "cfm"),
-    (Language::JavaScript, "JavaScript", "fcmgGS"),
+    (Language::JavaScript, "JavaScript", "fmgGS"),
     (Language::TypeScript, "TypeScript", "fcigamG"),
     (Language::Go, "Go", "fsitan"),
     (Language::Java, "Java", "cigma"),

@@ -166,16 +166,10 @@ impl Look<'_> {
         if let Some(file) = ENDINGS.iter().find_map(|ending| self.file(format!("{path}{ending}"))) {
             return Some(file);
         }
-        let index = |ending: &&str| {
+        let index = |ending: &str| {
             if path.is_empty() { format!("index{ending}") } else { format!("{path}/index{ending}") }
         };
-        if let Some(file) = ENDINGS
-            .iter()
-            .map(|ending| index(&ending))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .find_map(|file| self.file(file))
-        {
+        if let Some(file) = ENDINGS.into_iter().find_map(|ending| self.file(index(ending))) {
             return Some(file);
         }
         let package = self.settings.packages.get(&path)?;
