@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use journeyman_protocol::{RelPath, UnixMillis};
 use journeyman_sandbox::clean;
 
-use crate::limits::{MAX_COMMITS, MAX_OUTPUT};
+use crate::limits::{COMMITS_AT_ONCE, MAX_COMMITS, MAX_MESSAGE, MAX_OUTPUT};
 use crate::read::{Ask, Reader};
 use crate::tracked::records;
 use crate::{Git, GitError};
@@ -31,6 +31,21 @@ pub struct Logged {
     /// Its first line, made safe to show.
     pub subject: String,
     /// What it changed within the project; of a merge nothing is listed.
+    pub paths: Vec<RelPath>,
+}
+
+/// One commit, with its whole message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Its id, as hexadecimal digits.
+    pub id: String,
+    /// When it was written, as its author's clock had it.
+    pub time: UnixMillis,
+    /// Who wrote it, made safe to show.
+    pub author: String,
+    /// Its message as it is, at most [`MAX_MESSAGE`] bytes of it: not made safe to show.
+    pub message: String,
+    /// What it changed within the project.
     pub paths: Vec<RelPath>,
 }
 
@@ -75,10 +90,7 @@ impl Git {
         let reader = Reader::open(self).await?;
         let Some(head) = reader.resolve("HEAD").await? else { return Ok(Vec::new()) };
         let count = format!("--max-count={}", count.min(MAX_COMMITS));
-        let fixed =
-            ["log", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", "--no-color", "--no-decorate"];
-        let off = ["--no-show-signature", "--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-follow"];
-        let mut args: Vec<OsString> = fixed.into_iter().chain(off).map(OsString::from).collect();
+        let mut args: Vec<OsString> = LOG.into_iter().map(OsString::from).collect();
         args.extend([
             count.into(),
             "--format=tformat:%H%x00%at%x00%an%x00%s".into(),
@@ -90,6 +102,52 @@ impl Git {
         }
         let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
         parse(&bytes, &reader.place.prefix).ok_or(GitError::Malformed { action, what: "a commit" })
+    }
+
+    /// The ids of a commit and of those before it, merges left out, newest first: at most `count` (and 10,000) that
+    /// changed something in the project. None where `rev` names no commit.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn ancestors(&self, rev: &str, count: usize) -> Result<Vec<String>, GitError> {
+        let action = "rev-list";
+        let reader = Reader::open(self).await?;
+        let Some(commit) = reader.resolve(rev).await? else { return Ok(Vec::new()) };
+        let count = format!("--max-count={}", count.min(MAX_COMMITS));
+        let mut args = vec!["rev-list", "--no-merges", &count, &commit, "--"];
+        if !reader.place.prefix.is_empty() {
+            args.push(".");
+        }
+        let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
+        let ids = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>();
+        let malformed = GitError::Malformed { action, what: "an id" };
+        if ids.iter().all(|id| is_id(id)) { Ok(ids) } else { Err(malformed) }
+    }
+
+    /// What is told of these commits, in the same order: their messages whole, and what they changed.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] for what is no id; other [`GitError`]s, also where the repository lacks one of them.
+    pub async fn commits(&self, ids: &[String]) -> Result<Vec<Told>, GitError> {
+        let action = "log";
+        if let Some(other) = ids.iter().find(|id| !is_id(id)) {
+            return Err(GitError::Refused(format!("«{}» is no commit's id", clean(other.as_bytes()))));
+        }
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reader = Reader::open(self).await?;
+        let mut told = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(COMMITS_AT_ONCE) {
+            let format = "--format=tformat:%H%x00%at%x00%an%x00%B";
+            let args = LOG.into_iter().chain(["--no-walk=unsorted", "--stdin", format]);
+            let mut ask = Ask::new(action, args).limit(MAX_OUTPUT);
+            ask.stdin = Some((ids.join("\n") + "\n").into_bytes());
+            let bytes = reader.run(ask).await?.done(action)?;
+            let parsed = told_of(&bytes, &reader.place.prefix);
+            told.extend(parsed.ok_or(GitError::Malformed { action, what: "a commit" })?);
+        }
+        Ok(told)
     }
 }
 
@@ -115,9 +173,34 @@ pub(crate) fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// A listing of commits with what they changed, in one format whatever is set, and nothing run for it.
+const LOG: [&str; 13] = [
+    "log",
+    "-z",
+    "--raw",
+    "--root",
+    "--no-abbrev",
+    "--no-renames",
+    "--no-color",
+    "--no-decorate",
+    "--no-show-signature",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-mailmap",
+    "--no-follow",
+];
+
 /// Reads the output; `None` where it isn't in the format. Paths outside of `prefix` are left out.
 pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<Logged>> {
-    let mut commits: Vec<Logged> = Vec::new();
+    let logged = |Told { id, time, author, message, paths }| {
+        let subject = clean(message.as_bytes()).replace('\n', " ");
+        Logged { id, time, author, subject, paths }
+    };
+    Some(told_of(bytes, prefix)?.into_iter().map(logged).collect())
+}
+
+fn told_of(bytes: &[u8], prefix: &[u8]) -> Option<Vec<Told>> {
+    let mut commits: Vec<Told> = Vec::new();
     let mut records = records(bytes);
     while let Some(record) = records.next() {
         let record = record.strip_prefix(b"\n").unwrap_or(record);
@@ -129,10 +212,12 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<Logged>> {
         }
         let id = std::str::from_utf8(record).ok().filter(|id| is_id(id))?.to_owned();
         let seconds: i64 = std::str::from_utf8(records.next()?).ok()?.parse().ok()?;
-        let mut text = || Some(clean(records.next()?).replace('\n', " "));
-        let (author, subject) = (text()?, text()?);
+        let author = clean(records.next()?).replace('\n', " ");
+        let message = records.next()?;
+        let message = message.get(..MAX_MESSAGE.min(message.len())).unwrap_or_default();
+        let message = String::from_utf8_lossy(message).trim_end().to_owned();
         let time = UnixMillis(u64::try_from(seconds.saturating_mul(1000)).unwrap_or(0));
-        commits.push(Logged { id, time, author, subject, paths: Vec::new() });
+        commits.push(Told { id, time, author, message, paths: Vec::new() });
     }
     Some(commits)
 }

@@ -14,6 +14,7 @@
 //! It reads no environment, finds the repository by looking (so nothing of it runs), and never follows settings of the
 //! user's when reading: their global ignore rules and line ends don't count there.
 
+mod blame;
 mod branch;
 mod check_out;
 mod commit;
@@ -26,6 +27,7 @@ mod shield;
 mod state;
 mod status;
 mod tracked;
+mod tree;
 mod user;
 
 #[cfg(test)]
@@ -37,13 +39,15 @@ use std::sync::Arc;
 
 use journeyman_sandbox::Sandbox;
 
+pub use blame::Blamed;
 pub use branch::Branching;
 pub use commit::{Commit, CommitDone};
 pub use error::{GitError, Refusal};
-pub use history::Logged;
+pub use history::{Logged, Told};
 pub use state::{Operation, State};
 pub use status::{Change, Entry, Head, Status, StatusEntry};
 pub use tracked::Tracked;
+pub use tree::TreeFile;
 pub use user::UserGit;
 
 /// Where programs are, if nobody says more.

@@ -33,3 +33,9 @@ pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
 pub(crate) const MAX_COMMITS: usize = 10_000;
 /// Filter drivers that are switched off by name; more are no real repository's.
 pub(crate) const MAX_FILTERS: usize = 256;
+/// Commits whose changes are asked for at once, so that [`MAX_OUTPUT`] holds what they changed.
+pub(crate) const COMMITS_AT_ONCE: usize = 1_000;
+/// Bytes of contents that are asked for at once.
+pub(crate) const CONTENTS_AT_ONCE: u64 = 64 * 1024 * 1024;
+/// Lines of one blame: a page that somebody reads.
+pub(crate) const MAX_BLAME: u32 = 5_000;

@@ -11,13 +11,13 @@ mod trigrams;
 use std::ops::Range;
 
 use journeyman_protocol::RelPath;
+use journeyman_syntax::facts::read;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::{self, Kind, Symbol};
-use journeyman_syntax::parse::parse;
+use journeyman_syntax::outline::{Kind, Symbol};
 
 pub use content::MAX_BYTES;
 
-use crate::facts::{Chunk, Content, Count, FileFacts, Stamp, SymbolFact, Visibility};
+use crate::facts::{Chunk, Content, Count, FileFacts, Reference, Stamp, SymbolFact};
 use crate::tokens::Tokenizer;
 use trigrams::Trigrams;
 
@@ -27,6 +27,14 @@ const NAME_TIMES: u32 = 2;
 const MAX_SYMBOLS: usize = 20_000;
 /// Bytes of a text that is parsed. Longer ones are data or were generated; their words are found all the same.
 const MAX_PARSED: usize = 2 << 20;
+/// Uses of names that are kept of a file.
+const MAX_REFERENCES: usize = 100_000;
+/// Imports that are kept of a file.
+const MAX_IMPORTS: usize = 10_000;
+/// Sections that are kept of a document.
+const MAX_SECTIONS: usize = 10_000;
+/// Languages in which nothing is used.
+const DOCUMENTS: [Language; 4] = [Language::Json, Language::Yaml, Language::Toml, Language::Html];
 /// Symbols whose names are no words of code: a document's keys.
 const KEYS: [Kind; 4] = [Kind::Key, Kind::Table, Kind::Element, Kind::Rule];
 
@@ -137,22 +145,38 @@ fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
 
 fn add_syntax(facts: &mut FileFacts, text: &str) {
     let Some(language) = facts.language.filter(|_| text.len() <= MAX_PARSED) else { return };
-    let Ok(tree) = parse(language, text) else { return };
-    let mut symbols = outline::outline(&tree, text);
-    symbols.truncate(MAX_SYMBOLS);
-    facts.symbols = symbols.into_iter().map(symbol).collect();
+    let Ok(mut found) = read(language, text) else { return };
+    found.symbols.truncate(MAX_SYMBOLS);
+    let known = |inside: Option<u32>| inside.filter(|inside| (*inside as usize) < MAX_SYMBOLS);
+    let reference = |one: &journeyman_syntax::references::Reference| Reference {
+        name: one.name(text).to_owned(),
+        line: one.line,
+        inside: known(one.inside),
+    };
+    // A document's keys and words aren't uses of anything.
+    if !DOCUMENTS.contains(&language) {
+        facts.references = found.references.iter().take(MAX_REFERENCES).map(reference).collect();
+    }
+    facts.symbols = found.symbols.into_iter().map(symbol).collect();
+    facts.imports = found.imports;
+    facts.imports.truncate(MAX_IMPORTS);
+    facts.sections = found.sections;
+    facts.sections.truncate(MAX_SECTIONS);
 }
 
 fn symbol(symbol: Symbol) -> SymbolFact {
+    // A field's, a key's or a value's beginning is its line: that is read from the file.
+    let told =
+        matches!(symbol.kind, Kind::Field | Kind::Variant | Kind::Variable) || KEYS.contains(&symbol.kind);
     SymbolFact {
         scope: symbol.parents.join("."),
         kind: symbol.kind,
         first_line: symbol.lines.start,
         lines: symbol.lines.end.saturating_sub(symbol.lines.start),
-        name_line: symbol.lines.start,
-        signature: symbol.signature,
-        doc: String::new(),
-        visibility: Visibility::Unknown,
+        name_line: symbol.name_line,
+        signature: if told { String::new() } else { symbol.signature },
+        doc: symbol.doc,
+        visibility: symbol.visibility,
         local: symbol.local,
         inside: symbol.inside.and_then(|inside| u32::try_from(inside).ok()),
         name: symbol.name,

@@ -8,6 +8,7 @@ pub mod analyse;
 mod bits;
 mod error;
 pub mod facts;
+pub mod history;
 pub mod pattern;
 pub mod query;
 pub mod segment;

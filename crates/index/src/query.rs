@@ -1,7 +1,23 @@
 //! Asking: what the words of a query find, ranked, each result with its reasons.
 //!
-//! [`Corpus`] is what ranking has to know of an index, however that is kept.
+//! [`Corpus`] is what ranking has to know of an index, however that is kept; [`Memory`] keeps one in memory. A
+//! [`Searcher`] answers a [`Query`], with [`History`](crate::history::History) if there is one. How files are ranked,
+//! and what that reaches, is told in `docs/search.md`.
 
+mod clean;
 mod corpus;
+mod definitions;
+mod memory;
+mod rank;
+mod score;
+mod signals;
 
+pub use clean::{MAX_QUERY, MAX_TERMS, Place, Query, Term};
 pub use corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, SymbolEntry, Totals};
+pub use definitions::{Definition, Match};
+pub use memory::Memory;
+pub use rank::{Answer, Context, FileHit, Passage, Reason, Searcher};
+pub use signals::Signal;
+
+pub(crate) use clean::is_trailer;
+pub(crate) use score::{K1, idf};

@@ -211,6 +211,42 @@ fn it_gets_what_it_is_given() {
 }
 
 #[test]
+fn a_terminal_is_its_own() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::new();
+    let line = "for fd in 0 1 2; do test -t $fd && echo $fd; done; tty; printf 'a\\033[31mb\\n'; exit 3";
+    let ran = shell(&house, &["-q", "--tty"], line).expect(3);
+    // Lines end as a terminal has them, and a pipe gets control sequences as they came.
+    assert_eq!(ran.stdout, "0\r\n1\r\n2\r\n/dev/pts/0\r\na\u{1b}[31mb\r\n");
+    let plain = shell(&house, &["-q"], "test -t 0 || test -t 1 || echo none").expect(0);
+    assert_eq!(plain.stdout, "none\n");
+    // What is typed is what standard input held.
+    let typed = house.jm(&["exec", "-q", "--tty", "--stdin", "--", "sh", "-c", "stty -echo; read x; echo got $x"]);
+    assert!(typed.input("word\n").run().expect(0).stdout.contains("got word\r\n"));
+}
+
+#[test]
+fn memory_is_what_was_said() {
+    if !needs_sandbox() || !needs(&["python3"]) {
+        return;
+    }
+    let house = House::new();
+    // Written to, for what nobody wrote to isn't there.
+    let holds = |megabytes: u32, flags: &[&str]| {
+        let program = format!("x = b'x' * ({megabytes} << 20); print(len(x) >> 20)");
+        exec(&house, &[flags, &["--", "python3", "-c", &program]].concat())
+    };
+    let killed = holds(400, &["--memory", "128M"]).expect(123);
+    killed.says(&["holding more memory than it was given", "denied by the sandbox: more memory"]);
+    assert_eq!(killed.stdout, "");
+    assert_eq!(holds(400, &["--memory", "2G"]).expect(0).stdout, "400\n");
+    let report = object(&holds(400, &["--json", "--memory", "128M"]).expect(123));
+    assert_eq!(report["outcome"], json!("memory_limit"), "{report}");
+}
+
+#[test]
 fn a_repository_that_it_makes_is_told() {
     if !needs(&["git"]) {
         return;

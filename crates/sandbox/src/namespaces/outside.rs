@@ -1,5 +1,6 @@
 //! What the helpers outside of a sandbox begin with, which start and watch what isn't pid 1 of namespaces of ours.
 
+use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -39,7 +40,7 @@ pub(super) fn malformed() -> Failure {
 }
 
 /// Names this process as the one that the agent watches, and readies what a command of it needs.
-pub(super) fn begin(control: &OwnedFd, policy: &Policy<'_>) -> Result<Held, Failure> {
+pub(super) fn begin(control: &OwnedFd, policy: &Policy<&CStr>) -> Result<Held, Failure> {
     say(control, Note::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
     // What it starts begins in them.
     cgroups::enter(&policy.groups).at(Stage::Groups)?;

@@ -1,0 +1,100 @@
+//! Who wrote which lines.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt as _;
+
+use journeyman_protocol::{RelPath, UnixMillis};
+use journeyman_sandbox::clean;
+
+use crate::history::is_id;
+use crate::limits::{MAX_BLAME, MAX_OUTPUT};
+use crate::read::{Ask, Reader};
+use crate::{Git, GitError};
+
+/// Lines of one commit that stand together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blamed {
+    /// The first one, counted from 1.
+    pub first_line: u32,
+    /// How many there are.
+    pub lines: u32,
+    /// The commit.
+    pub commit: String,
+    /// When it was written, as its author's clock had it.
+    pub time: UnixMillis,
+    /// Who wrote it, made safe to show.
+    pub author: String,
+    /// Its first line, made safe to show.
+    pub subject: String,
+}
+
+impl Git {
+    /// Which commits the lines of a file come from, as a commit has it. At most 5,000 lines.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] where `rev` names no commit, or for no or too many lines; [`GitError::Failed`] where the
+    /// commit doesn't have the file or the file not so many lines; other [`GitError`]s.
+    pub async fn blame(
+        &self,
+        rev: &str,
+        path: &RelPath,
+        lines: RangeInclusive<u32>,
+    ) -> Result<Vec<Blamed>, GitError> {
+        let action = "blame";
+        let (first, last) = (*lines.start(), *lines.end());
+        if first == 0 || last < first || last - first >= MAX_BLAME {
+            return Err(GitError::Refused(format!("lines {first} to {last} can't be asked for at once")));
+        }
+        let reader = Reader::open(self).await?;
+        let commit = reader.resolve(rev).await?;
+        let commit = commit
+            .ok_or_else(|| GitError::Refused(format!("there is no commit {}", clean(rev.as_bytes()))))?;
+        let fixed = ["blame", "--porcelain", "--no-textconv", "--no-progress"];
+        let mut args: Vec<OsString> = fixed.map(OsString::from).into();
+        args.extend([format!("-L{first},{last}").into(), commit.into(), "--".into()]);
+        args.push(OsStr::from_bytes(path.as_bytes()).to_owned());
+        let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
+        parse(&bytes).ok_or(GitError::Malformed { action, what: "a line" })
+    }
+}
+
+/// Reads git's `--porcelain`: what is told of a commit stands where it is named first.
+fn parse(bytes: &[u8]) -> Option<Vec<Blamed>> {
+    let mut blamed: Vec<Blamed> = Vec::new();
+    let mut told: HashMap<String, (UnixMillis, String, String)> = HashMap::new();
+    let mut now = None;
+    for line in bytes.split(|byte| *byte == b'\n') {
+        if line.first() == Some(&b'\t') {
+            let (commit, number): (String, u32) = now.take()?;
+            let (time, author, subject) = told.get(&commit).cloned().unwrap_or_default();
+            match blamed.last_mut() {
+                Some(last) if last.commit == commit && last.first_line + last.lines == number => {
+                    last.lines += 1
+                }
+                _ => blamed.push(Blamed { first_line: number, lines: 1, commit, time, author, subject }),
+            }
+            continue;
+        }
+        let Some((commit, _)) = &now else {
+            let text = String::from_utf8_lossy(line);
+            let mut words = text.split(' ');
+            let Some(id) = words.next().filter(|id| !id.is_empty()) else { continue };
+            let number = words.nth(1)?.parse().ok()?;
+            now = is_id(id).then(|| (id.to_owned(), number));
+            now.as_ref()?;
+            continue;
+        };
+        let entry = told.entry(commit.clone()).or_default();
+        if let Some(author) = line.strip_prefix(b"author ") {
+            entry.1 = clean(author);
+        } else if let Some(seconds) = line.strip_prefix(b"author-time ") {
+            let seconds: i64 = String::from_utf8_lossy(seconds).parse().ok()?;
+            entry.0 = UnixMillis(u64::try_from(seconds.saturating_mul(1000)).unwrap_or(0));
+        } else if let Some(subject) = line.strip_prefix(b"summary ") {
+            entry.2 = clean(subject);
+        }
+    }
+    Some(blamed)
+}

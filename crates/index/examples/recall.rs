@@ -1,0 +1,168 @@
+//! Which files are found for real issues: `recall ROWS MIRROR OUT [--limit N] [--signals FILE] [--source]`.
+//!
+//! Reads each row's base commit from its git directory, without checking it out, indexes its files in memory, asks with
+//! the issue's text and writes the ranking as `score.py` reads it. What was analysed for one row is used again for the
+//! next ones of the repository. `--signals` writes every signal of every file for those who weigh them; `--source`
+//! leaves files aside that are no source, which is quicker and finds a little more.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use journeyman_git::Git;
+use journeyman_index::analyse::Analyst;
+use journeyman_index::facts::{FileFacts, Stamp};
+use journeyman_index::history::History;
+use journeyman_index::query::{Context, Corpus as _, Memory, Query, Searcher};
+use journeyman_index::tokens::Tokenizer;
+use journeyman_protocol::{RelPath, Tier};
+use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
+use serde_json::{Value, json};
+
+/// Longer files aren't read: no row's are.
+const MAX_BYTES: u64 = 1_000_000;
+/// How far a ranking is written.
+const RANKED: usize = 300;
+
+/// What is used again between the rows of a repository.
+#[derive(Default)]
+struct Known {
+    facts: HashMap<(RelPath, String), Arc<FileFacts>>,
+    history: Option<History>,
+}
+
+struct Options {
+    rows: Vec<Value>,
+    mirror: PathBuf,
+    out: BufWriter<File>,
+    signals: Option<BufWriter<File>>,
+    only_source: bool,
+}
+
+fn main() {
+    run_helper_if_asked();
+    let mut options = options();
+    let mut by_repo: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for row in std::mem::take(&mut options.rows) {
+        by_repo.entry(row["repo"].as_str().unwrap().to_owned()).or_default().push(row);
+    }
+    let settings = SandboxSettings {
+        allow: vec![Tier::Namespaces, Tier::Unconfined],
+        allow_root: true,
+        ..Default::default()
+    };
+    let sandbox = Arc::new(Sandbox::new(settings));
+    let (mut analyst, mut searcher, mut tokenizer) = (Analyst::new(), Searcher::new(), Tokenizer::new());
+    let mut times = Vec::new();
+    for (repo, mut rows) in by_repo {
+        let started = Instant::now();
+        let Some(place) = place_of(&options.mirror, &repo) else {
+            eprintln!("{repo}: no git directory beneath {}", options.mirror.display());
+            continue;
+        };
+        let git = Git::new(&place, Arc::clone(&sandbox));
+        rows.sort_by_key(|row| row["date"].as_str().unwrap_or_default().to_owned());
+        let mut known = Known::default();
+        let count = rows.len();
+        for row in rows {
+            let base = row["base_commit"].as_str().unwrap();
+            let corpus = corpus(&git, base, &mut known, &mut analyst, options.only_source);
+            known.history = Git::blocking(History::read(&git, base, known.history.take())).unwrap();
+            let asked = Instant::now();
+            let query = Query::new(row["query"].as_str().unwrap(), &mut tokenizer);
+            let history = known.history.as_ref();
+            let answer = searcher.search(&corpus, history, &query, Context::default(), RANKED);
+            times.push(asked.elapsed().as_secs_f64() * 1e3);
+            let ranked: Vec<_> = answer.files.iter().map(|hit| String::from_utf8_lossy(&hit.path)).collect();
+            writeln!(options.out, "{}", json!({ "id": row["id"], "ranked": ranked })).unwrap();
+            if let Some(out) = &mut options.signals {
+                let raw = searcher.raw(&corpus, history, &query);
+                let files: Vec<_> =
+                    raw.iter().map(|(file, signals)| json!([path(&corpus, *file), signals])).collect();
+                writeln!(out, "{}", json!({ "id": row["id"], "files": files })).unwrap();
+            }
+        }
+        eprintln!("{repo}: {count} rows in {:.1} s", started.elapsed().as_secs_f64());
+    }
+    options.out.flush().unwrap();
+    times.sort_by(f64::total_cmp);
+    let at = |part: f64| times.get((times.len() as f64 * part) as usize).copied().unwrap_or_default();
+    println!("query: p50 {:.2} ms, p99 {:.2} ms, {} queries", at(0.5), at(0.99), times.len());
+}
+
+fn options() -> Options {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = || arguments.next();
+    let [rows, mirror, out] =
+        [(); 3].map(|()| PathBuf::from(next().expect("recall ROWS MIRROR OUT [--limit N]")));
+    let text = std::fs::read_to_string(rows).expect("the rows can't be read");
+    let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let out = BufWriter::new(File::create(out).unwrap());
+    let mut options = Options { rows: Vec::new(), mirror, out, signals: None, only_source: false };
+    while let Some(option) = next() {
+        match option.as_str() {
+            "--limit" => {
+                let count: usize = next().and_then(|count| count.parse().ok()).expect("--limit N");
+                // Spread over all repositories.
+                let step = rows.len().div_ceil(count.max(1));
+                rows = rows.into_iter().step_by(step.max(1)).collect();
+            }
+            "--signals" => {
+                let file = File::create(next().expect("--signals FILE")).unwrap();
+                options.signals = Some(BufWriter::new(file));
+            }
+            "--source" => options.only_source = true,
+            other => panic!("there is no option {other}"),
+        }
+    }
+    Options { rows, ..options }
+}
+
+/// `owner+name/repo` in the folder, in whatever case.
+fn place_of(mirror: &Path, repo: &str) -> Option<PathBuf> {
+    let wanted = repo.replace('/', "+").to_lowercase();
+    let entries = std::fs::read_dir(mirror).ok()?.flatten();
+    let mut found = entries.filter(|entry| entry.file_name().to_string_lossy().to_lowercase() == wanted);
+    found.next().map(|entry| entry.path().join("repo")).filter(|place| place.is_dir())
+}
+
+fn path(corpus: &Memory, file: u32) -> String {
+    corpus.file(file).map(|entry| String::from_utf8_lossy(entry.path).into_owned()).unwrap_or_default()
+}
+
+/// A commit's files, analysed.
+fn corpus(git: &Git, commit: &str, known: &mut Known, analyst: &mut Analyst, only_source: bool) -> Memory {
+    let tree = Git::blocking(git.tree(commit)).unwrap().expect("the base commit isn't there");
+    let wanted: Vec<_> = tree
+        .into_iter()
+        .filter(|file| !file.link && file.size.is_some_and(|size| size <= MAX_BYTES))
+        .filter(|file| !only_source || journeyman_index::history::is_source(file.path.as_bytes()))
+        .collect();
+    let unknown: Vec<_> = wanted
+        .iter()
+        .filter(|file| !known.facts.contains_key(&(file.path.clone(), file.blob.clone())))
+        .collect();
+    for files in unknown.chunks(500) {
+        let blobs: Vec<(&str, u64)> =
+            files.iter().map(|file| (file.blob.as_str(), file.size.unwrap_or(0))).collect();
+        let contents = Git::blocking(git.contents(&blobs)).unwrap();
+        for (file, content) in files.iter().zip(contents) {
+            let Some(content) = content else { continue };
+            let mut facts = analyst.analyse(&file.path, Stamp::default(), &content);
+            // Thousands of versions are kept at once, and this isn't asked for.
+            (facts.trigrams, facts.references) = (Vec::new(), Vec::new());
+            known.facts.insert((file.path.clone(), file.blob.clone()), Arc::new(facts));
+        }
+    }
+    let mut corpus = Memory::new();
+    for file in wanted {
+        if let Some(facts) = known.facts.get(&(file.path, file.blob)) {
+            corpus.add(Arc::clone(facts));
+        }
+    }
+    corpus
+}

@@ -1,0 +1,318 @@
+//! What commits tell: which files were changed for reasons that are like the query's, by whom, and together with what.
+//!
+//! The last [`MAX_COMMITS`] commits before a revision that are no merges, kept beside the index with their messages and
+//! files. What is kept of a commit never changes, so another revision costs what its new commits cost, and a history
+//! that was rewritten just names others.
+//!
+//! ```no_run
+//! # async fn example(git: &journeyman_git::Git) -> Result<(), Box<dyn std::error::Error>> {
+//! use std::path::Path;
+//!
+//! use journeyman_index::history::History;
+//!
+//! let file = Path::new("history");
+//! let history = History::read(git, "HEAD", History::load(file)?).await?;
+//! history.save(file)?;
+//! # Ok(()) }
+//! ```
+
+mod file;
+mod score;
+
+use std::collections::{BTreeMap, HashMap};
+
+use journeyman_git::{Git, GitError, Told};
+use journeyman_syntax::language::Language;
+
+use crate::tokens::Tokenizer;
+
+pub(crate) use score::HistoryScores;
+
+/// Commits that are looked at, newest first.
+pub const MAX_COMMITS: usize = 3_000;
+/// A commit that changes more source files says little about each.
+pub const MAX_FILES: usize = 30;
+/// Bytes of a message that are kept: what is longer is a list or a log.
+const MAX_MESSAGE: usize = 8 * 1024;
+
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its id.
+    pub id: String,
+    /// When it was written, in milliseconds since 1970.
+    pub time: u64,
+    /// Who wrote it.
+    pub author: String,
+    /// Its message, as far as it is kept.
+    pub message: String,
+    /// The files that it changed, by their place in [`History::paths`].
+    pub files: Vec<u32>,
+}
+
+/// The commits before a revision.
+#[derive(Debug)]
+pub struct History {
+    revision: String,
+    commits: Vec<Commit>,
+    paths: Vec<Box<[u8]>>,
+    /// By path: it is source, and no test.
+    source: Vec<bool>,
+    words: score::Words,
+}
+
+impl PartialEq for History {
+    fn eq(&self, other: &Self) -> bool {
+        // The rest follows from these.
+        (&self.revision, &self.commits, &self.paths) == (&other.revision, &other.commits, &other.paths)
+    }
+}
+
+impl History {
+    /// Reads what led to a revision; `None` where there is no such commit. Of what is `known` already nothing is read
+    /// again.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn read(git: &Git, revision: &str, known: Option<Self>) -> Result<Option<Self>, GitError> {
+        let Some(revision) = git.resolve(revision).await? else { return Ok(None) };
+        if let Some(known) = known.as_ref().filter(|known| known.revision == revision) {
+            return Ok(Some(Self::new(known.revision.clone(), known.told())));
+        }
+        let ids = git.ancestors(&revision, MAX_COMMITS).await?;
+        let mut known: HashMap<String, Told> =
+            known.iter().flat_map(Self::told).map(|told| (told.id.clone(), told)).collect();
+        let unknown: Vec<String> = ids.iter().filter(|id| !known.contains_key(*id)).cloned().collect();
+        known.extend(git.commits(&unknown).await?.into_iter().map(|told| (told.id.clone(), told)));
+        Ok(Some(Self::new(revision, ids.iter().filter_map(|id| known.remove(id)))))
+    }
+
+    /// From commits, newest first.
+    #[must_use]
+    pub fn new(revision: String, told: impl IntoIterator<Item = Told>) -> Self {
+        let mut numbers: HashMap<Box<[u8]>, u32> = HashMap::new();
+        let mut paths: Vec<Box<[u8]>> = Vec::new();
+        let mut commits = Vec::new();
+        for told in told {
+            let number = |path: &[u8]| {
+                *numbers.entry(path.into()).or_insert_with(|| {
+                    paths.push(path.into());
+                    u32::try_from(paths.len() - 1).unwrap_or(u32::MAX)
+                })
+            };
+            // A commit that moved the whole tree would be the largest part of what is kept, and counts for nothing.
+            let few = told.paths.len() <= MAX_FILES * 20;
+            let mut number = number;
+            let files = if few {
+                told.paths.iter().map(|path| number(path.as_bytes())).collect()
+            } else {
+                Vec::new()
+            };
+            let message =
+                told.message.get(..told.message.floor_char_boundary(MAX_MESSAGE)).unwrap_or_default();
+            commits.push(Commit {
+                id: told.id,
+                time: told.time.0,
+                author: told.author,
+                message: message.to_owned(),
+                files,
+            });
+        }
+        Self::made(revision, commits, paths)
+    }
+
+    fn made(revision: String, commits: Vec<Commit>, paths: Vec<Box<[u8]>>) -> Self {
+        let source: Vec<bool> = paths.iter().map(|path| is_source(path)).collect();
+        let words = score::Words::new(&commits, &source, &mut Tokenizer::new());
+        Self { revision, commits, paths, source, words }
+    }
+
+    fn told(&self) -> Vec<Told> {
+        let told = |commit: &Commit| Told {
+            id: commit.id.clone(),
+            time: journeyman_protocol::UnixMillis(commit.time),
+            author: commit.author.clone(),
+            message: commit.message.clone(),
+            paths: self
+                .files(commit)
+                .filter_map(|path| journeyman_protocol::RelPath::parse(path).ok())
+                .collect(),
+        };
+        self.commits.iter().map(told).collect()
+    }
+
+    /// The commit that it is the history of.
+    #[must_use]
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// Its commits, newest first.
+    #[must_use]
+    pub fn commits(&self) -> &[Commit] {
+        &self.commits
+    }
+
+    /// Every path that a commit changed, in the order of [`Commit::files`].
+    pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.paths.iter().map(|path| &**path)
+    }
+
+    /// The paths that a commit changed.
+    pub fn files<'a>(&'a self, commit: &'a Commit) -> impl Iterator<Item = &'a [u8]> {
+        commit.files.iter().filter_map(|file| self.paths.get(*file as usize)).map(|path| &**path)
+    }
+
+    /// The commits that changed a path, newest first.
+    pub fn of<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a Commit> {
+        let file = self.paths.iter().position(|other| **other == *path);
+        let file = file.and_then(|file| u32::try_from(file).ok());
+        self.commits.iter().filter(move |commit| file.is_some_and(|file| commit.files.contains(&file)))
+    }
+
+    /// The paths that were changed together with one, with how often, the most frequent first. Commits of more than
+    /// [`MAX_FILES`] files don't count.
+    #[must_use]
+    pub fn together(&self, path: &[u8]) -> Vec<(&[u8], u32)> {
+        let mut times: BTreeMap<&[u8], u32> = BTreeMap::new();
+        for commit in self.of(path).filter(|commit| commit.files.len() <= MAX_FILES) {
+            for other in self.files(commit).filter(|other| *other != path) {
+                *times.entry(other).or_default() += 1;
+            }
+        }
+        let mut times: Vec<(&[u8], u32)> = times.into_iter().collect();
+        times.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        times
+    }
+
+    /// Who changed a path, with how many commits, the most frequent first.
+    #[must_use]
+    pub fn authors(&self, path: &[u8]) -> Vec<(&str, u32)> {
+        let mut times: BTreeMap<&str, u32> = BTreeMap::new();
+        for commit in self.of(path) {
+            *times.entry(&commit.author).or_default() += 1;
+        }
+        let mut times: Vec<(&str, u32)> = times.into_iter().collect();
+        times.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        times
+    }
+
+    /// What the commits' messages say for each path, for these terms.
+    pub(crate) fn scores(&self, terms: &[crate::query::Term]) -> HistoryScores {
+        self.words.scores(terms, &self.commits, &self.source, self.paths.len())
+    }
+}
+
+/// Whether a path is of source that isn't a test: those are what a commit's size is counted by.
+#[must_use]
+pub fn is_source(path: &[u8]) -> bool {
+    let path = String::from_utf8_lossy(path);
+    let code = Language::of_path(&path).is_some_and(|language| {
+        use Language::{AsciiDoc, Css, Html, Json, Markdown, Rst, Toml, Yaml};
+        !matches!(language, Json | Yaml | Toml | Html | Css | Markdown | Rst | AsciiDoc)
+    }) || [".vue", ".svelte", ".pyx", ".y", ".l", ".h", ".jq"]
+        .iter()
+        .any(|ending| path.ends_with(ending));
+    let lower = path.to_ascii_lowercase();
+    let (directories, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let aside = [
+        "test",
+        "tests",
+        "__tests__",
+        "__mocks__",
+        "spec",
+        "specs",
+        "testdata",
+        "test_data",
+        "fixtures",
+        "e2e",
+        "benches",
+        "bench",
+        "benchmark",
+        "benchmarks",
+        "example",
+        "examples",
+        "doc",
+        "docs",
+        "demo",
+        "demos",
+        "scripts",
+        "node_modules",
+        "vendor",
+        "third_party",
+        "dist",
+    ];
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let test = stem.starts_with("test_")
+        || ["_test", "_tests", "_spec", ".test", ".spec"].iter().any(|mark| stem.ends_with(mark))
+        || matches!(stem, "test" | "tests" | "conftest");
+    code && !test && !directories.split('/').any(|directory| aside.contains(&directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{RelPath, UnixMillis};
+
+    use super::*;
+    use crate::query::Query;
+
+    fn told(id: u8, message: &str, paths: &[&str]) -> Told {
+        Told {
+            id: format!("{id:040x}"),
+            time: UnixMillis(u64::from(id)),
+            author: format!("author {}", id % 2),
+            message: message.to_owned(),
+            paths: paths.iter().map(|path| RelPath::parse(path).unwrap()).collect(),
+        }
+    }
+
+    fn history() -> History {
+        History::new(
+            "f".repeat(40),
+            [
+                told(4, "Parser: report the line\n\nof an unclosed bracket", &["src/parser.rs", "docs/x.md"]),
+                told(3, "Faster lexer", &["src/lexer.rs", "src/parser.rs"]),
+                told(2, "Windows colours", &["src/term.rs", "tests/term.rs"]),
+                told(1, "Begin", &["src/parser.rs", "src/lexer.rs", "src/term.rs"]),
+            ],
+        )
+    }
+
+    #[test]
+    fn messages_speak_for_files() {
+        let history = history();
+        let query = Query::new("colours are wrong\n\nin the parser", &mut Tokenizer::new());
+        let scores = history.scores(&query.terms);
+        let of = |scores: &[f32], path: &str| {
+            history
+                .paths()
+                .zip(scores)
+                .find(|(other, _)| *other == path.as_bytes())
+                .map(|(_, score)| *score)
+                .unwrap()
+        };
+        assert!(of(&scores.full, "src/term.rs") > of(&scores.full, "src/parser.rs"));
+        assert!(of(&scores.full, "src/parser.rs") > 0.0);
+        assert_eq!(of(&scores.title, "src/parser.rs"), 0.0);
+        assert!(of(&scores.pool, "src/term.rs") > of(&scores.pool, "src/lexer.rs"));
+    }
+
+    #[test]
+    fn commits_tell_of_files() {
+        let history = history();
+        assert_eq!(history.of(b"src/lexer.rs").count(), 2);
+        assert_eq!(history.of(b"none").count(), 0);
+        assert_eq!(history.together(b"src/lexer.rs")[0], (b"src/parser.rs".as_slice(), 2));
+        assert_eq!(history.authors(b"src/parser.rs"), [("author 1", 2), ("author 0", 1)]);
+    }
+
+    #[test]
+    fn source_is_told_from_what_is_beside_it() {
+        for path in ["src/x.rs", "lib/latest.py", "a.vue", "include/x.h"] {
+            assert!(is_source(path.as_bytes()), "{path}");
+        }
+        for path in ["README.md", "tests/x.rs", "a/x_test.go", "docs/conf.py", "package.json", "test_x.py"] {
+            assert!(!is_source(path.as_bytes()), "{path}");
+        }
+    }
+}

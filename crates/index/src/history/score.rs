@@ -1,0 +1,164 @@
+//! The words of messages, and what they say for files.
+
+use std::collections::HashMap;
+
+use super::{Commit, MAX_FILES};
+use crate::query::{K1, Term, idf};
+use crate::tokens::Tokenizer;
+
+/// Length normalisation of BM25.
+const LENGTHS: f32 = 0.75;
+/// Messages that count for a query.
+const BEST: usize = 80;
+/// How much a commit of many files counts for each: by that power of their number.
+const SPREAD: f32 = 0.7;
+/// After how many commits one counts a third.
+const AGE: f32 = 2_500.0;
+
+/// The words of all messages.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    by_term: HashMap<Box<str>, Vec<(u32, u32)>>,
+    /// By commit: terms of its message; 0 for one that doesn't count.
+    lengths: Vec<u32>,
+    /// By path: terms of all its messages.
+    pooled: Vec<u32>,
+    /// Source files of each commit.
+    files: Vec<Vec<u32>>,
+}
+
+/// What commits say for each path, by the path's number.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryScores {
+    pub(crate) full: Vec<f32>,
+    pub(crate) title: Vec<f32>,
+    pub(crate) pool: Vec<f32>,
+}
+
+impl Words {
+    pub(super) fn new(commits: &[Commit], source: &[bool], tokenizer: &mut Tokenizer) -> Self {
+        let mut words = Self { pooled: vec![0; source.len()], ..Self::default() };
+        for (number, commit) in (0..).zip(commits) {
+            let is_source = |file: &&u32| source.get(**file as usize).is_some_and(|source| *source);
+            let files: Vec<u32> = commit.files.iter().filter(is_source).copied().collect();
+            let counts = !files.is_empty() && files.len() <= MAX_FILES;
+            let mut length = 0;
+            if counts {
+                tokenizer.begin();
+                for line in commit.message.lines().filter(|line| !crate::query::is_trailer(line)) {
+                    tokenizer.add(line, 1);
+                }
+                let terms = tokenizer.terms();
+                for count in tokenizer.document() {
+                    let Some(term) = terms.get(count.term as usize) else { continue };
+                    length += count.times;
+                    match words.by_term.get_mut(term) {
+                        Some(list) => list.push((number, count.times)),
+                        None => drop(words.by_term.insert(term.clone(), vec![(number, count.times)])),
+                    }
+                }
+                for file in &files {
+                    if let Some(pooled) = words.pooled.get_mut(*file as usize) {
+                        *pooled = pooled.saturating_add(length);
+                    }
+                }
+            }
+            words.lengths.push(length);
+            words.files.push(if counts { files } else { Vec::new() });
+        }
+        words
+    }
+
+    pub(super) fn scores(
+        &self,
+        terms: &[Term],
+        commits: &[Commit],
+        source: &[bool],
+        paths: usize,
+    ) -> HistoryScores {
+        debug_assert!(commits.len() == self.lengths.len() && source.len() == paths);
+        let full = self.nearest(terms, |term| term.weight, paths);
+        let title = self.nearest(terms, |term| term.title_weight, paths);
+        HistoryScores { full, title, pool: self.pool(terms, paths) }
+    }
+
+    /// The best messages, each shared out among its files.
+    fn nearest(&self, terms: &[Term], weight: impl Fn(&Term) -> f32, paths: usize) -> Vec<f32> {
+        let counting = self.files.iter().filter(|files| !files.is_empty()).count();
+        let average = average(&self.lengths, counting);
+        let mut scores = vec![0.0_f32; self.lengths.len()];
+        for term in terms {
+            let (weight, Some(list)) = (weight(term), self.by_term.get(term.text.as_str())) else { continue };
+            if weight == 0.0 {
+                continue;
+            }
+            let worth = weight * idf(list.len() as u64, counting as u64);
+            for (commit, times) in list {
+                let length = self.lengths.get(*commit as usize).copied().unwrap_or(0);
+                if let Some(score) = scores.get_mut(*commit as usize) {
+                    *score += worth * saturated(*times, length, average);
+                }
+            }
+        }
+        let mut best: Vec<(usize, f32)> =
+            scores.iter().copied().enumerate().filter(|(_, score)| *score > 0.0).collect();
+        best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        best.truncate(BEST);
+        let most = best.first().map_or(1.0, |(_, score)| *score);
+        let mut shared = vec![0.0; paths];
+        for (commit, score) in best {
+            let Some(files) = self.files.get(commit) else { continue };
+            #[allow(clippy::cast_precision_loss)]
+            let share =
+                (score / most).powi(2) / (files.len() as f32).powf(SPREAD) * (-(commit as f32) / AGE).exp();
+            for file in files {
+                if let Some(shared) = shared.get_mut(*file as usize) {
+                    *shared += share;
+                }
+            }
+        }
+        shared
+    }
+
+    /// BM25 with all messages of a file as one document.
+    fn pool(&self, terms: &[Term], paths: usize) -> Vec<f32> {
+        let counting = self.pooled.iter().filter(|length| **length > 0).count();
+        let average = average(&self.pooled, counting);
+        let mut scores = vec![0.0_f32; paths];
+        let mut times = vec![0_u32; paths];
+        let mut touched = Vec::new();
+        for term in terms {
+            let Some(list) = self.by_term.get(term.text.as_str()) else { continue };
+            for (commit, more) in list {
+                for file in self.files.get(*commit as usize).into_iter().flatten() {
+                    let Some(times) = times.get_mut(*file as usize) else { continue };
+                    if *times == 0 {
+                        touched.push(*file);
+                    }
+                    *times += more;
+                }
+            }
+            let worth = term.weight * idf(touched.len() as u64, counting as u64);
+            for file in touched.drain(..) {
+                let file = file as usize;
+                let length = self.pooled.get(file).copied().unwrap_or(0);
+                if let (Some(score), Some(times)) = (scores.get_mut(file), times.get_mut(file)) {
+                    *score += worth * saturated(std::mem::take(times), length, average);
+                }
+            }
+        }
+        scores
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn average(lengths: &[u32], counting: usize) -> f32 {
+    let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+    (total as f64 / counting.max(1) as f64).max(1.0) as f32
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn saturated(times: u32, length: u32, average: f32) -> f32 {
+    let times = times as f32;
+    times * (K1 + 1.0) / (times + K1 * (1.0 - LENGTHS + LENGTHS * length as f32 / average))
+}

@@ -1,0 +1,390 @@
+//! What a query asks for: its words with their weights, and the files, lines and names that it mentions.
+//!
+//! Issues come with much that isn't the question: comments of the template, check lists, headings that every issue has,
+//! links. The study that the ranking follows measured what is left out here and how much the first line counts.
+
+use crate::tokens::{Tokenizer, is_stop_word};
+
+/// Bytes of a query that are read: a long issue with a log, several times over.
+pub const MAX_QUERY: usize = 64 * 1024;
+/// Distinct terms of a query that are looked for: those of the greatest weight, earlier ones first.
+pub const MAX_TERMS: usize = 512;
+/// Mentions of each sort that are followed.
+const MAX_MENTIONS: usize = 64;
+/// How much more a word of the first line counts.
+const TITLE_WEIGHT: f32 = 6.0;
+
+/// A term that is looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Term {
+    /// As [`Tokenizer`] gives it.
+    pub text: String,
+    /// How much it counts: 1 + ln of how often it stands there, and [`TITLE_WEIGHT`] times that in the first line.
+    pub weight: f32,
+    /// How much it counts where only the first line does; 0 where it isn't in it.
+    pub title_weight: f32,
+}
+
+/// A place that the text names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// As it is written, with `/` between its parts.
+    pub path: String,
+    /// The line, if one is named.
+    pub line: Option<u32>,
+}
+
+/// A query, understood.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Query {
+    /// What is looked for, in the order of the text.
+    pub terms: Vec<Term>,
+    /// Paths and names of files, as they are written.
+    pub places: Vec<Place>,
+    /// Names with dots, colons or backslashes between their parts, which may be modules: the parts.
+    pub modules: Vec<Vec<String>>,
+    /// Names that look like code.
+    pub names: Vec<String>,
+    /// The whole query is this one name.
+    pub symbol: Option<String>,
+}
+
+impl Query {
+    /// Understands a text.
+    #[must_use]
+    pub fn new(text: &str, tokenizer: &mut Tokenizer) -> Self {
+        let text = text.get(..text.floor_char_boundary(MAX_QUERY)).unwrap_or_default();
+        let cleaned = clean(text);
+        let mut query = Self { terms: terms(&cleaned, tokenizer), ..Self::default() };
+        query.mentions(text);
+        let whole = text.trim();
+        if is_name(whole) && !(is_stop_word(whole) && whole.len() < 4) {
+            query.symbol = Some(whole.to_owned());
+        }
+        query
+    }
+
+    /// Whether it asks for nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty() && self.places.is_empty() && self.symbol.is_none()
+    }
+
+    fn mentions(&mut self, text: &str) {
+        for piece in text.split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,;*|=".contains(c)) {
+            let piece = piece.trim_end_matches(['.', ':', '!', '?']);
+            if piece.is_empty() || piece.len() > 400 {
+                continue;
+            }
+            self.piece(piece);
+        }
+    }
+
+    fn piece(&mut self, piece: &str) {
+        let (path, line) = place_and_line(piece);
+        let last = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let has_ending = last.rsplit_once('.').is_some_and(|(stem, ending)| {
+            !stem.is_empty()
+                && (1..=6).contains(&ending.len())
+                && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+                && ending.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+')
+        });
+        if (has_ending || path.contains('/')) && self.places.len() < MAX_MENTIONS {
+            let path = path.replace('\\', "/");
+            let place = Place { path: path.trim_matches('/').to_owned(), line };
+            if !place.path.is_empty() && !self.places.contains(&place) {
+                self.places.push(place);
+            }
+        }
+        let parts: Vec<String> = path
+            .split(['.', ':', '\\', '#', '/'])
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
+        let names = parts.iter().all(|part| is_word(part));
+        if parts.len() > 1
+            && names
+            && !piece.contains("://")
+            && self.modules.len() < MAX_MENTIONS
+            && !self.modules.contains(&parts)
+        {
+            self.modules.push(parts.clone());
+        }
+        let code = |part: &&String| {
+            is_word(part) && (parts.len() > 1 || looks_like_code(part) || piece.ends_with('('))
+        };
+        for part in parts.iter().filter(code) {
+            if part.len() > 2 && self.names.len() < MAX_MENTIONS && !self.names.contains(part) {
+                self.names.push(part.clone());
+            }
+        }
+    }
+}
+
+/// `path:12`, `path:12:3`, `path#L12`, `path(12)` without the bracket, as a path and a line.
+fn place_and_line(piece: &str) -> (&str, Option<u32>) {
+    let digits = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
+    if let Some((path, anchor)) = piece.rsplit_once("#L") {
+        let line = anchor.split(['-', 'L']).next().and_then(digits);
+        return (path, line);
+    }
+    let (mut path, mut line) = (piece, None);
+    for _ in 0..2 {
+        match path.rsplit_once(':') {
+            Some((before, number)) if digits(number).is_some() && !before.is_empty() => {
+                (path, line) = (before, digits(number));
+            }
+            _ => break,
+        }
+    }
+    (path, line)
+}
+
+fn is_word(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+        && text.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
+}
+
+/// Whether a word is written as only code writes words: with capitals inside, or underscores.
+fn looks_like_code(word: &str) -> bool {
+    let inner = word.trim_matches('_');
+    inner.contains('_')
+        || word.len() != inner.len() && !inner.is_empty()
+        || inner.chars().skip(1).any(char::is_uppercase) && inner.chars().any(char::is_lowercase)
+}
+
+/// Whether a text is one name, perhaps with what it belongs to.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 200
+        && text
+            .trim_end_matches("()")
+            .split(['.', '#'])
+            .flat_map(|part| part.split("::"))
+            .all(is_word_and_some)
+}
+
+fn is_word_and_some(text: &str) -> bool {
+    !text.is_empty() && is_word(text)
+}
+
+/// The text without what isn't the question.
+fn clean(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    let mut cleaned = String::with_capacity(kept.len());
+    for line in kept.lines() {
+        if is_check(line) || is_template_heading(line) || is_trailer(line) {
+            continue;
+        }
+        let mut rest = line;
+        while let Some(at) = rest.find("http://").or_else(|| rest.find("https://")) {
+            cleaned.push_str(rest.get(..at).unwrap_or_default());
+            let link = rest.get(at..).unwrap_or_default();
+            let end = link.find(|c: char| c.is_whitespace() || ")>]\"'`".contains(c));
+            rest = end.and_then(|end| link.get(end..)).unwrap_or_default();
+        }
+        cleaned.push_str(rest);
+        cleaned.push('\n');
+    }
+    cleaned
+}
+
+/// A row of a check list.
+fn is_check(line: &str) -> bool {
+    let line = line.trim_start().trim_start_matches(['-', '*', '+']).trim_start();
+    ["[ ]", "[x]", "[X]"].iter().any(|check| line.starts_with(check))
+}
+
+/// A line at a commit's end that says who, not what.
+pub(crate) fn is_trailer(line: &str) -> bool {
+    ["Signed-off-by:", "Co-authored-by:", "Reviewed-by:", "Acked-by:", "Change-Id:", "Cc:"]
+        .iter()
+        .any(|trailer| line.starts_with(trailer))
+}
+
+/// Words that headings of issue templates are made of, sorted.
+const TEMPLATE: [&str; 51] = [
+    "actual",
+    "additional",
+    "affected",
+    "behavior",
+    "behaviour",
+    "bug",
+    "checklist",
+    "code",
+    "configuration",
+    "context",
+    "current",
+    "describe",
+    "description",
+    "detail",
+    "details",
+    "environment",
+    "error",
+    "example",
+    "expected",
+    "feature",
+    "happen",
+    "happened",
+    "info",
+    "information",
+    "issue",
+    "log",
+    "logs",
+    "minimal",
+    "motivation",
+    "notes",
+    "observed",
+    "os",
+    "output",
+    "possible",
+    "problem",
+    "proposed",
+    "related",
+    "report",
+    "repro",
+    "reproduce",
+    "reproducible",
+    "reproduction",
+    "request",
+    "result",
+    "results",
+    "screenshots",
+    "solution",
+    "steps",
+    "system",
+    "version",
+    "versions",
+];
+
+/// A heading that every issue of a template has.
+fn is_template_heading(line: &str) -> bool {
+    let line = line.trim();
+    let bold = line.strip_prefix("**").and_then(|line| line.trim_end_matches(':').strip_suffix("**"));
+    let heading = if line.starts_with('#') { line.trim_start_matches('#') } else { bold.unwrap_or_default() };
+    let mut any = false;
+    let all = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).all(|word| {
+        let word = word.to_lowercase();
+        any |= TEMPLATE.binary_search(&word.as_str()).is_ok();
+        TEMPLATE.binary_search(&word.as_str()).is_ok() || is_stop_word(&word) || word.len() == 1
+    });
+    any && all
+}
+
+fn terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
+    let (title, body) = text.trim_start().split_once('\n').unwrap_or((text, ""));
+    let mut counted: Vec<(String, u32, u32)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for (part, in_title) in [(title, 1), (body, 0)] {
+        tokenizer.each(part, &mut |term| {
+            if let Some(place) = places.get(term) {
+                if let Some((_, times, titled)) = counted.get_mut(*place) {
+                    *times += 1;
+                    *titled += in_title;
+                }
+            } else {
+                places.insert(term.to_owned(), counted.len());
+                counted.push((term.to_owned(), 1, in_title));
+            }
+        });
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let weight = |times: u32| if times == 0 { 0.0 } else { 1.0 + (times as f32).ln() };
+    let mut terms: Vec<Term> = counted
+        .into_iter()
+        .map(|(text, times, titled)| {
+            let factor = if titled > 0 { TITLE_WEIGHT } else { 1.0 };
+            Term { text, weight: factor * weight(times), title_weight: weight(titled) }
+        })
+        .collect();
+    if terms.len() > MAX_TERMS {
+        let mut weights: Vec<f32> = terms.iter().map(|term| term.weight).collect();
+        weights.sort_by(|a, b| b.total_cmp(a));
+        let least = weights.get(MAX_TERMS - 1).copied().unwrap_or(0.0);
+        let mut equal = MAX_TERMS - weights.iter().take_while(|weight| **weight > least).count();
+        terms.retain(|term| {
+            let spare = term.weight == least && equal > 0;
+            equal -= usize::from(spare);
+            term.weight > least || spare
+        });
+    }
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        Query::new(text, &mut Tokenizer::new())
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        query(text).terms.into_iter().map(|term| term.text).collect()
+    }
+
+    #[test]
+    fn what_isnt_the_question_is_left_out() {
+        assert!(TEMPLATE.is_sorted());
+        let text = "Crash <!-- please\nfill in --> on start\n\n### Steps to reproduce\nopen parser\n- [x] I searched\n\
+                    **Expected behavior:**\nsee https://example.org/wiki/index_page) works\n### Parser errors\n\
+                    Signed-off-by: Somebody <a@b>\n";
+        assert_eq!(words(text), ["crash", "start", "open", "parser", "see", "work", "error"]);
+    }
+
+    #[test]
+    fn the_first_line_counts_more() {
+        let query = query("parser fails\n\nthe parser parser of lines");
+        let weights: Vec<(&str, f32, f32)> =
+            query.terms.iter().map(|term| (term.text.as_str(), term.weight, term.title_weight)).collect();
+        assert_eq!(weights[0], ("parser", 6.0 * (1.0 + 3.0_f32.ln()), 1.0));
+        assert_eq!(weights[1], ("fail", 6.0, 1.0));
+        assert_eq!(weights[2], ("line", 1.0, 0.0));
+    }
+
+    #[test]
+    fn places_modules_and_names_are_seen() {
+        let query = query(
+            "fails in src/lib.rs:12 and\n  File \"/usr/x/flask/app.py\", line 3\n see `axum::extract::Path` and \
+             django.db.models, https://github.com/a/b/blob/main/src/x.c#L7-L9, load_config MyType word parse.(",
+        );
+        let places: Vec<(&str, Option<u32>)> =
+            query.places.iter().map(|place| (place.path.as_str(), place.line)).collect();
+        assert!(places.contains(&("src/lib.rs", Some(12))), "{places:?}");
+        assert!(places.contains(&("usr/x/flask/app.py", None)), "{places:?}");
+        assert!(
+            places.iter().any(|(path, line)| path.ends_with("src/x.c") && *line == Some(7)),
+            "{places:?}"
+        );
+        assert!(query.modules.contains(&["axum", "extract", "Path"].map(String::from).to_vec()));
+        assert!(query.modules.contains(&["django", "db", "models"].map(String::from).to_vec()));
+        for name in ["load_config", "MyType", "extract"] {
+            assert!(query.names.iter().any(|found| found == name), "{name}: {:?}", query.names);
+        }
+        assert!(!query.names.iter().any(|found| found == "word"));
+        assert_eq!(query.symbol, None);
+    }
+
+    #[test]
+    fn one_name_is_a_symbol() {
+        for text in ["open", "Shop::open", "app.Flask.run", "_x", " parse_file() "] {
+            assert!(query(text).symbol.is_some(), "{text}");
+        }
+        for text in ["open it", "a-b", "", "1x", "x.", "src/lib.rs", "the"] {
+            assert_eq!(query(text).symbol, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_bounded() {
+        let text: String = (0..100_000).map(|number| format!("w{number}q ")).collect();
+        assert_eq!(query(&text).terms.len(), MAX_TERMS);
+        assert_eq!(query(&"中".repeat(100_000)).terms.len(), 1);
+    }
+}

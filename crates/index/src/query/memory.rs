@@ -1,0 +1,228 @@
+//! An index in memory: for tests, and for trees that nobody asks twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, SymbolEntry, Totals};
+use crate::facts::{Count, FileFacts, SymbolFact};
+
+/// What is known of some files, in memory. Files keep the order in which they were added.
+#[derive(Debug, Default)]
+pub struct Memory {
+    files: Vec<Arc<FileFacts>>,
+    chunks: Vec<ChunkEntry>,
+    terms: HashMap<Box<str>, u32>,
+    chunk_field: Postings,
+    path_field: Postings,
+    symbol_field: Postings,
+    paths: HashMap<Box<[u8]>, u32>,
+    names: BTreeMap<String, Vec<(u32, u32)>>,
+    basenames: HashMap<Box<[u8]>, Vec<u32>>,
+}
+
+/// One field's.
+#[derive(Debug, Default)]
+struct Postings {
+    by_term: HashMap<u32, Vec<(u32, u32)>>,
+    lengths: Vec<u32>,
+    total: u64,
+}
+
+impl Postings {
+    fn push(&mut self, numbers: &[u32], counts: &[Count]) {
+        let document = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
+        let mut length = 0_u32;
+        for Count { term, times } in counts {
+            let Some(number) = numbers.get(*term as usize) else { continue };
+            self.by_term.entry(*number).or_default().push((document, *times));
+            length = length.saturating_add(*times);
+        }
+        self.lengths.push(length);
+        self.total += u64::from(length);
+    }
+}
+
+impl Memory {
+    /// One without files.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file. A path is added once.
+    pub fn add(&mut self, facts: impl Into<Arc<FileFacts>>) {
+        let facts = facts.into();
+        let file = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
+        let mut numbers = Vec::with_capacity(facts.terms.len());
+        for term in &facts.terms {
+            let next = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
+            let number = match self.terms.get(term) {
+                Some(number) => *number,
+                None => *self.terms.entry(term.clone()).or_insert(next),
+            };
+            numbers.push(number);
+        }
+        for chunk in &facts.chunks {
+            self.chunk_field.push(&numbers, &chunk.counts);
+            self.chunks.push(ChunkEntry { file, first_line: chunk.first_line, lines: chunk.lines });
+        }
+        self.path_field.push(&numbers, &facts.path_counts);
+        self.symbol_field.push(&numbers, &facts.symbol_counts);
+        for (number, symbol) in (0..).zip(&facts.symbols) {
+            self.names.entry(symbol.name.to_lowercase()).or_default().push((file, number));
+        }
+        let path = facts.path.as_bytes();
+        self.paths.insert(path.into(), file);
+        self.basenames.entry(basename(path)).or_default().push(file);
+        self.files.push(facts);
+    }
+
+    fn field(&self, field: Field) -> &Postings {
+        match field {
+            Field::Chunk => &self.chunk_field,
+            Field::Path => &self.path_field,
+            Field::Symbol => &self.symbol_field,
+        }
+    }
+
+    fn list(&self, field: Field, term: &str) -> &[(u32, u32)] {
+        let list = self.terms.get(term).and_then(|term| self.field(field).by_term.get(term));
+        list.map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+fn basename(path: &[u8]) -> Box<[u8]> {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase().into()
+}
+
+fn entry(file: u32, symbol: &SymbolFact) -> SymbolEntry<'_> {
+    SymbolEntry {
+        file,
+        name: &symbol.name,
+        kind: symbol.kind,
+        scope: &symbol.scope,
+        first_line: symbol.first_line,
+        lines: symbol.lines,
+        name_line: symbol.name_line,
+        signature: &symbol.signature,
+        visibility: symbol.visibility,
+        local: symbol.local,
+    }
+}
+
+impl Corpus for Memory {
+    fn file_bound(&self) -> u32 {
+        u32::try_from(self.files.len()).unwrap_or(u32::MAX)
+    }
+
+    fn chunk_bound(&self) -> u32 {
+        u32::try_from(self.chunks.len()).unwrap_or(u32::MAX)
+    }
+
+    fn totals(&self, field: Field) -> Totals {
+        let field = self.field(field);
+        Totals { documents: field.lengths.len() as u64, length: field.total }
+    }
+
+    fn documents_with(&self, field: Field, term: &str) -> u64 {
+        self.list(field, term).len() as u64
+    }
+
+    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32)) {
+        for (document, times) in self.list(field, term) {
+            visit(*document, *times);
+        }
+    }
+
+    fn length(&self, field: Field, document: u32) -> u32 {
+        self.field(field).lengths.get(document as usize).copied().unwrap_or(0)
+    }
+
+    fn file(&self, file: u32) -> Option<FileEntry<'_>> {
+        let facts = self.files.get(file as usize)?;
+        let FileFacts { path, content, flags, language, lines, .. } = &**facts;
+        let path = path.as_bytes();
+        Some(FileEntry { path, content: *content, flags: *flags, language: *language, lines: *lines })
+    }
+
+    fn chunk(&self, chunk: u32) -> Option<ChunkEntry> {
+        self.chunks.get(chunk as usize).copied()
+    }
+
+    fn file_of_chunk(&self, chunk: u32) -> u32 {
+        self.chunks.get(chunk as usize).map_or(0, |chunk| chunk.file)
+    }
+
+    fn file_at(&self, path: &[u8]) -> Option<u32> {
+        self.paths.get(path).copied()
+    }
+
+    fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32)) {
+        if let Some(files) = self.basenames.get(name) {
+            files.iter().for_each(|file| visit(*file));
+        }
+    }
+
+    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+        for (file, symbol) in self.names.get(name).into_iter().flatten() {
+            let facts = self.files.get(*file as usize);
+            if let Some(symbol) = facts.and_then(|facts| facts.symbols.get(*symbol as usize)) {
+                visit(entry(*file, symbol));
+            }
+        }
+    }
+
+    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
+        let fits = |name: &str| match like {
+            Like::Prefix(prefix) => name.starts_with(prefix),
+            Like::Subsequence(wanted) => is_subsequence(wanted, name),
+            Like::Typo(wanted) => is_one_off(wanted, name),
+        };
+        self.names.keys().filter(|name| fits(name)).take(limit).for_each(|name| visit(name));
+    }
+
+    fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+        let Some(facts) = self.files.get(file as usize) else { return };
+        let mut symbols: Vec<&SymbolFact> = facts.symbols.iter().collect();
+        symbols.sort_by_key(|symbol| symbol.first_line);
+        symbols.into_iter().for_each(|symbol| visit(entry(file, symbol)));
+    }
+}
+
+/// Whether the characters of one stand in the other in their order.
+pub(super) fn is_subsequence(wanted: &str, name: &str) -> bool {
+    let mut rest = name.chars();
+    wanted.chars().all(|character| rest.any(|other| other == character))
+}
+
+/// Whether one character inserted, deleted or replaced is the difference, or none is.
+pub(super) fn is_one_off(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().abs_diff(other.len()) > 1 {
+        return false;
+    }
+    let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    let most = one.len().min(other.len()) - same;
+    let tail = one.iter().rev().zip(other.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    one.len().max(other.len()) - same - tail <= 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_like_others() {
+        assert!(
+            is_subsequence("gtn", "getname") && !is_subsequence("ntg", "getname") && is_subsequence("", "x")
+        );
+        for (one, other) in
+            [("open", "open"), ("open", "opn"), ("open", "oopen"), ("open", "oxen"), ("", "a")]
+        {
+            assert!(is_one_off(one, other) && is_one_off(other, one), "{one} {other}");
+        }
+        for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab")] {
+            assert!(!is_one_off(one, other) && !is_one_off(other, one), "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Sums of scores over many documents, in arrays that are used again for the next query.
+
+use super::clean::Term;
+use super::corpus::{Corpus, Field};
+
+/// BM25's saturation, as the study has it.
+pub(crate) const K1: f32 = 1.2;
+/// Postings of chunks that are read for one query. The terms that are in most documents, whose weight is the least, are
+/// left out beyond that: 3 million are some 15 ms, and a tree of 20 MB has no query with so many.
+const MAX_POSTINGS: u64 = 3_000_000;
+
+/// A score a document, and which documents have one.
+#[derive(Debug, Default)]
+pub(crate) struct Scores {
+    values: Vec<f32>,
+    touched: Vec<u32>,
+}
+
+impl Scores {
+    /// Forgets all, for documents beneath `bound`.
+    pub(crate) fn reset(&mut self, bound: u32) {
+        for document in self.touched.drain(..) {
+            if let Some(value) = self.values.get_mut(document as usize) {
+                *value = 0.0;
+            }
+        }
+        self.values.resize(bound as usize, 0.0);
+    }
+
+    /// Adds to a document's score. What is not above 0 changes nothing.
+    #[inline]
+    pub(crate) fn add(&mut self, document: u32, score: f32) {
+        if let Some(value) = self.values.get_mut(document as usize)
+            && score > 0.0
+        {
+            if *value == 0.0 {
+                self.touched.push(document);
+            }
+            *value += score;
+        }
+    }
+
+    /// Makes a document's score at least this.
+    pub(crate) fn raise(&mut self, document: u32, score: f32) {
+        let now = self.get(document);
+        self.add(document, score - now);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, document: u32) -> f32 {
+        self.values.get(document as usize).copied().unwrap_or(0.0)
+    }
+
+    /// The documents that have a score.
+    pub(crate) fn documents(&self) -> &[u32] {
+        &self.touched
+    }
+}
+
+/// How much a term tells that `with` of `all` documents have.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn idf(with: u64, all: u64) -> f32 {
+    let (with, all) = (with as f64, (all as f64).max(with as f64));
+    (((all - with + 0.5) / (with + 0.5)).ln_1p()) as f32
+}
+
+/// BM25 of one field: `add` gets a document, the term's place in the list and what the term adds, the terms in order.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn bm25<C: Corpus + ?Sized>(
+    corpus: &C,
+    field: Field,
+    terms: &[Term],
+    length_weight: f32,
+    add: &mut dyn FnMut(u32, usize, f32),
+) {
+    let totals = corpus.totals(field);
+    if totals.documents == 0 {
+        return;
+    }
+    let average = (totals.length as f64 / totals.documents as f64).max(1.0) as f32;
+    let (base, slope) = (K1 * (1.0 - length_weight), K1 * length_weight / average);
+    let with: Vec<u64> = terms.iter().map(|term| corpus.documents_with(field, &term.text)).collect();
+    let most = most_documents(&with);
+    for (place, (term, with)) in terms.iter().zip(with).enumerate() {
+        if with == 0 || with > most {
+            continue;
+        }
+        let weight = idf(with, totals.documents) * (K1 + 1.0);
+        corpus.postings(field, &term.text, &mut |document, times| {
+            let times = times as f32;
+            let norm = base + slope * corpus.length(field, document) as f32;
+            add(document, place, weight * times / (times + norm));
+        });
+    }
+}
+
+/// In how many documents a term may be, that no more than [`MAX_POSTINGS`] are read.
+fn most_documents(with: &[u64]) -> u64 {
+    if with.iter().sum::<u64>() <= MAX_POSTINGS {
+        return u64::MAX;
+    }
+    let mut sorted = with.to_vec();
+    sorted.sort_unstable();
+    let mut read = 0;
+    let fitting = sorted.iter().take_while(|with| {
+        read += **with;
+        read <= MAX_POSTINGS
+    });
+    // Equals are kept or left out together, so the rarest are read whatever they cost.
+    fitting.last().or(sorted.first()).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_forgotten() {
+        let mut scores = Scores::default();
+        scores.reset(3);
+        scores.add(1, 2.0);
+        scores.add(1, 0.5);
+        scores.add(2, -1.0);
+        scores.add(9, 1.0);
+        scores.raise(0, 1.0);
+        scores.raise(0, 0.5);
+        assert_eq!((scores.get(0), scores.get(1), scores.get(2), scores.get(9)), (1.0, 2.5, 0.0, 0.0));
+        assert_eq!(scores.documents(), [1, 0]);
+        scores.reset(2);
+        assert!(scores.documents().is_empty() && scores.get(1) == 0.0);
+    }
+
+    #[test]
+    fn rare_terms_are_read_first() {
+        assert_eq!(most_documents(&[5, 10]), u64::MAX);
+        assert_eq!(most_documents(&[MAX_POSTINGS, 7, 3]), 7);
+        assert_eq!(most_documents(&[MAX_POSTINGS * 2]), MAX_POSTINGS * 2);
+    }
+}

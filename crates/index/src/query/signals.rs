@@ -1,0 +1,380 @@
+//! What speaks for a file, one signal after the other.
+
+use std::collections::BTreeMap;
+
+use super::clean::{Place, Query};
+use super::corpus::{Corpus, Field, FileEntry};
+use super::score::{Scores, bm25, idf};
+use crate::history::History;
+
+/// Length normalisation of BM25, by field, as the study has it.
+const CHUNK_LENGTHS: f32 = 0.75;
+const PATH_LENGTHS: f32 = 0.3;
+const SYMBOL_LENGTHS: f32 = 0.4;
+/// What a file's second and third chunk add of theirs.
+const FURTHER_CHUNKS: [f32; 2] = [1.0 / 2.0, 1.0 / 3.0];
+/// A name that more files define tells nothing.
+const MAX_DEFINERS: usize = 60;
+/// Files of one name that a mention may mean.
+const MAX_NAMESAKES: usize = 2_000;
+/// Endings that a module's file may have.
+const MODULE_ENDINGS: [&str; 18] = [
+    "py", "rs", "java", "kt", "go", "rb", "php", "ts", "tsx", "js", "jsx", "mjs", "vue", "scala", "swift",
+    "cs", "cpp", "c",
+];
+/// Files that stand for the directory they are in.
+const MODULE_FILES: [&str; 5] = ["__init__.py", "mod.rs", "index.js", "index.ts", "lib.rs"];
+
+/// What speaks for a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Signal {
+    /// Its three best chunks have the query's words.
+    Text,
+    /// Words of its path.
+    Path,
+    /// Words of the names that it defines.
+    Symbols,
+    /// The query names it, or a module that it is.
+    Mention,
+    /// Commits whose messages are like the query changed it.
+    History,
+    /// Commits whose messages are like the query's first line changed it.
+    HistoryTitle,
+    /// All messages of its commits together are like the query.
+    HistoryPool,
+    /// It defines a name that the query has, letter by letter.
+    Definition,
+    /// How many of the query's words it has at all.
+    Coverage,
+    /// Tests of it have the query's words.
+    Tests,
+    /// It is near the file that is being looked at.
+    Near,
+}
+
+impl Signal {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Text,
+        Self::Path,
+        Self::Symbols,
+        Self::Mention,
+        Self::History,
+        Self::HistoryTitle,
+        Self::HistoryPool,
+        Self::Definition,
+        Self::Coverage,
+        Self::Tests,
+        Self::Near,
+    ];
+
+    /// Its name, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Path => "path",
+            Self::Symbols => "symbols",
+            Self::Mention => "mention",
+            Self::History => "history",
+            Self::HistoryTitle => "history-title",
+            Self::HistoryPool => "history-pool",
+            Self::Definition => "definition",
+            Self::Coverage => "coverage",
+            Self::Tests => "tests",
+            Self::Near => "near",
+        }
+    }
+}
+
+/// Whether a file is what people write to make the program: what signals are scaled by.
+pub(crate) fn is_source(file: &FileEntry<'_>) -> bool {
+    let flags = file.flags;
+    file.language.is_some() && !flags.test && !flags.doc && !flags.vendored && !flags.generated
+}
+
+/// The signals of one query, by file.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    pub(crate) chunks: Scores,
+    pub(crate) files: [Scores; Signal::ALL.len()],
+    best: Vec<[f32; 3]>,
+    seen: Vec<u32>,
+}
+
+impl Signals {
+    fn of(&mut self, signal: Signal) -> &mut Scores {
+        let [text, path, symbols, mention, history, title, pool, definition, coverage, tests, near] =
+            &mut self.files;
+        match signal {
+            Signal::Text => text,
+            Signal::Path => path,
+            Signal::Symbols => symbols,
+            Signal::Mention => mention,
+            Signal::History => history,
+            Signal::HistoryTitle => title,
+            Signal::HistoryPool => pool,
+            Signal::Definition => definition,
+            Signal::Coverage => coverage,
+            Signal::Tests => tests,
+            Signal::Near => near,
+        }
+    }
+
+    /// Asks all of them.
+    pub(crate) fn gather<C: Corpus + ?Sized>(
+        &mut self,
+        corpus: &C,
+        history: Option<&History>,
+        query: &Query,
+        near: &[(u32, u32)],
+    ) {
+        self.chunks.reset(corpus.chunk_bound());
+        for scores in &mut self.files {
+            scores.reset(corpus.file_bound());
+        }
+        self.text(corpus, query);
+        for (signal, field, lengths) in
+            [(Signal::Path, Field::Path, PATH_LENGTHS), (Signal::Symbols, Field::Symbol, SYMBOL_LENGTHS)]
+        {
+            let scores = self.of(signal);
+            bm25(corpus, field, &query.terms, lengths, &mut |file, place, score| {
+                scores.add(file, score * query.terms.get(place).map_or(0.0, |term| term.weight));
+            });
+        }
+        self.mentions(corpus, query);
+        self.definitions(corpus, query);
+        self.tests(corpus);
+        if let Some(history) = history {
+            self.history(corpus, history, query);
+        }
+        for (file, steps) in near {
+            #[allow(clippy::cast_precision_loss)]
+            self.of(Signal::Near).raise(*file, 1.0 / (*steps as f32).max(1.0));
+        }
+    }
+
+    fn text<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+        let documents = corpus.totals(Field::Chunk).documents;
+        let worth: Vec<f32> = query
+            .terms
+            .iter()
+            .map(|term| term.weight * idf(corpus.documents_with(Field::Chunk, &term.text), documents))
+            .collect();
+        let Self { chunks, seen, files, best } = self;
+        let [text, .., coverage, _, _] = files;
+        seen.clear();
+        seen.resize(corpus.file_bound() as usize, 0);
+        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTHS, &mut |chunk, place, score| {
+            chunks.add(chunk, score * query.terms.get(place).map_or(0.0, |term| term.weight));
+            let file = corpus.file_of_chunk(chunk);
+            let mark = u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1);
+            if let Some(last) = seen.get_mut(file as usize)
+                && *last != mark
+            {
+                *last = mark;
+                coverage.add(file, worth.get(place).copied().unwrap_or(0.0));
+            }
+        });
+        best.clear();
+        best.resize(corpus.file_bound() as usize, [0.0; 3]);
+        for chunk in chunks.documents() {
+            let score = chunks.get(*chunk);
+            let Some([first, second, third]) = best.get_mut(corpus.file_of_chunk(*chunk) as usize) else {
+                continue;
+            };
+            if score > *first {
+                (*third, *second, *first) = (*second, *first, score);
+            } else if score > *second {
+                (*third, *second) = (*second, score);
+            } else if score > *third {
+                *third = score;
+            }
+        }
+        let [half, less] = FURTHER_CHUNKS;
+        for (file, [first, second, third]) in (0..).zip(best.iter()) {
+            text.add(file, first + second * half + third * less);
+        }
+    }
+
+    fn mentions<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+        for Place { path, .. } in &query.places {
+            for (file, score) in meant(corpus, path) {
+                self.of(Signal::Mention).raise(file, score);
+            }
+        }
+        for parts in &query.modules {
+            for (file, score) in modules(corpus, parts) {
+                self.of(Signal::Mention).raise(file, score);
+            }
+        }
+    }
+
+    fn definitions<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+        let files = corpus.totals(Field::Symbol).documents;
+        let single = query.symbol.as_deref().and_then(|symbol| symbol.rsplit(['.', ':', '#']).next());
+        for name in query.names.iter().map(String::as_str).chain(single) {
+            let mut definers: BTreeMap<u32, f32> = BTreeMap::new();
+            corpus.symbols_called(&name.to_lowercase(), &mut |symbol| {
+                if symbol.local {
+                    return;
+                }
+                let exact = if symbol.name == name { 1.0 } else { 0.5 };
+                let scoped = !symbol.scope.is_empty() && {
+                    let scope = symbol.scope.rsplit('.').next().unwrap_or_default();
+                    let follows = |parts: &Vec<String>| {
+                        parts.windows(2).any(|pair| matches!(pair, [a, b] if a == scope && b == name))
+                    };
+                    query.modules.iter().any(follows)
+                };
+                let score = exact * if scoped { 2.0 } else { 1.0 };
+                let best = definers.entry(symbol.file).or_insert(0.0);
+                *best = best.max(score);
+            });
+            if definers.len() > MAX_DEFINERS {
+                continue;
+            }
+            let worth = idf(definers.len() as u64, files);
+            for (file, score) in definers {
+                self.of(Signal::Definition).add(file, score * worth);
+            }
+        }
+    }
+
+    /// What tests have of the query, for the files that they test by their name.
+    fn tests<C: Corpus + ?Sized>(&mut self, corpus: &C) {
+        let [text, .., tests, _] = &mut self.files;
+        for file in text.documents() {
+            let Some(entry) = corpus.file(*file).filter(|entry| entry.flags.test) else { continue };
+            let score = text.get(*file);
+            for name in tested(entry.path) {
+                corpus.files_called(&name, &mut |other| {
+                    if corpus.file(other).is_some_and(|other| is_source(&other)) {
+                        tests.raise(other, score);
+                    }
+                });
+            }
+        }
+    }
+
+    fn history<C: Corpus + ?Sized>(&mut self, corpus: &C, history: &History, query: &Query) {
+        let ids: Vec<Option<u32>> = history.paths().map(|path| corpus.file_at(path)).collect();
+        let scores = history.scores(&query.terms);
+        for (signal, scores) in [
+            (Signal::History, scores.full),
+            (Signal::HistoryTitle, scores.title),
+            (Signal::HistoryPool, scores.pool),
+        ] {
+            for (score, file) in scores.iter().zip(&ids) {
+                if let Some(file) = file {
+                    self.of(signal).add(*file, *score);
+                }
+            }
+        }
+    }
+}
+
+/// Names of the files that a test tests, in lower case, by its own name.
+fn tested(path: &[u8]) -> Vec<Vec<u8>> {
+    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let Some((stem, ending)) = name.rsplit_once('.') else { return Vec::new() };
+    let without = ["_test", "_tests", "_spec", ".test", ".spec", "tests", "test", "spec"]
+        .iter()
+        .find_map(|mark| stem.strip_suffix(mark))
+        .or_else(|| ["test_", "test-", "test"].iter().find_map(|mark| stem.strip_prefix(mark)));
+    match without {
+        Some(stem) if stem.len() > 1 => vec![format!("{stem}.{ending}").into_bytes()],
+        _ => Vec::new(),
+    }
+}
+
+/// The files that a path means, as far as it goes: those that share the most of its end, each with how sure that is.
+pub(crate) fn meant<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec<(u32, f32)> {
+    let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let mut found: Vec<(u32, usize)> = Vec::new();
+    corpus.files_called(name.as_bytes(), &mut |file| {
+        if let Some(entry) = corpus.file(file).filter(|_| found.len() < MAX_NAMESAKES) {
+            found.push((file, common_end(entry.path, path)));
+        }
+    });
+    let parts = path.split('/').count();
+    let most = found.iter().map(|(_, common)| *common).max().unwrap_or(0);
+    found.retain(|(_, common)| *common == most);
+    #[allow(clippy::cast_precision_loss)]
+    let score = match (most == parts && parts > 1, found.len()) {
+        (true, 1) => 1.0,
+        (_, count) if most > 1 => 0.9 / count as f32,
+        (_, count) => 0.6 / count as f32,
+    };
+    found.into_iter().map(|(file, _)| (file, score)).collect()
+}
+
+/// How many components at the end two paths share, in whatever case.
+fn common_end(path: &[u8], other: &str) -> usize {
+    let (ours, theirs) = (path.rsplit(|byte| *byte == b'/'), other.as_bytes().rsplit(|byte| *byte == b'/'));
+    ours.zip(theirs).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
+}
+
+/// The files that a module is, by the longest beginning of its parts that is one.
+fn modules<C: Corpus + ?Sized>(corpus: &C, parts: &[String]) -> Vec<(u32, f32)> {
+    for end in (2..=parts.len()).rev() {
+        let Some((last, before)) = parts.get(..end).and_then(<[String]>::split_last) else { continue };
+        let mut found = Vec::new();
+        let look = |name: String, wanted: String, found: &mut Vec<u32>| {
+            corpus.files_called(name.to_ascii_lowercase().as_bytes(), &mut |file| {
+                let shares = |entry: &FileEntry<'_>| common_end(entry.path, &wanted) > 1;
+                if found.len() < MAX_NAMESAKES && corpus.file(file).as_ref().is_some_and(shares) {
+                    found.push(file);
+                }
+            });
+        };
+        let Some(parent) = before.last() else { continue };
+        for ending in MODULE_ENDINGS {
+            look(format!("{last}.{ending}"), format!("{parent}/{last}.{ending}"), &mut found);
+        }
+        for file in MODULE_FILES {
+            look(file.to_owned(), format!("{parent}/{last}/{file}"), &mut found);
+        }
+        found.retain(|file| {
+            corpus.file(*file).is_some_and(|entry| {
+                let path = String::from_utf8_lossy(entry.path).to_ascii_lowercase();
+                path.contains(&parent.to_ascii_lowercase()) && path.contains(&last.to_ascii_lowercase())
+            })
+        });
+        if !found.is_empty() {
+            #[allow(clippy::cast_precision_loss)]
+            let score = 0.8 / found.len() as f32;
+            return found.into_iter().map(|file| (file, score)).collect();
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_name_what_they_test() {
+        for (path, expected) in [
+            ("tests/test_app.py", Some("app.py")),
+            ("x/gin_test.go", Some("gin.go")),
+            ("a/GsonTest.java", Some("gson.java")),
+            ("b/vnode.spec.ts", Some("vnode.ts")),
+            ("tests/all.rs", None),
+            ("test.py", None),
+        ] {
+            let expected: Vec<Vec<u8>> = expected.into_iter().map(|name| name.as_bytes().to_vec()).collect();
+            assert_eq!(tested(path.as_bytes()), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn ends_of_paths_are_shared() {
+        assert_eq!(common_end(b"src/flask/app.py", "usr/lib/Flask/app.py"), 2);
+        assert_eq!(common_end(b"app.py", "app.py"), 1);
+        assert_eq!(common_end(b"app.py", "x.py"), 0);
+    }
+}
