@@ -8,6 +8,7 @@ pub mod analyse;
 mod bits;
 mod error;
 pub mod facts;
+pub mod graph;
 pub mod history;
 pub mod pattern;
 pub mod query;
