@@ -96,7 +96,20 @@ pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a 
 fn may_begin(byte: u8) -> bool {
     matches!(
         byte,
-        b'/' | b'#' | b'-' | b'<' | b';' | b'%' | b'{' | b'*' | b'\'' | b'R' | b'"' | b'(' | b'[' | b'.' | 0xe2
+        b'/' | b'#'
+            | b'-'
+            | b'<'
+            | b';'
+            | b'%'
+            | b'{'
+            | b'*'
+            | b'\''
+            | b'R'
+            | b'"'
+            | b'('
+            | b'['
+            | b'.'
+            | 0xe2
     )
 }
 

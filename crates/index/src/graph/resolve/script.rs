@@ -171,7 +171,7 @@ impl Look<'_> {
         };
         if let Some(file) = ENDINGS
             .iter()
-            .map(|ending| index(&ending))
+            .map(index)
             .collect::<Vec<_>>()
             .into_iter()
             .find_map(|file| self.file(file))

@@ -240,7 +240,7 @@ fn go_module(text: &str) -> GoModule {
 }
 
 fn replaced(words: &[&str], module: &mut GoModule) {
-    if let ([name, "=>", target, ..] | [name, _, "=>", target, ..]) = words
+    if let [name, "=>", target, ..] | [name, _, "=>", target, ..] = words
         && target.starts_with('.')
     {
         module.replaced.push(((*name).to_owned(), (*target).to_owned()));
