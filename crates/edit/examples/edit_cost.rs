@@ -27,7 +27,7 @@ const MISS: f64 = 10.0;
 /// Milliseconds of anything in 100,000 lines.
 const ANYTHING: f64 = 100.0;
 /// Twice the lines may take so many times as long.
-const GROWTH: f64 = 2.5;
+const GROWTH: f64 = 3.0;
 /// Shorter times than this, in milliseconds, say nothing about growth.
 const TOO_SHORT: f64 = 0.05;
 /// Megabytes of a reply that are read in a second.
@@ -464,9 +464,9 @@ fn hostile(missed: &mut Vec<String>) {
         for format in &formats {
             let whole = |reply: &str| {
                 let source = Source { reply, path: None, finished: true, files: &files };
-                time(2, || drop(read(&source, *format))).1
+                time(3, || drop(read(&source, *format))).1
             };
-            let parts = |reply: &str| time(2, || streamed(reply, *format)).1;
+            let parts = |reply: &str| time(3, || streamed(reply, *format)).1;
             let named = format.map_or("no format", Format::name);
             for (how, took, less) in
                 [("read", whole(&large), whole(&small)), ("in parts", parts(&large), parts(&small))]

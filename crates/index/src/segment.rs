@@ -10,6 +10,7 @@
 
 mod build;
 mod codec;
+mod data;
 mod dictionary;
 mod layout;
 mod map;

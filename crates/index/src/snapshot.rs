@@ -161,6 +161,8 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy)]
 pub struct FileView<'a> {
     living: &'a Living,
+    /// Its number in the segment.
+    own: Id,
     /// What is on record of it.
     pub record: FileRecord,
 }
@@ -182,6 +184,12 @@ impl<'a> FileView<'a> {
     #[must_use]
     pub fn segment(&self) -> &'a Segment {
         &self.living.segment
+    }
+
+    /// Names of what one of its symbols lies in or belongs to, from the outside in, with dots between.
+    #[must_use]
+    pub fn scope(&self, symbol: &SymbolRecord) -> String {
+        self.living.segment.scope(self.own, symbol)
     }
 
     /// The number of its first chunk in the snapshot.
@@ -262,7 +270,7 @@ impl Snapshot {
     #[must_use]
     pub fn file(&self, number: Id) -> Option<FileView<'_>> {
         let (living, own) = self.at(number, |one| one.first_file)?;
-        Some(FileView { living, record: living.segment.file(own)? })
+        Some(FileView { living, own, record: living.segment.file(own)? })
     }
 
     /// The living file at a path.
@@ -280,7 +288,7 @@ impl Snapshot {
         self.living.iter().flat_map(|living| {
             living
                 .living_files()
-                .map(move |(file, record)| (living.first_file + file, FileView { living, record }))
+                .map(move |(file, record)| (living.first_file + file, FileView { living, own: file, record }))
         })
     }
 
@@ -299,31 +307,29 @@ impl Snapshot {
 
     /// A symbol, dead or alive, with the number of its file in the snapshot.
     #[must_use]
-    pub fn symbol(&self, number: Id) -> Option<(Id, SymbolRecord<'_>)> {
+    pub fn symbol(&self, number: Id) -> Option<(Id, SymbolRecord)> {
         let (living, own) = self.at(number, |one| one.first_symbol)?;
         let record = living.segment.symbol(own)?;
-        Some((living.first_file.saturating_add(record.file), record))
+        Some((living.number_of(living.segment.file_of_symbol(own)), record))
     }
 
     /// Visits the living symbols with a name, whatever its case.
     pub fn defined(&self, name: &str, mut visit: impl FnMut(Id)) {
         for one in &self.living {
             one.segment.defined(name, |symbol| {
-                let lives = |file| !one.dead.contains(file);
-                if one.segment.symbol(symbol).is_some_and(|symbol| lives(symbol.file)) {
+                if !one.dead.contains(one.segment.file_of_symbol(symbol)) {
                     visit(one.first_symbol + symbol);
                 }
             });
         }
     }
 
-    /// Visits the living places that use a name: the file, the line, and the number within the file of the symbol that it
-    /// stands in.
-    pub fn used(&self, name: &str, mut visit: impl FnMut(Id, u32, Option<u32>)) {
+    /// Visits the living places that use a name: the file and the line, counted from 1.
+    pub fn used(&self, name: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             one.segment.used(name, |found| {
                 if !one.dead.contains(found.file) {
-                    visit(one.first_file + found.file, found.line, found.inside);
+                    visit(one.number_of(found.file), found.line);
                 }
             });
         }

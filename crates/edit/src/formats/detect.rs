@@ -40,8 +40,8 @@ pub fn detect(reply: &str) -> Option<Format> {
                 Some(Mark::BareClose) if conflict == 2 => return Some(Format::Blocks),
                 _ => conflict,
             };
-            let marks = row.text.trim().bytes().take_while(|&byte| byte == open).count();
-            if is_fence && sign == open && marks >= length && row.text.trim().len() == marks {
+            let closes = |text: &str| text.len() >= length && text.bytes().all(|byte| byte == open);
+            if is_fence && sign == open && closes(row.text.trim()) {
                 let content = reply.get(body..row.start).unwrap_or_default();
                 let lazy = guard::placeholder("", content).is_some();
                 whole = whole.max(Some(u8::from(lazy)));

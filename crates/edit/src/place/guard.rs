@@ -92,9 +92,21 @@ pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a 
     })
 }
 
+/// Whether a remark can begin with a byte.
+fn may_begin(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'/' | b'#' | b'-' | b'<' | b';' | b'%' | b'{' | b'*' | b'\'' | b'R' | b'"' | b'(' | b'[' | b'.' | 0xe2
+    )
+}
+
 fn stands_for_code(line: &str) -> bool {
+    // Nearly every line is none, and its first character says so.
+    if line.len() > LONGEST_REMARK || !line.bytes().next().is_some_and(may_begin) {
+        return false;
+    }
     let is_comment = COMMENTS.iter().any(|opener| line.starts_with(opener));
-    if line.len() > LONGEST_REMARK || !(is_comment || OPENERS.iter().any(|opener| line.starts_with(opener))) {
+    if !(is_comment || OPENERS.iter().any(|opener| line.starts_with(opener))) {
         return false;
     }
     // The dots stand at an edge of the remark: in its middle they belong to a sentence.
@@ -131,6 +143,21 @@ pub(crate) fn is_gap(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remarks_begin_with_what_opens_them() {
+        assert!(COMMENTS.iter().chain(&OPENERS).all(|opener| opener.bytes().next().is_some_and(may_begin)));
+    }
+
+    #[test]
+    fn many_remarks_within_lines_are_not_all_looked_for() {
+        let remarks = |begin: &str, count: usize| -> String {
+            (0..count).map(|n| format!("{begin}// ... rest of {n} ...\n")).collect()
+        };
+        assert_eq!(placeholder(&remarks("", 5_000), &remarks("", 5_000)), None);
+        assert_eq!(placeholder(&remarks("x ", MAX_WITHIN), &remarks("", MAX_WITHIN)), None);
+        assert!(placeholder(&remarks("x ", 5_000), &remarks("", 5_000)).is_some());
+    }
 
     #[test]
     fn placeholder_table() {

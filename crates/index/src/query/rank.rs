@@ -187,7 +187,8 @@ impl Searcher {
 
     fn best<C: Corpus + ?Sized>(&mut self, corpus: &C, limit: usize) -> Vec<(u32, f32)> {
         let path = |file: u32| corpus.file(file).map(|entry| entry.path);
-        let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then_with(|| path(a.0).cmp(&path(b.0)));
+        let order =
+            |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then_with(|| path(a.0).cmp(&path(b.0)));
         if limit > 0 && limit < self.totals.len() {
             self.totals.select_nth_unstable_by(limit - 1, order);
         }
@@ -229,7 +230,8 @@ impl Searcher {
         };
         let mut chunks: Vec<Vec<(u32, f32)>> = vec![Vec::new(); files.len()];
         for chunk in self.signals.chunks.documents() {
-            if let Some(list) = place_of(corpus.file_of_chunk(*chunk)).and_then(|place| chunks.get_mut(place)) {
+            if let Some(list) = place_of(corpus.file_of_chunk(*chunk)).and_then(|place| chunks.get_mut(place))
+            {
                 list.push((*chunk, self.signals.chunks.get(*chunk)));
             }
         }
@@ -250,7 +252,9 @@ impl Searcher {
                 let hit = place_of(file).and_then(|place| files.get_mut(place));
                 let Some(hit) = hit else { continue };
                 let covered = |passage: &Passage| passage.score == 0.0 && passage.first_line == line;
-                if corpus.file(file).is_some_and(|entry| line <= entry.lines) && !hit.passages.iter().any(covered) {
+                if corpus.file(file).is_some_and(|entry| line <= entry.lines)
+                    && !hit.passages.iter().any(covered)
+                {
                     hit.passages.insert(0, Passage { first_line: line, lines: 1, symbol: None, score: 0.0 });
                 }
             }
@@ -277,9 +281,9 @@ fn name_passages<C: Corpus + ?Sized>(corpus: &C, hit: &mut FileHit) {
             let first = passage.first_line.max(symbol.first_line);
             let last = (passage.first_line + passage.lines).min(symbol.first_line + symbol.lines);
             let common = last.saturating_sub(first);
-            let better = best.as_ref().is_none_or(|(most, lines, _)| {
-                common > *most || common == *most && symbol.lines < *lines
-            });
+            let better = best
+                .as_ref()
+                .is_none_or(|(most, lines, _)| common > *most || common == *most && symbol.lines < *lines);
             if common * 2 > passage.lines.min(symbol.lines) && better {
                 let dot = if symbol.scope.is_empty() { "" } else { "." };
                 *best = Some((common, symbol.lines, format!("{}{dot}{}", symbol.scope, symbol.name)));

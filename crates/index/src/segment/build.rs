@@ -6,8 +6,9 @@ use std::path::Path;
 use hashbrown::HashMap;
 
 use super::codec::{CountList, PlainList, UseList, put, put_bytes};
+use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
-use super::layout::{ChunkRecord, FileRecord, Part, Span, SymbolRecord, Words};
+use super::layout::{ChunkRecord, FileRecord, Span, SymbolRecord, Words};
 use super::write::Contents;
 use crate::IndexError;
 use crate::facts::{Count, FileFacts, Import, Section};
@@ -23,7 +24,8 @@ pub struct Builder {
     chunk_count: u32,
     symbols: Vec<u8>,
     symbol_count: u32,
-    data: Vec<u8>,
+    data: DataWriter,
+    path_bytes: Vec<u8>,
     /// The names that each file uses, by their place in `used`.
     names: Vec<Vec<u32>>,
     /// Each file's imports and sections.
@@ -66,15 +68,7 @@ impl Builder {
     /// About how many bytes of memory it holds.
     #[must_use]
     pub fn weight(&self) -> usize {
-        self.weight + self.chunks.len() + self.symbols.len() + self.data.len()
-    }
-
-    fn data(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Span, IndexError> {
-        let too_much = |_| IndexError::TooMuch("a segment's data");
-        let start = self.data.len();
-        write(&mut self.data);
-        let len = self.data.len() - start;
-        Ok(Span { at: u32::try_from(start).map_err(too_much)?, len: u32::try_from(len).map_err(too_much)? })
+        self.weight + self.chunks.len() + self.symbols.len() + self.data.weight()
     }
 
     /// Adds what was found in a file.
@@ -85,7 +79,7 @@ impl Builder {
         let file = u32::try_from(self.files.len()).map_err(|_| IndexError::TooMuch("files"))?;
         let (first_chunk, first_symbol) = (self.chunk_count, self.symbol_count);
         self.add_terms(file, facts);
-        self.add_symbols(file, facts)?;
+        self.add_symbols(facts)?;
         let names = self.add_references(file, facts);
         for trigram in &facts.trigrams {
             self.trigrams.entry(*trigram).or_default().push(file);
@@ -95,7 +89,7 @@ impl Builder {
         put_imports(&mut rest, &facts.imports);
         put_sections(&mut rest, &facts.sections);
         self.weight += rest.len();
-        let path = self.data(|data| data.extend_from_slice(facts.path.as_bytes()))?;
+        let path = append_path(&mut self.path_bytes, facts.path.as_bytes())?;
         let length = |counts: &[Count]| counts.iter().map(|count| count.times).sum();
         self.files.push(FileRecord {
             path,
@@ -155,13 +149,12 @@ impl Builder {
         self.weight += (self.terms.len() - before) * 4 * LIST;
     }
 
-    fn add_symbols(&mut self, file: u32, facts: &FileFacts) -> Result<(), IndexError> {
+    fn add_symbols(&mut self, facts: &FileFacts) -> Result<(), IndexError> {
         for symbol in &facts.symbols {
             let enclosing = enclosing(facts, symbol.inside);
             let record = SymbolRecord {
-                file,
-                name: &symbol.name,
-                own_scope: if enclosing == symbol.scope { "" } else { &symbol.scope },
+                name: symbol.name.clone(),
+                own_scope: if enclosing == symbol.scope { String::new() } else { symbol.scope.clone() },
                 kind: symbol.kind,
                 visibility: symbol.visibility,
                 local: symbol.local,
@@ -169,10 +162,10 @@ impl Builder {
                 lines: symbol.lines,
                 name_line: symbol.name_line,
                 inside: symbol.inside,
-                signature: &symbol.signature,
-                doc: &symbol.doc,
+                signature: symbol.signature.clone(),
+                doc: symbol.doc.clone(),
             };
-            let span = self.data(|data| record.put(data))?;
+            let span = self.data.append(|data| record.put(data))?;
             self.symbols.extend_from_slice(&span.at.to_le_bytes());
             let name = symbol.name.to_lowercase();
             self.defined.entry_ref(name.as_str()).or_default().push(self.symbol_count);
@@ -190,7 +183,7 @@ impl Builder {
             let next = self.used.len() as u32;
             let (number, list) =
                 self.used.entry_ref(&*reference.name).or_insert_with(|| (next, UseList::default()));
-            list.push(file, reference.line, reference.inside);
+            list.push(file, reference.line);
             if names.last() != Some(number) {
                 names.push(*number);
             }
@@ -242,8 +235,8 @@ impl Builder {
             dictionary(by_name(&self.paths).into_iter().map(|(name, list)| (name, list.bytes)))?,
         ];
         debug_assert_eq!(Words::ALL.len(), words.len());
-        debug_assert_eq!(Part::Data as usize, 3);
-        let parts = [files, self.chunks, self.symbols, self.data];
+        let (data, blocks) = self.data.finish()?;
+        let parts = [files, self.chunks, self.symbols, self.path_bytes, data, blocks];
         Contents { parts, words }.write(path, durable)
     }
 
@@ -252,13 +245,21 @@ impl Builder {
         let (names, rest) = (std::mem::take(&mut self.names), std::mem::take(&mut self.rest));
         for (at, (names, rest)) in names.into_iter().zip(rest).enumerate() {
             let ranked = names.iter().filter_map(|name| rank.get(*name as usize).copied()).collect();
-            let span = self.data(|data| put_details(data, ranked, &rest))?;
+            let span = self.data.append(|data| put_details(data, ranked, &rest))?;
             if let Some(file) = self.files.get_mut(at) {
                 file.details = span;
             }
         }
         Ok(())
     }
+}
+
+/// Appends a path to the others.
+pub(crate) fn append_path(paths: &mut Vec<u8>, path: &[u8]) -> Result<Span, IndexError> {
+    let too_much = |_| IndexError::TooMuch("a segment's paths");
+    let at = u32::try_from(paths.len()).map_err(too_much)?;
+    paths.extend_from_slice(path);
+    Ok(Span { at, len: u32::try_from(path.len()).map_err(too_much)? })
 }
 
 /// A file's names by number, then its imports and sections as they were put.

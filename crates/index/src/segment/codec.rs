@@ -192,37 +192,36 @@ pub(crate) fn plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
 pub(crate) struct UseList {
     file: u32,
     line: u32,
-    started: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
 impl UseList {
-    /// `inside` is the number of a symbol within its file.
-    pub(crate) fn push(&mut self, file: u32, line: u32, inside: Option<u32>) {
+    pub(crate) fn push(&mut self, file: u32, line: u32) {
         let distance = file.wrapping_sub(self.file);
-        if distance != 0 || !self.started {
+        if distance != 0 {
             self.line = 0;
         }
-        self.started = true;
-        put(&mut self.bytes, u64::from(distance));
-        put(&mut self.bytes, u64::from(line.wrapping_sub(self.line)));
-        put(&mut self.bytes, inside.map_or(0, |inside| u64::from(inside) + 1));
+        // Most follow in the same file: one bit says whether a file's distance comes first.
+        let lines = u64::from(line.wrapping_sub(self.line)) << 1;
+        put(&mut self.bytes, lines | u64::from(distance != 0));
+        if distance != 0 {
+            put(&mut self.bytes, u64::from(distance));
+        }
         (self.file, self.line) = (file, line);
     }
 }
 
 /// Reads what [`UseList`] wrote.
-pub(crate) fn uses(bytes: &[u8], mut visit: impl FnMut(u32, u32, Option<u32>)) {
+pub(crate) fn uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
     let (mut file, mut line) = (0_u32, 0_u32);
     while !cursor.is_empty() {
-        let distance = cursor.small();
-        if distance != 0 {
+        let lines = cursor.number();
+        if lines & 1 != 0 {
+            file = file.wrapping_add(cursor.small());
             line = 0;
         }
-        file = file.wrapping_add(distance);
-        line = line.wrapping_add(cursor.small());
-        let inside = cursor.small().checked_sub(1);
-        visit(file, line, inside);
+        line = line.wrapping_add((lines >> 1) as u32);
+        visit(file, line);
     }
 }

@@ -7,7 +7,11 @@ use fst::raw::{Fst, Output};
 use fst::{Automaton, IntoStreamer, Streamer};
 use memmap2::Mmap;
 
+use super::codec::{Cursor, put_bytes};
 use crate::IndexError;
+
+/// Where every so many lists begins is written down; those between are found by their lengths.
+const APART: u64 = 16;
 
 /// A part of the mapped file.
 #[derive(Debug, Clone)]
@@ -49,9 +53,11 @@ impl DictionaryBuilder {
     pub(crate) fn add(&mut self, key: &[u8], list: &[u8]) -> Result<(), IndexError> {
         let at = u32::try_from(self.lists.len()).map_err(|_| IndexError::TooMuch("a dictionary's lists"))?;
         self.keys.insert(key, self.count).map_err(|_| IndexError::TooMuch("a dictionary's keys"))?;
+        if self.count.is_multiple_of(APART) {
+            self.offsets.extend_from_slice(&at.to_le_bytes());
+        }
         self.count += 1;
-        self.offsets.extend_from_slice(&at.to_le_bytes());
-        self.lists.extend_from_slice(list);
+        put_bytes(&mut self.lists, list);
         Ok(())
     }
 
@@ -102,17 +108,17 @@ impl Dictionary {
         self.keys.get_key(u64::from(number))
     }
 
-    fn offset(&self, number: usize) -> Option<usize> {
-        let bytes = self.offsets.as_ref().get(number.checked_mul(4)?..)?.first_chunk::<4>()?;
-        Some(u32::from_le_bytes(*bytes) as usize)
-    }
-
+    /// The list of the key with a number.
     pub(crate) fn list(&self, number: u32) -> &[u8] {
-        let number = number as usize;
-        let Some(start) = self.offset(number) else { return &[] };
-        let lists = self.lists.as_ref();
-        let end = self.offset(number + 1).unwrap_or(lists.len());
-        lists.get(start..end).unwrap_or_default()
+        let number = u64::from(number);
+        let at = (number / APART) as usize * 4;
+        let Some(at) = self.offsets.as_ref().get(at..).and_then(<[u8]>::first_chunk::<4>) else { return &[] };
+        let lists = self.lists.as_ref().get(u32::from_le_bytes(*at) as usize..).unwrap_or_default();
+        let mut cursor = Cursor::new(lists);
+        for _ in 0..number % APART {
+            cursor.bytes();
+        }
+        cursor.bytes()
     }
 
     /// A key's list.

@@ -20,12 +20,16 @@ pub(crate) enum Part {
     Chunks,
     /// Where each symbol's record begins.
     Symbols,
-    /// Paths, symbols' records, and each file's names, imports and sections.
+    /// Paths, one after the other.
+    Paths,
+    /// Symbols' records, and each file's names, imports and sections, in blocks.
     Data,
+    /// Where the blocks are.
+    Blocks,
 }
 
 /// Sections that are no dictionary's.
-pub(crate) const PARTS: usize = 4;
+pub(crate) const PARTS: usize = 6;
 
 /// Dictionaries, in the order of the header's table, after the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +80,7 @@ pub(crate) const HEADER: usize = MAGIC.len() + 8 + SECTIONS * ROW + SUM;
 /// Says which programs can read each other's segments: the layout, and what is found in files. Part of the header.
 pub(crate) fn version() -> u64 {
     /// Counted up with each change of the layout or of what [`crate::analyse`] finds.
-    const LAYOUT: &str = "2";
+    const LAYOUT: &str = "3";
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT.as_bytes());
     for language in Language::ALL {
@@ -124,7 +128,7 @@ fn number_of_language(language: Option<Language>) -> u8 {
     at.map_or(u8::MAX, |at| at as u8)
 }
 
-/// Some bytes of [`Part::Data`].
+/// Some bytes of [`Part::Paths`], or of [`Part::Data`] unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     pub(crate) at: u32,
@@ -246,6 +250,8 @@ pub(crate) struct ChunkRecord {
 
 /// Where in a file's record the number of terms in its path is; that of terms in its symbols' names follows.
 pub(crate) const FILE_LENGTHS: usize = 8 + 32 + 32 + 4 + 4 * 5;
+/// Where in a file's record the number of its first symbol is.
+pub(crate) const FILE_FIRST_SYMBOL: usize = 8 + 32 + 32 + 4 + 4 * 3;
 /// Where in a chunk's record the number of its terms is; its file stands first.
 pub(crate) const CHUNK_LENGTH: usize = 12;
 /// Bytes of a chunk's record.
@@ -266,13 +272,11 @@ impl ChunkRecord {
 
 /// What a segment keeps of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SymbolRecord<'a> {
-    /// The file that it is in.
-    pub file: u32,
+pub struct SymbolRecord {
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// Names of what it belongs to that doesn't enclose it, with dots between; nothing otherwise.
-    pub(crate) own_scope: &'a str,
+    pub(crate) own_scope: String,
     /// What it is.
     pub kind: Kind,
     /// Who may use it.
@@ -288,34 +292,32 @@ pub struct SymbolRecord<'a> {
     /// Which of the file's symbols it lies in.
     pub inside: Option<u32>,
     /// Its beginning up to its body; nothing for what is one line anyway.
-    pub signature: &'a str,
+    pub signature: String,
     /// The first sentence of its comment.
-    pub doc: &'a str,
+    pub doc: String,
 }
 
-impl<'a> SymbolRecord<'a> {
+impl SymbolRecord {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        put(out, u64::from(self.file));
         out.push(number_of_kind(self.kind));
         out.push(self.visibility as u8 | (u8::from(self.local) << 7));
         put(out, u64::from(self.first_line));
         put(out, u64::from(self.lines));
         put(out, u64::from(self.name_line.saturating_sub(self.first_line)));
         put(out, self.inside.map_or(0, |inside| u64::from(inside) + 1));
-        for text in [self.name, self.own_scope, self.signature, self.doc] {
+        for text in [&self.name, &self.own_scope, &self.signature, &self.doc] {
             put_bytes(out, text.as_bytes());
         }
     }
 
-    pub(crate) fn read(bytes: &'a [u8]) -> Self {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
         let mut cursor = Cursor::new(bytes);
-        let file = cursor.small();
+        let text = |cursor: &mut Cursor<'_>| cursor.text().to_owned();
         let (kind, who) = (cursor.u8(), cursor.u8());
         let (first_line, lines) = (cursor.small(), cursor.small());
         let name_line = first_line.saturating_add(cursor.small());
         let inside = cursor.small().checked_sub(1);
         Self {
-            file,
             kind: KINDS.get(usize::from(kind)).copied().unwrap_or(Kind::Variable),
             visibility: match who & 0x7f {
                 1 => Visibility::Public,
@@ -328,10 +330,10 @@ impl<'a> SymbolRecord<'a> {
             lines,
             name_line,
             inside,
-            name: cursor.text(),
-            own_scope: cursor.text(),
-            signature: cursor.text(),
-            doc: cursor.text(),
+            name: text(&mut cursor),
+            own_scope: text(&mut cursor),
+            signature: text(&mut cursor),
+            doc: text(&mut cursor),
         }
     }
 }

@@ -6,10 +6,11 @@ use fst::Streamer as _;
 use fst::raw::OpBuilder;
 
 use super::Id;
-use super::build::put_details;
+use super::build::{append_path, put_details};
 use super::codec::{CountList, PlainList, UseList, counts, plain, uses};
+use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
-use super::layout::{ChunkRecord, FileRecord, Part, Span, SymbolRecord, Words};
+use super::layout::{ChunkRecord, FileRecord, Words};
 use super::read::Segment;
 use super::write::Contents;
 use crate::IndexError;
@@ -131,9 +132,9 @@ fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<Made, IndexErr
         let mut list = UseList::default();
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
-            uses(bytes, |old, line, inside| {
+            uses(bytes, |old, line| {
                 if let Some(new) = to(map, old) {
-                    list.push(new, line, inside);
+                    list.push(new, line);
                 }
             });
         }
@@ -191,7 +192,8 @@ fn records(
     numbers: &[Numbers],
     stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
 ) -> Result<[Vec<u8>; super::layout::PARTS], IndexError> {
-    let (mut files, mut chunks, mut symbols, mut data) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut chunks, mut symbols, mut paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut data = DataWriter::default();
     for (place, (segment, numbers)) in segments.iter().zip(numbers).enumerate() {
         for old in 0..segment.files() {
             let (Some(new), Some(mut record)) = (to(&numbers.files, old), segment.file(old)) else {
@@ -200,31 +202,26 @@ fn records(
             record.stamp = stamps(place, old, &record);
             let (names, rest) = segment.details(&record);
             let names = names.into_iter().filter_map(|name| to(&numbers.names, name)).collect();
-            let path = segment.path_of(&record).to_vec();
-            record.path = append(&mut data, |data| data.extend_from_slice(&path))?;
-            record.details = append(&mut data, |data| put_details(data, names, rest))?;
+            record.path = append_path(&mut paths, segment.path_of(&record))?;
+            for symbol in record.first_symbol..record.first_symbol.saturating_add(record.symbols) {
+                let Some(symbol) = segment.symbol(symbol) else { break };
+                let span = data.append(|data| symbol.put(data))?;
+                symbols.extend_from_slice(&span.at.to_le_bytes());
+            }
+            record.details = data.append(|data| put_details(data, names, &rest))?;
             for chunk in record.first_chunk..record.first_chunk.saturating_add(record.chunks) {
                 let Some(chunk) = segment.chunk(chunk) else { break };
                 ChunkRecord { file: new, ..chunk }.put(&mut chunks);
             }
-            for symbol in record.first_symbol..record.first_symbol.saturating_add(record.symbols) {
-                let Some(symbol) = segment.symbol(symbol) else { break };
-                let span = append(&mut data, |data| SymbolRecord { file: new, ..symbol }.put(data))?;
-                symbols.extend_from_slice(&span.at.to_le_bytes());
-            }
             record.first_chunk = to(&numbers.chunks, record.first_chunk).unwrap_or_default();
-            record.first_symbol = to(&numbers.symbols, record.first_symbol).unwrap_or_default();
+            record.first_symbol = if record.symbols == 0 {
+                (symbols.len() / 4) as u32
+            } else {
+                to(&numbers.symbols, record.first_symbol).unwrap_or_default()
+            };
             record.put(&mut files);
         }
     }
-    Ok([files, chunks, symbols, data])
-}
-
-fn append(data: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<Span, IndexError> {
-    let too_much = |_| IndexError::TooMuch("a segment's data");
-    let start = data.len();
-    write(data);
-    let len = data.len() - start;
-    debug_assert_eq!(Part::Data as usize + 1, super::layout::PARTS);
-    Ok(Span { at: u32::try_from(start).map_err(too_much)?, len: u32::try_from(len).map_err(too_much)? })
+    let (data, blocks) = data.finish()?;
+    Ok([files, chunks, symbols, paths, data, blocks])
 }

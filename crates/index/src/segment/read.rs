@@ -9,10 +9,11 @@ use memmap2::Mmap;
 
 use super::Id;
 use super::codec::{Cursor, counted, counts, plain, uses};
+use super::data::Unpacked;
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{
-    CHUNK, CHUNK_LENGTH, ChunkRecord, FILE, FILE_LENGTHS, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part,
-    ROW, SECTIONS, SUM, Span, SymbolRecord, Words, version,
+    CHUNK, CHUNK_LENGTH, ChunkRecord, FILE, FILE_FIRST_SYMBOL, FILE_LENGTHS, FileRecord, HEADER, MAGIC,
+    OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, SymbolRecord, Words, version,
 };
 use super::map::map;
 use super::write::sum;
@@ -26,6 +27,7 @@ pub struct Segment {
     map: Arc<Mmap>,
     rows: Vec<Row>,
     words: Vec<Dictionary>,
+    unpacked: Unpacked,
 }
 
 #[derive(Debug, Clone)]
@@ -42,8 +44,6 @@ pub struct ReferenceAt {
     pub file: Id,
     /// The line, counted from 1.
     pub line: u32,
-    /// Which of the file's symbols it stands in.
-    pub inside: Option<u32>,
 }
 
 impl Segment {
@@ -86,7 +86,7 @@ impl Segment {
             let dictionary = Dictionary::new(slice(first), slice(first + 1), slice(first + 2));
             words.push(dictionary.ok_or_else(|| IndexError::damaged(path, "a dictionary"))?);
         }
-        Ok(Self { path: path.to_owned(), map, rows, words })
+        Ok(Self { path: path.to_owned(), map, rows, words, unpacked: Unpacked::default() })
     }
 
     /// Reads all of it and compares the checksums.
@@ -124,9 +124,9 @@ impl Segment {
         self.words.get(which as usize)
     }
 
-    fn data(&self, span: Span) -> &[u8] {
-        let at = span.at as usize;
-        self.part(Part::Data).get(at..at.saturating_add(span.len as usize)).unwrap_or_default()
+    /// Shows a record, and what follows it in its block.
+    fn data<T>(&self, at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
+        self.unpacked.read(self.part(Part::Data), self.part(Part::Blocks), at, show)
     }
 
     /// How many files it has, dead ones too.
@@ -157,7 +157,8 @@ impl Segment {
     /// A file's path, as bytes.
     #[must_use]
     pub fn path_of(&self, file: &FileRecord) -> &[u8] {
-        self.data(file.path)
+        let at = file.path.at as usize;
+        self.part(Part::Paths).get(at..at.saturating_add(file.path.len as usize)).unwrap_or_default()
     }
 
     /// The file at a path.
@@ -219,20 +220,34 @@ impl Segment {
 
     /// A symbol.
     #[must_use]
-    pub fn symbol(&self, symbol: Id) -> Option<SymbolRecord<'_>> {
+    pub fn symbol(&self, symbol: Id) -> Option<SymbolRecord> {
         let at = symbol as usize * 4;
         let at = self.part(Part::Symbols).get(at..)?.first_chunk::<4>()?;
-        self.part(Part::Data).get(u32::from_le_bytes(*at) as usize..).map(SymbolRecord::read)
+        Some(self.data(u32::from_le_bytes(*at), SymbolRecord::read))
     }
 
-    /// Names of what a symbol lies in or belongs to, from the outside in, with dots between.
+    /// The file that a symbol is in.
     #[must_use]
-    pub fn scope(&self, symbol: &SymbolRecord<'_>) -> String {
+    pub fn file_of_symbol(&self, symbol: Id) -> Id {
+        let files = self.part(Part::Files);
+        let first = |file: u32| self.number(Part::Files, file as usize * FILE + FILE_FIRST_SYMBOL);
+        let (mut low, mut high) = (0, (files.len() / FILE) as u32);
+        // The last file whose first symbol isn't after it: files without symbols have the number of the next one's.
+        while low < high {
+            let middle = low.midpoint(high);
+            if first(middle) <= symbol { low = middle + 1 } else { high = middle }
+        }
+        low.saturating_sub(1)
+    }
+
+    /// Names of what a file's symbol lies in or belongs to, from the outside in, with dots between.
+    #[must_use]
+    pub fn scope(&self, file: Id, symbol: &SymbolRecord) -> String {
         /// Deeper ones aren't named by anybody.
         const DEEPEST: usize = 64;
-        let first = self.file(symbol.file).map_or(0, |file| file.first_symbol);
-        let mut names: Vec<&str> = Vec::new();
-        let (mut own, mut inside) = (symbol.own_scope, symbol.inside);
+        let first = self.file(file).map_or(0, |file| file.first_symbol);
+        let mut names: Vec<String> = Vec::new();
+        let (mut own, mut inside) = (symbol.own_scope.clone(), symbol.inside);
         while names.len() < DEEPEST {
             if !own.is_empty() {
                 names.push(own);
@@ -246,6 +261,22 @@ impl Segment {
         }
         names.reverse();
         names.join(".")
+    }
+
+    /// Which of a file's symbols a line stands in, the innermost one.
+    #[must_use]
+    pub fn inside(&self, file: &FileRecord, line: u32) -> Option<u32> {
+        let mut innermost = None;
+        for own in 0..file.symbols {
+            let symbol = self.symbol(file.first_symbol.saturating_add(own))?;
+            if symbol.first_line > line {
+                break;
+            }
+            if line < symbol.first_line.saturating_add(symbol.lines) {
+                innermost = Some(own);
+            }
+        }
+        innermost
     }
 
     /// Visits the chunks (or, for [`Words::Paths`] and [`Words::Symbols`], the files) that have a term.
@@ -273,17 +304,19 @@ impl Segment {
     /// Visits the places that use a name.
     pub fn used(&self, name: &str, mut visit: impl FnMut(ReferenceAt)) {
         if let Some(list) = self.words(Words::Used).and_then(|words| words.get(name.as_bytes())) {
-            uses(list, |file, line, inside| visit(ReferenceAt { file, line, inside }));
+            uses(list, |file, line| visit(ReferenceAt { file, line }));
         }
     }
 
     /// A file's names by number, and the bytes of its imports and sections.
-    pub(crate) fn details(&self, file: &FileRecord) -> (Vec<u32>, &[u8]) {
-        let whole = self.data(file.details);
-        let mut cursor = Cursor::new(whole);
-        let mut names = Vec::new();
-        plain(cursor.bytes(), |name| names.push(name));
-        (names, cursor.rest())
+    pub(crate) fn details(&self, file: &FileRecord) -> (Vec<u32>, Vec<u8>) {
+        self.data(file.details.at, |bytes| {
+            let own = bytes.get(..file.details.len as usize).unwrap_or_default();
+            let mut cursor = Cursor::new(own);
+            let mut names = Vec::new();
+            plain(cursor.bytes(), |name| names.push(name));
+            (names, cursor.rest().to_vec())
+        })
     }
 
     /// The names that a file uses.
@@ -297,13 +330,14 @@ impl Segment {
     /// What a file brings in.
     #[must_use]
     pub fn imports(&self, file: &FileRecord) -> Vec<Import> {
-        imports(&mut Cursor::new(self.details(file).1))
+        imports(&mut Cursor::new(&self.details(file).1))
     }
 
     /// A document's sections.
     #[must_use]
     pub fn sections(&self, file: &FileRecord) -> Vec<Section> {
-        let mut cursor = Cursor::new(self.details(file).1);
+        let details = self.details(file).1;
+        let mut cursor = Cursor::new(&details);
         imports(&mut cursor);
         let mut sections = Vec::new();
         for _ in 0..cursor.number() {

@@ -29,20 +29,18 @@ impl Living {
     }
 
     fn show(&self, symbol: Id, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
-        let Some(record) = self.segment.symbol(symbol).filter(|record| !self.dead.contains(record.file))
-        else {
-            return;
-        };
-        let scope = self.segment.scope(&record);
+        let file = self.segment.file_of_symbol(symbol);
+        let Some(record) = self.segment.symbol(symbol).filter(|_| !self.dead.contains(file)) else { return };
+        let scope = self.segment.scope(file, &record);
         visit(SymbolEntry {
-            file: self.number_of(record.file),
-            name: record.name,
+            file: self.number_of(file),
+            name: &record.name,
             kind: record.kind,
             scope: &scope,
             first_line: record.first_line,
             lines: record.lines,
             name_line: record.name_line,
-            signature: record.signature,
+            signature: &record.signature,
             visibility: record.visibility,
             local: record.local,
         });
@@ -55,8 +53,7 @@ impl Living {
         }
         let mut lives = false;
         self.segment.defined(name, |symbol| {
-            let file = self.segment.symbol(symbol).map(|symbol| symbol.file);
-            lives |= file.is_some_and(|file| !self.dead.contains(file));
+            lives |= !self.dead.contains(self.segment.file_of_symbol(symbol));
         });
         lives
     }

@@ -61,7 +61,7 @@ pub fn everything(snapshot: &Snapshot, words: &[&str]) -> String {
         for symbol in 0..record.symbols {
             let (own, symbol) = snapshot.symbol(file.first_symbol() + symbol).unwrap();
             assert_eq!(&name(own), path);
-            let scope = file.segment().scope(&symbol);
+            let scope = file.scope(&symbol);
             writeln!(
                 all,
                 "  {} {scope} {:?} {} {}",
@@ -91,8 +91,8 @@ pub fn everything(snapshot: &Snapshot, words: &[&str]) -> String {
             defined.push((name(file), symbol.first_line));
         });
         defined.sort();
-        let mut used: Vec<(String, u32, Option<u32>)> = Vec::new();
-        snapshot.used(word, |file, line, inside| used.push((name(file), line, inside)));
+        let mut used: Vec<(String, u32)> = Vec::new();
+        snapshot.used(word, |file, line| used.push((name(file), line)));
         used.sort();
         let candidates = journeyman_index::pattern::candidates(snapshot, word, true).unwrap();
         let candidates: Vec<String> = candidates.files.into_iter().map(name).collect();

@@ -1,0 +1,136 @@
+//! Records of any length, compressed in blocks.
+//!
+//! A record lies in one block, so that reading it unpacks one. A few unpacked blocks are kept: what is asked for next most
+//! often lies beside what was asked for last.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::codec::Cursor;
+use super::layout::Span;
+use crate::IndexError;
+
+/// Bytes from which a block is full.
+const BLOCK: usize = 32 << 10;
+/// Blocks that are larger than this unpacked aren't what was written: a file's records are far below it.
+const MAX_BLOCK: usize = 64 << 20;
+/// Unpacked blocks that are kept of a segment.
+const KEPT: usize = 24;
+/// Three quarters of what the strongest level saves, at a tenth of its time.
+const LEVEL: i32 = 3;
+/// Bytes of a block's row: where it begins among all unpacked bytes, where it is, how long it is unpacked.
+const ROW: usize = 12;
+
+/// Gathers records into blocks.
+#[derive(Debug, Default)]
+pub(crate) struct DataWriter {
+    current: Vec<u8>,
+    /// Unpacked bytes before the current block.
+    before: usize,
+    packed: Vec<u8>,
+    table: Vec<u8>,
+}
+
+impl DataWriter {
+    /// About how many bytes of memory it holds.
+    pub(crate) fn weight(&self) -> usize {
+        self.current.len() + self.packed.len() + self.table.len()
+    }
+
+    /// Appends a record.
+    pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Span, IndexError> {
+        let too_much = |_| IndexError::TooMuch("a segment's data");
+        if self.current.len() >= BLOCK {
+            self.pack()?;
+        }
+        let start = self.current.len();
+        write(&mut self.current);
+        let len = self.current.len() - start;
+        let at = u32::try_from(self.before + start).map_err(too_much)?;
+        Ok(Span { at, len: u32::try_from(len).map_err(too_much)? })
+    }
+
+    fn pack(&mut self) -> Result<(), IndexError> {
+        let too_much = |_| IndexError::TooMuch("a segment's data");
+        let packed =
+            zstd::bulk::compress(&self.current, LEVEL).map_err(|_| IndexError::TooMuch("a block"))?;
+        for number in [self.before, self.packed.len(), self.current.len()] {
+            self.table.extend_from_slice(&u32::try_from(number).map_err(too_much)?.to_le_bytes());
+        }
+        self.packed.extend_from_slice(&packed);
+        self.before += self.current.len();
+        self.current.clear();
+        Ok(())
+    }
+
+    /// The blocks, and the table of them.
+    pub(crate) fn finish(mut self) -> Result<(Vec<u8>, Vec<u8>), IndexError> {
+        if !self.current.is_empty() {
+            self.pack()?;
+        }
+        Ok((self.packed, self.table))
+    }
+}
+
+/// Unpacked blocks that are kept, by their place in the table, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Unpacked {
+    kept: Mutex<Vec<(usize, Arc<Vec<u8>>)>>,
+}
+
+impl Unpacked {
+    /// Shows the bytes from a place to its block's end. Nothing where the file is damaged.
+    pub(crate) fn read<T>(&self, packed: &[u8], table: &[u8], at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
+        let rows = table.as_chunks::<ROW>().0;
+        let start = |row: &[u8; ROW]| Cursor::new(row).u32();
+        let Some(number) = rows.partition_point(|row| start(row) <= at).checked_sub(1) else {
+            return show(&[]);
+        };
+        let block = self.block(packed, rows, number);
+        let own = at - rows.get(number).map_or(0, start);
+        show(block.get(own as usize..).unwrap_or_default())
+    }
+
+    fn block(&self, packed: &[u8], rows: &[[u8; ROW]], number: usize) -> Arc<Vec<u8>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, block)) = kept.iter().find(|(known, _)| *known == number) {
+            return Arc::clone(block);
+        }
+        let row = |number: usize| {
+            let mut cursor = Cursor::new(rows.get(number).map_or(&[][..], <[u8; ROW]>::as_slice));
+            (cursor.u32(), cursor.u32() as usize, cursor.u32() as usize)
+        };
+        let (_, from, len) = row(number);
+        let to = if number + 1 < rows.len() { row(number + 1).1 } else { packed.len() };
+        let bytes = packed.get(from..to).filter(|_| len <= MAX_BLOCK);
+        let block = bytes.and_then(|bytes| zstd::bulk::decompress(bytes, len).ok()).unwrap_or_default();
+        let block = Arc::new(block);
+        if kept.len() >= KEPT {
+            kept.remove(0);
+        }
+        kept.push((number, Arc::clone(&block)));
+        block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_from_their_blocks() {
+        let mut writer = DataWriter::default();
+        let record = |number: usize| format!("record {number} ").repeat(number % 400).into_bytes();
+        let spans: Vec<Span> =
+            (0..600).map(|number| writer.append(|out| out.extend(record(number))).unwrap()).collect();
+        let (packed, table) = writer.finish().unwrap();
+        assert!(packed.len() * 4 < spans.iter().map(|span| span.len as usize).sum());
+        let unpacked = Unpacked::default();
+        for (number, span) in spans.iter().enumerate().rev() {
+            let found = unpacked.read(&packed, &table, span.at, |bytes| bytes[..span.len as usize].to_vec());
+            assert_eq!(found, record(number));
+        }
+        // What isn't there, or is damaged, is nothing.
+        assert_eq!(unpacked.read(&packed, &table, u32::MAX, <[u8]>::len), 0);
+        assert_eq!(Unpacked::default().read(&packed[1..], &table, 0, <[u8]>::len), 0);
+    }
+}
