@@ -259,3 +259,16 @@ fn an_edit_that_was_cut_off_is_not_said_to_be_made() {
     let made = refused("first line\nsecond line\nlast line\n", "first line\n", "first line\nsecond line\n");
     assert!(made.already_applied(), "{made}");
 }
+
+#[test]
+fn spaces_that_may_be_levels_or_alignment_behind_tabs_are_refused() {
+    let file = "a() {\n\tone(two,\n\t    three);\n\tfour();\n\n\tfive();\n}\n";
+    let refusal = refused(file, "    four();\n\n    five();", "    four(4,\n        4);\n\n    five();");
+    assert!(matches!(refusal, Refusal::GuardedMismatch { .. }), "{refusal}");
+    // A file that aligns nothing so has levels only.
+    let file = file.replace("\t    three", "\t\tthree");
+    assert_eq!(
+        written(&file, "    four();\n\n    five();", "    four(4,\n        4);\n\n    five();"),
+        file.replace("four();", "four(4,\n\t\t4);")
+    );
+}
