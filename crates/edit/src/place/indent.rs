@@ -151,6 +151,20 @@ impl IndentMap {
         to.strip_suffix(shallower.as_str()).map(str::to_owned)
     }
 
+    /// What a new line of nothing but blanks becomes: they are carried over where they are an indentation that matched, kept
+    /// where they are one of the file's, and left away elsewhere.
+    pub(crate) fn carry_blank(&self, blanks: &str) -> String {
+        if blanks.is_empty() {
+            return String::new();
+        }
+        let known = |(from, _): &&(String, String)| from == blanks && !self.contradicted.contains(from);
+        match self.pairs.iter().find(known) {
+            Some((_, to)) => to.clone(),
+            None if self.pairs.iter().any(|(_, to)| to == blanks) => blanks.to_owned(),
+            None => String::new(),
+        }
+    }
+
     /// The same indentation where all known pairs differ by the same blanks before them: then the style is the same.
     fn shifted(&self, given: &str) -> Option<String> {
         let [(from, to), _, ..] = self.pairs.as_slice() else { return None };
