@@ -43,8 +43,8 @@ const SCANS: f64 = 1_000.0;
 const HOSTILE: usize = 1 << 20;
 const HOSTILE_MS: f64 = 500.0;
 /// Four times the bytes may take so many times as long; shorter times than so many milliseconds tell nothing.
-const HOSTILE_GROWTH: f64 = 8.0;
-const HOSTILE_TELLING: f64 = 20.0;
+const HOSTILE_GROWTH: f64 = 10.0;
+const HOSTILE_TELLING: f64 = 40.0;
 
 const SMALL: usize = 10_000;
 const LARGE: usize = 100_000;
@@ -232,8 +232,8 @@ fn placing(missed: &mut Vec<String>) {
             })
         };
         let (few, few_least) = of(SMALL, RUNS);
-        let (_, half) = of(HALF, RUNS / 4);
-        let (many, many_least) = of(LARGE, RUNS / 4);
+        let (_, half) = of(HALF, RUNS / 2);
+        let (many, many_least) = of(LARGE, RUNS / 2);
         let growth = many_least / half;
         println!(
             "| {name} | {few:.3} ({few_least:.3}) | {small} | {many:.2} ({many_least:.2}) | {ANYTHING} | {growth:.1} | {GROWTH} |"

@@ -294,7 +294,7 @@ impl Watch {
                     continue;
                 }
             };
-            let end = memchr::memmem::find_iter(rest.as_bytes(), "</").find_map(|at| {
+            let end = memchr::memchr_iter(b'<', rest.as_bytes()).find_map(|at| {
                 Some((
                     at,
                     tags.iter().find(|tag| rest.get(at..).is_some_and(|rest| rest.starts_with(**tag)))?.len(),
