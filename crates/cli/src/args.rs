@@ -176,6 +176,18 @@ pub(crate) enum Command {
     /// Apply the edits in a model's reply, read from standard input, to the files here
     #[command(after_help = crate::apply::HELP)]
     Apply(crate::apply::ApplyArgs),
+    /// Bring the index of this project up to date
+    #[command(after_help = crate::index::HELP)]
+    Index(crate::index::IndexArgs),
+    /// Find the files, symbols or lines that a question, a name or an issue is about
+    #[command(after_help = crate::index::SEARCH_HELP)]
+    Search(crate::index::SearchArgs),
+    /// Show what a file defines
+    #[command(after_help = crate::index::SYMBOLS_HELP)]
+    Symbols(crate::index::SymbolsArgs),
+    /// Show where a name is defined and used
+    #[command(after_help = crate::index::REFS_HELP)]
+    Refs(crate::index::RefsArgs),
     /// Run a command in the sandbox
     #[command(after_help = crate::exec::HELP)]
     Exec(Box<crate::exec::ExecArgs>),

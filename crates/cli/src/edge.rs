@@ -147,9 +147,15 @@ impl House {
 
     /// The directory of state of the project at `root`.
     pub(crate) fn project_dir(&self, root: &Path) -> PathBuf {
-        use std::os::unix::ffi::OsStrExt as _;
-        let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
-        self.state_dir.join("projects").join(name.get(..16).unwrap_or(&name))
+        project_dir(&self.state_dir, root)
+    }
+
+    /// The same for those who need nothing else.
+    pub(crate) fn project_of(environment: &Environment, root: &Path) -> Result<PathBuf, Failure> {
+        let state_dir = environment
+            .state_dir()
+            .ok_or_else(|| Failure::usage("there is no place for the index: set HOME or XDG_STATE_HOME"))?;
+        Ok(project_dir(&state_dir, root))
     }
 
     pub(crate) fn workspace(&self, root: &Path) -> Result<Workspace, Failure> {
@@ -184,4 +190,10 @@ impl House {
             ..SandboxSettings::default()
         })
     }
+}
+
+fn project_dir(state_dir: &Path, root: &Path) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
+    state_dir.join("projects").join(name.get(..16).unwrap_or(&name))
 }

@@ -16,6 +16,7 @@ mod doctor;
 mod edge;
 mod exec;
 mod export;
+mod index;
 mod land;
 mod policy;
 mod prompt;
@@ -86,6 +87,10 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Import(args) => edge::block_on(carry::import(&environment, &args)),
         Command::Delete(args) => edge::block_on(carry::delete(&environment, &args)),
         Command::Apply(args) => apply::apply(&environment, &args),
+        Command::Index(args) => index::index(&environment, &args),
+        Command::Search(args) => index::search(&environment, &args),
+        Command::Symbols(args) => index::symbols(&environment, &args),
+        Command::Refs(args) => index::refs(&environment, &args),
         Command::Exec(args) => edge::block_on(exec::exec(&environment, args)),
         Command::Demo(args) => edge::block_on(demo::demo(&environment, args)),
         Command::Doctor(args) => edge::block_on(doctor::doctor(&environment, &args)),

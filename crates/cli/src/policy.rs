@@ -211,9 +211,8 @@ fn show(paint: Paint, asked: &Asked, verdicts: &[(Mode, Verdict)], parts: &[Expl
     }
     for (place, part) in parts.iter().enumerate() {
         // What isn't understood is taken apart once more, roughly, and most of that was told.
-        let told = |one: &Explained| {
-            one.words == part.words && one.level >= part.level && one.rules == part.rules
-        };
+        let told =
+            |one: &Explained| one.words == part.words && one.level >= part.level && one.rules == part.rules;
         if parts.iter().take(place).any(told) {
             continue;
         }

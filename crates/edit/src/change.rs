@@ -3,6 +3,7 @@
 mod carry;
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
@@ -212,6 +213,8 @@ pub struct Outcome {
     pub rename: Option<RelPath>,
     /// One entry for each step that went well, in order.
     pub notes: Vec<OpNote>,
+    /// The bytes of the new content that the steps put there, a range a place.
+    pub changed: Vec<Range<usize>>,
     /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
     pub failed: Vec<OpError>,
     /// Where the new content doesn't parse, while the old one did.
@@ -296,6 +299,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
         content: text.map(str::to_owned),
         rename: None,
         notes: Vec::with_capacity(ops.len()),
+        changed: Vec::new(),
         failed: Vec::new(),
     };
     if ops.is_empty() {
@@ -328,8 +332,8 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
             Refusal::BrokenSyntax { line: finding.line, message: finding.message.clone(), strategy };
         work.failed.push(OpError::Refused { op: note.op, of: ops.len(), refusal });
     }
-    let Work { content, rename, notes, failed, .. } = work;
-    Outcome { content, rename, notes, failed, broken }
+    let Work { content, rename, notes, changed, failed, .. } = work;
+    Outcome { content, rename, notes, changed, failed, broken }
 }
 
 /// Whether a step is placed in a text.
@@ -344,6 +348,7 @@ struct Work<'a> {
     content: Option<String>,
     rename: Option<RelPath>,
     notes: Vec<OpNote>,
+    changed: Vec<Range<usize>>,
     failed: Vec<OpError>,
 }
 
@@ -389,7 +394,9 @@ impl Work<'_> {
                 Some(old) => {
                     match lazy::merge(self.context.path, &old, content, self.context.allow) {
                         Ok(placed) => {
-                            self.content = Some(placed.text(&old));
+                            let new = placed.text(&old);
+                            self.changed = std::iter::once(0..new.len()).collect();
+                            self.content = Some(new);
                             self.placed(at, &placed);
                             return;
                         }
@@ -429,6 +436,7 @@ impl Work<'_> {
     fn rewrite(&mut self, at: usize, content: &str) {
         let (new, note) = rewritten(self.content.as_deref(), content);
         let count = u32::from(self.content.as_deref() != Some(new.as_str()));
+        self.changed = std::iter::once(0..new.len()).collect();
         self.content = Some(new);
         self.note(at, count, note);
     }
@@ -504,8 +512,14 @@ impl Work<'_> {
                 (Err(refusal), None) => self.refuse(op, refusal),
             }
         }
-        let written = run.finish();
-        self.content = Some(written.unwrap_or(original));
+        let Some((written, ranges)) = run.finish() else {
+            self.content = Some(original);
+            return;
+        };
+        // Among other kinds of steps nobody asks for more than that all of it may have changed.
+        self.changed =
+            if self.changed.is_empty() { ranges } else { std::iter::once(0..written.len()).collect() };
+        self.content = Some(written);
     }
 
     fn find(&self, file: &Indexed<'_>, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {

@@ -59,6 +59,8 @@ fn a_search_text_that_was_cut_short_doubles_nothing() {
         let refusal = refused(file, search, replacement);
         assert!(matches!(refusal, Refusal::GuardedMismatch { .. }), "{search:?}: {refusal}");
     }
+    // One more of the last line than is searched for, which stands there.
+    refused("#if A\nint a(int);\n#endif\n#endif\n", "int a(int);\n#endif", "int a(long);\n#endif\n#endif");
     // Lines that both texts end with repeat nothing.
     assert_eq!(written("{\n  a\n}\n}\n", "  a\n}", "  b\n}"), "{\n  b\n}\n}\n");
 }
@@ -258,4 +260,28 @@ fn an_edit_that_was_cut_off_is_not_said_to_be_made() {
     }
     let made = refused("first line\nsecond line\nlast line\n", "first line\n", "first line\nsecond line\n");
     assert!(made.already_applied(), "{made}");
+}
+
+#[test]
+fn spaces_that_may_be_levels_or_alignment_behind_tabs_are_refused() {
+    let file = "a() {\n\tone(two,\n\t    three);\n\tfour();\n\n\tfive();\n}\n";
+    let refusal = refused(file, "    four();\n\n    five();", "    four(4,\n        4);\n\n    five();");
+    assert!(matches!(refusal, Refusal::GuardedMismatch { .. }), "{refusal}");
+    // A file that aligns nothing so has levels only.
+    let file = file.replace("\t    three", "\t\tthree");
+    assert_eq!(
+        written(&file, "    four();\n\n    five();", "    four(4,\n        4);\n\n    five();"),
+        file.replace("four();", "four(4,\n\t\t4);")
+    );
+}
+
+#[test]
+fn blanks_of_new_blank_lines_are_carried_over_too() {
+    let file = "f {\n    one();\n    two();\n}\n";
+    assert_eq!(
+        written(file, "\tone();\n\ttwo();", "\tone();\n\t\n\ttwo();"),
+        "f {\n    one();\n    \n    two();\n}\n"
+    );
+    // Blanks that no line has say nothing.
+    assert_eq!(written(file, "one();\ntwo();", "one();\n  \ntwo(2);"), "f {\n    one();\n\n    two(2);\n}\n");
 }

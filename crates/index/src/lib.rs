@@ -8,8 +8,10 @@ pub mod analyse;
 mod bits;
 mod error;
 pub mod facts;
+pub mod graph;
 pub mod history;
 pub mod pattern;
+pub mod project;
 pub mod query;
 pub mod segment;
 pub mod snapshot;
@@ -18,5 +20,6 @@ pub mod store;
 pub mod tokens;
 
 pub use error::IndexError;
+pub use project::Project;
 pub use snapshot::Snapshot;
 pub use store::Index;

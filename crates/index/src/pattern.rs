@@ -38,6 +38,15 @@ enum Need {
 #[error("{0}")]
 pub struct BadPattern(String);
 
+impl BadPattern {
+    pub(crate) fn new(error: &impl std::fmt::Display) -> Self {
+        // The last line says what is wrong; those before show the pattern.
+        let text = error.to_string();
+        let last = text.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
+        Self(format!("the pattern is no regular expression: {last}"))
+    }
+}
+
 /// Files that may have a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Candidates {
@@ -59,7 +68,7 @@ pub fn candidates(
 ) -> Result<Candidates, BadPattern> {
     let mut parser = ParserBuilder::new();
     parser.case_insensitive(case_insensitive).utf8(false).nest_limit(MAX_DEPTH);
-    let hir = parser.build().parse(pattern).map_err(|error| BadPattern(error.to_string()))?;
+    let hir = parser.build().parse(pattern).map_err(|error| BadPattern::new(&error))?;
     let need = need(&hir);
     let unfiltered = need == Need::Nothing;
     let mut files: Vec<Id> = Vec::new();

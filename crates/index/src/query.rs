@@ -14,9 +14,9 @@ mod signals;
 
 pub use clean::{MAX_QUERY, MAX_TERMS, Place, Query, Term};
 pub use corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, SymbolEntry, Totals};
-pub use definitions::{Definition, Match};
+pub use definitions::{Definition, Match, definitions};
 pub use memory::Memory;
-pub use rank::{Answer, Context, FileHit, Passage, Reason, Searcher};
+pub use rank::{Answer, Context, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
 pub use signals::Signal;
 
 pub(crate) use clean::is_trailer;

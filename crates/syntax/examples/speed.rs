@@ -11,7 +11,7 @@ use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::parse;
 
 /// Of each language, at most this much is read.
-const MOST: usize = 12 << 20;
+const MOST: usize = 2 << 20;
 
 #[derive(Default)]
 struct Sum {

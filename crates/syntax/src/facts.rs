@@ -39,8 +39,12 @@ pub struct Facts {
 /// What a text tells, parsed for that alone.
 ///
 /// # Errors
-/// [`Unparsed`] as [`parse::parse`] gives it; never for documents and SQL, which are read without a grammar.
+/// [`Unparsed`] as [`parse::parse`] gives it. Documents and SQL, which are read without a grammar, are only refused
+/// where they are too long.
 pub fn read(language: Language, text: &str) -> Result<Facts, Unparsed> {
+    if text.len() > parse::MAX_BYTES {
+        return Err(Unparsed::TooLong);
+    }
     if let Some(facts) = sections::read(language, text) {
         return Ok(facts);
     }

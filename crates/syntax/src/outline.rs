@@ -32,6 +32,9 @@ pub const MAX_SYMBOLS: usize = 50_000;
 pub const MAX_SIGNATURE: usize = 240;
 /// Bytes of a name. Longer ones are keys and selectors that nobody refers to.
 const MAX_NAME: usize = 200;
+/// Bytes of a definition before its name that are read for who may use it.
+const MAX_BEFORE_NAME: usize = 2_000;
+
 /// What a symbol is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -258,11 +261,22 @@ impl Reader<'_> {
         u32::try_from(self.starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
     }
 
+    fn line_start(&self, at: usize) -> usize {
+        let line = self.starts.partition_point(|start| *start <= at);
+        line.checked_sub(1).and_then(|line| self.starts.get(line)).copied().unwrap_or_default()
+    }
+
+    /// Whether only blanks stand before a place in its line.
+    fn opens_line(&self, at: usize) -> bool {
+        let line = self.text.get(self.line_start(at)..at).unwrap_or_default();
+        line.trim_start_matches('\u{feff}').trim_start().is_empty()
+    }
+
     fn symbol(&self, found: &Found<'_>, inside: Option<usize>) -> Option<Symbol> {
         let text = self.text;
         let outer = inside.and_then(|at| self.symbols.get(at));
         let written = text.get(found.name.byte_range())?;
-        let name_range = inner_name(written, found.name.start_byte());
+        let name_range = inner_name(self.language, written, found.name.start_byte());
         let name = text.get(name_range.clone())?;
         if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
             return None;
@@ -287,7 +301,8 @@ impl Reader<'_> {
         let definition = trimmed(text, whole.start_byte()..closed(whole, text));
         let body = body(found.node);
         let (first, comments) = self.before(definition.start);
-        let before_name = text.get(definition.start..name_range.start).unwrap_or_default();
+        let near = text.floor_char_boundary(name_range.start.min(definition.start + MAX_BEFORE_NAME));
+        let before_name = text.get(definition.start..near).unwrap_or_default();
         let own = visibility::of(self.language, kind, before_name, name, outer);
         Some(Symbol {
             kind,
@@ -321,12 +336,12 @@ impl Reader<'_> {
             let ends = text.get(before.start..before.end).is_some_and(|own| own.ends_with('\n'));
             let shebang = before.start == 0 && text.starts_with("#!");
             let breaks = between.matches('\n').count() + usize::from(ends);
-            if shebang || breaks > 1 || !between.trim().is_empty() || !opens_line(text, before.start) {
+            if shebang || breaks > 1 || !between.trim().is_empty() || !self.opens_line(before.start) {
                 break;
             }
             // Where columns say what belongs together, a comment that lies deeper belongs to what is before it.
             if matches!(self.language, Language::Python | Language::Yaml)
-                && before.column != *column.get_or_insert_with(|| column_of(text, place))
+                && before.column != *column.get_or_insert_with(|| place - self.line_start(place))
             {
                 break;
             }
@@ -337,17 +352,50 @@ impl Reader<'_> {
     }
 }
 
-fn column_of(text: &str, at: usize) -> usize {
-    let before = text.get(..at).unwrap_or_default();
-    before.rfind('\n').map_or(at, |end| at - end - 1)
-}
-
-/// A name without its quotes or what it is scoped by.
-fn inner_name(written: &str, at: usize) -> Range<usize> {
+/// A name without its quotes, what it is scoped by, and in C++ what its template is given.
+fn inner_name(language: Language, written: &str, at: usize) -> Range<usize> {
     let bare = written.trim_matches(['"', '\'', '`']);
     let lead = written.len() - written.trim_start_matches(['"', '\'', '`']).len();
+    if language == Language::Cpp {
+        let (first, last) = name_of_cpp(bare);
+        return at + lead + first..at + lead + last;
+    }
     let last = bare.rfind("::").map_or(0, |scope| scope + 2);
     at + lead + last..at + lead + bare.len()
+}
+
+/// `f` of `n::A<x::T>::f<U>`, and an operator whole: `operator int` of `A::operator int() const`.
+fn name_of_cpp(written: &str) -> (usize, usize) {
+    let (mut depth, mut first) = (0_usize, 0);
+    for (at, byte) in written.bytes().enumerate() {
+        let rest = written.get(at..).unwrap_or_default();
+        let fresh = at == first && depth == 0;
+        if fresh
+            && rest
+                .strip_prefix("operator")
+                .is_some_and(|rest| !rest.starts_with(|c: char| c == '_' || c.is_alphanumeric()))
+        {
+            let signs = rest.get("operator".len()..).unwrap_or_default();
+            let called = usize::from(signs.trim_start().starts_with("()")) * 2;
+            let long = rest
+                .char_indices()
+                .skip("operator".len())
+                .filter(|(_, c)| *c == '(')
+                .map(|(at, _)| at)
+                .nth(called / 2);
+            let end = long.unwrap_or(rest.len());
+            return (first, at + rest.get(..end).unwrap_or(rest).trim_end().len());
+        }
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && rest.starts_with("::") => first = at + 2,
+            _ => {}
+        }
+    }
+    let name = written.get(first..).unwrap_or_default();
+    let end = name.find('<').unwrap_or(name.len());
+    (first, first + name.get(..end).unwrap_or_default().trim_end().len())
 }
 
 fn line_starts(text: &str) -> Vec<usize> {
@@ -431,13 +479,6 @@ pub(crate) fn is_attribute_kind(kind: &str) -> bool {
             | "attribute_list"
             | "attribute_declaration"
     )
-}
-
-/// Whether only blanks stand before a place in its line.
-fn opens_line(text: &str, at: usize) -> bool {
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.rfind('\n').map_or(before, |end| before.get(end + 1..).unwrap_or_default());
-    line.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
 /// The part of a definition that its signature doesn't show.

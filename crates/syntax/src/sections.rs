@@ -19,6 +19,8 @@ use crate::outline::{Kind, MAX_SIGNATURE, Symbol, Visibility};
 pub const MAX_SECTIONS: usize = 20_000;
 /// Names in one section.
 pub const MAX_MENTIONS: usize = 200;
+/// Bytes of a line that are looked at for names and links: longer ones aren't written by people.
+const MAX_LINE: usize = 4_000;
 /// Bytes of a heading.
 const MAX_HEADING: usize = 300;
 
@@ -220,10 +222,11 @@ fn links(language: Language, lines: &[Line<'_>], code: &[bool]) -> Vec<Import> {
                 ..Import::default()
             }));
         };
+        let line = line.text.get(..line.text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
         match language {
-            Language::Rst => rst::links(line.text, &mut add),
-            Language::AsciiDoc => asciidoc::links(line.text, &mut add),
-            _ => markdown::links(line.text, &mut add),
+            Language::Rst => rst::links(line, &mut add),
+            Language::AsciiDoc => asciidoc::links(line, &mut add),
+            _ => markdown::links(line, &mut add),
         }
     }
     found

@@ -286,8 +286,8 @@ fn tokens(text: &str) -> Vec<Token> {
             b'\'' => (Sort::Other, to(closing(rest, '\''), 1)),
             b'"' | b'`' => (Sort::Quoted, to(closing(rest, char::from(byte)), 1)),
             b'[' if rest.as_bytes().get(1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
-                let line = rest.split('\n').next().unwrap_or_default();
-                match line.find(']') {
+                let line = rest.get(..rest.floor_char_boundary(MAX_NAME)).unwrap_or_default();
+                match line.find([']', '\n']).filter(|end| line.as_bytes().get(*end) == Some(&b']')) {
                     Some(end) => (Sort::Quoted, at + end + 1),
                     None => (Sort::Sign(byte), at + 1),
                 }

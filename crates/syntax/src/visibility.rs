@@ -12,6 +12,11 @@ use crate::outline::{Kind, Symbol, Visibility};
 
 use Visibility::{Private, Public, Restricted, Unknown};
 
+/// Definitions before a mark that may be named by it.
+const MAX_BACK: usize = 1_000;
+/// Bytes before a place that are looked at for the beginning of its line.
+const MAX_LINE_BEFORE: usize = 200;
+
 /// Who may use it, by the words before its name, the name and what it lies in.
 pub(crate) fn of(
     language: Language,
@@ -236,7 +241,8 @@ fn says(
         .map(|name| name.trim_end_matches('"'))
         .collect();
     if !names.is_empty() {
-        for symbol in symbols.iter_mut().take(before).filter(|symbol| symbol.inside == inside) {
+        let earlier = symbols.get_mut(..before).unwrap_or_default().iter_mut().rev().take(MAX_BACK);
+        for symbol in earlier.filter(|symbol| symbol.inside == inside) {
             if names.contains(symbol.name.as_str()) {
                 symbol.visibility = said;
             }
@@ -246,19 +252,24 @@ fn says(
 }
 
 fn is_alone(text: &str, node: Node<'_>) -> bool {
-    let before = text.get(..node.start_byte()).unwrap_or_default();
-    let after = text.get(node.end_byte()..).unwrap_or_default();
-    let blank = |part: &str| part.trim().is_empty();
-    blank(before.rsplit('\n').next().unwrap_or_default())
-        && blank(after.split(['\n', '#']).next().unwrap_or_default())
+    let after = text.get(node.end_byte()..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
+    line_before(text, node.start_byte()).is_some_and(str::is_empty)
+        && (after.is_empty() || after.starts_with(['\n', '#']))
+}
+
+/// What stands before a place in its line, without blanks around it. Nothing where that is far more than a word.
+fn line_before(text: &str, at: usize) -> Option<&str> {
+    let start = text.ceil_char_boundary(at.saturating_sub(MAX_LINE_BEFORE));
+    let near = text.get(start..at)?;
+    let line = near.rfind('\n').and_then(|end| near.get(end + 1..));
+    line.or_else(|| (start == 0).then_some(near)).map(str::trim)
 }
 
 /// `private def a`.
 fn around(text: &str, symbols: &mut [Symbol]) {
     for symbol in symbols.iter_mut().filter(|symbol| symbol.kind == Kind::Method) {
-        let before = text.get(..symbol.definition.start).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        if let Some((said, "")) = ruby_word(line.trim()) {
+        let line = line_before(text, symbol.definition.start).unwrap_or_default();
+        if let Some((said, "")) = ruby_word(line) {
             symbol.visibility = said;
         }
     }

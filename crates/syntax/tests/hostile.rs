@@ -1,9 +1,11 @@
 //! The grammars are C: what could harm the process never reaches them, and what costs much is given up.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
+use journeyman_syntax::facts::{Facts, read};
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::{Unparsed, parse, reparse};
+use journeyman_syntax::sections::Section;
 
 /// Read without a grammar.
 const PLAIN: &[Language] = &[Language::Sql, Language::Markdown, Language::Rst, Language::AsciiDoc];
@@ -117,7 +119,86 @@ const TOKENS: &[&str] = &[
     ".",
     "->",
     "...",
+    "use a::{b::",
+    "import ",
+    "from ..",
+    "#include \"",
+    "require('",
+    "private\n",
+    "export {",
+    "```\n",
+    "# a\n",
+    "===\n",
+    "CREATE TABLE ",
+    "$$",
+    "--",
 ];
+
+/// What a text tells lies in it.
+fn lies_in(language: Language, text: &str, facts: &Facts) {
+    let lines = text.matches('\n').count() + 1;
+    let line = |line: u32| (1..=lines).contains(&(line as usize));
+    for symbol in &facts.symbols {
+        assert_eq!(text.get(symbol.name_range.clone()), Some(symbol.name.as_str()), "{language:?} {text:?}");
+        assert!(
+            text.get(symbol.full.clone()).is_some() && line(symbol.lines.start) && line(symbol.name_line),
+            "{language:?} {text:?}"
+        );
+    }
+    for reference in &facts.references {
+        assert!(!reference.name(text).is_empty() && line(reference.line), "{language:?} {text:?}");
+        let inside = reference.inside.map(|at| &facts.symbols[at as usize]);
+        let start = reference.start as usize;
+        assert!(inside.is_none_or(|symbol| symbol.full.contains(&start)), "{language:?} {text:?}");
+    }
+    assert!(facts.imports.iter().all(|import| line(import.line)), "{language:?} {text:?}");
+    let ends = |section: &Section| {
+        line(section.first_line) && (section.first_line + section.lines) as usize <= lines + 1
+    };
+    assert!(facts.sections.iter().all(ends), "{language:?} {text:?}");
+}
+
+/// What is no source at all costs a bounded amount and no more.
+#[test]
+fn long_lines_and_deep_nesting_tell_something_or_nothing() {
+    let words = "ab ".repeat(5 << 20);
+    let line = words.get(..5 << 20).unwrap();
+    let many = "# a `b`\n".repeat(10_000);
+    let creates = "CREATE TABLE a (b INT, c INT);\n".repeat(10_000);
+    for language in PLAIN {
+        for text in [line, &many, &creates, &"`".repeat(1 << 17), &"'".repeat(1 << 17), &"(".repeat(100_000)]
+        {
+            lies_in(*language, text, &read(*language, text).unwrap());
+        }
+    }
+    for language in Language::ALL.iter().filter(|language| !PLAIN.contains(language)) {
+        for (open, close) in [("(", ")"), ("[", "]"), ("{", "}")] {
+            let text = open.repeat(100_000) + &close.repeat(100_000);
+            assert_eq!(read(*language, &text).err(), Some(Unparsed::TooDeep), "{language:?}");
+        }
+    }
+    let chain = format!("fn f() {{ {}1 }}", "- ".repeat(20_000));
+    assert!(read(Language::Rust, &chain).is_err());
+    assert_eq!(read(Language::Json, &" ".repeat(9 << 20)).err(), Some(Unparsed::TooLong));
+}
+
+/// One definition after another, all in one place: what looks around from each must not look at all others.
+#[test]
+fn many_definitions_side_by_side() {
+    let pieces = [
+        (Language::Rust, "/// A.\nfn a() {}\n"),
+        (Language::Python, "# a\na = 1\n"),
+        (Language::JavaScript, "export const a = 1;\n"),
+        (Language::C, "int a(void);\n"),
+        (Language::Ruby, "private\ndef a; end\nprivate :a\n"),
+    ];
+    for (language, piece) in pieces {
+        let text = piece.repeat(4_000);
+        let facts = read(language, &text).unwrap();
+        assert_eq!(facts.symbols.len(), 4_000, "{language:?}");
+        lies_in(language, &text, &facts);
+    }
+}
 
 /// Whatever a text is made of, parsing it, its outline and parsing it again after a change end.
 #[test]
@@ -134,6 +215,9 @@ fn any_tokens_in_any_order() {
             let count = next(120);
             let tokens: Vec<&str> = (0..count).map(|_| TOKENS[next(TOKENS.len())]).collect();
             let text = tokens.concat();
+            if let Ok(facts) = read(*language, &text) {
+                lies_in(*language, &text, &facts);
+            }
             let Ok(tree) = parse(*language, &text) else { continue };
             for symbol in outline(&tree, &text) {
                 assert!(

@@ -223,7 +223,8 @@ fn a_terminal_is_its_own() {
     let plain = shell(&house, &["-q"], "test -t 0 || test -t 1 || echo none").expect(0);
     assert_eq!(plain.stdout, "none\n");
     // What is typed is what standard input held.
-    let typed = house.jm(&["exec", "-q", "--tty", "--stdin", "--", "sh", "-c", "stty -echo; read x; echo got $x"]);
+    let typed =
+        house.jm(&["exec", "-q", "--tty", "--stdin", "--", "sh", "-c", "stty -echo; read x; echo got $x"]);
     assert!(typed.input("word\n").run().expect(0).stdout.contains("got word\r\n"));
 }
 

@@ -94,14 +94,22 @@ fn loses_depth(hunk: &Hunk, damaged: &Damaged) -> bool {
         })
 }
 
-/// Whether the text is in the file once, and not where the hunk is.
+/// Whether the text is in the file once, or once as whole lines, and not where the hunk is. A format of lines means whole
+/// lines: with less indentation than its own the text may be a part of the hunk's line and all of another.
 fn elsewhere(hunk: &Hunk, before: &str, search: &str) -> bool {
     let from: usize = hunk.file.iter().take(hunk.first).map(|line| line.len() + 1).sum();
     let span = old_lines(&hunk.lines).next().map_or(0, |line| line.len() + 1);
-    match (before.find(search), before.rfind(search)) {
-        (Some(first), Some(last)) => first == last && !(from..from + span).contains(&first),
+    let is_other = |at: usize| !(from..from + span).contains(&at);
+    let whole = |at: &usize| {
+        let opens = *at == 0 || before.as_bytes().get(at - 1) == Some(&b'\n');
+        opens && before.as_bytes().get(at + search.len()).is_none_or(|next| *next == b'\n')
+    };
+    let only = |mut places: Box<dyn Iterator<Item = usize> + '_>| match (places.next(), places.next()) {
+        (Some(only), None) => is_other(only),
         _ => false,
-    }
+    };
+    let places = || before.match_indices(search).map(|(at, _)| at);
+    only(Box::new(places())) || only(Box::new(places().filter(whole)))
 }
 
 fn mapped(lines: &[Line], mut change: impl FnMut(&str) -> String) -> Vec<Line> {

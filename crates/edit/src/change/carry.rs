@@ -62,13 +62,29 @@ impl<'a> Run<'a> {
         written.get_or_insert_with(|| open.write(last))
     }
 
-    /// The text as all steps leave it; `None` where they replace nothing.
-    pub(super) fn finish(mut self) -> Option<String> {
+    /// The text as all steps leave it, and the bytes of it that they put there; `None` where they replace nothing.
+    pub(super) fn finish(mut self) -> Option<(String, Vec<Range<usize>>)> {
         if self.is_untouched() {
             return None;
         }
         self.turn();
-        Some(self.last.into_owned())
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for layer in &self.done {
+            for range in &mut ranges {
+                let end = layer.growth_until(range.end);
+                *range = range.start.saturating_add_signed(layer.growth_until(range.start))
+                    ..range.end.saturating_add_signed(end);
+            }
+            let mut before = 0;
+            ranges.extend(layer.puts.iter().map(|put| {
+                let start = put.span.start.saturating_add_signed(before);
+                let end = put.span.end.saturating_add_signed(put.growth);
+                before = put.growth;
+                start..end
+            }));
+        }
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        Some((self.last.into_owned(), ranges))
     }
 
     /// What was found in the text before the run, in the coordinates of the last one; or the step that changed the same
@@ -142,6 +158,12 @@ impl Layer {
             Some(op) => Err(op),
             None => Ok(from.checked_sub(1).and_then(|last| self.puts.get(last)).map_or(0, |put| put.growth)),
         }
+    }
+
+    /// How many bytes are added by what ends before a place, less what is taken.
+    fn growth_until(&self, place: usize) -> isize {
+        let from = self.puts.partition_point(|put| put.span.end <= place);
+        from.checked_sub(1).and_then(|last| self.puts.get(last)).map_or(0, |put| put.growth)
     }
 
     fn write(&self, text: &str) -> String {
@@ -241,7 +263,15 @@ mod tests {
                 run.put(op, here.pieces.clone());
                 plain.put(op, here);
             }
-            prop_assert_eq!(run.finish().unwrap_or(text), plain.text);
+            let Some((written, ranges)) = run.finish() else {
+                prop_assert_eq!(text, plain.text);
+                return Ok(());
+            };
+            // What isn't within the ranges was there before: only steps write capitals.
+            for (at, _) in written.char_indices().filter(|(_, character)| character.is_ascii_uppercase()) {
+                prop_assert!(ranges.iter().any(|range| range.contains(&at)), "{} in {:?}", at, ranges);
+            }
+            prop_assert_eq!(written, plain.text);
         }
     }
 }

@@ -100,7 +100,17 @@ impl<'a> Below<'a> {
             let kept = own().eq(self.search.iter().take(*count));
             (!ends_alike || (*count > 1 && telling && !kept)) && own().rev().eq(self.next.iter().take(*count))
         };
-        (1..=most).rev().find(is_repeated).unwrap_or(0)
+        (1..=most).rev().find(is_repeated).unwrap_or(0).max(self.run_on())
+    }
+
+    /// How often the replacement repeats the line that both texts end with more than the search text does, where so many of
+    /// it follow the place and nothing else comes.
+    fn run_on(&self) -> usize {
+        let Some(last) = self.search.first().filter(|line| !line.is_empty()) else { return 0 };
+        let run = |lines: &[&str]| lines.iter().take_while(|line| *line == last).count();
+        let more = run(&self.replacement).saturating_sub(run(&self.search));
+        let only = self.replacement.len() == self.search.len() + more;
+        if only && more <= run(&self.next) { more } else { 0 }
     }
 
     /// How many of so many of the replacement's last lines aren't blank.

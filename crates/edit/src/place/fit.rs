@@ -130,7 +130,7 @@ impl<'a> Alignment<'a> {
         }
         let (indent, rest) = split_indent(new);
         if rest.trim().is_empty() {
-            return Ok(String::new());
+            return Ok(indents.carry_blank(indent));
         }
         let pair = |index: usize| {
             let (old, (found, _)) = (self.old.get(index)?, file.get((*pairs.get(index)?)?)?);

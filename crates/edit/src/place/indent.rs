@@ -9,6 +9,8 @@ const LINES_LOOKED_AT: usize = 2_000;
 /// Wider steps are alignment, not indentation.
 const WIDEST_STEP: usize = 8;
 
+/// More spaces after a tab are a drawing.
+const WIDEST_ALIGNMENT: usize = 63;
 /// How many indentations are learnt: no code nests deeper, and comparing each with each stays cheap.
 const MAX_PAIRS: usize = 64;
 
@@ -33,6 +35,8 @@ pub(crate) struct Styles {
     file_step: Option<usize>,
     /// Most of the file's indented lines begin with a tab.
     file_tabs: bool,
+    /// How many spaces follow the tabs that lines of the file are indented by, a bit for each width.
+    aligned: u64,
 }
 
 impl Styles {
@@ -45,7 +49,15 @@ impl Styles {
             given_step: step(given.map(|line| split_indent(line).0)),
             file_step: step(file_lines()),
             file_tabs: tabs > spaces,
+            aligned: file_lines().filter_map(alignment).fold(0, |widths, width| widths | (1 << width)),
         }
+    }
+
+    /// Whether so many spaces of the search text, or the last of them, may be the spaces after a tab that the file aligns lines
+    /// by, and not levels of indentation.
+    fn may_align(&self, spaces: usize) -> bool {
+        let step = self.given_step.unwrap_or(1);
+        (step..=spaces.min(WIDEST_ALIGNMENT)).step_by(step).any(|width| self.aligned & (1 << width) != 0)
     }
 
     /// One level of the file's indentation; four spaces where it has none.
@@ -122,7 +134,12 @@ impl IndentMap {
             .filter(|(from, _)| given.starts_with(from.as_str()))
             .max_by_key(|(from, _)| from.len());
         if let Some((from, to)) = inner {
-            let deeper = self.convert(given.get(from.len()..)?)?;
+            let deeper = given.get(from.len()..)?;
+            let spaces = !deeper.is_empty() && deeper.chars().all(|c| c == ' ');
+            if spaces && self.file_tabs && !from.contains('\t') && self.styles.may_align(deeper.len()) {
+                return None;
+            }
+            let deeper = self.convert(deeper)?;
             return Some(format!("{to}{deeper}"));
         }
         let (from, to) = self
@@ -132,6 +149,20 @@ impl IndentMap {
             .min_by_key(|(from, _)| from.len())?;
         let shallower = self.convert(from.get(given.len()..)?)?;
         to.strip_suffix(shallower.as_str()).map(str::to_owned)
+    }
+
+    /// What a new line of nothing but blanks becomes: they are carried over where they are an indentation that matched, kept
+    /// where they are one of the file's, and left away elsewhere.
+    pub(crate) fn carry_blank(&self, blanks: &str) -> String {
+        if blanks.is_empty() {
+            return String::new();
+        }
+        let known = |(from, _): &&(String, String)| from == blanks && !self.contradicted.contains(from);
+        match self.pairs.iter().find(known) {
+            Some((_, to)) => to.clone(),
+            None if self.pairs.iter().any(|(_, to)| to == blanks) => blanks.to_owned(),
+            None => String::new(),
+        }
     }
 
     /// The same indentation where all known pairs differ by the same blanks before them: then the style is the same.
@@ -217,6 +248,13 @@ fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, ne
     let (given, own) = (unit(&new), unit(&file));
     shallowest(&old) != shallowest(&file)
         || (own.is_some() && given == own && unit(&old).is_some_and(|old| Some(old) != own))
+}
+
+/// How many spaces follow the tabs of an indentation.
+fn alignment(indent: &str) -> Option<usize> {
+    let spaces = indent.trim_start_matches('\t');
+    let width = Some(spaces.len()).filter(|width| (1..=WIDEST_ALIGNMENT).contains(width))?;
+    (indent.starts_with('\t') && spaces.chars().all(|c| c == ' ')).then_some(width)
 }
 
 /// The width of a level among indentations by spaces: what all of them are multiples of.

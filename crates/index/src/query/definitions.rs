@@ -69,7 +69,7 @@ pub struct Definition {
 }
 
 /// Definitions of a name, the best first: `Type.name` and the like find what lies in such a type.
-pub(super) fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) -> Vec<Definition> {
+pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) -> Vec<Definition> {
     let asked = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
     let (scope, name) = asked.rsplit_once('.').unwrap_or(("", &asked));
     let folded = name.to_lowercase();

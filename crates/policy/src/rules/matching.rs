@@ -106,7 +106,7 @@ impl<'a> Subject<'a> {
         let words = self.words();
         effects.any(|path| is_so(&path.to_string()))
             || words.take(MAX_WORDS).any(|word| is_so(&word.text))
-            || self.is_opaque() && self.tokens().iter().take(MAX_WORDS).any(|token| is_so(token))
+            || self.is_opaque() && self.tokens().iter().take(MAX_WORDS).any(is_so)
     }
 
     /// All words of its parts, the files of redirections too.

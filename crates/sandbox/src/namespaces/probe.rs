@@ -36,7 +36,7 @@ const LATE_SOCKETS: &str =
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 5;
+const CACHE_VERSION: u32 = 6;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -95,6 +95,36 @@ struct Key {
     program: Identity,
     #[serde(default)]
     other: Option<Identity>,
+    /// The control groups that there are, as in [`Probed`].
+    groups: (bool, bool),
+    /// What this process is in, and may.
+    surroundings: Vec<String>,
+}
+
+/// A container has the host's boot and kernel, and may have the same home and program.
+const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "net", "ipc", "cgroup"];
+/// What may forbid namespaces from one moment to the next.
+const SETTINGS: [&str; 6] = [
+    "/proc/sys/user/max_user_namespaces",
+    "/proc/sys/user/max_mnt_namespaces",
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    "/proc/self/attr/current",
+    "/sys/kernel/security/lsm",
+];
+/// Lines of a process's status.
+const STATUS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
+
+/// What the same kernel may answer differently for.
+fn surroundings() -> Vec<String> {
+    let name = |namespace| fs::read_link(Path::new("/proc/self/ns").join(namespace)).unwrap_or_default();
+    let namespaces = NAMESPACES.iter().map(|namespace| name(namespace).to_string_lossy().into_owned());
+    // What isn't there is as it was, empty.
+    let settings = SETTINGS.iter().map(|file| fs::read_to_string(file).unwrap_or_default().trim().to_owned());
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status =
+        status.lines().filter(|line| STATUS.iter().any(|name| line.starts_with(name))).map(str::to_owned);
+    namespaces.chain(settings).chain(status).collect()
 }
 
 impl Key {
@@ -108,6 +138,8 @@ impl Key {
             user: rustix::process::geteuid().as_raw(),
             program: (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()),
             other: probed.program,
+            groups: probed.groups,
+            surroundings: surroundings(),
         })
     }
 }

@@ -6,6 +6,8 @@ use super::{Import, Into};
 
 /// How deep lists of a `use` may lie in one another.
 const MAX_NESTING: usize = 20;
+/// Bytes before a `mod` that its attributes may take.
+const MAX_ATTRIBUTES: usize = 300;
 
 /// What a node brings in. Modules that are written out in the file are steps downwards from the file's own place.
 pub(super) fn collect(node: Node<'_>, ancestors: &[Node<'_>], into: &mut Into<'_>) {
@@ -38,7 +40,10 @@ fn inner_modules(ancestors: &[Node<'_>], into: &Into<'_>) -> Vec<String> {
 /// `mod name;`, with the file that an attribute names.
 fn module(node: Node<'_>, ancestors: &[Node<'_>], into: &mut Into<'_>) {
     let name = into.field(node, "name").trim_start_matches("r#");
-    let mut before = node.prev_sibling();
+    // Looking at what is beside a node costs as much as there is: only where an attribute may be.
+    let near = into.text.ceil_char_boundary(node.start_byte().saturating_sub(MAX_ATTRIBUTES));
+    let named = into.text.get(near..node.start_byte()).is_some_and(|near| near.contains("path"));
+    let mut before = if named { node.prev_sibling() } else { None };
     while let Some(attribute) =
         before.filter(|before| matches!(before.kind(), "attribute_item" | "line_comment"))
     {

@@ -1,8 +1,16 @@
-(function_definition declarator: (function_declarator declarator: (_) @name)) @function
-(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @function
-(function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name))) @function
-((declaration declarator: (function_declarator declarator: (identifier) @name)) @function (#set! in "translation_unit") (#set! in "declaration_list") (#set! in "template_declaration"))
-(field_declaration declarator: (function_declarator declarator: (field_identifier) @name)) @method
+(function_definition declarator: (function_declarator declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name) (destructor_name) (template_function)] @name)) @function
+(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name) (destructor_name) (template_function)] @name))) @function
+(function_definition declarator: (reference_declarator (function_declarator declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name) (destructor_name) (template_function)] @name))) @function
+(function_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name) (destructor_name) (template_function)] @name)))) @function
+(function_definition declarator: (operator_cast) @name) @method
+(function_definition declarator: (qualified_identifier name: (operator_cast)) @name) @method
+((declaration declarator: (function_declarator declarator: [(identifier) (destructor_name) (operator_name)] @name)) @function (#set! in "translation_unit") (#set! in "declaration_list") (#set! in "template_declaration") (#set! in "field_declaration_list"))
+((declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function (#set! in "translation_unit") (#set! in "declaration_list") (#set! in "template_declaration"))
+((declaration declarator: (reference_declarator (function_declarator declarator: (identifier) @name))) @function (#set! in "translation_unit") (#set! in "declaration_list") (#set! in "template_declaration"))
+((declaration declarator: (operator_cast) @name) @method (#set! in "field_declaration_list"))
+(field_declaration declarator: (function_declarator declarator: [(field_identifier) (operator_name) (destructor_name)] @name)) @method
+(field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: [(field_identifier) (operator_name)] @name))) @method
+(field_declaration declarator: (reference_declarator (function_declarator declarator: [(field_identifier) (operator_name)] @name))) @method
 ((declaration declarator: (init_declarator declarator: (identifier) @name)) @variable (#set! in "translation_unit") (#set! in "declaration_list"))
 ((declaration declarator: (identifier) @name) @variable (#set! in "translation_unit") (#set! in "declaration_list"))
 (class_specifier name: (_) @name body: (_)) @class
@@ -15,5 +23,9 @@
 (alias_declaration name: (_) @name) @type
 (concept_definition name: (_) @name) @type
 (type_definition declarator: (type_identifier) @name) @type
+(type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @type
+(type_definition declarator: (array_declarator declarator: (type_identifier) @name)) @type
+(type_definition declarator: (function_declarator declarator: (type_identifier) @name)) @type
+(type_definition declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))) @type
 (preproc_def name: (_) @name) @macro
 (preproc_function_def name: (_) @name) @macro

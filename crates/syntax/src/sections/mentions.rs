@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{Line, MAX_MENTIONS};
+use super::{Line, MAX_LINE, MAX_MENTIONS};
 
 /// Bytes of a name.
 const MAX_NAME: usize = 100;
-/// Bytes of a line that are looked at: longer ones aren't written by people.
-const MAX_LINE: usize = 4_000;
 
 /// Names in some lines that look like code, each once, in the order of the text. In backticks every name counts;
 /// elsewhere those that are written as no word is: with an underscore or a capital inside, or called.
 pub(super) fn of(lines: &[Line<'_>], code: &[bool], range: Range<usize>) -> Vec<String> {
     let mut known = BTreeSet::new();
     let mut found = Vec::new();
-    for (line, code) in lines.iter().zip(code).take(range.end).skip(range.start) {
+    let (lines, code) = (lines.get(range.clone()), code.get(range));
+    for (line, code) in lines.unwrap_or_default().iter().zip(code.unwrap_or_default()) {
         let text = line.text.get(..line.text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
         let mut quoted = *code;
         for (nth, part) in text.split('`').enumerate() {

@@ -1,0 +1,206 @@
+//! `jm search`: files, symbols, lines and documents, ranked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use journeyman_agent::config::Environment;
+use journeyman_git::Git;
+use journeyman_index::Snapshot;
+use journeyman_index::query::{Answer, Context, Definition, FileHit, Passage, Query, Searcher};
+use journeyman_index::tokens::Tokenizer;
+use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
+use serde_json::{Value, json};
+
+use super::current;
+use crate::color;
+use crate::edge::{Failure, root};
+use crate::stdout::say;
+
+pub(crate) const HELP: &str = "\
+A query is a question, an issue's text, a name, a path or a stack trace; `-` reads it from standard input. Files are \
+ranked by their words, their paths, what they define and the commits that changed them.
+
+Kinds:
+  file    files, with the lines that matter most (the default)
+  symbol  definitions whose name is like the query
+  text    lines that a regular expression matches in
+  doc     the same as file, among documents only
+
+Exit codes: 0 something was found, 1 nothing was found or an error, 2 usage
+
+Examples:
+  jm search \"where are retries counted\"
+  jm search HttpServer --kind symbol
+  jm search 'TODO|FIXME' --kind text --limit 20
+  gh issue view 12 --json body -q .body | jm search - --explain";
+
+/// Longer queries are cut where ranking cuts them.
+const MAX_QUERY: u64 = 1 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    File,
+    Symbol,
+    Text,
+    Doc,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// What to look for
+    query: String,
+    /// What is shown of it
+    #[arg(long, value_enum, default_value = "file")]
+    kind: Kind,
+    /// Results, at most
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+    /// Case doesn't matter (--kind text)
+    #[arg(long, short)]
+    ignore_case: bool,
+    /// Say what speaks for each file
+    #[arg(long)]
+    explain: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// The project's directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8, Failure> {
+    let text = if args.query == "-" {
+        let read = std::io::read_to_string(std::io::Read::take(std::io::stdin(), MAX_QUERY));
+        read.context("standard input")?
+    } else {
+        args.query.clone()
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the query is empty"));
+    }
+    let (project, snapshot) = current(environment, args.directory.as_deref())?;
+    if args.kind == Kind::Text {
+        return lines(&project, &snapshot, &text, args);
+    }
+    let place = root(environment, args.directory.as_deref())?;
+    let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
+    let history = if args.kind == Kind::Symbol { Ok(None) } else { Git::blocking(project.history(&git)) };
+    let history = history.unwrap_or_else(|error| {
+        eprintln!("note: commits don't count this time: {error}");
+        None
+    });
+    let query = Query::new(&text, &mut Tokenizer::new());
+    let most = if args.kind == Kind::Doc { journeyman_index::query::MAX_LIMIT } else { args.limit };
+    let mut answer = Searcher::new().search(&*snapshot, history.as_ref(), &query, Context::default(), most);
+    if args.kind == Kind::Symbol {
+        answer.files.clear();
+        answer.definitions = journeyman_index::query::definitions(&*snapshot, text.trim(), args.limit);
+    }
+    if args.kind == Kind::Doc {
+        answer.files.retain(|hit| snapshot.file(hit.file).is_some_and(|file| file.record.flags.doc));
+        answer.files.truncate(args.limit);
+        answer.definitions.clear();
+    }
+    if args.json {
+        say!("{}", object(&answer, &snapshot));
+    } else {
+        print(&answer, &snapshot, args.explain);
+    }
+    Ok(u8::from(answer.files.is_empty() && answer.definitions.is_empty()))
+}
+
+fn path_of(snapshot: &Snapshot, file: u32) -> String {
+    snapshot.file(file).and_then(|file| file.path()).map(|path| path.to_string()).unwrap_or_default()
+}
+
+fn lines(
+    project: &journeyman_index::Project,
+    snapshot: &Snapshot,
+    pattern: &str,
+    args: &SearchArgs,
+) -> Result<u8, Failure> {
+    let found = project.lines(snapshot, pattern, args.ignore_case, args.limit);
+    let (lines, more) = found.map_err(Failure::usage)?;
+    if args.json {
+        let lines: Vec<Value> = lines
+            .iter()
+            .map(|line| json!({"path": path_of(snapshot, line.file), "line": line.line, "text": line.text}))
+            .collect();
+        say!("{}", json!({"lines": lines, "more": more}));
+        return Ok(u8::from(lines.is_empty()));
+    }
+    let paint = color::stdout();
+    for line in &lines {
+        let place = format!("{}:{}", path_of(snapshot, line.file), line.line);
+        say!("{}: {}", paint.bold(&place), clean(line.text.as_bytes()));
+    }
+    if more {
+        eprintln!("there are more; --limit shows them");
+    }
+    Ok(u8::from(lines.is_empty()))
+}
+
+fn full_name(definition: &Definition) -> String {
+    if definition.scope.is_empty() {
+        definition.name.clone()
+    } else {
+        format!("{}.{}", definition.scope, definition.name)
+    }
+}
+
+fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
+    let paint = color::stdout();
+    for definition in &answer.definitions {
+        let place = format!("{}:{}", path_of(snapshot, definition.file), definition.name_line);
+        let name = clean(full_name(definition).as_bytes());
+        let how = definition.matched.name();
+        say!("{}  {} {name}  {}", paint.bold(&place), definition.kind.name(), paint.dim(how));
+    }
+    for hit in &answer.files {
+        say!("{}  {}", paint.bold(&path_of(snapshot, hit.file)), paint.dim(&format!("{:.2}", hit.score)));
+        for passage in &hit.passages {
+            say!("    {}", shown(passage));
+        }
+        if explain {
+            let told = hit.why.iter().map(|why| format!("{} {:.0}%", why.signal.name(), why.share * 100.0));
+            say!("    {}", paint.dim(&told.collect::<Vec<_>>().join(", ")));
+        }
+    }
+    if answer.files.is_empty() && answer.definitions.is_empty() {
+        eprintln!("nothing was found");
+    }
+}
+
+fn shown(passage: &Passage) -> String {
+    let last = passage.first_line + passage.lines.saturating_sub(1);
+    let symbol = passage.symbol.as_deref().unwrap_or_default();
+    format!("{}-{last}  {}", passage.first_line, clean(symbol.as_bytes())).trim_end().to_owned()
+}
+
+fn object(answer: &Answer, snapshot: &Snapshot) -> Value {
+    let definition = |one: &Definition| {
+        json!({
+            "path": path_of(snapshot, one.file), "line": one.name_line, "kind": one.kind.name(),
+            "name": full_name(one), "signature": one.signature, "match": one.matched.name(),
+        })
+    };
+    let passage = |one: &Passage| json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score});
+    let file = |hit: &FileHit| {
+        let why = hit
+            .why
+            .iter()
+            .map(|why| json!({"signal": why.signal.name(), "strength": why.strength, "share": why.share}));
+        json!({
+            "path": path_of(snapshot, hit.file), "score": hit.score, "why": why.collect::<Vec<_>>(),
+            "passages": hit.passages.iter().map(passage).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "definitions": answer.definitions.iter().map(definition).collect::<Vec<_>>(),
+        "files": answer.files.iter().map(file).collect::<Vec<_>>(),
+        "partial": snapshot.is_partial(),
+    })
+}

@@ -1,0 +1,107 @@
+//! Java, Kotlin and Scala: a type is a file in the folder of its package, under a root that nobody has to name.
+
+use journeyman_syntax::imports::Import;
+use journeyman_syntax::language::Language;
+
+use super::{Look, Meant, join, or_package};
+
+const ENDINGS: [&str; 3] = [".java", ".kt", ".scala"];
+/// Parts of a name that are taken for types in one another and members.
+const MAX_INNER: usize = 3;
+
+impl Look<'_> {
+    pub(super) fn jvm(&mut self, language: Language, import: &Import) -> Meant {
+        let parts: Vec<&str> = import.target.split('.').filter(|part| !part.is_empty()).collect();
+        let package = parts.get(..parts.len().min(2)).unwrap_or_default().join(".");
+        let mut files = Vec::new();
+        let mut others = import.names.is_empty();
+        for name in &import.names {
+            let own = if name == "*" { Vec::new() } else { self.type_file(&parts, Some(name)) };
+            others |= own.is_empty();
+            files.extend(own);
+        }
+        if others {
+            // A member of a type, or of a package.
+            for long in (1..=parts.len()).rev().take(MAX_INNER) {
+                let outer = parts.get(..long).unwrap_or_default();
+                let is_type = outer.last().is_some_and(|last| last.starts_with(char::is_uppercase));
+                let own = if is_type { self.type_file(outer, None) } else { Vec::new() };
+                if !own.is_empty() {
+                    files.extend(own);
+                    return Meant::Files(files);
+                }
+            }
+            let named = import.names.iter().any(|name| name != "*" && name.starts_with(char::is_uppercase));
+            if files.is_empty() && !(named && language == Language::Java) {
+                files.extend(self.package(&parts));
+            }
+        }
+        or_package(files, &package)
+    }
+
+    /// The file of a type: `name` in a package, or the last part of a path.
+    fn type_file(&mut self, parts: &[&str], name: Option<&str>) -> Vec<String> {
+        let path: Vec<&str> = parts.iter().copied().chain(name).collect();
+        if path.len() < 2 {
+            return Vec::new();
+        }
+        let path = path.join("/");
+        let found: Vec<String> =
+            ENDINGS.iter().flat_map(|ending| self.ending(&format!("{path}{ending}"))).collect();
+        self.nearest(found)
+    }
+
+    fn package(&mut self, parts: &[&str]) -> Vec<String> {
+        if parts.len() < 2 {
+            return Vec::new();
+        }
+        let folders = self.folders(&parts.join("/"));
+        folders.iter().flat_map(|folder| self.inside(folder, &ENDINGS)).collect()
+    }
+
+    /// `using A.B`: the folders whose path, with dots for slashes, ends so.
+    pub(super) fn csharp(&mut self, import: &Import) -> Meant {
+        let name = import.target.as_str();
+        let parts: Vec<&str> = name.split('.').collect();
+        let mut folders = Vec::new();
+        // A folder may carry several parts in its name.
+        for long in 1..=parts.len().min(6) {
+            let end = parts.get(parts.len() - long..).unwrap_or_default().join(".");
+            folders.extend(self.folders(&end));
+        }
+        let fits = |folder: &String| {
+            let dotted = folder.replace('/', ".");
+            dotted.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        folders.retain(fits);
+        let mut files: Vec<String> =
+            folders.iter().flat_map(|folder| self.inside(folder, &[".cs"])).collect();
+        // A type that is named with its namespace.
+        if files.is_empty()
+            && let Some((last, outer)) = parts.split_last().filter(|(_, outer)| !outer.is_empty())
+        {
+            let dotted = outer.join(".");
+            files = self.ending(&format!("{last}.cs"));
+            files.retain(|file| {
+                let folder = super::parent(file).replace('/', ".");
+                folder.strip_suffix(&dotted).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            });
+        }
+        or_package(files, parts.first().copied().unwrap_or_default())
+    }
+
+    /// `import A`: the folder of a target.
+    pub(super) fn swift(&mut self, import: &Import) -> Meant {
+        let mut files = Vec::new();
+        for folder in self.folders(&import.target) {
+            if super::last(super::parent(&folder)) == "Sources" || super::parent(&folder).is_empty() {
+                files.extend(self.inside(&folder, &[".swift"]));
+            }
+        }
+        if files.is_empty() {
+            let sources = join("Sources", &import.target).unwrap_or_default();
+            files = self.inside(&sources, &[".swift"]);
+        }
+        or_package(files, &import.target)
+    }
+}

@@ -1,0 +1,123 @@
+//! The paths that a project has, and the places where one was looked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The paths of a project: `/` between their parts, none at their beginning.
+pub trait Paths {
+    /// Whether there is such a file.
+    fn has(&self, path: &str) -> bool;
+    /// Each file right in a folder; the root is empty.
+    fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str));
+    /// Each file whose last part is this.
+    fn named(&self, name: &str, visit: &mut dyn FnMut(&str));
+    /// Each folder whose last part is this and that has files right in it.
+    fn folders(&self, name: &str, visit: &mut dyn FnMut(&str));
+}
+
+/// A place where was looked. Numbers that stay the same: they may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub u64);
+
+impl Key {
+    pub(super) fn path(path: &str) -> Self {
+        Self::of(b'p', path)
+    }
+
+    pub(super) fn folder(path: &str) -> Self {
+        Self::of(b'f', path)
+    }
+
+    pub(super) fn name(name: &str) -> Self {
+        Self::of(b'n', name)
+    }
+
+    pub(super) fn folder_name(name: &str) -> Self {
+        Self::of(b'd', name)
+    }
+
+    /// FNV-1a of 64 bits. Two places with one key cost a look in vain, no more.
+    fn of(sort: u8, text: &str) -> Self {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(text.bytes().fold(step(0xcbf2_9ce4_8422_2325, sort), step))
+    }
+}
+
+/// The places that a file's coming or going changes: whoever looked at one of them is to be resolved again.
+#[must_use]
+pub fn touched(path: &str) -> [Key; 4] {
+    let folder = super::parent(path);
+    [
+        Key::path(path),
+        Key::name(super::last(path)),
+        Key::folder(folder),
+        Key::folder_name(super::last(folder)),
+    ]
+}
+
+/// Paths in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    folders: BTreeMap<String, BTreeSet<String>>,
+    /// By a file's name, its folders.
+    names: BTreeMap<String, BTreeSet<String>>,
+    /// By a folder's name, the folders.
+    folder_names: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Known {
+    /// These paths.
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut known = Self::default();
+        paths.into_iter().for_each(|path| known.add(path));
+        known
+    }
+
+    /// A file has come.
+    pub fn add(&mut self, path: &str) {
+        let (folder, name) = (super::parent(path).to_owned(), super::last(path).to_owned());
+        self.names.entry(name.clone()).or_default().insert(folder.clone());
+        self.folder_names.entry(super::last(&folder).to_owned()).or_default().insert(folder.clone());
+        self.folders.entry(folder).or_default().insert(name);
+    }
+
+    /// A file has gone.
+    pub fn remove(&mut self, path: &str) {
+        let (folder, name) = (super::parent(path), super::last(path));
+        remove(&mut self.names, name, folder);
+        remove(&mut self.folders, folder, name);
+        if !self.folders.contains_key(folder) {
+            remove(&mut self.folder_names, super::last(folder), folder);
+        }
+    }
+}
+
+fn remove(map: &mut BTreeMap<String, BTreeSet<String>>, key: &str, value: &str) {
+    if let Some(values) = map.get_mut(key) {
+        values.remove(value);
+        if values.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+fn whole(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+impl Paths for Known {
+    fn has(&self, path: &str) -> bool {
+        self.folders.get(super::parent(path)).is_some_and(|names| names.contains(super::last(path)))
+    }
+
+    fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
+        self.folders.get(folder).into_iter().flatten().for_each(|name| visit(&whole(folder, name)));
+    }
+
+    fn named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+        self.names.get(name).into_iter().flatten().for_each(|folder| visit(&whole(folder, name)));
+    }
+
+    fn folders(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+        self.folder_names.get(name).into_iter().flatten().for_each(|folder| visit(folder));
+    }
+}

@@ -1,0 +1,74 @@
+//! Files that are named by their path: headers, style sheets, pages, documents, scripts of the shell.
+
+use journeyman_syntax::imports::Import;
+
+use super::{Look, Meant, around, join, last};
+
+/// Folders that headers are looked for in, from each folder around.
+const INCLUDES: [&str; 4] = ["", "include", "src", "inc"];
+/// What is meant where a link leads to a folder.
+const INDEXES: [&str; 4] = ["README.md", "index.md", "index.html", "index.rst"];
+
+impl Look<'_> {
+    /// `"x"` is looked for beside the file first; `<x>` only where headers lie.
+    pub(super) fn include(&mut self, import: &Import) -> Meant {
+        let target = import.target.as_str();
+        if import.relative
+            && let Some(file) = self.first(self.folder, [target])
+        {
+            return Meant::Files(vec![file]);
+        }
+        for folder in around(self.folder).map(str::to_owned).collect::<Vec<_>>() {
+            for include in INCLUDES {
+                let Some(root) = join(&folder, include) else { continue };
+                if let Some(file) = self.first(&root, [target]) {
+                    return Meant::Files(vec![file]);
+                }
+            }
+        }
+        // A single name in angles is the system's, unless a folder of headers has it.
+        let plain = target.trim_start_matches("../").trim_start_matches("./");
+        let end = if import.relative || plain.contains('/') {
+            plain.to_owned()
+        } else {
+            format!("include/{plain}")
+        };
+        let files = self.ending(&end);
+        match self.nearest(files).as_slice() {
+            [only] => Meant::Files(vec![only.clone()]),
+            [] if !import.relative => Meant::Package(target.to_owned()),
+            // Which of several isn't to be known.
+            _ => Meant::Nothing,
+        }
+    }
+
+    /// A path from the file's folder, or from the root of the project.
+    pub(super) fn linked(&mut self, import: &Import) -> Meant {
+        let target = import.target.as_str();
+        let rooted = target.strip_prefix('/');
+        let mut folders = vec![self.folder.to_owned()];
+        match rooted {
+            // A page's root may be any folder around it.
+            Some(_) => {
+                folders = around(self.folder)
+                    .flat_map(|folder| [Some(folder.to_owned()), join(folder, "public")])
+                    .flatten()
+                    .collect()
+            }
+            None => folders.push(String::new()),
+        }
+        let target = rooted.unwrap_or(target);
+        for folder in folders {
+            let Some(path) = join(&folder, target) else { continue };
+            if let Some(file) = self.file(path.clone()) {
+                return Meant::Files(vec![file]);
+            }
+            if !last(&path).contains('.')
+                && let Some(file) = self.first(&path, INDEXES).or_else(|| self.file(format!("{path}.md")))
+            {
+                return Meant::Files(vec![file]);
+            }
+        }
+        Meant::Nothing
+    }
+}

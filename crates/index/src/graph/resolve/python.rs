@@ -1,0 +1,114 @@
+//! Python: modules are files, packages are folders, and roots are what nobody says.
+
+use journeyman_syntax::imports::Import;
+
+use super::{Look, Meant, around, found, join, or_package, parent};
+
+/// Where packages often lie.
+const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
+
+impl Look<'_> {
+    pub(super) fn python(&mut self, import: &Import) -> Meant {
+        let parts: Vec<&str> = import.target.split('.').filter(|part| !part.is_empty()).collect();
+        if import.relative {
+            let mut folder = self.folder.to_owned();
+            for _ in 0..import.up.min(64) {
+                folder = parent(&folder).to_owned();
+            }
+            let files = self.module(&folder, &parts, &import.names);
+            return found(files).unwrap_or_default();
+        }
+        let Some(first) = parts.first().copied() else { return Meant::Nothing };
+        for root in self.roots() {
+            let files = self.module(&root, &parts, &import.names);
+            if !files.is_empty() {
+                return Meant::Files(files);
+            }
+        }
+        // A root that nobody named: the only place where the whole path fits.
+        if parts.len() > 1 {
+            let whole = parts.join("/");
+            let mut files = self.ending(&format!("{whole}.py"));
+            files.extend(self.ending(&format!("{whole}/__init__.py")));
+            if let [only] = files.as_slice() {
+                return Meant::Files(vec![only.clone()]);
+            }
+        }
+        Meant::Package(first.to_owned())
+    }
+
+    /// Folders that absolute imports may begin at, the nearest first.
+    fn roots(&mut self) -> Vec<String> {
+        let mut roots = Vec::new();
+        // The folder around the outermost package that the file is in.
+        let inner: Vec<String> = around(self.folder).map(str::to_owned).collect();
+        let outside =
+            inner.iter().find(|folder| self.first(folder, ["__init__.py", "__init__.pyi"]).is_none());
+        roots.extend(outside.cloned());
+        roots.push(self.folder.to_owned());
+        for folder in &inner {
+            roots.extend(ROOTS.iter().filter_map(|root| join(folder, root)));
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        roots.retain(|root| seen.insert(root.clone()));
+        roots
+    }
+
+    /// The files of a module and of the modules that are named in it. At least its first part has to be there.
+    fn module(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
+        let Some(folder) = join(root, &parts.join("/")) else { return Vec::new() };
+        let mut files = Vec::new();
+        let mut others = names.is_empty();
+        for name in names {
+            match self.python_file(&folder, name) {
+                Some(file) => files.push(file),
+                None => others = true,
+            }
+        }
+        if !others {
+            return files;
+        }
+        // A path may go on into what a module defines.
+        for long in (1..=parts.len()).rev() {
+            let (Some((name, outer)), true) =
+                (parts.get(..long).and_then(<[_]>::split_last), long + 1 >= parts.len())
+            else {
+                break;
+            };
+            let own = join(root, &outer.join("/")).and_then(|folder| self.python_file(&folder, name));
+            if own.is_some() {
+                files.extend(own);
+                return files;
+            }
+        }
+        if parts.is_empty() {
+            files.extend(self.first(root, ["__init__.py", "__init__.pyi"]));
+        }
+        files
+    }
+
+    fn python_file(&mut self, folder: &str, name: &str) -> Option<String> {
+        let [module, package, stub, native] = [
+            format!("{name}.py"),
+            format!("{name}/__init__.py"),
+            format!("{name}.pyi"),
+            format!("{name}.pyx"),
+        ];
+        self.first(folder, [package.as_str(), &module, &stub, &native])
+    }
+
+    pub(super) fn lua(&mut self, import: &Import) -> Meant {
+        let path = if import.relative { import.target.clone() } else { import.target.replace('.', "/") };
+        let names = [path.clone(), format!("{path}.lua"), format!("{path}/init.lua")];
+        for folder in around(self.folder).map(str::to_owned).collect::<Vec<_>>() {
+            for root in ["", "lua", "src", "lib"] {
+                let Some(root) = join(&folder, root) else { continue };
+                if let Some(file) = self.first(&root, names.iter().map(String::as_str)) {
+                    return Meant::Files(vec![file]);
+                }
+            }
+        }
+        let files = self.ending(&format!("{path}.lua"));
+        or_package(self.nearest(files), import.target.split('.').next().unwrap_or_default())
+    }
+}

@@ -1,0 +1,140 @@
+//! Rust: modules are files, by their place.
+
+use journeyman_syntax::imports::Import;
+
+use super::{Look, Meant, around, found, join, last, or_package, parent};
+
+/// Files that a target of a crate may begin with.
+const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
+
+impl Look<'_> {
+    pub(super) fn rust(&mut self, import: &Import) -> Meant {
+        if import.relative && import.target.contains(['/', '.']) {
+            return found(self.first(self.folder, [import.target.as_str()]).into_iter().collect())
+                .unwrap_or_default();
+        }
+        let parts: Vec<&str> = import.target.split("::").filter(|part| !part.is_empty()).collect();
+        if import.relative {
+            let mut module = self.module_folder();
+            for _ in 0..import.up.min(64) {
+                module = parent(&module).to_owned();
+            }
+            let files = self.modules(&module, &parts, &import.names);
+            return found(files).unwrap_or_default();
+        }
+        match parts.split_first() {
+            Some((&"crate", rest)) => {
+                let root = self.crate_root();
+                let files = self.modules(&root, rest, &import.names);
+                found(files).unwrap_or_default()
+            }
+            Some((first, rest)) => self.named_crate(first, rest, import),
+            None => Meant::Nothing,
+        }
+    }
+
+    /// A path that begins with a name: a module beside, a crate of the project, or somebody else's.
+    fn named_crate(&mut self, first: &str, rest: &[&str], import: &Import) -> Meant {
+        let own = around(self.folder).find_map(|folder| self.settings.crates.get(folder));
+        let name = own.and_then(|own| own.renamed.get(first)).map_or(first, String::as_str).to_owned();
+        let known = self.settings.crates.iter().find(|(_, one)| one.name == name);
+        if let Some((folder, one)) = known {
+            let library = one.library.as_deref().unwrap_or("src/lib.rs");
+            let root = join(folder, library).unwrap_or_default();
+            let mut files = self.modules(parent(&root), rest, &import.names);
+            // What isn't a module of its own is re-exported or defined at the beginning.
+            if files.is_empty() {
+                files.extend(self.file(root));
+            }
+            return or_package(files, &name);
+        }
+        let beside = self.module_folder();
+        let all: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
+        if let Some((step, _)) = self.step(&beside, first) {
+            let mut files = self.modules(&beside, &all, &import.names);
+            if files.is_empty() {
+                files.push(step);
+            }
+            return Meant::Files(files);
+        }
+        Meant::Package(first.to_owned())
+    }
+
+    /// The folder in which the modules of this file lie.
+    fn module_folder(&self) -> String {
+        let stem = last(self.path).trim_end_matches(".rs");
+        let begins = matches!(stem, "mod" | "lib" | "main" | "build") || self.is_target();
+        if begins { self.folder.to_owned() } else { join(self.folder, stem).unwrap_or_default() }
+    }
+
+    /// Whether the file is a test, an example or a program by itself.
+    fn is_target(&self) -> bool {
+        matches!(last(self.folder), "tests" | "examples" | "benches" | "bin")
+            && (self.settings.crates.contains_key(parent(self.folder))
+                || last(self.folder) == "bin" && last(parent(self.folder)) == "src")
+    }
+
+    /// The folder in which the modules of this file's crate lie.
+    fn crate_root(&mut self) -> String {
+        if self.is_target() {
+            return self.folder.to_owned();
+        }
+        let own =
+            around(self.folder).find(|folder| self.settings.crates.contains_key(*folder)).map(str::to_owned);
+        if let Some(folder) = own {
+            let library = self.settings.crates.get(&folder).and_then(|one| one.library.clone());
+            // `tests/x/main.rs` is a crate by itself.
+            let inside = self.path.get(folder.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
+            let mut parts = inside.split('/');
+            if let (Some(kind @ ("tests" | "examples" | "benches")), Some(name), Some(_)) =
+                (parts.next(), parts.next(), parts.next())
+            {
+                return join(&folder, &format!("{kind}/{name}")).unwrap_or_default();
+            }
+            let library = library.as_deref().map_or("src", parent).to_owned();
+            return join(&folder, &library).unwrap_or_default();
+        }
+        let roots: Vec<String> = around(self.folder).map(str::to_owned).collect();
+        roots
+            .into_iter()
+            .find(|folder| self.first(folder, ROOTS).is_some())
+            .unwrap_or_else(|| self.folder.to_owned())
+    }
+
+    /// The file of a module in a folder of modules, and the folder of its own.
+    fn step(&mut self, folder: &str, name: &str) -> Option<(String, String)> {
+        let file = self.first(folder, [format!("{name}.rs").as_str(), format!("{name}/mod.rs").as_str()])?;
+        Some((file, join(folder, name)?))
+    }
+
+    /// The files of the deepest modules that a path and the names in it lead to.
+    fn modules(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
+        let (mut folder, mut file) = (root.to_owned(), None);
+        for part in parts.iter().take(64) {
+            let Some((next, inner)) = self.step(&folder, part) else {
+                // The rest is a type, or a module that is written out.
+                let own = file.or_else(|| self.owner(root));
+                return own.into_iter().collect();
+            };
+            (file, folder) = (Some(next), inner);
+        }
+        let mut files = Vec::new();
+        let mut others = names.is_empty();
+        for name in names {
+            match self.step(&folder, name) {
+                Some((file, _)) => files.push(file),
+                None => others = true,
+            }
+        }
+        if others {
+            files.extend(file.or_else(|| self.owner(root)));
+        }
+        files
+    }
+
+    /// The file whose modules lie in a folder.
+    fn owner(&mut self, folder: &str) -> Option<String> {
+        let beside = format!("{folder}.rs");
+        self.first(folder, ["mod.rs", "lib.rs", "main.rs"]).or_else(|| self.file(beside))
+    }
+}

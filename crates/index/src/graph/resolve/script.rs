@@ -1,0 +1,181 @@
+//! JavaScript and TypeScript: paths without endings, aliases, packages of the same repository.
+
+use journeyman_syntax::imports::Import;
+
+use super::settings::Package;
+use super::{Look, Meant, around, found, join, or_package};
+
+/// What may be left out at a path's end, the likeliest first.
+const ENDINGS: [&str; 13] = [
+    ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".d.ts", ".json", ".vue", ".svelte", ".css",
+];
+/// What a written ending may stand for: TypeScript imports what it will become.
+const WRITTEN: [(&str, &[&str]); 4] =
+    [(".js", &[".ts", ".tsx", ".jsx"]), (".jsx", &[".tsx"]), (".mjs", &[".mts"]), (".cjs", &[".cts"])];
+/// Folders that a build writes to and the one that it reads from.
+const BUILT: [&str; 5] = ["dist", "lib", "build", "out", "esm"];
+
+impl Look<'_> {
+    pub(super) fn script(&mut self, import: &Import) -> Meant {
+        let target =
+            import.target.split(['?', '#']).next().filter(|bare| !bare.is_empty()).unwrap_or(&import.target);
+        if import.relative || target.starts_with('/') {
+            let file = match target.strip_prefix('/') {
+                Some(rooted) => {
+                    around(self.folder).map(str::to_owned).collect::<Vec<_>>().into_iter().find_map(
+                        |folder| {
+                            let public = join(&folder, "public").unwrap_or_default();
+                            self.script_file(&folder, rooted).or_else(|| self.script_file(&public, rooted))
+                        },
+                    )
+                }
+                None => self.script_file(self.folder, target),
+            };
+            return found(file.into_iter().collect()).unwrap_or_default();
+        }
+        if let Some(builtin) = target.strip_prefix("node:") {
+            return Meant::Package(format!("node:{}", builtin.split('/').next().unwrap_or_default()));
+        }
+        let file = self.alias(target).or_else(|| self.workspace(target)).or_else(|| self.usual_alias(target));
+        let mut parts = target.split('/');
+        let long = if target.starts_with('@') { 2 } else { 1 };
+        let package = parts.by_ref().take(long).collect::<Vec<_>>().join("/");
+        or_package(file.into_iter().collect(), &package)
+    }
+
+    /// By the aliases of the nearest `tsconfig.json`.
+    fn alias(&mut self, target: &str) -> Option<String> {
+        let aliases = self.settings.aliases(self.folder);
+        let mut fitting: Vec<(usize, Vec<String>)> = Vec::new();
+        for (pattern, places) in &aliases.aliases {
+            let Some((before, after)) = pattern.split_once('*') else {
+                if pattern == target {
+                    fitting.push((usize::MAX, places.clone()));
+                }
+                continue;
+            };
+            let inside = target.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            if let Some(inside) = inside {
+                fitting.push((
+                    before.len(),
+                    places.iter().map(|place| place.replacen('*', inside, 1)).collect(),
+                ));
+            }
+        }
+        // The longest beginning counts.
+        fitting.sort_by_key(|(long, _)| std::cmp::Reverse(*long));
+        let mut places = fitting.into_iter().flat_map(|(_, places)| places);
+        places
+            .find_map(|place| self.script_file("", &place))
+            .or_else(|| aliases.base.and_then(|base| self.script_file(&base, target)))
+    }
+
+    /// A package of the same repository, the own one's names with `#`, and a package by its own name.
+    fn workspace(&mut self, target: &str) -> Option<String> {
+        let settings = self.settings;
+        if target.starts_with('#') {
+            let (folder, package) = around(self.folder)
+                .find_map(|folder| settings.packages.get(folder).map(|package| (folder, package)))?;
+            return self.exported(folder, package, target);
+        }
+        let named = |package: &Package| {
+            let rest = target.strip_prefix(package.name.as_str())?;
+            (!package.name.is_empty() && (rest.is_empty() || rest.starts_with('/')))
+                .then(|| format!(".{rest}"))
+        };
+        // The nearest of those with the longest name.
+        let common = |folder: &str| {
+            self.folder.split('/').zip(folder.split('/')).take_while(|(one, other)| one == other).count()
+        };
+        let (folder, package, inside) = settings
+            .packages
+            .iter()
+            .filter_map(|(folder, package)| Some((folder, package, named(package)?)))
+            .max_by_key(|(folder, package, _)| (package.name.len(), common(folder)))?;
+        if let Some(file) = self.exported(folder, package, &inside) {
+            return Some(file);
+        }
+        if inside == "." {
+            return package
+                .entries
+                .iter()
+                .find_map(|entry| self.built(folder, entry))
+                .or_else(|| self.script_file(folder, "src/index"))
+                .or_else(|| self.script_file(folder, "index"));
+        }
+        let source = join("src", &inside)?;
+        self.script_file(folder, &inside).or_else(|| self.script_file(folder, &source))
+    }
+
+    /// By what a package says that it exports.
+    fn exported(&mut self, folder: &str, package: &Package, name: &str) -> Option<String> {
+        for (pattern, targets) in &package.exports {
+            let inside = match pattern.split_once('*') {
+                Some((before, after)) => name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)),
+                None => (pattern == name).then_some(""),
+            };
+            let Some(inside) = inside else { continue };
+            let file = targets.iter().find_map(|target| self.built(folder, &target.replace('*', inside)));
+            if file.is_some() {
+                return file;
+            }
+        }
+        None
+    }
+
+    /// A file of a package, or what it is built from.
+    fn built(&mut self, folder: &str, entry: &str) -> Option<String> {
+        if let Some(file) = self.script_file(folder, entry) {
+            return Some(file);
+        }
+        let plain = entry.trim_start_matches("./");
+        let (first, rest) = plain.split_once('/')?;
+        if !BUILT.contains(&first) {
+            return None;
+        }
+        let mut stem = rest;
+        for ending in [".d.ts", ".d.mts", ".js", ".mjs", ".cjs", ".esm"] {
+            stem = stem.strip_suffix(ending).unwrap_or(stem);
+        }
+        self.script_file(folder, &format!("src/{stem}")).or_else(|| self.script_file(folder, stem))
+    }
+
+    /// `@/x` and `~/x`, which builders are told and nobody else.
+    fn usual_alias(&mut self, target: &str) -> Option<String> {
+        let inside = target.strip_prefix("@/").or_else(|| target.strip_prefix("~/"))?;
+        let settings = self.settings;
+        let folder =
+            around(self.folder).find(|folder| settings.packages.contains_key(*folder)).unwrap_or_default();
+        let source = join("src", inside)?;
+        self.script_file(folder, &source).or_else(|| self.script_file(folder, inside))
+    }
+
+    /// A file whose ending may be left out, or a folder with an index.
+    fn script_file(&mut self, folder: &str, target: &str) -> Option<String> {
+        let path = join(folder, target)?;
+        if let Some(file) = self.file(path.clone()) {
+            return Some(file);
+        }
+        for (written, others) in WRITTEN {
+            if let Some(stem) = path.strip_suffix(written)
+                && let Some(file) = others.iter().find_map(|other| self.file(format!("{stem}{other}")))
+            {
+                return Some(file);
+            }
+        }
+        if let Some(file) = ENDINGS.iter().find_map(|ending| self.file(format!("{path}{ending}"))) {
+            return Some(file);
+        }
+        let index = |ending: &str| {
+            if path.is_empty() { format!("index{ending}") } else { format!("{path}/index{ending}") }
+        };
+        if let Some(file) = ENDINGS.into_iter().find_map(|ending| self.file(index(ending))) {
+            return Some(file);
+        }
+        let package = self.settings.packages.get(&path)?;
+        package.entries.iter().find_map(|entry| {
+            let entry = join(&path, entry)?;
+            self.file(entry.clone()).or_else(|| self.file(format!("{entry}.js")))
+        })
+    }
+}

@@ -1,0 +1,325 @@
+//! What the project's own configuration says of names: crates, packages, aliases.
+//!
+//! The files are the project's and so hostile: they are read as data, within bounds, and what can't be read says nothing.
+
+use std::collections::BTreeMap;
+
+use journeyman_syntax::language::Language;
+use serde_json::Value;
+
+/// Bytes of one file of settings that are read.
+const MAX_BYTES: usize = 1 << 20;
+/// Entries of one kind that a file may have.
+const MAX_ENTRIES: usize = 1_000;
+/// Files that one configuration may be built on, one on the other.
+const MAX_EXTENDS: usize = 8;
+
+/// What the files of settings say that are known, by their path.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// By folder.
+    pub(super) crates: BTreeMap<String, Crate>,
+    pub(super) packages: BTreeMap<String, Package>,
+    pub(super) modules: BTreeMap<String, GoModule>,
+    pub(super) composers: BTreeMap<String, Vec<(String, String)>>,
+    /// By path.
+    scripts: BTreeMap<String, Script>,
+}
+
+/// A crate of Rust.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Crate {
+    /// As it is written in code.
+    pub(super) name: String,
+    /// The file that its library begins with, from the crate's folder.
+    pub(super) library: Option<String>,
+    /// Other names by which its code calls crates.
+    pub(super) renamed: BTreeMap<String, String>,
+}
+
+/// A package of JavaScript.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Package {
+    pub(super) name: String,
+    /// What may be the file that it begins with, the likeliest first.
+    pub(super) entries: Vec<String>,
+    /// What it exports under a name that begins with `.`, and what it calls by one with `#`.
+    pub(super) exports: Vec<(String, Vec<String>)>,
+}
+
+/// A module of Go.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct GoModule {
+    pub(super) name: String,
+    /// What is replaced by a folder.
+    pub(super) replaced: Vec<(String, String)>,
+}
+
+/// What a `tsconfig.json` says.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Script {
+    base: Option<String>,
+    aliases: Option<Vec<(String, Vec<String>)>>,
+    extends: Vec<String>,
+}
+
+/// What holds for the files under a `tsconfig.json`, with what it is built on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Aliases {
+    /// The folder that names are looked for in.
+    pub(super) base: Option<String>,
+    /// Patterns with at most one `*`, and what they stand for, from the root of the project.
+    pub(super) aliases: Vec<(String, Vec<String>)>,
+}
+
+impl Settings {
+    /// The languages whose names a file speaks of; none for files that aren't settings.
+    #[must_use]
+    pub fn concerns(path: &str) -> &'static [Language] {
+        match super::last(path) {
+            "Cargo.toml" => &[Language::Rust],
+            "package.json" => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
+            "go.mod" => &[Language::Go],
+            "composer.json" => &[Language::Php],
+            name if is_script(name) => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
+            _ => &[],
+        }
+    }
+
+    /// Takes a file in, in place of what was known of it. What can't be read says nothing.
+    pub fn put(&mut self, path: &str, text: &str) {
+        self.remove(path);
+        if text.len() > MAX_BYTES {
+            return;
+        }
+        let folder = super::parent(path).to_owned();
+        let json = || serde_json::from_str::<Value>(&plain_json(text)).ok();
+        match super::last(path) {
+            "Cargo.toml" => {
+                if let Some(found) = toml::from_str(text).ok().and_then(|table| cargo(&table)) {
+                    self.crates.insert(folder, found);
+                }
+            }
+            "package.json" => {
+                if let Some(value) = json() {
+                    self.packages.insert(folder, package(&value));
+                }
+            }
+            "go.mod" => {
+                self.modules.insert(folder, go_module(text));
+            }
+            "composer.json" => {
+                if let Some(value) = json() {
+                    self.composers.insert(folder, composer(&value));
+                }
+            }
+            name if is_script(name) => {
+                if let Some(value) = json() {
+                    self.scripts.insert(path.to_owned(), script(&value, &folder));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A file is gone.
+    pub fn remove(&mut self, path: &str) {
+        let folder = super::parent(path);
+        match super::last(path) {
+            "Cargo.toml" => drop(self.crates.remove(folder)),
+            "package.json" => drop(self.packages.remove(folder)),
+            "go.mod" => drop(self.modules.remove(folder)),
+            "composer.json" => drop(self.composers.remove(folder)),
+            _ => drop(self.scripts.remove(path)),
+        }
+    }
+
+    /// What holds for the scripts in a folder: the nearest configuration, with what it is built on.
+    pub(super) fn aliases(&self, folder: &str) -> Aliases {
+        let mut aliases = Aliases::default();
+        let nearest = super::around(folder).find_map(|folder| {
+            ["tsconfig.json", "jsconfig.json"]
+                .iter()
+                .find_map(|name| super::join(folder, name).filter(|path| self.scripts.contains_key(path)))
+        });
+        let mut open: Vec<String> = nearest.into_iter().collect();
+        let mut seen = 0;
+        while let Some(path) = open.pop() {
+            seen += 1;
+            let Some(script) = self.scripts.get(&path).filter(|_| seen <= MAX_EXTENDS) else { continue };
+            aliases.base = aliases.base.or_else(|| script.base.clone());
+            if aliases.aliases.is_empty() {
+                aliases.aliases = script.aliases.clone().unwrap_or_default();
+            }
+            let folder = super::parent(&path);
+            // The first in the list is the weakest.
+            for name in &script.extends {
+                let Some(base) = super::join(folder, name) else { continue };
+                open.extend([format!("{base}.json"), format!("{base}/tsconfig.json"), base]);
+            }
+        }
+        aliases
+    }
+}
+
+fn is_script(name: &str) -> bool {
+    (name.starts_with("tsconfig") || name.starts_with("jsconfig")) && name.ends_with(".json")
+}
+
+fn cargo(table: &toml::Table) -> Option<Crate> {
+    let text = |value: Option<&toml::Value>, key: &str| Some(value?.get(key)?.as_str()?.to_owned());
+    let code = |name: &str| name.replace('-', "_");
+    let name = text(table.get("lib"), "name").or_else(|| text(table.get("package"), "name"))?;
+    let mut renamed = BTreeMap::new();
+    for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        let entries = table.get(section).and_then(toml::Value::as_table).into_iter().flatten();
+        for (name, value) in entries.take(MAX_ENTRIES) {
+            if let Some(package) = text(Some(value), "package") {
+                renamed.insert(code(name), code(&package));
+            }
+        }
+    }
+    Some(Crate { name: code(&name), library: text(table.get("lib"), "path"), renamed })
+}
+
+fn package(value: &Value) -> Package {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let mut exports = Vec::new();
+    for key in ["exports", "imports"] {
+        match value.get(key) {
+            Some(Value::Object(map)) if map.keys().any(|key| key.starts_with(['.', '#'])) => {
+                for (name, target) in map.iter().take(MAX_ENTRIES) {
+                    exports.push((name.clone(), targets(target)));
+                }
+            }
+            Some(other) => exports.push((".".to_owned(), targets(other))),
+            None => {}
+        }
+    }
+    Package {
+        name: text("name").unwrap_or_default(),
+        entries: ["source", "module", "main", "types", "typings", "browser"]
+            .iter()
+            .filter_map(|key| text(key))
+            .collect(),
+        exports,
+    }
+}
+
+/// All files that conditions may lead to.
+fn targets(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(target) if found.len() < MAX_ENTRIES => found.push(target.clone()),
+            Value::Array(values) => open.extend(values.iter().rev()),
+            Value::Object(map) => open.extend(map.values().rev()),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn go_module(text: &str) -> GoModule {
+    let mut module = GoModule::default();
+    let mut block = "";
+    for line in text.lines().take(MAX_ENTRIES) {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["module", name] => name.trim_matches('"').clone_into(&mut module.name),
+            [word, "("] => block = word,
+            [")"] => block = "",
+            ["replace", rest @ ..] => replaced(rest, &mut module),
+            rest if block == "replace" => replaced(rest, &mut module),
+            _ => {}
+        }
+    }
+    module
+}
+
+fn replaced(words: &[&str], module: &mut GoModule) {
+    if let [name, "=>", target, ..] | [name, _, "=>", target, ..] = words
+        && target.starts_with('.')
+    {
+        module.replaced.push(((*name).to_owned(), (*target).to_owned()));
+    }
+}
+
+fn composer(value: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for section in ["autoload", "autoload-dev"] {
+        let map = value.get(section).and_then(|section| section.get("psr-4")).and_then(Value::as_object);
+        for (prefix, target) in map.into_iter().flatten().take(MAX_ENTRIES) {
+            found.extend(targets(target).into_iter().map(|target| (prefix.clone(), target)));
+        }
+    }
+    // The longest prefix first.
+    found.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+    found
+}
+
+fn script(value: &Value, folder: &str) -> Script {
+    let options = value.get("compilerOptions");
+    let base = options.and_then(|options| options.get("baseUrl")).and_then(Value::as_str);
+    let base = base.and_then(|base| super::join(folder, base));
+    let from = base.clone().unwrap_or_else(|| folder.to_owned());
+    let aliases = options.and_then(|options| options.get("paths")).and_then(Value::as_object).map(|map| {
+        map.iter()
+            .take(MAX_ENTRIES)
+            .map(|(pattern, value)| {
+                let targets = targets(value).iter().filter_map(|target| super::join(&from, target)).collect();
+                (pattern.clone(), targets)
+            })
+            .collect()
+    });
+    let extends = match value.get("extends") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(several)) => {
+            several.iter().filter_map(Value::as_str).map(str::to_owned).take(MAX_EXTENDS).collect()
+        }
+        _ => Vec::new(),
+    };
+    Script { base, aliases, extends: extends.into_iter().filter(|name| name.starts_with('.')).collect() }
+}
+
+/// JSON without the comments and the commas before a closing bracket that these files may have.
+fn plain_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.trim_start_matches('\u{feff}');
+    while let Some(next) = rest.chars().next() {
+        let end = match next {
+            '"' => string_end(rest),
+            '/' if rest.starts_with("//") => {
+                rest = rest.find('\n').and_then(|end| rest.get(end..)).unwrap_or_default();
+                continue;
+            }
+            '/' if rest.starts_with("/*") => {
+                rest = rest.find("*/").and_then(|end| rest.get(end + 2..)).unwrap_or_default();
+                continue;
+            }
+            _ => next.len_utf8(),
+        };
+        if matches!(next, '}' | ']') && out.trim_end().ends_with(',') {
+            out.truncate(out.trim_end().len() - 1);
+        }
+        let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        out.push_str(piece);
+        rest = after;
+    }
+    out
+}
+
+fn string_end(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
