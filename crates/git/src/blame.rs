@@ -70,7 +70,9 @@ fn parse(bytes: &[u8]) -> Option<Vec<Blamed>> {
             let (commit, number): (String, u32) = now.take()?;
             let (time, author, subject) = told.get(&commit).cloned().unwrap_or_default();
             match blamed.last_mut() {
-                Some(last) if last.commit == commit && last.first_line + last.lines == number => last.lines += 1,
+                Some(last) if last.commit == commit && last.first_line + last.lines == number => {
+                    last.lines += 1
+                }
                 _ => blamed.push(Blamed { first_line: number, lines: 1, commit, time, author, subject }),
             }
             continue;

@@ -50,8 +50,11 @@ fn main() {
     for row in std::mem::take(&mut options.rows) {
         by_repo.entry(row["repo"].as_str().unwrap().to_owned()).or_default().push(row);
     }
-    let settings =
-        SandboxSettings { allow: vec![Tier::Namespaces, Tier::Unconfined], allow_root: true, ..Default::default() };
+    let settings = SandboxSettings {
+        allow: vec![Tier::Namespaces, Tier::Unconfined],
+        allow_root: true,
+        ..Default::default()
+    };
     let sandbox = Arc::new(Sandbox::new(settings));
     let (mut analyst, mut searcher, mut tokenizer) = (Analyst::new(), Searcher::new(), Tokenizer::new());
     let mut times = Vec::new();
@@ -68,8 +71,7 @@ fn main() {
         for row in rows {
             let base = row["base_commit"].as_str().unwrap();
             let corpus = corpus(&git, base, &mut known, &mut analyst, options.only_source);
-            known.history = Git::blocking(History::read(&git, base, known.history.take()))
-                .unwrap();
+            known.history = Git::blocking(History::read(&git, base, known.history.take())).unwrap();
             let asked = Instant::now();
             let query = Query::new(row["query"].as_str().unwrap(), &mut tokenizer);
             let history = known.history.as_ref();
@@ -79,10 +81,8 @@ fn main() {
             writeln!(options.out, "{}", json!({ "id": row["id"], "ranked": ranked })).unwrap();
             if let Some(out) = &mut options.signals {
                 let raw = searcher.raw(&corpus, history, &query);
-                let files: Vec<_> = raw
-                    .iter()
-                    .map(|(file, signals)| json!([path(&corpus, *file), signals]))
-                    .collect();
+                let files: Vec<_> =
+                    raw.iter().map(|(file, signals)| json!([path(&corpus, *file), signals])).collect();
                 writeln!(out, "{}", json!({ "id": row["id"], "files": files })).unwrap();
             }
         }
@@ -97,7 +97,8 @@ fn main() {
 fn options() -> Options {
     let mut arguments = std::env::args().skip(1);
     let mut next = || arguments.next();
-    let [rows, mirror, out] = [(); 3].map(|()| PathBuf::from(next().expect("recall ROWS MIRROR OUT [--limit N]")));
+    let [rows, mirror, out] =
+        [(); 3].map(|()| PathBuf::from(next().expect("recall ROWS MIRROR OUT [--limit N]")));
     let text = std::fs::read_to_string(rows).expect("the rows can't be read");
     let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let out = BufWriter::new(File::create(out).unwrap());

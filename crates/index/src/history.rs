@@ -103,9 +103,13 @@ impl History {
             // A commit that moved the whole tree would be the largest part of what is kept, and counts for nothing.
             let few = told.paths.len() <= MAX_FILES * 20;
             let mut number = number;
-            let files =
-                if few { told.paths.iter().map(|path| number(path.as_bytes())).collect() } else { Vec::new() };
-            let message = told.message.get(..told.message.floor_char_boundary(MAX_MESSAGE)).unwrap_or_default();
+            let files = if few {
+                told.paths.iter().map(|path| number(path.as_bytes())).collect()
+            } else {
+                Vec::new()
+            };
+            let message =
+                told.message.get(..told.message.floor_char_boundary(MAX_MESSAGE)).unwrap_or_default();
             commits.push(Commit {
                 id: told.id,
                 time: told.time.0,
@@ -129,7 +133,10 @@ impl History {
             time: journeyman_protocol::UnixMillis(commit.time),
             author: commit.author.clone(),
             message: commit.message.clone(),
-            paths: self.files(commit).filter_map(|path| journeyman_protocol::RelPath::parse(path).ok()).collect(),
+            paths: self
+                .files(commit)
+                .filter_map(|path| journeyman_protocol::RelPath::parse(path).ok())
+                .collect(),
         };
         self.commits.iter().map(told).collect()
     }
@@ -201,14 +208,48 @@ impl History {
 pub fn is_source(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     let code = Language::of_path(&path).is_some_and(|language| {
-        !matches!(language, Language::Json | Language::Yaml | Language::Toml | Language::Html | Language::Css)
-    }) || [".vue", ".svelte", ".pyx", ".y", ".l", ".h", ".jq"].iter().any(|ending| path.ends_with(ending));
+        !matches!(
+            language,
+            Language::Json
+                | Language::Yaml
+                | Language::Toml
+                | Language::Html
+                | Language::Css
+                | Language::Markdown
+                | Language::Rst
+                | Language::AsciiDoc
+        )
+    }) || [".vue", ".svelte", ".pyx", ".y", ".l", ".h", ".jq"]
+        .iter()
+        .any(|ending| path.ends_with(ending));
     let lower = path.to_ascii_lowercase();
     let (directories, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
     let aside = [
-        "test", "tests", "__tests__", "__mocks__", "spec", "specs", "testdata", "test_data", "fixtures", "e2e",
-        "benches", "bench", "benchmark", "benchmarks", "example", "examples", "doc", "docs", "demo", "demos",
-        "scripts", "node_modules", "vendor", "third_party", "dist",
+        "test",
+        "tests",
+        "__tests__",
+        "__mocks__",
+        "spec",
+        "specs",
+        "testdata",
+        "test_data",
+        "fixtures",
+        "e2e",
+        "benches",
+        "bench",
+        "benchmark",
+        "benchmarks",
+        "example",
+        "examples",
+        "doc",
+        "docs",
+        "demo",
+        "demos",
+        "scripts",
+        "node_modules",
+        "vendor",
+        "third_party",
+        "dist",
     ];
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let test = stem.starts_with("test_")
@@ -252,7 +293,12 @@ mod tests {
         let query = Query::new("colours are wrong\n\nin the parser", &mut Tokenizer::new());
         let scores = history.scores(&query.terms);
         let of = |scores: &[f32], path: &str| {
-            history.paths().zip(scores).find(|(other, _)| *other == path.as_bytes()).map(|(_, score)| *score).unwrap()
+            history
+                .paths()
+                .zip(scores)
+                .find(|(other, _)| *other == path.as_bytes())
+                .map(|(_, score)| *score)
+                .unwrap()
         };
         assert!(of(&scores.full, "src/term.rs") > of(&scores.full, "src/parser.rs"));
         assert!(of(&scores.full, "src/parser.rs") > 0.0);

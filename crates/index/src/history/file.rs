@@ -32,7 +32,8 @@ impl History {
         }
         let bytes = fs::read(file).map_err(IndexError::io("reading", file))?;
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| IndexError::damaged(file, "another version"))?;
-        let (sum, body) = rest.split_at_checked(SUM).ok_or_else(|| IndexError::damaged(file, "it is cut off"))?;
+        let (sum, body) =
+            rest.split_at_checked(SUM).ok_or_else(|| IndexError::damaged(file, "it is cut off"))?;
         if blake3::hash(body).as_bytes() != sum {
             return Err(IndexError::damaged(file, "its checksum differs"));
         }

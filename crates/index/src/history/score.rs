@@ -109,7 +109,8 @@ impl Words {
         for (commit, score) in best {
             let Some(files) = self.files.get(commit) else { continue };
             #[allow(clippy::cast_precision_loss)]
-            let share = (score / most).powi(2) / (files.len() as f32).powf(SPREAD) * (-(commit as f32) / AGE).exp();
+            let share =
+                (score / most).powi(2) / (files.len() as f32).powf(SPREAD) * (-(commit as f32) / AGE).exp();
             for file in files {
                 if let Some(shared) = shared.get_mut(*file as usize) {
                     *shared += share;

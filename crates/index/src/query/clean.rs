@@ -110,7 +110,9 @@ impl Query {
         {
             self.modules.push(parts.clone());
         }
-        let code = |part: &&String| is_word(part) && (parts.len() > 1 || looks_like_code(part) || piece.ends_with('('));
+        let code = |part: &&String| {
+            is_word(part) && (parts.len() > 1 || looks_like_code(part) || piece.ends_with('('))
+        };
         for part in parts.iter().filter(code) {
             if part.len() > 2 && self.names.len() < MAX_MENTIONS && !self.names.contains(part) {
                 self.names.push(part.clone());
@@ -155,7 +157,11 @@ fn looks_like_code(word: &str) -> bool {
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 200
-        && text.trim_end_matches("()").split(['.', '#']).flat_map(|part| part.split("::")).all(is_word_and_some)
+        && text
+            .trim_end_matches("()")
+            .split(['.', '#'])
+            .flat_map(|part| part.split("::"))
+            .all(is_word_and_some)
 }
 
 fn is_word_and_some(text: &str) -> bool {
@@ -204,12 +210,57 @@ pub(crate) fn is_trailer(line: &str) -> bool {
 
 /// Words that headings of issue templates are made of, sorted.
 const TEMPLATE: [&str; 51] = [
-    "actual", "additional", "affected", "behavior", "behaviour", "bug", "checklist", "code", "configuration",
-    "context", "current", "describe", "description", "detail", "details", "environment", "error", "example",
-    "expected", "feature", "happen", "happened", "info", "information", "issue", "log", "logs", "minimal",
-    "motivation", "notes", "observed", "os", "output", "possible", "problem", "proposed", "related", "report",
-    "repro", "reproduce", "reproducible", "reproduction", "request", "result", "results", "screenshots",
-    "solution", "steps", "system", "version", "versions",
+    "actual",
+    "additional",
+    "affected",
+    "behavior",
+    "behaviour",
+    "bug",
+    "checklist",
+    "code",
+    "configuration",
+    "context",
+    "current",
+    "describe",
+    "description",
+    "detail",
+    "details",
+    "environment",
+    "error",
+    "example",
+    "expected",
+    "feature",
+    "happen",
+    "happened",
+    "info",
+    "information",
+    "issue",
+    "log",
+    "logs",
+    "minimal",
+    "motivation",
+    "notes",
+    "observed",
+    "os",
+    "output",
+    "possible",
+    "problem",
+    "proposed",
+    "related",
+    "report",
+    "repro",
+    "reproduce",
+    "reproducible",
+    "reproduction",
+    "request",
+    "result",
+    "results",
+    "screenshots",
+    "solution",
+    "steps",
+    "system",
+    "version",
+    "versions",
 ];
 
 /// A heading that every issue of a template has.
@@ -307,7 +358,10 @@ mod tests {
             query.places.iter().map(|place| (place.path.as_str(), place.line)).collect();
         assert!(places.contains(&("src/lib.rs", Some(12))), "{places:?}");
         assert!(places.contains(&("usr/x/flask/app.py", None)), "{places:?}");
-        assert!(places.iter().any(|(path, line)| path.ends_with("src/x.c") && *line == Some(7)), "{places:?}");
+        assert!(
+            places.iter().any(|(path, line)| path.ends_with("src/x.c") && *line == Some(7)),
+            "{places:?}"
+        );
         assert!(query.modules.contains(&["axum", "extract", "Path"].map(String::from).to_vec()));
         assert!(query.modules.contains(&["django", "db", "models"].map(String::from).to_vec()));
         for name in ["load_config", "MyType", "extract"] {

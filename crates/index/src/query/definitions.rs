@@ -141,11 +141,16 @@ struct Key {
 
 /// Whether what lies in `scope` is asked for by `asked`.
 fn within(asked: &str, scope: &str) -> bool {
-    asked.is_empty() || scope == asked || scope.strip_suffix(asked).is_some_and(|before| before.ends_with('.'))
+    asked.is_empty()
+        || scope == asked
+        || scope.strip_suffix(asked).is_some_and(|before| before.ends_with('.'))
 }
 
 fn is_minor(kind: Kind) -> bool {
-    matches!(kind, Kind::Impl | Kind::Field | Kind::Variable | Kind::Key | Kind::Table | Kind::Element | Kind::Rule)
+    matches!(
+        kind,
+        Kind::Impl | Kind::Field | Kind::Variable | Kind::Key | Kind::Table | Kind::Element | Kind::Rule
+    )
 }
 
 fn definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {

@@ -213,8 +213,12 @@ mod tests {
 
     #[test]
     fn names_are_like_others() {
-        assert!(is_subsequence("gtn", "getname") && !is_subsequence("ntg", "getname") && is_subsequence("", "x"));
-        for (one, other) in [("open", "open"), ("open", "opn"), ("open", "oopen"), ("open", "oxen"), ("", "a")] {
+        assert!(
+            is_subsequence("gtn", "getname") && !is_subsequence("ntg", "getname") && is_subsequence("", "x")
+        );
+        for (one, other) in
+            [("open", "open"), ("open", "opn"), ("open", "oopen"), ("open", "oxen"), ("", "a")]
+        {
             assert!(is_one_off(one, other) && is_one_off(other, one), "{one} {other}");
         }
         for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab")] {

@@ -7,7 +7,7 @@ use super::signals::{Signal, Signals, is_source, meant};
 use crate::history::History;
 
 /// Files of an answer, at most.
-pub const MAX_LIMIT: usize = 1_000;
+pub(crate) const MAX_LIMIT: usize = 1_000;
 /// Passages that are shown of a file.
 const PASSAGES: usize = 3;
 /// A chunk that has less than this much of the file's best one isn't shown.
@@ -140,21 +140,20 @@ impl Searcher {
 
     /// By signal, the least and the greatest score that a source file has; of any file, where no source file has one.
     fn scales<C: Corpus + ?Sized>(&self, corpus: &C) -> [(f32, f32); Signal::ALL.len()] {
-        let mut sources = vec![];
-        for file in 0..corpus.file_bound() {
-            if corpus.file(file).is_some_and(|entry| is_source(&entry)) {
-                sources.push(file);
-            }
-        }
+        let is_source = |file: u32| corpus.file(file).is_some_and(|entry| is_source(&entry));
         self.signals.files.each_ref().map(|scores| {
-            let among = |files: &[u32]| {
-                let of = files.iter().map(|file| scores.get(*file));
+            let among = |wanted: &dyn Fn(u32) -> bool| {
+                let files = scores.documents().iter().filter(|file| wanted(**file));
+                let of = files.map(|file| scores.get(*file));
                 of.fold((f32::MAX, 0.0_f32), |(least, most), score| (least.min(score), most.max(score)))
             };
-            match among(&sources) {
-                (_, 0.0) => (0.0, among(scores.documents()).1),
-                scale => scale,
+            let (least, most) = among(&is_source);
+            if most == 0.0 {
+                return (0.0, among(&|_| true).1);
             }
+            // Most often one of the first files has no score, and this is over.
+            let all = (0..corpus.file_bound()).all(|file| scores.get(file) > 0.0 || !is_source(file));
+            (if all { least } else { 0.0 }, most)
         })
     }
 
@@ -166,8 +165,12 @@ impl Searcher {
     ) {
         let Self { signals, totals } = self;
         totals.clear();
+        let mut files: Vec<u32> =
+            signals.files.iter().flat_map(|scores| scores.documents()).copied().collect();
+        files.sort_unstable();
+        files.dedup();
         let wants_tests = query.terms.iter().any(|term| term.text == "test" && term.title_weight > 0.0);
-        for file in 0..corpus.file_bound() {
+        for file in files {
             let Some(entry) = corpus.file(file) else { continue };
             let mut total = 0.0;
             for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
@@ -187,7 +190,8 @@ impl Searcher {
 
     fn best<C: Corpus + ?Sized>(&mut self, corpus: &C, limit: usize) -> Vec<(u32, f32)> {
         let path = |file: u32| corpus.file(file).map(|entry| entry.path);
-        let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then_with(|| path(a.0).cmp(&path(b.0)));
+        let order =
+            |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then_with(|| path(a.0).cmp(&path(b.0)));
         if limit > 0 && limit < self.totals.len() {
             self.totals.select_nth_unstable_by(limit - 1, order);
         }
@@ -229,7 +233,8 @@ impl Searcher {
         };
         let mut chunks: Vec<Vec<(u32, f32)>> = vec![Vec::new(); files.len()];
         for chunk in self.signals.chunks.documents() {
-            if let Some(list) = place_of(corpus.file_of_chunk(*chunk)).and_then(|place| chunks.get_mut(place)) {
+            if let Some(list) = place_of(corpus.file_of_chunk(*chunk)).and_then(|place| chunks.get_mut(place))
+            {
                 list.push((*chunk, self.signals.chunks.get(*chunk)));
             }
         }
@@ -250,7 +255,9 @@ impl Searcher {
                 let hit = place_of(file).and_then(|place| files.get_mut(place));
                 let Some(hit) = hit else { continue };
                 let covered = |passage: &Passage| passage.score == 0.0 && passage.first_line == line;
-                if corpus.file(file).is_some_and(|entry| line <= entry.lines) && !hit.passages.iter().any(covered) {
+                if corpus.file(file).is_some_and(|entry| line <= entry.lines)
+                    && !hit.passages.iter().any(covered)
+                {
                     hit.passages.insert(0, Passage { first_line: line, lines: 1, symbol: None, score: 0.0 });
                 }
             }
@@ -277,9 +284,9 @@ fn name_passages<C: Corpus + ?Sized>(corpus: &C, hit: &mut FileHit) {
             let first = passage.first_line.max(symbol.first_line);
             let last = (passage.first_line + passage.lines).min(symbol.first_line + symbol.lines);
             let common = last.saturating_sub(first);
-            let better = best.as_ref().is_none_or(|(most, lines, _)| {
-                common > *most || common == *most && symbol.lines < *lines
-            });
+            let better = best
+                .as_ref()
+                .is_none_or(|(most, lines, _)| common > *most || common == *most && symbol.lines < *lines);
             if common * 2 > passage.lines.min(symbol.lines) && better {
                 let dot = if symbol.scope.is_empty() { "" } else { "." };
                 *best = Some((common, symbol.lines, format!("{}{dot}{}", symbol.scope, symbol.name)));

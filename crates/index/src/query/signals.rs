@@ -19,8 +19,8 @@ const MAX_DEFINERS: usize = 60;
 const MAX_NAMESAKES: usize = 2_000;
 /// Endings that a module's file may have.
 const MODULE_ENDINGS: [&str; 18] = [
-    "py", "rs", "java", "kt", "go", "rb", "php", "ts", "tsx", "js", "jsx", "mjs", "vue", "scala", "swift", "cs",
-    "cpp", "c",
+    "py", "rs", "java", "kt", "go", "rb", "php", "ts", "tsx", "js", "jsx", "mjs", "vue", "scala", "swift",
+    "cs", "cpp", "c",
 ];
 /// Files that stand for the directory they are in.
 const MODULE_FILES: [&str; 5] = ["__init__.py", "mod.rs", "index.js", "index.ts", "lib.rs"];

@@ -104,14 +104,14 @@ fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) -> usize {
         }
         characters.next();
         count += 1;
-        if kind == Class::Unspaced {
-            if let Some(previous) = previous.replace(at) {
-                if *left == 0 {
-                    return text.len();
-                }
-                *left -= 1;
-                show(text.get(previous..at + character.len_utf8()).unwrap_or_default());
+        if kind == Class::Unspaced
+            && let Some(previous) = previous.replace(at)
+        {
+            if *left == 0 {
+                return text.len();
             }
+            *left -= 1;
+            show(text.get(previous..at + character.len_utf8()).unwrap_or_default());
         }
     };
     let whole = kind == Class::Word && end <= MAX_WORD || kind == Class::Unspaced && count == 1;
