@@ -15,8 +15,8 @@ const LEAST_PASSAGE: f32 = 0.5;
 /// What is left of the score of a file that people don't change for the query's sake, if the query doesn't name it.
 const ASIDE: f32 = 0.6;
 
-/// What each signal counts, scaled to 0 to 1 over the source files. The first seven are the study's; the others were
-/// chosen on halves of the public rows (`docs/search.md`).
+/// What each signal counts, scaled to 0 to 1 over the source files. The first seven are the study's, and three
+/// are not used until they are measured on enough rows (`docs/search.md`).
 fn weight(signal: Signal) -> f32 {
     match signal {
         Signal::Text => 1.0,
