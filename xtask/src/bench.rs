@@ -2,6 +2,7 @@
 
 mod edit;
 mod process;
+mod recall;
 mod sandbox;
 mod server;
 mod session;
@@ -13,13 +14,14 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name; only `edit` has options.
+/// Runs a benchmark by name; only `edit` and `recall` have options.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
-    if name != "edit" && !options.is_empty() {
+    if !matches!(name, "edit" | "recall") && !options.is_empty() {
         bail!("the benchmark «{name}» has no options");
     }
     match name {
         "edit" => return edit::run(options),
+        "recall" => return recall::run(options),
         "session" => return session::run(),
         "workspace" => return workspace::run(),
         "sandbox" => return sandbox::run(),
@@ -37,11 +39,12 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             session::run()?;
             workspace::run()?;
             sandbox::run()?;
-            edit::run(&[])
+            edit::run(&[])?;
+            recall::run(&[])
         }
         other => {
             bail!(
-                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, edit, all"
+                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, edit, recall, all"
             )
         }
     }

@@ -17,6 +17,9 @@ pub(crate) const CASES: &[Case] = &[
     ("reads: tracked", tracked),
     ("reads: show and resolve", show_and_resolve),
     ("reads: log", log),
+    ("reads: ancestors and what is told of them", ancestors),
+    ("reads: trees and contents", trees),
+    ("reads: blame", blame),
     ("reads: a huge output is refused", a_huge_output_is_refused),
     ("reads: broken places", broken_places),
     ("reads: dirty before", dirty_before),
@@ -243,4 +246,102 @@ fn dirty_before(world: &World) {
     let asked = paths(&["clean", "edited", "new", "assumed", "gone", "not there"]);
     let dirty = Git::blocking(world.git(&repo.root).dirty_before(&asked)).unwrap();
     assert_eq!(dirty, paths(&["edited", "new", "assumed", "gone"]));
+}
+
+fn ancestors(world: &World) {
+    let repo = Repo::of(&[("a", "one\n"), ("in/b", "one\n")]);
+    let first = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.write("in/b", "two\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "Subject\n\nBody: of lines\n:and colons"]);
+    let second = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.git(&["checkout", "-q", "-b", "side", &first]);
+    repo.write("c", "side\n");
+    repo.commit_all();
+    let side = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["merge", "-q", "--no-edit", "side"]);
+
+    let bare = repo.beside("bare");
+    repo.git(&["clone", "-q", "--bare", &repo.root.display().to_string(), &bare.display().to_string()]);
+    for root in [&repo.root, &bare] {
+        let git = world.git(root);
+        let mut all = Git::blocking(git.ancestors("HEAD", 10)).unwrap();
+        let mut expected = vec![first.clone(), second.clone(), side.clone()];
+        all.sort();
+        expected.sort();
+        assert_eq!(all, expected, "no merge, and the whole history");
+        assert_eq!(Git::blocking(git.ancestors(&second, 10)).unwrap(), [second.clone(), first.clone()]);
+        assert_eq!(Git::blocking(git.ancestors(&second, 1)).unwrap(), std::slice::from_ref(&second));
+        assert!(Git::blocking(git.ancestors("none", 1)).unwrap().is_empty());
+        let told = Git::blocking(git.commits(&[first.clone(), second.clone()])).unwrap();
+        assert_eq!((told[0].id.as_str(), told[1].id.as_str()), (first.as_str(), second.as_str()));
+        assert_eq!(told[0].paths, paths(&["a", "in/b"]));
+        assert_eq!(told[1].message, "Subject\n\nBody: of lines\n:and colons");
+        assert_eq!(told[1].paths, paths(&["in/b"]));
+        assert!(Git::blocking(git.commits(&[])).unwrap().is_empty());
+        let refused = Git::blocking(git.commits(&["--all".to_owned()]));
+        assert!(matches!(refused, Err(GitError::Refused(_))), "{refused:?}");
+        assert!(Git::blocking(git.commits(&["0".repeat(40)])).is_err());
+    }
+    let within = world.git(&repo.root.join("in"));
+    assert_eq!(Git::blocking(within.ancestors(&second, 10)).unwrap(), [second.clone(), first]);
+    assert!(Git::blocking(within.ancestors(&side, 1)).unwrap() != [side]);
+    assert_eq!(Git::blocking(within.commits(&[second])).unwrap()[0].paths, paths(&["b"]));
+}
+
+fn trees(world: &World) {
+    let repo = Repo::of(&[("a", "one\n"), ("in/b", "two\n"), ("run", "#!/bin/sh\n")]);
+    repo.make_executable("run");
+    std::os::unix::fs::symlink("a", repo.root.join("link")).unwrap();
+    repo.commit_all();
+    let git = world.git(&repo.root);
+    let files = Git::blocking(git.tree("HEAD")).unwrap().unwrap();
+    let told: Vec<_> =
+        files.iter().map(|file| (file.path.to_string(), file.size, file.link, file.executable)).collect();
+    let expected = [
+        ("a", Some(4), false, false),
+        ("in/b", Some(4), false, false),
+        ("link", Some(1), true, false),
+        ("run", Some(10), false, true),
+    ];
+    assert_eq!(told, expected.map(|(path, size, link, run)| (path.to_owned(), size, link, run)));
+    let none = "0".repeat(40);
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]).trim().to_owned();
+    let asked: Vec<(&str, u64)> =
+        vec![(files[1].blob.as_str(), 4), (&none, 1), (&tree, 1), (files[0].blob.as_str(), 0)];
+    let contents = Git::blocking(git.contents(&asked)).unwrap();
+    assert_eq!(contents, [Some(b"two\n".to_vec()), None, None, Some(b"one\n".to_vec())]);
+    assert!(matches!(Git::blocking(git.contents(&[("HEAD", 1)])), Err(GitError::Refused(_))));
+    assert_eq!(Git::blocking(git.tree("none")).unwrap(), None);
+    let within = Git::blocking(world.git(&repo.root.join("in")).tree("HEAD")).unwrap().unwrap();
+    assert_eq!(within.iter().map(|file| file.path.clone()).collect::<Vec<_>>(), paths(&["b"]));
+}
+
+fn blame(world: &World) {
+    let repo = Repo::of(&[("a", "one\ntwo\nthree\n")]);
+    let first = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.write("a", "one\n2\nthree\n\tfour\n");
+    repo.git(&["commit", "-q", "-a", "-m", "Second thoughts"]);
+    let second = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    // A program that a repository names for showing its files isn't run.
+    repo.write(".gitattributes", "a diff=bad\n");
+    let ran = repo.beside("ran");
+    repo.git(&["config", "diff.bad.textconv", &format!("touch {} && cat", ran.display())]);
+    let git = world.git(&repo.root);
+    let a = RelPath::parse("a").unwrap();
+    let blamed = Git::blocking(git.blame("HEAD", &a, 1..=4)).unwrap();
+    let told: Vec<_> = blamed.iter().map(|one| (one.first_line, one.lines, one.commit.clone())).collect();
+    assert_eq!(told, [(1, 1, first.clone()), (2, 1, second.clone()), (3, 1, first.clone()), (4, 1, second)]);
+    assert_eq!(blamed[1].subject, "Second thoughts");
+    assert!(blamed.iter().all(|one| !one.author.is_empty() && one.time.0 > 0), "{blamed:?}");
+    let old = Git::blocking(git.blame(&first, &a, 2..=3)).unwrap();
+    assert_eq!(old.iter().map(|one| (one.first_line, one.lines)).collect::<Vec<_>>(), [(2, 2)]);
+    assert!(!ran.exists());
+    #[allow(clippy::reversed_empty_ranges)]
+    for lines in [0..=1, 3..=2, 1..=100_000] {
+        assert!(matches!(Git::blocking(git.blame("HEAD", &a, lines)), Err(GitError::Refused(_))));
+    }
+    assert!(Git::blocking(git.blame("HEAD", &a, 9..=9)).is_err());
+    assert!(Git::blocking(git.blame("HEAD", &RelPath::parse("none").unwrap(), 1..=1)).is_err());
 }

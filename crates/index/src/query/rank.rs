@@ -7,7 +7,7 @@ use super::signals::{Signal, Signals, is_source, meant};
 use crate::history::History;
 
 /// Files of an answer, at most.
-pub const MAX_LIMIT: usize = 1_000;
+pub(crate) const MAX_LIMIT: usize = 1_000;
 /// Passages that are shown of a file.
 const PASSAGES: usize = 3;
 /// A chunk that has less than this much of the file's best one isn't shown.
@@ -15,8 +15,8 @@ const LEAST_PASSAGE: f32 = 0.5;
 /// What is left of the score of a file that people don't change for the query's sake, if the query doesn't name it.
 const ASIDE: f32 = 0.6;
 
-/// What each signal counts, scaled to 0 to 1 over the source files. The first seven are the study's; the others were
-/// chosen on halves of the public rows (`docs/search.md`).
+/// What each signal counts, scaled to 0 to 1 over the source files. The first seven are the study's, and three
+/// are not used until they are measured on enough rows (`docs/search.md`).
 fn weight(signal: Signal) -> f32 {
     match signal {
         Signal::Text => 1.0,
@@ -140,21 +140,20 @@ impl Searcher {
 
     /// By signal, the least and the greatest score that a source file has; of any file, where no source file has one.
     fn scales<C: Corpus + ?Sized>(&self, corpus: &C) -> [(f32, f32); Signal::ALL.len()] {
-        let mut sources = vec![];
-        for file in 0..corpus.file_bound() {
-            if corpus.file(file).is_some_and(|entry| is_source(&entry)) {
-                sources.push(file);
-            }
-        }
+        let is_source = |file: u32| corpus.file(file).is_some_and(|entry| is_source(&entry));
         self.signals.files.each_ref().map(|scores| {
-            let among = |files: &[u32]| {
-                let of = files.iter().map(|file| scores.get(*file));
+            let among = |wanted: &dyn Fn(u32) -> bool| {
+                let files = scores.documents().iter().filter(|file| wanted(**file));
+                let of = files.map(|file| scores.get(*file));
                 of.fold((f32::MAX, 0.0_f32), |(least, most), score| (least.min(score), most.max(score)))
             };
-            match among(&sources) {
-                (_, 0.0) => (0.0, among(scores.documents()).1),
-                scale => scale,
+            let (least, most) = among(&is_source);
+            if most == 0.0 {
+                return (0.0, among(&|_| true).1);
             }
+            // Most often one of the first files has no score, and this is over.
+            let all = (0..corpus.file_bound()).all(|file| scores.get(file) > 0.0 || !is_source(file));
+            (if all { least } else { 0.0 }, most)
         })
     }
 
@@ -166,8 +165,12 @@ impl Searcher {
     ) {
         let Self { signals, totals } = self;
         totals.clear();
+        let mut files: Vec<u32> =
+            signals.files.iter().flat_map(|scores| scores.documents()).copied().collect();
+        files.sort_unstable();
+        files.dedup();
         let wants_tests = query.terms.iter().any(|term| term.text == "test" && term.title_weight > 0.0);
-        for file in 0..corpus.file_bound() {
+        for file in files {
             let Some(entry) = corpus.file(file) else { continue };
             let mut total = 0.0;
             for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
