@@ -7,7 +7,7 @@ use super::signals::{Signal, Signals, is_source, meant};
 use crate::history::History;
 
 /// Files of an answer, at most.
-pub(crate) const MAX_LIMIT: usize = 1_000;
+pub const MAX_LIMIT: usize = 1_000;
 /// Passages that are shown of a file.
 const PASSAGES: usize = 3;
 /// A chunk that has less than this much of the file's best one isn't shown.
