@@ -1,5 +1,6 @@
 //! Edits of one file: their operations, and applying them all or not at all.
 
+mod carriage;
 mod carry;
 
 use std::collections::HashSet;
@@ -523,6 +524,20 @@ impl Work<'_> {
     }
 
     fn find(&self, file: &Indexed<'_>, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {
+        let found = self.find_by_lines(file, step, after);
+        if !matches!(found, Err(Refusal::NotFound { already_applied: false, .. })) {
+            return found;
+        }
+        let again = carriage::find(file.text(), |file| self.find_by_lines(file, step, after));
+        again.map_or(found, Ok)
+    }
+
+    fn find_by_lines(
+        &self,
+        file: &Indexed<'_>,
+        step: &EditOp,
+        after: Option<usize>,
+    ) -> Result<Placed, Refusal> {
         match step {
             EditOp::Replace(wish) => find_in(
                 file,

@@ -111,3 +111,16 @@ fn two_sections_for_one_file() {
     let refused = patch(&[("a.txt", "one\ntwo\n")], body);
     assert_eq!((refused.writes().len(), refused.failed[0].kind), (0, "malformed"));
 }
+
+#[test]
+fn carriage_returns_alone() {
+    let all = [("a.txt", "one\rtwo\rthree\r")];
+    let body = "*** Update File: a.txt\n@@\n-one\n+uno\n@@\n two\n+\n+between\n three";
+    assert_eq!(after(&patch(&all, body)), "uno\rtwo\r\rbetween\rthree\r");
+    let edit = r#"{"path": "a.txt", "old_string": "two\nthree\n", "new_string": "two\n3\n"}"#;
+    assert_eq!(after(&tool(&all, edit, false)), "one\rtwo\r3\r");
+    // Among others nobody can say how the new line ends.
+    let some = [("a.txt", "one\r\ntwo\rthree\nfour\r\n")];
+    let body = "*** Update File: a.txt\n@@\n one\n two\n-three\n+THREE\n four";
+    assert_eq!(patch(&some, body).writes(), []);
+}

@@ -83,8 +83,7 @@ fn judge(title: &str, folder: &Path, results: &Path) -> anyhow::Result<Vec<Strin
         let counts =
             counts(&said, formats).with_context(|| format!("score.py says nothing of {formats:?}"))?;
         let Counts { all, passed, refused, wrong, nothing, hung } = counts;
-        // In tenths of a per cent, as the scorer itself tells what passes.
-        let (passes, wrongs) = ((1_000.0 * passed / all).round() / 10.0, 100.0 * wrong / all);
+        let (passes, wrongs) = (100.0 * passed / all, 100.0 * wrong / all);
         println!(
             "| {name} | {all} | {passes:.1} % | ≥ {least} % | {wrong} ({wrongs:.2} %) | {} | {refused} | {nothing} | {hung} |",
             if most < 100.0 { format!("≤ {most} %") } else { "–".to_owned() }

@@ -1,0 +1,21 @@
+//! Files whose lines all end with a carriage return alone.
+//!
+//! Such a return reads as a line break when the text isn't found otherwise. It is one byte as a line feed is, so what
+//! is found there lies at the same bytes of the file. Where some lines end otherwise, nobody can say how a new one does.
+
+use crate::outcome::{Placed, Refusal};
+use crate::place::Indexed;
+
+/// What `find` finds where carriage returns are line breaks; `None` where they aren't the file's only ones.
+pub(super) fn find(text: &str, find: impl Fn(&Indexed<'_>) -> Result<Placed, Refusal>) -> Option<Placed> {
+    if text.contains('\n') || !text.contains('\r') {
+        return None;
+    }
+    let lines = text.replace('\r', "\n");
+    let placed = find(&Indexed::new(&lines, 1)).ok()?;
+    let pieces =
+        placed.pieces.iter().map(|(span, piece)| (span.clone(), piece.replace('\n', "\r"))).collect();
+    let told = "this file's lines end with carriage returns alone".to_owned();
+    let note = placed.note.into_iter().chain([told]).collect::<Vec<_>>().join("; ");
+    Some(Placed { pieces, note: Some(note), ..placed })
+}
