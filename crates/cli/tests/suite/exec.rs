@@ -234,10 +234,13 @@ fn memory_is_what_was_said() {
         return;
     }
     let house = House::new();
+    // The system's own where there is one: another one may be a script of a home that this house doesn't have.
+    let python =
+        if std::path::Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" };
     // Written to, for what nobody wrote to isn't there.
     let holds = |megabytes: u32, flags: &[&str]| {
         let program = format!("x = b'x' * ({megabytes} << 20); print(len(x) >> 20)");
-        exec(&house, &[flags, &["--", "python3", "-c", &program]].concat())
+        exec(&house, &[flags, &["--", python, "-c", &program]].concat())
     };
     let killed = holds(400, &["--memory", "128M"]).expect(123);
     killed.says(&["holding more memory than it was given", "denied by the sandbox: more memory"]);

@@ -70,11 +70,7 @@ impl<'a> Run<'a> {
         self.turn();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for layer in &self.done {
-            for range in &mut ranges {
-                let end = layer.growth_until(range.end);
-                *range = range.start.saturating_add_signed(layer.growth_until(range.start))
-                    ..range.end.saturating_add_signed(end);
-            }
+            ranges.iter_mut().for_each(|range| *range = layer.moved(range));
             let mut before = 0;
             ranges.extend(layer.puts.iter().map(|put| {
                 let start = put.span.start.saturating_add_signed(before);
@@ -160,10 +156,19 @@ impl Layer {
         }
     }
 
-    /// How many bytes are added by what ends before a place, less what is taken.
-    fn growth_until(&self, place: usize) -> isize {
-        let from = self.puts.partition_point(|put| put.span.end <= place);
-        from.checked_sub(1).and_then(|last| self.puts.get(last)).map_or(0, |put| put.growth)
+    /// Where a range of the text before has come to lie; with all of what replaces a part of it.
+    fn moved(&self, range: &Range<usize>) -> Range<usize> {
+        let from = self.puts.partition_point(|put| put.span.end <= range.start);
+        let grown = |count: usize| {
+            count.checked_sub(1).and_then(|last| self.puts.get(last)).map_or(0, |put| put.growth)
+        };
+        let first = self.puts.get(from).map_or(range.start, |put| put.span.start.min(range.start));
+        let to = self.puts.partition_point(|put| put.span.start < range.end);
+        let last = to
+            .checked_sub(1)
+            .and_then(|last| self.puts.get(last))
+            .map_or(range.end, |put| put.span.end.max(range.end));
+        first.saturating_add_signed(grown(from))..last.saturating_add_signed(grown(to))
     }
 
     fn write(&self, text: &str) -> String {
