@@ -35,6 +35,7 @@ mod permission;
 mod policy;
 mod record;
 mod resume;
+mod search;
 mod support;
 mod task_input;
 mod terminal;

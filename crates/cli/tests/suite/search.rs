@@ -1,0 +1,91 @@
+//! `jm index`, `jm search`, `jm symbols`, `jm refs`: what the index knows, up to date whenever it is asked.
+
+use serde_json::{Value, json};
+
+use crate::support::{House, Ran};
+
+fn object(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ran.stdout, ran.stderr))
+}
+
+fn shop() -> House {
+    let house = House::new();
+    house.write(
+        "src/shop.py",
+        "class Shop:\n    \"\"\"Sells.\"\"\"\n    def open_door(self):\n        return ring_bell()\n",
+    );
+    house.write("src/bell.py", "def ring_bell():\n    # the customer waits for an answer\n    return 1\n");
+    house.write("docs/guide.md", "# Guide\n\nHow the customer rings.\n");
+    house.write("build/out.py", "def ring_bell():\n    pass\n");
+    house.write(".gitignore", "build/\n");
+    house
+}
+
+#[test]
+fn a_question_finds_the_file_that_answers_it() {
+    let house = shop();
+    let ran = house.jm(&["search", "which customer waits", "--explain"]).run().expect(0);
+    assert!(ran.stdout.starts_with("src/bell.py"), "{}", ran.stdout);
+    ran.prints(&["1-3  ring_bell", "text"]);
+    let found = object(&house.jm(&["search", "customer", "--kind", "doc", "--json"]).run().expect(0));
+    let paths: Vec<&Value> = found["files"].as_array().unwrap().iter().map(|file| &file["path"]).collect();
+    assert_eq!(paths, [&json!("docs/guide.md")]);
+    house.jm(&["search", "zebra"]).run().expect(1).says(&["nothing was found"]);
+    house.jm(&["search", "  "]).run().expect(2).says(&["the query is empty"]);
+    let piped = house.jm(&["search", "-", "--limit", "1"]).input("customer waits\n").run().expect(0);
+    assert!(piped.stdout.starts_with("src/bell.py"), "{}", piped.stdout);
+}
+
+#[test]
+fn names_are_found_where_they_are_defined_and_used() {
+    let house = shop();
+    let found = object(&house.jm(&["search", "openDoor", "--kind", "symbol", "--json"]).run().expect(0));
+    assert_eq!(found["definitions"][0]["name"], json!("Shop.open_door"), "{found}");
+    let refs = object(&house.jm(&["refs", "ring_bell", "--json"]).run().expect(0));
+    // What is ignored isn't there.
+    assert_eq!(
+        refs["definitions"],
+        json!([{"path": "src/bell.py", "line": 1, "kind": "function", "scope": ""}])
+    );
+    assert_eq!(refs["uses"], json!([{"path": "src/shop.py", "line": 4, "inside": "Shop.open_door"}]));
+    house.jm(&["refs", "Shop.open_door"]).run().expect(0).prints(&["src/shop.py:3  method in Shop"]);
+    house.jm(&["refs", "no_such_name"]).run().expect(1).says(&["neither defined nor used"]);
+    let symbols = house.jm(&["symbols", "src/shop.py"]).run().expect(0);
+    symbols.prints(&["class", "method", "def open_door(self)"]);
+    house.jm(&["symbols", "build/out.py"]).run().expect(2).says(&["is not in the index"]);
+}
+
+#[test]
+fn lines_are_found_by_a_pattern() {
+    let house = shop();
+    let ran = house.jm(&["search", "RING_\\w+\\(", "--kind", "text", "-i"]).run().expect(0);
+    assert_eq!(ran.stdout, "src/bell.py:1: def ring_bell():\nsrc/shop.py:4:         return ring_bell()\n");
+    house.jm(&["search", "ring_(", "--kind", "text"]).run().expect(2).says(&["no regular expression"]);
+    house.jm(&["search", "zebra", "--kind", "text"]).run().expect(1);
+}
+
+#[test]
+fn what_changed_is_seen_by_the_next_question() {
+    let house = shop();
+    house.jm(&["index"]).run().expect(0).prints(&["4 files"]);
+    house.write("src/bell.py", "def strike_gong():\n    return 2\n");
+    std::fs::remove_file(house.project().join("src/shop.py")).unwrap();
+    house.jm(&["refs", "strike_gong"]).run().expect(0).prints(&["src/bell.py:1"]);
+    house.jm(&["refs", "ring_bell"]).run().expect(1);
+    let stats = object(&house.jm(&["index", "--rebuild", "--json"]).run().expect(0));
+    assert_eq!((&stats["files"], &stats["read"]), (&json!(3), &json!(3)), "{stats}");
+    // Nothing of it lies in the project.
+    assert!(!house.tree().keys().any(|path| path.to_string_lossy().contains("segment")), "{:?}", house.tree());
+}
+
+#[test]
+fn a_damaged_index_is_said_and_made_anew() {
+    let house = shop();
+    let stats = object(&house.jm(&["index", "--json"]).run().expect(0));
+    let manifest = std::path::Path::new(stats["directory"].as_str().unwrap()).join("manifest");
+    std::fs::write(&manifest, "nonsense").unwrap();
+    let ran = house.jm(&["refs", "ring_bell"]).run().expect(0);
+    ran.says(&["is damaged", "made anew"]);
+    ran.prints(&["src/bell.py:1"]);
+}
