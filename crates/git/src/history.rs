@@ -43,7 +43,7 @@ pub struct Told {
     pub time: UnixMillis,
     /// Who wrote it, made safe to show.
     pub author: String,
-    /// Its message as it is, at most [`MAX_MESSAGE`] bytes of it: not made safe to show.
+    /// Its message as it is, as far as it is read: not made safe to show.
     pub message: String,
     /// What it changed within the project.
     pub paths: Vec<RelPath>,

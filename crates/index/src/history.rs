@@ -11,8 +11,9 @@
 //! use journeyman_index::history::History;
 //!
 //! let file = Path::new("history");
-//! let history = History::read(git, "HEAD", History::load(file)?).await?;
-//! history.save(file)?;
+//! if let Some(history) = History::read(git, "HEAD", History::load(file)?).await? {
+//!     history.save(file)?;
+//! }
 //! # Ok(()) }
 //! ```
 

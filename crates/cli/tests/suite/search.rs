@@ -76,7 +76,11 @@ fn what_changed_is_seen_by_the_next_question() {
     let stats = object(&house.jm(&["index", "--rebuild", "--json"]).run().expect(0));
     assert_eq!((&stats["files"], &stats["read"]), (&json!(3), &json!(3)), "{stats}");
     // Nothing of it lies in the project.
-    assert!(!house.tree().keys().any(|path| path.to_string_lossy().contains("segment")), "{:?}", house.tree());
+    assert!(
+        !house.tree().keys().any(|path| path.to_string_lossy().contains("segment")),
+        "{:?}",
+        house.tree()
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ const TITLE_WEIGHT: f32 = 6.0;
 pub struct Term {
     /// As [`Tokenizer`] gives it.
     pub text: String,
-    /// How much it counts: 1 + ln of how often it stands there, and [`TITLE_WEIGHT`] times that in the first line.
+    /// How much it counts: 1 + ln of how often it stands there, and six times that in the first line.
     pub weight: f32,
     /// How much it counts where only the first line does; 0 where it isn't in it.
     pub title_weight: f32,
