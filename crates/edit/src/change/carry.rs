@@ -198,28 +198,40 @@ mod tests {
     /// The same, done one replacement after the other.
     struct Plain {
         text: String,
-        done: Vec<(usize, usize, usize, usize)>,
+        /// Texts that steps were found in: the first one, and each that a step began.
+        texts: usize,
+        /// The step, its text, what it replaced there, and how many bytes that added.
+        done: Vec<(usize, usize, Range<usize>, isize)>,
     }
 
     impl Plain {
-        fn carried(&self, placed: &Placed) -> Result<Placed, usize> {
-            let mut here = placed.clone();
+        /// Where something lies now; and where in the newest text that steps were found in.
+        fn carried(&self, placed: &Placed) -> Result<(Placed, Vec<Range<usize>>), usize> {
+            let (mut here, mut found) = (placed.clone(), Vec::new());
             for (span, _) in &mut here.pieces {
-                for (op, at, old, new) in &self.done {
-                    if span.start >= at + old {
-                        *span = span.start - old + new..span.end - old + new;
-                    } else if span.end > *at {
-                        return Err(*op);
+                let mut begun = span.clone();
+                for text in 0..=self.texts {
+                    begun = span.clone();
+                    for (op, _, from, growth) in self.done.iter().filter(|done| done.1 == text) {
+                        if begun.start >= from.end {
+                            *span = span.start.saturating_add_signed(*growth)
+                                ..span.end.saturating_add_signed(*growth);
+                        } else if begun.end > from.start {
+                            return Err(*op);
+                        }
                     }
                 }
+                found.push(begun);
             }
-            Ok(here)
+            Ok((here, found))
         }
 
-        fn put(&mut self, op: usize, here: Placed) {
+        fn put(&mut self, op: usize, here: Placed, found: Vec<Range<usize>>) {
             self.text = here.text(&self.text);
-            let pieces = here.pieces.into_iter().rev();
-            self.done.extend(pieces.map(|(span, piece)| (op, span.start, span.len(), piece.len())));
+            let pieces = here.pieces.into_iter().zip(found);
+            self.done.extend(pieces.map(|((span, piece), found)| {
+                (op, self.texts, found, piece.len() as isize - span.len() as isize)
+            }));
         }
     }
 
@@ -232,7 +244,7 @@ mod tests {
             steps in proptest::collection::vec((any::<bool>(), 0..60_usize, 0..4_usize, "[A-Z\n]{0,6}", 0..9_usize), 0..12),
         ) {
             let mut run = Run::new(&text);
-            let mut plain = Plain { text: text.clone(), done: Vec::new() };
+            let mut plain = Plain { text: text.clone(), texts: 0, done: Vec::new() };
             for (op, (written, start, length, piece, gap)) in steps.into_iter().enumerate() {
                 let size = if written { plain.text.len() } else { text.len() };
                 let start = start.min(size);
@@ -246,6 +258,7 @@ mod tests {
                 prop_assert_eq!(run.text(), plain.text.as_str());
                 let here = if written {
                     run.turn();
+                    plain.texts += 1;
                     found
                 } else {
                     let (here, expected) = (run.carried(&found), plain.carried(&found));
@@ -254,19 +267,20 @@ mod tests {
                             prop_assert_eq!(here, Err(op));
                             continue;
                         }
-                        Ok(expected) => {
+                        Ok((expected, found)) => {
                             let start = expected.pieces[0].0.start;
                             let here = here.unwrap();
                             let line = run.line(here.pieces[0].0.start, |place| line_at(&text, place));
                             prop_assert_eq!(line, line_at(&plain.text, start));
-                            plain.put(op, expected);
+                            plain.put(op, expected, found);
                             run.put(op, here.pieces);
                             continue;
                         }
                     }
                 };
                 run.put(op, here.pieces.clone());
-                plain.put(op, here);
+                let found = here.pieces.iter().map(|(span, _)| span.clone()).collect();
+                plain.put(op, here, found);
             }
             let Some((written, ranges)) = run.finish() else {
                 prop_assert_eq!(text, plain.text);
