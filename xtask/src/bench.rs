@@ -1,12 +1,14 @@
 //! The figures of `docs/benchmarks.md`, measured on the release binary.
 
 mod edit;
+mod index;
 mod process;
 mod recall;
 mod sandbox;
 mod server;
 mod session;
 mod start;
+mod symbols;
 mod turns;
 mod workspace;
 
@@ -14,14 +16,16 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name; only `edit` and `recall` have options.
+/// Runs a benchmark by name; only `edit`, `index`, `recall` and `symbols` have options.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
-    if !matches!(name, "edit" | "recall") && !options.is_empty() {
+    if !matches!(name, "edit" | "index" | "recall" | "symbols") && !options.is_empty() {
         bail!("the benchmark «{name}» has no options");
     }
     match name {
         "edit" => return edit::run(options),
+        "index" => return index::run(options),
         "recall" => return recall::run(options),
+        "symbols" => return symbols::run(options),
         "session" => return session::run(),
         "workspace" => return workspace::run(),
         "sandbox" => return sandbox::run(),
@@ -40,11 +44,13 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
             workspace::run()?;
             sandbox::run()?;
             edit::run(&[])?;
-            recall::run(&[])
+            index::run(&[])?;
+            recall::run(&[])?;
+            symbols::run(&[])
         }
         other => {
             bail!(
-                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, edit, recall, all"
+                "there is no benchmark «{other}»; there are turns, start, version, session, workspace, sandbox, edit, index, recall, symbols, all"
             )
         }
     }

@@ -10,7 +10,7 @@ use journeyman_agent::policy::{Policy, secrets::Redactor};
 use journeyman_agent::protocol::{Event, Mode, Outcome, SessionId, UnixMillis};
 use journeyman_agent::sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_agent::store::{Blobs, MemoryStore};
-use journeyman_agent::tools::Registry;
+use journeyman_agent::tools::{Registry, SharedIndex};
 use journeyman_agent::workspace::{Options, Workspace};
 use journeyman_agent::{Checks, Filter, Parts, RunSettings, Since, start};
 
@@ -40,16 +40,19 @@ async fn session(
     let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 30)?);
     let options = Options::new(state.join("state"), blobs);
     let host = HostEnvironment { vars: std::env::vars_os().collect(), home: None };
+    let workspace = Arc::new(Workspace::open(root, options)?);
+    let redactor = Arc::new(Redactor::default());
     let parts = Parts {
         store: Arc::new(MemoryStore::new()),
         model: Arc::new(ScriptedModel::parse(SCRIPT)?),
-        workspace: Arc::new(Workspace::open(root, options)?),
+        index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::clone(&redactor), None)),
+        workspace,
         copy: None,
         sandbox: Arc::new(Sandbox::new(SandboxSettings::default())),
         toolchains: Arc::new(toolchains(&host, root)),
         registry: Registry::rooted(root),
         policy: Policy::default(),
-        redactor: Arc::new(Redactor::default()),
+        redactor,
         hooks: Hooks::none(),
         clock: Arc::new(|| UnixMillis(1_700_000_000_000)),
         programs: Arc::new(|_: &str| false),

@@ -29,7 +29,7 @@ use journeyman_protocol::{
 };
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::{Blobs, MemoryStore, SqliteStore, Store};
-use journeyman_tools::{Registry, Tool, ToolContext, ToolError, ToolOutput};
+use journeyman_tools::{Registry, SharedIndex, Tool, ToolContext, ToolError, ToolOutput};
 use journeyman_workspace::{Options, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -290,6 +290,7 @@ impl Bench {
         Parts {
             store,
             model: Arc::clone(model) as Arc<dyn Model>,
+            index: Arc::new(SharedIndex::new(Arc::clone(&self.workspace), Arc::clone(&self.redactor), None)),
             workspace: Arc::clone(&self.workspace),
             copy: None,
             sandbox: Arc::clone(&self.sandbox),

@@ -72,17 +72,39 @@ pub fn connect(
         Some(name) => name,
         None => default_model(config, environment)?,
     };
-    let (provider, model) = split(config, &name)?;
-    let key = key(&provider, environment, cassette)?;
-    let settings = config.providers.get(&provider.name);
+    let (endpoint, model) = named_endpoint(config, environment, &name, cassette)?;
+    let price = price(config, &endpoint.provider, &model);
+    let settings = config.providers.get(&endpoint.provider);
+    finish(endpoint, &model, price, settings, environment, cassette, &clock)
+}
+
+/// Where a model called `provider/name` is asked, and its name there.
+fn named_endpoint(
+    config: &Config,
+    environment: &Environment,
+    name: &str,
+    cassette: &Cassette,
+) -> Result<(Endpoint, String), ConfigError> {
+    let (provider, model) = split(config, name)?;
     let mut endpoint = Endpoint::new(provider.name.clone(), provider.wire, provider.base_url.clone());
-    endpoint.key_env.clone_from(&provider.key_env);
-    endpoint.headers.clone_from(&provider.headers);
+    endpoint.key = key(&provider, environment, cassette)?;
+    endpoint.key_env = provider.key_env;
+    endpoint.headers = provider.headers;
     endpoint.tools = provider.tools;
     endpoint.local = provider.local;
-    endpoint.key = key;
-    let price = price(config, &provider.name, &model);
-    finish(endpoint, &model, price, settings, environment, cassette, &clock)
+    Ok((endpoint, model))
+}
+
+/// The same for whoever doesn't talk with the model: with the configuration's deadlines, headers and proxies.
+pub(crate) fn endpoint(
+    config: &Config,
+    environment: &Environment,
+    name: &str,
+) -> Result<(Endpoint, String), ConfigError> {
+    let (mut endpoint, model) = named_endpoint(config, environment, name, &Cassette::default())?;
+    let settings = config.providers.get(&endpoint.provider);
+    lay_over(&mut endpoint, settings, environment);
+    Ok((endpoint, model))
 }
 
 /// The model's thinking as the configuration asks for it.
@@ -141,7 +163,7 @@ fn finish(
     cassette: &Cassette,
     clock: &Arc<dyn Clock>,
 ) -> Result<Connected, ConfigError> {
-    endpoint.proxy = proxies(environment);
+    lay_over(&mut endpoint, settings, environment);
     let seed = clock.now();
     let clock = Arc::clone(clock);
     endpoint.retry = RetryPolicy {
@@ -149,17 +171,6 @@ fn finish(
         clock: Some(ModelClock::new(move || clock.now())),
         ..RetryPolicy::default()
     };
-    if let Some(settings) = settings {
-        if let Some(calls) = settings.tool_calling {
-            endpoint.tools = calls;
-        }
-        endpoint.headers.extend(settings.headers.clone());
-        if let Some(proxy) = &settings.proxy {
-            endpoint.proxy.http = Some(proxy.clone());
-            endpoint.proxy.https = Some(proxy.clone());
-        }
-        endpoint.deadlines = deadlines(&settings.timeouts);
-    }
     let mut secrets: Vec<String> = endpoint.headers.values().cloned().collect();
     secrets.extend(endpoint.key.as_ref().map(|key| key.reveal().to_owned()));
     let tool_calling = endpoint.tools;
@@ -180,6 +191,21 @@ fn finish(
     }
     .map_err(refused)?;
     Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets, day })
+}
+
+/// What the environment and a provider's table say of each of its requests.
+fn lay_over(endpoint: &mut Endpoint, settings: Option<&ProviderConfig>, environment: &Environment) {
+    endpoint.proxy = proxies(environment);
+    let Some(settings) = settings else { return };
+    if let Some(calls) = settings.tool_calling {
+        endpoint.tools = calls;
+    }
+    endpoint.headers.extend(settings.headers.clone());
+    if let Some(proxy) = &settings.proxy {
+        endpoint.proxy.http = Some(proxy.clone());
+        endpoint.proxy.https = Some(proxy.clone());
+    }
+    endpoint.deadlines = deadlines(&settings.timeouts);
 }
 
 fn deadlines(timeouts: &[Option<std::time::Duration>; 4]) -> Deadlines {

@@ -64,10 +64,12 @@ mod text_calls;
 pub mod todos;
 mod trying;
 mod turn;
+pub mod vectors;
 mod verification;
 
 pub use before::BEFORE_THE_RUN;
 pub use journeyman_git as git;
+pub use journeyman_index as index;
 pub use journeyman_model as model;
 pub use journeyman_policy as policy;
 pub use journeyman_protocol as protocol;

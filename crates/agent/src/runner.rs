@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
+use journeyman_policy::Call;
 use journeyman_protocol::{
-    Block, Breakpoint, CallId, CallRecord, CallState, Effects, Event, RelPath, ToolUse, Transition,
+    Block, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Event, RelPath, ToolUse, Transition,
 };
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use journeyman_workspace::Trial;
@@ -239,6 +240,10 @@ impl Worker {
         let live = LiveOutput { sink: self.log.live_sink(), call: call.clone(), held: Arc::default() };
         let output = live.clone();
         let (log, custom, tool) = (self.log.clone(), call.clone(), self.tool_of(call));
+        if self.background.as_ref().is_some_and(|it| it.list().iter().any(|one| one.running)) {
+            // What it changes isn't known before it ends.
+            self.parts.index.doubt();
+        }
         let context = ToolContext {
             workspace,
             sandbox: Arc::clone(&self.parts.sandbox),
@@ -258,12 +263,27 @@ impl Worker {
                 log.emit(Event::ToolCustomEvent { call, tool, kind, data });
             }),
             limits: ToolLimits::default(),
+            index: Arc::clone(&self.parts.index),
+            may_show: self.may_show(),
             seen,
             outputs: Arc::clone(&self.outputs),
             background: self.background(),
             needs: self.settings.needs,
         };
         (context, live)
+    }
+
+    /// What a search may show of: what `read_file` would be allowed to read without a question.
+    fn may_show(&self) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
+        let (policy, mode) = (self.parts.policy.clone(), self.settings.mode);
+        if policy.rules().is_empty() {
+            return Arc::new(|_| true);
+        }
+        Arc::new(move |path| {
+            let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
+            let call = Call { tool: "read_file", agent: None, mode, effects: &effects, sandbox: None };
+            policy.judge(&call).decision == Decision::Allow
+        })
     }
 
     fn tool_of(&self, call: &CallId) -> String {
@@ -285,6 +305,10 @@ impl Worker {
             }
         } else if finished.abandoned && !ready.read_only {
             self.clear_up(&ready.call, &mut finished).await;
+        }
+        self.parts.index.changed(finished.changes.iter().map(|change| &change.path));
+        if finished.abandoned && !ready.read_only {
+            self.parts.index.doubt();
         }
         let notes = self.post_tool(&ready, &mut finished).await;
         for note in ready.context.into_iter().chain(notes) {

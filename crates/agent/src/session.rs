@@ -10,7 +10,7 @@ use journeyman_policy::{Layer, Policy, Rules};
 use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_store::Store;
-use journeyman_tools::Registry;
+use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::Workspace;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -44,6 +44,8 @@ pub struct Parts {
     pub workspace: Arc<Workspace>,
     /// That copy; [`Parts::within`] puts it here.
     pub copy: Option<Arc<WorkCopy>>,
+    /// What is known of the whole code base, and the way to the project's commits.
+    pub index: Arc<SharedIndex>,
     /// Where commands run.
     pub sandbox: Arc<Sandbox>,
     /// Which toolchains commands see.

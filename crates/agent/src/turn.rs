@@ -360,6 +360,7 @@ impl Worker {
             let Some(delta) = delta else { break };
             // The request is on its way: time to record the tree, while the model thinks.
             self.record_before();
+            self.parts.index.ahead();
             match delta? {
                 Delta::Done(reply) => {
                     for event in pieces.end_all() {

@@ -188,6 +188,18 @@ pub(crate) enum Command {
     /// Show where a name is defined and used
     #[command(after_help = crate::index::REFS_HELP)]
     Refs(crate::index::RefsArgs),
+    /// Show what a file depends on, or what depends on it
+    #[command(after_help = crate::index::DEPS_HELP)]
+    Deps(crate::index::DepsArgs),
+    /// Show what a change may matter for, and the tests to run
+    #[command(after_help = crate::index::IMPACT_HELP)]
+    Impact(crate::index::ImpactArgs),
+    /// Show what matters most, within a budget of tokens
+    #[command(after_help = crate::index::MAP_HELP)]
+    Map(crate::index::MapArgs),
+    /// Say what speaks for a file, for a query
+    #[command(after_help = crate::index::WHY_HELP)]
+    Why(crate::index::WhyArgs),
     /// Run a command in the sandbox
     #[command(after_help = crate::exec::HELP)]
     Exec(Box<crate::exec::ExecArgs>),

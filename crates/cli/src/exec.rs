@@ -73,6 +73,12 @@ pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Resu
 
 async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> {
     let root = root(environment, args.root.as_deref())?;
+    if root.parent().is_none() {
+        // Refused anyway; before all files of the machine are looked at.
+        return Err(Failure::usage(
+            "-C: refused: the file system's root is no project; name a directory beneath it",
+        ));
+    }
     let mut config = settings::of_the_user(environment, &root)?;
     config.sandbox_allow_root |= args.allow_root;
     let network = network(args)?;

@@ -1,26 +1,40 @@
-//! `jm index`, `jm search`, `jm symbols` and `jm refs`: what the index knows, for people and scripts.
+//! `jm index`, `jm search`, `jm symbols`, `jm refs`, `jm deps`, `jm impact`, `jm map` and `jm why`: what the index knows, for
+//! people and scripts.
 
+mod deps;
+mod follow;
+mod impact;
+mod map;
 mod names;
 mod search;
+mod vectors;
+mod why;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
-use journeyman_agent::config::Environment;
+use journeyman_agent::config::{Environment, load_own};
 use journeyman_index::store::{Options, Progress, Report};
 use journeyman_index::{Project, Snapshot};
+use journeyman_policy::secrets::Redactor;
 
 use crate::edge::{Failure, House, root};
+use crate::settings::{ADMIN, of_the_user};
 use crate::stdout::say;
+use crate::wire::configured_secrets;
 
+pub(crate) use deps::{DepsArgs, HELP as DEPS_HELP, deps};
+pub(crate) use impact::{HELP as IMPACT_HELP, ImpactArgs, impact};
+pub(crate) use map::{HELP as MAP_HELP, MapArgs, map};
 pub(crate) use names::{REFS_HELP, RefsArgs, SYMBOLS_HELP, SymbolsArgs, refs, symbols};
 pub(crate) use search::{HELP as SEARCH_HELP, SearchArgs, search};
+pub(crate) use why::{HELP as WHY_HELP, WhyArgs, why};
 
 pub(crate) const HELP: &str = "\
 The index is made and brought up to date by whatever asks it; this does it now and says what it has. It lies in the \
@@ -31,6 +45,7 @@ What .gitignore, .ignore and .journeymanignore leave out isn't in it.
 Examples:
   jm index                bring it up to date
   jm index --stats        say what it has
+  jm index --watch        follow the files until Ctrl-C
   jm index --rebuild      make it anew";
 
 /// Threads that read files: more than the disk and the parsers keep busy help little.
@@ -51,7 +66,10 @@ pub(crate) struct IndexArgs {
     /// Forget what there is, and make it anew
     #[arg(long)]
     rebuild: bool,
-    /// Print one JSON object
+    /// Follow the files: bring up to date what changes, until Ctrl-C
+    #[arg(long, conflicts_with = "stats")]
+    watch: bool,
+    /// Print one JSON object; with --watch one a line
     #[arg(long)]
     json: bool,
 }
@@ -60,12 +78,18 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, F
     let project = open(environment, args.directory.as_deref())?;
     if args.rebuild {
         project.index().clear().context("the index")?;
+        journeyman_index::vectors::Vectors::forget(project.index().directory()).context("the vectors")?;
+    }
+    if args.watch {
+        return follow::follow(project, args.json);
     }
     let start = Instant::now();
     let report = refresh(&project)?;
     let took = start.elapsed().as_secs_f64();
     project.index().verify().context("the index")?;
     let snapshot = project.index().snapshot();
+    let held = vectors::held(environment, &project)?;
+    let embedded = held.as_ref().map_or(Ok(true), |held| held.follow(&project, &snapshot))?;
     let totals = snapshot.totals();
     if args.json {
         let languages: serde_json::Map<_, _> =
@@ -76,9 +100,10 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, F
                 "files": totals.files, "bytes": totals.bytes, "chunks": totals.chunks, "symbols": totals.symbols,
                 "read": report.read, "gone": report.gone, "unreadable": report.unreadable, "cut": report.cut,
                 "seconds": took, "directory": project.index().directory(), "languages": languages,
+                "vectors": held.as_ref().map(|held| held.object(&snapshot)),
             })
         );
-        return Ok(0);
+        return Ok(u8::from(!embedded));
     }
     say!(
         "{} files, {} symbols; {} read, {} gone, in {took:.1} s",
@@ -92,10 +117,14 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, F
         for (name, files) in languages(&snapshot) {
             say!("  {files:>7}  {name}");
         }
-        say!("signals: words, paths, symbols, mentions, commit history; no vectors");
+        say!("signals: words, paths, symbols, mentions, commit history");
+        match &held {
+            Some(held) => say!("{}", held.told(&snapshot)),
+            None => say!("no vectors (index.vectors)"),
+        }
         say!("kept in {}", project.index().directory().display());
     }
-    Ok(0)
+    Ok(u8::from(!embedded))
 }
 
 /// How many files there are of each language, the most first.
@@ -111,10 +140,16 @@ fn languages(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
 }
 
 /// The index of the project here.
-fn open(environment: &Environment, directory: Option<&std::path::Path>) -> Result<Project, Failure> {
+fn open(environment: &Environment, directory: Option<&Path>) -> Result<Project, Failure> {
     let place = root(environment, directory)?;
     let directory = House::project_of(environment, &place)?.join("index");
-    let project = Project::open(&place, &directory, threads().get()).context("the index")?;
+    // What a run keeps out of the index isn't brought in by others. A project that asks for more than it may is told so by
+    // what obeys it; here it has no say.
+    let config =
+        of_the_user(environment, &place).or_else(|_| load_own(environment, Some(Path::new(ADMIN))))?;
+    let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
+    let project =
+        Project::open_redacting(&place, &directory, threads().get(), redactor).context("the index")?;
     if let Some(why) = project.index().found_damaged() {
         eprintln!("note: {why}");
     }
@@ -159,10 +194,7 @@ fn refresh(project: &Project) -> Result<Report, Failure> {
 }
 
 /// The project's index, up to date, and what it has.
-fn current(
-    environment: &Environment,
-    directory: Option<&std::path::Path>,
-) -> Result<(Project, Arc<Snapshot>), Failure> {
+fn current(environment: &Environment, directory: Option<&Path>) -> Result<(Project, Arc<Snapshot>), Failure> {
     let project = open(environment, directory)?;
     refresh(&project)?;
     let snapshot = project.index().snapshot();

@@ -16,7 +16,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Mode, Needs, Tokens};
 use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, toolchains};
 use journeyman_store::Store;
-use journeyman_tools::Registry;
+use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::{Tier, Workspace};
 
 use crate::confinement;
@@ -54,11 +54,8 @@ impl Ground {
     ) -> Result<Self, Failure> {
         let sandbox = Arc::new(house.sandbox(config)?);
         let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
-        // Keys of providers that this run doesn't ask are nobody's business either.
-        let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
         let mut secrets = secrets;
-        secrets.extend(keys.filter_map(|name| environment.var(&name).map(str::to_owned)));
-        secrets.extend(config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned));
+        secrets.extend(configured_secrets(environment, config));
         let programs = environment.clone();
         let git = Git::new(root, Arc::clone(&sandbox));
         let git = match environment.vars.iter().find(|(name, _)| *name == "PATH") {
@@ -91,6 +88,12 @@ impl Ground {
         confinement::notes(&self.sandbox, &self.needs).await
     }
 
+    /// What is known of the whole project.
+    fn index(&self) -> SharedIndex {
+        let (workspace, redactor) = (Arc::clone(&self.workspace), Arc::clone(&self.redactor));
+        SharedIndex::new(workspace, redactor, Some(self.git.clone()))
+    }
+
     /// What copies of the project are made of and with.
     pub(crate) fn isolation(&self) -> Isolation {
         Isolation {
@@ -121,6 +124,14 @@ impl Ground {
     }
 }
 
+/// Values of variables that hold keys or that the user calls secrets. Keys of providers that a run doesn't ask are nobody's
+/// business either.
+pub(crate) fn configured_secrets(environment: &Environment, config: &Config) -> Vec<String> {
+    let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
+    let names = keys.chain(config.secrets.iter().cloned());
+    names.filter_map(|name| environment.var(&name).map(str::to_owned)).collect()
+}
+
 /// Everything a run needs, wired.
 pub(crate) struct Wired {
     pub(crate) ground: Ground,
@@ -139,6 +150,7 @@ impl Wired {
         Parts {
             store: Arc::clone(&ground.store),
             model: Arc::clone(&self.model),
+            index: Arc::new(ground.index().eager()),
             workspace: Arc::clone(&ground.workspace),
             copy: None,
             sandbox: Arc::clone(&ground.sandbox),

@@ -29,6 +29,7 @@ mod first;
 mod instructions;
 mod map;
 mod mention;
+mod outlines;
 mod prompt;
 mod words;
 
@@ -38,3 +39,4 @@ pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
 pub use fence::fenced;
 pub use first::{ContextError, Inputs, PackReport, Packed, SystemText, first, system_prompt};
 pub use map::{DEFAULT_BUDGET, repository_map};
+pub use outlines::{Outlined, Signature, outline_map};

@@ -1,72 +1,297 @@
-//! What an index costs: `cargo run --release -p journeyman-index --example index_cost -- TREE [DIRECTORY]`.
+//! What an index costs: `cargo run --release -p journeyman-index --example index_cost -- STEP …`.
 //!
-//! Makes the index of a tree, opens it, and brings it up to date with nothing changed and with one file changed. Prints one
-//! JSON object a step; times in milliseconds, processor time of the whole process beside them.
+//! - `parse TREE`: the grammars alone on a tree's files, which is the bound of all that needs them.
+//! - `text TREE`, `build TREE DIRECTORY`: makes the index of a tree, of files and words alone, or whole.
+//! - `scan TREE DIRECTORY`: opens it, and brings it up to date with nothing changed.
+//! - `query DIRECTORY [QUERIES]`: asks it, with the lines of a file (each a JSON object with `query`), or else with names and
+//!   sentences out of the index itself.
+//! - `update TREE DIRECTORY`: changes a file, and looks for what it says now. Nothing in the tree is written.
+//! - `idle DIRECTORY`: opens it, asks once, and tells the memory.
+//!
+//! Prints one JSON object a step. Times are in milliseconds; `cpu_ms` is processor time of the whole process, by which a rate a
+//! core is known on a machine that does other things, too.
 
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use journeyman_index::Index;
-use journeyman_index::source::WorkTree;
+use journeyman_index::query::{Context, Query, Searcher};
+use journeyman_index::source::{Bytes, Listing, Source, WorkTree};
 use journeyman_index::store::{Options, Report};
+use journeyman_index::tokens::Tokenizer;
+use journeyman_index::{Index, IndexError, Snapshot, facts::Stamp};
+use journeyman_protocol::RelPath;
+use serde_json::{Value, json};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let tree = args.next().ok_or("name a tree")?;
-    let kept = tempfile::tempdir()?;
-    let directory = args.next().unwrap_or_else(|| kept.path().join("index"));
-    let source = WorkTree::new(&tree, 2);
-    let start = Clock::start();
-    let index = Index::open(&directory)?;
-    let report = refresh(&index, &source)?;
-    let totals = index.snapshot().totals();
-    let (wall, cpu) = start.passed();
-    let size = size(&directory)?;
-    let bytes = totals.bytes as f64;
-    println!(
-        "{{\"step\": \"build\", \"files\": {}, \"bytes\": {}, \"ms\": {wall:.1}, \"cpu_ms\": {cpu:.1}, \"mb_per_s\": {:.1}, \
-         \"chunks\": {}, \"symbols\": {}, \"index_bytes\": {size}, \"ratio\": {:.3}, \"peak_mib\": {:.0}}}",
-        report.read,
-        report.bytes,
-        report.bytes as f64 / wall / 1e3,
-        totals.chunks,
-        totals.symbols,
-        size as f64 / bytes,
-        peak()
-    );
-    drop(index);
-    let start = Clock::start();
-    let index = Index::open(&directory)?;
-    let (wall, cpu) = start.passed();
-    println!("{{\"step\": \"open\", \"ms\": {wall:.2}, \"cpu_ms\": {cpu:.2}}}");
-    let start = Clock::start();
-    let report = refresh(&index, &source)?;
-    let (wall, cpu) = start.passed();
-    println!(
-        "{{\"step\": \"nothing changed\", \"ms\": {wall:.2}, \"cpu_ms\": {cpu:.2}, \"read\": {}}}",
-        report.read + report.same
-    );
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Queries that are made of the index itself, at most.
+const QUERIES: usize = 400;
+/// Changes of one file.
+const UPDATES: usize = 41;
+/// Results that are asked for.
+const LIMIT: usize = 20;
+
+fn main() -> Fallible<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let found = match words.as_slice() {
+        ["parse", tree] => parse(tree.as_ref()),
+        ["text", tree] => text(tree.as_ref()),
+        ["build", tree, directory] => build(tree.as_ref(), directory.as_ref()),
+        ["scan", tree, directory] => scan(tree.as_ref(), directory.as_ref()),
+        ["query", directory] => query(directory.as_ref(), None),
+        ["query", directory, queries] => query(directory.as_ref(), Some(queries.as_ref())),
+        ["update", tree, directory] => update(tree.as_ref(), directory.as_ref()),
+        ["idle", directory] => idle(directory.as_ref()),
+        _ => Err("see the head of crates/index/examples/index_cost.rs".into()),
+    }?;
+    println!("{found}");
     Ok(())
 }
 
-fn refresh(index: &Index, source: &WorkTree) -> Result<Report, Box<dyn std::error::Error>> {
+/// Parses every file that the index would parse, on two threads, and drops the trees.
+fn parse(tree: &Path) -> Fallible<Value> {
+    use journeyman_syntax::language::Language;
+    let source = WorkTree::new(tree, 2);
+    let listing = source.list()?;
+    let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let start = Clock::start();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(listed) = listing.files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let Ok(Bytes::Whole(read)) = source.read(&listed.path) else { continue };
+                    let Ok(text) = String::from_utf8(read) else { continue };
+                    let Some(language) = Language::detect(&listed.path.to_string(), &text) else { continue };
+                    if text.len() <= journeyman_index::analyse::MAX_PARSED
+                        && journeyman_syntax::parse::parse(language, &text).is_ok()
+                    {
+                        bytes.fetch_add(text.len(), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let (wall, cpu) = start.passed();
+    Ok(json!({ "step": "parse", "bytes": bytes.into_inner(), "ms": wall, "cpu_ms": cpu }))
+}
+
+fn text(tree: &Path) -> Fallible<Value> {
+    let kept = tempfile::tempdir()?;
+    made(tree, &kept.path().join("index"), "text", Index::refresh_text)
+}
+
+fn build(tree: &Path, directory: &Path) -> Fallible<Value> {
+    made(tree, directory, "build", Index::refresh)
+}
+
+type Refresh = fn(&Index, &dyn Source, Options<'_>) -> Result<Report, IndexError>;
+
+fn made(tree: &Path, directory: &Path, step: &str, refresh: Refresh) -> Fallible<Value> {
+    let source = WorkTree::new(tree, 2);
+    let start = Clock::start();
+    let index = Index::open(directory)?;
+    let report = with_options(|options| refresh(&index, &source, options))?;
+    let (wall, cpu) = start.passed();
+    let totals = index.snapshot().totals();
+    let size = size(directory)?;
+    Ok(json!({
+        "step": step, "files": report.read, "bytes": report.bytes, "ms": wall, "cpu_ms": cpu,
+        "chunks": totals.chunks, "symbols": totals.symbols, "index_bytes": size,
+        "parts": index.snapshot().sizes(), "peak_mib": memory("VmHWM:"),
+    }))
+}
+
+fn scan(tree: &Path, directory: &Path) -> Fallible<Value> {
+    let source = WorkTree::new(tree, 2);
+    let mut opening = Vec::new();
+    for _ in 0..11 {
+        let start = Clock::start();
+        drop(Index::open(directory)?);
+        opening.push(start.passed().0);
+    }
+    let index = Index::open(directory)?;
+    let start = Clock::start();
+    let report = with_options(|options| index.refresh(&source, options))?;
+    let (wall, cpu) = start.passed();
+    Ok(json!({
+        "step": "scan", "open_ms": at(&mut opening, 0.5), "ms": wall, "cpu_ms": cpu,
+        "read": report.read + report.same, "files": index.snapshot().totals().files,
+    }))
+}
+
+fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
+    let index = Index::open(directory)?;
+    let snapshot = index.snapshot();
+    let texts = match queries {
+        Some(path) => read_queries(path)?,
+        None => own_queries(&snapshot),
+    };
+    let (mut searcher, mut tokenizer) = (Searcher::new(), Tokenizer::new());
+    let (mut walls, mut cpus, mut found) = (Vec::new(), Vec::new(), 0);
+    // Once over all of it, so that what is asked for is in memory as it is after a while.
+    for measured in [false, true] {
+        for text in &texts {
+            let start = Clock::start();
+            let query = Query::new(text, &mut tokenizer);
+            let answer = searcher.search(&*snapshot, None, &query, Context::default(), LIMIT);
+            let (wall, cpu) = start.passed();
+            if measured {
+                found += usize::from(!answer.files.is_empty());
+                walls.push(wall);
+                cpus.push(cpu);
+            }
+        }
+    }
+    let words: usize = texts.iter().map(|text| text.split_whitespace().count()).sum();
+    Ok(json!({
+        "step": "query", "queries": texts.len(), "answered": found, "words": words / texts.len().max(1),
+        "p50_ms": at(&mut walls, 0.5), "p99_ms": at(&mut walls, 0.99),
+        "cpu_p50_ms": at(&mut cpus, 0.5), "cpu_p99_ms": at(&mut cpus, 0.99), "cpu_max_ms": at(&mut cpus, 1.0),
+        "bytes": snapshot.totals().bytes,
+    }))
+}
+
+fn read_queries(path: &Path) -> Fallible<Vec<String>> {
+    let mut texts = Vec::new();
+    for line in std::fs::read_to_string(path)?.lines() {
+        let row: Value = serde_json::from_str(line)?;
+        texts.push(row.get("query").and_then(Value::as_str).ok_or("a line without «query»")?.to_owned());
+    }
+    Ok(texts)
+}
+
+/// Names that the tree defines, and what their comments say, spread over all of it.
+fn own_queries(snapshot: &Snapshot) -> Vec<String> {
+    let all = usize::try_from(snapshot.totals().symbols).unwrap_or(0);
+    let step = (all * 2 / QUERIES).max(1);
+    let mut texts = Vec::new();
+    for number in (0..u32::MAX).step_by(step) {
+        let Some((_, symbol)) = snapshot.symbol(number) else { break };
+        texts.push(symbol.name.clone());
+        texts.push(format!("{} {}\n{}", symbol.name, symbol.doc, symbol.signature));
+    }
+    texts
+}
+
+/// A tree in which one file has another content than on the disk.
+struct Changed<'a> {
+    tree: &'a WorkTree,
+    path: RelPath,
+    bytes: Vec<u8>,
+    time: i64,
+}
+
+impl Source for Changed<'_> {
+    fn list(&self) -> Result<Listing, IndexError> {
+        self.tree.list()
+    }
+
+    fn stamp(&self, path: &RelPath) -> Option<Stamp> {
+        let stamp = self.tree.stamp(path)?;
+        let size = self.bytes.len() as u64;
+        Some(if *path == self.path { Stamp { size, modified: self.time, ..stamp } } else { stamp })
+    }
+
+    fn read(&self, path: &RelPath) -> std::io::Result<Bytes> {
+        let read = self.tree.read(path)?;
+        Ok(if *path == self.path { Bytes::Whole(self.bytes.clone()) } else { read })
+    }
+}
+
+fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
+    let work_tree = WorkTree::new(tree, 2);
+    let index = Index::open(directory)?;
+    let path = usual_file(&index.snapshot())?;
+    let Bytes::Whole(before) = work_tree.read(&path)? else { return Err("the file has gone".into()) };
+    let mut source = Changed { tree: &work_tree, path: path.clone(), bytes: Vec::new(), time: 0 };
+    let (mut walls, mut cpus, mut tidying) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut searcher, mut tokenizer) = (Searcher::new(), Tokenizer::new());
+    for round in 0..UPDATES {
+        // One word that stands nowhere else, without parts.
+        let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
+        let word = format!("zquuxw{}{}qz", letter(round / 26), letter(round));
+        source.bytes = [before.as_slice(), format!("\n# {word}\n").as_bytes()].concat();
+        source.time += 1_000_000;
+        let start = Clock::start();
+        let report = with_options(|options| index.update(&source, std::slice::from_ref(&path), options))?;
+        let snapshot = index.snapshot();
+        let query = Query::new(&word, &mut tokenizer);
+        let answer = searcher.search(&*snapshot, None, &query, Context::default(), LIMIT);
+        let (wall, cpu) = start.passed();
+        let found = answer.files.first().is_some_and(|hit| hit.path == path.as_bytes());
+        if report.read != 1 || !found {
+            return Err(format!("{path} was changed and not found: {report:?}").into());
+        }
+        walls.push(wall);
+        cpus.push(cpu);
+        let start = Clock::start();
+        index.tidy()?;
+        tidying.push(start.passed().0);
+    }
+    source.bytes = before;
+    source.time += 1_000_000;
+    with_options(|options| index.update(&source, std::slice::from_ref(&path), options))?;
+    Ok(json!({
+        "step": "update", "file": path.to_string(), "size": source.bytes.len(),
+        "files": index.snapshot().totals().files,
+        "ms": at(&mut walls, 0.5), "max_ms": at(&mut walls, 1.0), "cpu_ms": at(&mut cpus, 0.5),
+        "tidy_ms": at(&mut tidying, 0.5), "tidy_max_ms": at(&mut tidying, 1.0),
+    }))
+}
+
+/// A source file of middling size.
+fn usual_file(snapshot: &Snapshot) -> Fallible<RelPath> {
+    let is_usual = |(_, file): &(u32, journeyman_index::snapshot::FileView<'_>)| {
+        file.record.language.is_some() && file.record.symbols > 3
+    };
+    let mut files: Vec<_> =
+        snapshot.files().filter(is_usual).map(|(_, file)| (file.record.stamp.size, file.path())).collect();
+    files.sort();
+    let middle = files.len() / 2;
+    Ok(files.get(middle).and_then(|(_, path)| path.clone()).ok_or("the tree has no source")?)
+}
+
+fn idle(directory: &Path) -> Fallible<Value> {
+    let bare = memory("VmRSS:");
+    let index = Index::open(directory)?;
+    let snapshot = index.snapshot();
+    let opened = memory("VmRSS:");
+    {
+        let query = Query::new("open a file and read lines", &mut Tokenizer::new());
+        Searcher::new().search(&*snapshot, None, &query, Context::default(), LIMIT);
+    }
+    Ok(json!({
+        "step": "idle", "index_bytes": size(directory)?, "bare_mib": bare, "opened_mib": opened,
+        "idle_mib": memory("VmRSS:"), "own_mib": memory("RssAnon:"),
+    }))
+}
+
+fn with_options<T>(run: impl FnOnce(Options<'_>) -> Result<T, IndexError>) -> Fallible<T> {
     let stop = AtomicBool::new(false);
     let threads = NonZero::new(2).ok_or("two")?;
-    let options = Options { threads, wait: true, progress: &|_| {}, stop: &stop };
-    Ok(index.refresh(source, options)?)
+    Ok(run(Options { threads, wait: true, progress: &|_| {}, stop: &stop })?)
 }
 
 fn size(directory: &Path) -> std::io::Result<u64> {
     std::fs::read_dir(directory)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }
 
-fn peak() -> f64 {
+/// A part of the process's memory, in MiB.
+fn memory(which: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(which));
     let kib: Option<f64> = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
     kib.unwrap_or_default() / 1024.0
+}
+
+/// The figure that such a part of all is beneath.
+fn at(figures: &mut [f64], part: f64) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let last = figures.len().saturating_sub(1);
+    figures.get(((figures.len() as f64 * part) as usize).min(last)).copied().unwrap_or_default()
 }
 
 struct Clock {

@@ -1,9 +1,11 @@
-//! Which files are found for real issues: `recall ROWS MIRROR OUT [--limit N] [--signals FILE] [--source]`.
+//! Which files are found for real issues: `recall ROWS MIRROR OUT [--limit N] [--signals FILE] [--source]
+//! [--vectors MODEL --weight W]`.
 //!
 //! Reads each row's base commit from its git directory, without checking it out, indexes its files in memory, asks with
 //! the issue's text and writes the ranking as `score.py` reads it. What was analysed for one row is used again for the
 //! next ones of the repository. `--signals` writes every signal of every file for those who weigh them; `--source`
-//! leaves files aside that are no source, which is quicker and finds a little more.
+//! leaves files aside that are no source, which is quicker and finds a little more. `--vectors` names the directory of a
+//! model2vec model, whose vectors then count W.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,6 +13,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use journeyman_git::Git;
@@ -19,12 +22,15 @@ use journeyman_index::facts::{FileFacts, Stamp};
 use journeyman_index::history::History;
 use journeyman_index::query::{Context, Corpus as _, Memory, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
+use journeyman_index::vectors::{Embedder as _, Model2Vec, Patience, Purpose, Similar, beginning};
 use journeyman_protocol::{RelPath, Tier};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use serde_json::{Value, json};
 
 /// Longer files aren't read: no row's are.
 const MAX_BYTES: u64 = 1_000_000;
+/// Chunks that may be like a query.
+const LIKE: usize = 1_000;
 /// How far a ranking is written.
 const RANKED: usize = 300;
 
@@ -33,6 +39,9 @@ const RANKED: usize = 300;
 struct Known {
     facts: HashMap<(RelPath, String), Arc<FileFacts>>,
     history: Option<History>,
+    /// By file: a vector of each chunk, 1 long.
+    vectors: HashMap<(RelPath, String), Arc<Vec<Vec<f32>>>>,
+    model: Option<Arc<Model2Vec>>,
 }
 
 struct Options {
@@ -41,6 +50,8 @@ struct Options {
     out: BufWriter<File>,
     signals: Option<BufWriter<File>>,
     only_source: bool,
+    model: Option<Arc<Model2Vec>>,
+    weight: f32,
 }
 
 fn main() {
@@ -66,16 +77,24 @@ fn main() {
         };
         let git = Git::new(&place, Arc::clone(&sandbox));
         rows.sort_by_key(|row| row["date"].as_str().unwrap_or_default().to_owned());
-        let mut known = Known::default();
+        let mut known = Known { model: options.model.clone(), ..Known::default() };
         let count = rows.len();
         for row in rows {
             let base = row["base_commit"].as_str().unwrap();
-            let corpus = corpus(&git, base, &mut known, &mut analyst, options.only_source);
+            let (corpus, vectors) = corpus(&git, base, &mut known, &mut analyst, options.only_source);
             known.history = Git::blocking(History::read(&git, base, known.history.take())).unwrap();
             let asked = Instant::now();
             let query = Query::new(row["query"].as_str().unwrap(), &mut tokenizer);
             let history = known.history.as_ref();
-            let answer = searcher.search(&corpus, history, &query, Context::default(), RANKED);
+            let similar = options.model.as_ref().map(|model| {
+                let wanted = embed(model, &[row["query"].as_str().unwrap()]).remove(0);
+                let cosine = |one: &Vec<f32>| one.iter().zip(&wanted).map(|(a, b)| a * b).sum();
+                let all = (0..).zip(vectors.iter().flat_map(|file| file.iter()).map(cosine));
+                Similar::best(all.collect(), LIKE)
+            });
+            let vectors = similar.as_ref().map(|similar| (similar, options.weight));
+            let context = Context { vectors, ..Context::default() };
+            let answer = searcher.search(&corpus, history, &query, context, RANKED);
             times.push(asked.elapsed().as_secs_f64() * 1e3);
             let ranked: Vec<_> = answer.files.iter().map(|hit| String::from_utf8_lossy(&hit.path)).collect();
             writeln!(options.out, "{}", json!({ "id": row["id"], "ranked": ranked })).unwrap();
@@ -102,7 +121,15 @@ fn options() -> Options {
     let text = std::fs::read_to_string(rows).expect("the rows can't be read");
     let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let out = BufWriter::new(File::create(out).unwrap());
-    let mut options = Options { rows: Vec::new(), mirror, out, signals: None, only_source: false };
+    let mut options = Options {
+        rows: Vec::new(),
+        mirror,
+        out,
+        signals: None,
+        only_source: false,
+        model: None,
+        weight: 0.0,
+    };
     while let Some(option) = next() {
         match option.as_str() {
             "--limit" => {
@@ -116,6 +143,13 @@ fn options() -> Options {
                 options.signals = Some(BufWriter::new(file));
             }
             "--source" => options.only_source = true,
+            "--vectors" => {
+                let directory = PathBuf::from(next().expect("--vectors MODEL"));
+                options.model = Some(Arc::new(Model2Vec::load(&directory).unwrap()));
+            }
+            "--weight" => {
+                options.weight = next().and_then(|weight| weight.parse().ok()).expect("--weight W");
+            }
             other => panic!("there is no option {other}"),
         }
     }
@@ -135,7 +169,13 @@ fn path(corpus: &Memory, file: u32) -> String {
 }
 
 /// A commit's files, analysed.
-fn corpus(git: &Git, commit: &str, known: &mut Known, analyst: &mut Analyst, only_source: bool) -> Memory {
+fn corpus(
+    git: &Git,
+    commit: &str,
+    known: &mut Known,
+    analyst: &mut Analyst,
+    only_source: bool,
+) -> (Memory, Vec<Arc<Vec<Vec<f32>>>>) {
     let tree = Git::blocking(git.tree(commit)).unwrap().expect("the base commit isn't there");
     let wanted: Vec<_> = tree
         .into_iter()
@@ -153,16 +193,41 @@ fn corpus(git: &Git, commit: &str, known: &mut Known, analyst: &mut Analyst, onl
         for (file, content) in files.iter().zip(contents) {
             let Some(content) = content else { continue };
             let mut facts = analyst.analyse(&file.path, Stamp::default(), &content);
+            if let Some(model) = &known.model {
+                let text = String::from_utf8_lossy(&content);
+                let lines: Vec<&str> = text.split_inclusive('\n').collect();
+                let chunks = facts.chunks.iter().map(|chunk| {
+                    let first = chunk.first_line as usize - 1;
+                    lines.iter().skip(first).take(chunk.lines as usize).copied().collect::<String>()
+                });
+                let chunks: Vec<String> = chunks.collect();
+                let texts: Vec<&str> = chunks.iter().map(|text| beginning(text)).collect();
+                let key = (file.path.clone(), file.blob.clone());
+                known.vectors.insert(key, Arc::new(embed(model, &texts)));
+            }
             // Thousands of versions are kept at once, and this isn't asked for.
             (facts.trigrams, facts.references) = (Vec::new(), Vec::new());
             known.facts.insert((file.path.clone(), file.blob.clone()), Arc::new(facts));
         }
     }
-    let mut corpus = Memory::new();
+    let (mut corpus, mut vectors) = (Memory::new(), Vec::new());
     for file in wanted {
-        if let Some(facts) = known.facts.get(&(file.path, file.blob)) {
+        let key = (file.path, file.blob);
+        if let Some(facts) = known.facts.get(&key) {
             corpus.add(Arc::clone(facts));
+            vectors.extend(known.vectors.get(&key).cloned());
         }
     }
-    corpus
+    (corpus, vectors)
+}
+
+/// Vectors of texts, each 1 long.
+fn embed(model: &Model2Vec, texts: &[&str]) -> Vec<Vec<f32>> {
+    let patience = Patience { stop: &AtomicBool::new(false), until: None };
+    let mut vectors = model.embed(texts, Purpose::Document, patience).unwrap();
+    for vector in &mut vectors {
+        let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        vector.iter_mut().for_each(|value| *value /= length);
+    }
+    vectors
 }

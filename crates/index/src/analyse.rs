@@ -8,16 +8,20 @@ mod content;
 mod purpose;
 mod trigrams;
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
+use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use journeyman_syntax::facts::read;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Kind, Symbol};
 
 pub use content::MAX_BYTES;
+pub(crate) use purpose::purpose;
 
-use crate::facts::{Chunk, Content, Count, FileFacts, Reference, Stamp, SymbolFact};
+use crate::facts::{Chunk, Content, Count, FileFacts, Flags, Reference, Stamp, SymbolFact};
 use crate::tokens::Tokenizer;
 use trigrams::Trigrams;
 
@@ -26,7 +30,7 @@ const NAME_TIMES: u32 = 2;
 /// Symbols that are kept of a file: what has more is data.
 const MAX_SYMBOLS: usize = 20_000;
 /// Bytes of a text that is parsed. Longer ones are data or were generated; their words are found all the same.
-const MAX_PARSED: usize = 2 << 20;
+pub const MAX_PARSED: usize = 2 << 20;
 /// Uses of names that are kept of a file.
 const MAX_REFERENCES: usize = 100_000;
 /// Imports that are kept of a file.
@@ -43,6 +47,7 @@ const KEYS: [Kind; 4] = [Kind::Key, Kind::Table, Kind::Element, Kind::Rule];
 pub struct Analyst {
     tokenizer: Tokenizer,
     trigrams: Trigrams,
+    redactor: Arc<Redactor>,
 }
 
 impl Analyst {
@@ -52,11 +57,17 @@ impl Analyst {
         Self::default()
     }
 
+    /// One that also leaves out what this redactor knows for secrets; any leaves out what has the shape of one.
+    #[must_use]
+    pub fn redacting(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, ..Self::default() }
+    }
+
     /// What is known of a file that wasn't read.
     #[must_use]
     pub fn unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
         let mut facts = bare(path, stamp, content);
-        facts.flags = purpose::purpose(&path.to_string(), "");
+        facts.flags = purpose(&path.to_string(), "");
         self.tokenizer.begin();
         facts.path_counts = self.path_counts(path);
         facts.terms = self.tokenizer.terms();
@@ -66,14 +77,25 @@ impl Analyst {
     /// What is in a file.
     #[must_use]
     pub fn analyse(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileFacts {
+        self.look(path, stamp, bytes, true)
+    }
+
+    /// What is in a file but for what only a parser finds: a fraction of the work.
+    #[must_use]
+    pub fn analyse_text(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileFacts {
+        self.look(path, stamp, bytes, false)
+    }
+
+    fn look(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8], parsed: bool) -> FileFacts {
         let (content, text) = content::read(bytes);
+        let (text, veiled) = without_secrets(text, &self.redactor);
         if !matches!(content, Content::Text | Content::Minified) {
             return self.unread(path, stamp, content);
         }
         let name = path.to_string();
         let mut facts = bare(path, stamp, content);
         facts.hash = *blake3::hash(bytes).as_bytes();
-        facts.flags = purpose::purpose(&name, &text);
+        facts.flags = Flags { veiled, ..purpose(&name, &text) };
         facts.language = Language::detect(&name, &text);
         let lines = Lines::of(&text);
         facts.lines = lines.count();
@@ -81,7 +103,11 @@ impl Analyst {
         facts.path_counts = self.path_counts(path);
         if content == Content::Text {
             facts.trigrams = self.trigrams.of(text.as_bytes());
-            add_syntax(&mut facts, &text);
+            if parsed {
+                add_syntax(&mut facts, &text);
+            } else {
+                facts.shallow = facts.language.is_some();
+            }
             facts.symbol_counts = self.symbol_counts(&facts.symbols);
             facts.chunks = self.chunks(path, &text, &lines, &facts);
         }
@@ -122,6 +148,26 @@ impl Analyst {
     }
 }
 
+/// A text with blanks where its secrets are, and whether it isn't all that the file has. Lines and columns stay as they
+/// are; nothing of a secret is tokenised, told as a signature, or found by its trigrams.
+fn without_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>, bool) {
+    let secrets = redactor.places(&text);
+    if secrets.is_empty() {
+        let replaced = matches!(text, Cow::Owned(_)) && text.contains(char::REPLACEMENT_CHARACTER);
+        return (text, replaced);
+    }
+    let mut bytes = text.into_owned().into_bytes();
+    for secret in secrets {
+        for byte in bytes.get_mut(secret).into_iter().flatten() {
+            if !matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+    }
+    // Secrets begin and end between characters. Were it not so, nothing would be kept.
+    (Cow::Owned(String::from_utf8(bytes).unwrap_or_default()), true)
+}
+
 fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
     FileFacts {
         path: path.clone(),
@@ -130,6 +176,7 @@ fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
         content,
         flags: crate::facts::Flags::default(),
         language: Language::of_path(&path.to_string()),
+        shallow: false,
         lines: 0,
         terms: Vec::new(),
         chunks: Vec::new(),
@@ -162,6 +209,9 @@ fn add_syntax(facts: &mut FileFacts, text: &str) {
     facts.imports.truncate(MAX_IMPORTS);
     facts.sections = found.sections;
     facts.sections.truncate(MAX_SECTIONS);
+    let room = MAX_REFERENCES.saturating_sub(facts.references.len());
+    let named = facts.sections.iter().flat_map(crate::docs::references).take(room);
+    facts.references.extend(named);
 }
 
 fn symbol(symbol: Symbol) -> SymbolFact {
@@ -183,14 +233,19 @@ fn symbol(symbol: Symbol) -> SymbolFact {
     }
 }
 
+/// The text that chunks are cut from, without its secrets.
+pub(crate) fn text<'a>(bytes: &'a [u8], redactor: &Redactor) -> Cow<'a, str> {
+    without_secrets(content::read(bytes).1, redactor).0
+}
+
 /// Where a text's lines begin.
-struct Lines {
+pub(crate) struct Lines {
     starts: Vec<usize>,
     end: usize,
 }
 
 impl Lines {
-    fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut starts: Vec<usize> =
             std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1)).collect();
         // What ends with a line break has no line after it.
@@ -205,7 +260,7 @@ impl Lines {
     }
 
     /// The text of lines, counted from 1.
-    fn text<'a>(&self, text: &'a str, lines: Range<u32>) -> &'a str {
+    pub(crate) fn text<'a>(&self, text: &'a str, lines: Range<u32>) -> &'a str {
         let at = |line: u32| {
             let line = line.saturating_sub(1) as usize;
             self.starts.get(line).copied().unwrap_or(self.end)

@@ -17,6 +17,12 @@ impl Bits {
         }
     }
 
+    pub(crate) fn remove(&mut self, number: u32) {
+        if let Some(word) = self.words.get_mut((number >> 6) as usize) {
+            *word &= !(1 << (number & 63));
+        }
+    }
+
     #[inline]
     pub(crate) fn contains(&self, number: u32) -> bool {
         self.words.get((number >> 6) as usize).is_some_and(|word| word & (1 << (number & 63)) != 0)

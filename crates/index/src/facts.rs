@@ -34,6 +34,8 @@ pub struct Flags {
     pub test: bool,
     /// Documentation, or an example.
     pub doc: bool,
+    /// Not all of its text is known: secrets are left out, and what isn't UTF-8 can't be told.
+    pub veiled: bool,
 }
 
 /// By what a change of a file is noticed without reading it.
@@ -122,6 +124,8 @@ pub struct FileFacts {
     pub flags: Flags,
     /// Its language, if it is one that is understood.
     pub language: Option<Language>,
+    /// What a parser would find in it wasn't looked for yet.
+    pub shallow: bool,
     /// How many lines it has.
     pub lines: u32,
     /// Its distinct terms.
@@ -132,7 +136,7 @@ pub struct FileFacts {
     pub path_counts: Vec<Count>,
     /// The terms of its symbols' names, as a document of their own.
     pub symbol_counts: Vec<Count>,
-    /// Its distinct trigrams of lower-case bytes, each as three bytes in a number, sorted.
+    /// Its distinct trigrams of lower-case bytes, each as three bytes in a number.
     pub trigrams: Vec<u32>,
     /// What it defines.
     pub symbols: Vec<SymbolFact>,
@@ -140,6 +144,6 @@ pub struct FileFacts {
     pub references: Vec<Reference>,
     /// What it brings in.
     pub imports: Vec<Import>,
-    /// What it says, if it is a document.
+    /// What it says: a document's sections; else doc comments and docstrings that name other things.
     pub sections: Vec<Section>,
 }

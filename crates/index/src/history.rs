@@ -23,6 +23,7 @@ mod score;
 use std::collections::{BTreeMap, HashMap};
 
 use journeyman_git::{Git, GitError, Told};
+use journeyman_policy::secrets::Redactor;
 use journeyman_syntax::language::Language;
 
 use crate::tokens::Tokenizer;
@@ -76,6 +77,19 @@ impl History {
     /// # Errors
     /// [`GitError`].
     pub async fn read(git: &Git, revision: &str, known: Option<Self>) -> Result<Option<Self>, GitError> {
+        Self::read_redacting(git, revision, known, &Redactor::default()).await
+    }
+
+    /// The same with what this redactor knows for secrets masked in messages; what has the shape of one always is.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub async fn read_redacting(
+        git: &Git,
+        revision: &str,
+        known: Option<Self>,
+        redactor: &Redactor,
+    ) -> Result<Option<Self>, GitError> {
         let Some(revision) = git.resolve(revision).await? else { return Ok(None) };
         if let Some(known) = known.as_ref().filter(|known| known.revision == revision) {
             return Ok(Some(Self::new(known.revision.clone(), known.told())));
@@ -84,7 +98,10 @@ impl History {
         let mut known: HashMap<String, Told> =
             known.iter().flat_map(Self::told).map(|told| (told.id.clone(), told)).collect();
         let unknown: Vec<String> = ids.iter().filter(|id| !known.contains_key(*id)).cloned().collect();
-        known.extend(git.commits(&unknown).await?.into_iter().map(|told| (told.id.clone(), told)));
+        known.extend(git.commits(&unknown).await?.into_iter().map(|told| {
+            let message = redactor.redact(&told.message).into_owned();
+            (told.id.clone(), Told { message, ..told })
+        }));
         Ok(Some(Self::new(revision, ids.iter().filter_map(|id| known.remove(id)))))
     }
 
@@ -204,50 +221,28 @@ impl History {
     }
 }
 
-/// Whether a path is of source that isn't a test: those are what a commit's size is counted by.
+/// Whether a path is of source that is no test, documentation, or somebody else's or a program's work: those are what a
+/// commit's size is counted by.
 #[must_use]
 pub fn is_source(path: &[u8]) -> bool {
-    let path = String::from_utf8_lossy(path);
-    let code = Language::of_path(&path).is_some_and(|language| {
+    let name = String::from_utf8_lossy(path);
+    let code = Language::of_path(&name).is_some_and(|language| {
         use Language::{AsciiDoc, Css, Html, Json, Markdown, Rst, Toml, Yaml};
         !matches!(language, Json | Yaml | Toml | Html | Css | Markdown | Rst | AsciiDoc)
-    }) || [".vue", ".svelte", ".pyx", ".y", ".l", ".h", ".jq"]
-        .iter()
-        .any(|ending| path.ends_with(ending));
-    let lower = path.to_ascii_lowercase();
-    let (directories, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
-    let aside = [
-        "test",
-        "tests",
-        "__tests__",
-        "__mocks__",
-        "spec",
-        "specs",
-        "testdata",
-        "test_data",
-        "fixtures",
-        "e2e",
-        "benches",
-        "bench",
-        "benchmark",
-        "benchmarks",
-        "example",
-        "examples",
-        "doc",
-        "docs",
-        "demo",
-        "demos",
-        "scripts",
-        "node_modules",
-        "vendor",
-        "third_party",
-        "dist",
-    ];
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let test = stem.starts_with("test_")
-        || ["_test", "_tests", "_spec", ".test", ".spec"].iter().any(|mark| stem.ends_with(mark))
-        || matches!(stem, "test" | "tests" | "conftest");
-    code && !test && !directories.split('/').any(|directory| aside.contains(&directory))
+    });
+    // What no grammar of ours reads, and what only a header's text tells the language of.
+    let other = [".pyx", ".y", ".l", ".h", ".jq"].iter().any(|ending| name.ends_with(ending));
+    let flags = crate::analyse::purpose(&name, "");
+    let aside = flags.test || flags.doc || flags.vendored || flags.generated || is_aside(&name);
+    (code || other || crate::query::is_component(path)) && !aside
+}
+
+/// What people change beside the program: it is no test and no document, and still not what an issue is about.
+fn is_aside(path: &str) -> bool {
+    let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
+    directories
+        .split('/')
+        .any(|directory| directory.eq_ignore_ascii_case("scripts") || directory.eq_ignore_ascii_case("dist"))
 }
 
 #[cfg(test)]
@@ -311,6 +306,9 @@ mod tests {
     fn source_is_told_from_what_is_beside_it() {
         for path in ["src/x.rs", "lib/latest.py", "a.vue", "include/x.h"] {
             assert!(is_source(path.as_bytes()), "{path}");
+        }
+        for path in ["AppTest.java", "api_pb2.py", "x/node_modules/y.js", "x.svelte.md", "dist/x.js"] {
+            assert!(!is_source(path.as_bytes()), "{path}");
         }
         for path in ["README.md", "tests/x.rs", "a/x_test.go", "docs/conf.py", "package.json", "test_x.py"] {
             assert!(!is_source(path.as_bytes()), "{path}");

@@ -6,6 +6,7 @@
 
 pub mod analyse;
 mod bits;
+pub mod docs;
 mod error;
 pub mod facts;
 pub mod graph;
@@ -18,6 +19,8 @@ pub mod snapshot;
 pub mod source;
 pub mod store;
 pub mod tokens;
+pub mod vectors;
+pub mod watch;
 
 pub use error::IndexError;
 pub use project::Project;

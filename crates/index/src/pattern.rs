@@ -33,6 +33,12 @@ enum Need {
     Some(Vec<Self>),
 }
 
+/// The pattern that matches a text as it stands.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    regex_syntax::escape(text)
+}
+
 /// Why there are no candidates.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -78,7 +84,7 @@ pub fn candidates(
         for (file, record) in living.living_files() {
             let wanted_here = || wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&file).is_ok());
             let read = match record.content {
-                Content::Text => wanted_here(),
+                Content::Text => record.flags.veiled || wanted_here(),
                 Content::Minified | Content::Huge => true,
                 Content::Binary | Content::Unreadable => false,
             };

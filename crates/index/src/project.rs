@@ -1,10 +1,14 @@
 //! A project's index: its files, its history, and where both are kept.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use journeyman_git::{Git, GitError};
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::RelPath;
 use regex::bytes::RegexBuilder;
 
+use crate::graph::{self, Graph};
 use crate::history::History;
 use crate::pattern::{BadPattern, candidates};
 use crate::source::{Bytes, Source as _, WorkTree};
@@ -20,8 +24,9 @@ const LINE_BYTES: usize = 400;
 #[derive(Debug)]
 pub struct Project {
     source: WorkTree,
-    index: Index,
+    index: Arc<Index>,
     history: PathBuf,
+    graph: Arc<graph::Cache>,
 }
 
 /// A line that a pattern matches in.
@@ -41,14 +46,41 @@ impl Project {
     /// # Errors
     /// [`IndexError::Io`].
     pub fn open(root: &Path, directory: &Path, threads: usize) -> Result<Self, IndexError> {
-        let index = Index::open(directory)?;
-        Ok(Self { source: WorkTree::new(root, threads), index, history: directory.join("history") })
+        Self::open_redacting(root, directory, threads, Arc::default())
+    }
+
+    /// The same, of which what this redactor knows for secrets is kept out.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`].
+    pub fn open_redacting(
+        root: &Path,
+        directory: &Path,
+        threads: usize,
+        redactor: Arc<Redactor>,
+    ) -> Result<Self, IndexError> {
+        let index = Arc::new(Index::open(directory)?.redacting(redactor));
+        let graph = Arc::new(graph::Cache::new(directory));
+        Ok(Self { source: WorkTree::new(root, threads), index, history: directory.join("history"), graph })
+    }
+
+    /// The same index, with the tree reached by another path: one that is mounted anew has another.
+    #[must_use]
+    pub fn reached_at(&self, root: &Path, threads: usize) -> Self {
+        let (index, graph) = (Arc::clone(&self.index), Arc::clone(&self.graph));
+        Self { source: WorkTree::new(root, threads), index, history: self.history.clone(), graph }
     }
 
     /// The index.
     #[must_use]
     pub fn index(&self) -> &Index {
         &self.index
+    }
+
+    /// Where its files come from.
+    #[must_use]
+    pub fn source(&self) -> &WorkTree {
+        &self.source
     }
 
     /// Brings the index up to date with the files.
@@ -59,6 +91,22 @@ impl Project {
         self.index.refresh(&self.source, options)
     }
 
+    /// As [`Project::refresh`] without what only parsers find: for a first answer.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    pub fn refresh_text(&self, options: Options<'_>) -> Result<Report, IndexError> {
+        self.index.refresh_text(&self.source, options)
+    }
+
+    /// Brings some files up to date, of which it is known that they may have changed.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    pub fn update(&self, paths: &[RelPath], options: Options<'_>) -> Result<Report, IndexError> {
+        self.index.update(&self.source, paths, options)
+    }
+
     /// What the project's commits tell; `None` where there are none.
     ///
     /// # Errors
@@ -67,7 +115,7 @@ impl Project {
         // One that can't be read is read from git anew.
         let known = History::load(&self.history).ok().flatten();
         let before = known.as_ref().map(|known| known.revision().to_owned());
-        let history = match History::read(git, "HEAD", known).await {
+        let history = match History::read_redacting(git, "HEAD", known, self.index.redactor()).await {
             Err(GitError::NoRepository { .. }) => None,
             other => other?,
         };
@@ -78,6 +126,23 @@ impl Project {
             history.save(&self.history).ok();
         }
         Ok(history)
+    }
+
+    /// A file's text as it is now; `None` where it can't be read or is longer than is read.
+    #[must_use]
+    pub fn text(&self, path: &RelPath) -> Option<String> {
+        let Ok(Bytes::Whole(bytes)) = self.source.read(path) else { return None };
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What depends on what. The first time it is made, which takes about as long as reading all files again; later
+    /// what changed since is looked at.
+    #[must_use]
+    pub fn graph(&self, snapshot: &Arc<Snapshot>) -> Arc<Graph> {
+        self.graph.graph(snapshot, &|path| match self.source.read(&RelPath::parse(path).ok()?) {
+            Ok(Bytes::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => None,
+        })
     }
 
     /// The lines that a pattern of the `regex` crate matches in, by path and line; at most `limit` (and whether there are

@@ -13,7 +13,7 @@ mod score;
 mod signals;
 
 pub use clean::{MAX_QUERY, MAX_TERMS, Place, Query, Term};
-pub use corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, SymbolEntry, Totals};
+pub use corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, Posting, Purpose, SymbolEntry, Totals};
 pub use definitions::{Definition, Match, definitions};
 pub use memory::Memory;
 pub use rank::{Answer, Context, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
@@ -21,3 +21,4 @@ pub use signals::Signal;
 
 pub(crate) use clean::is_trailer;
 pub(crate) use score::{K1, idf};
+pub(crate) use signals::{is_component, is_source};

@@ -12,6 +12,7 @@ mod build;
 mod codec;
 mod data;
 mod dictionary;
+mod invert;
 mod layout;
 mod map;
 mod merge;
@@ -19,9 +20,11 @@ mod read;
 mod write;
 
 pub use build::Builder;
+pub(crate) use codec::{Cursor, put, put_bytes, uses};
 pub use dictionary::Dictionary;
 pub use layout::{FileRecord, SymbolRecord};
 pub(crate) use layout::{Words, version};
+pub(crate) use map::map;
 pub use merge::merge;
 pub use read::{ReferenceAt, Segment};
 

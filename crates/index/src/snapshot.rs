@@ -232,6 +232,16 @@ impl Snapshot {
         Self { living, totals, partial }
     }
 
+    /// Bytes of the index's parts, by name, for those who wonder where they go.
+    #[must_use]
+    pub fn sizes(&self) -> std::collections::BTreeMap<String, u64> {
+        let mut sizes = std::collections::BTreeMap::new();
+        for one in &self.living {
+            one.segment.sizes(|name, bytes| *sizes.entry(name).or_default() += bytes);
+        }
+        sizes
+    }
+
     pub(crate) fn living(&self) -> &[Living] {
         &self.living
     }

@@ -16,6 +16,8 @@ use crate::facts::Stamp;
 
 /// Files that are listed at most: what a tree of a million files costs is bounded, and said.
 pub const MAX_FILES: usize = 1_000_000;
+/// Directories that are named at most: no system watches as many.
+pub const MAX_DIRECTORIES: usize = 1_000_000;
 /// The project's own list of what the index leaves out, in the form of `.gitignore`.
 pub const IGNORE_FILE: &str = ".journeymanignore";
 
@@ -78,6 +80,20 @@ impl WorkTree {
     #[must_use]
     pub fn new(root: &Path, threads: usize) -> Self {
         Self { root: root.to_owned(), threads: threads.max(1) }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The directories that ignore rules let be seen, with the root: at most [`MAX_DIRECTORIES`].
+    #[must_use]
+    pub fn directories(&self) -> Vec<PathBuf> {
+        let found = self.walk().build().flatten();
+        let directories = found.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir()));
+        directories.map(ignore::DirEntry::into_path).take(MAX_DIRECTORIES).collect()
     }
 
     fn walk(&self) -> WalkBuilder {

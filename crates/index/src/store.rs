@@ -7,11 +7,13 @@
 
 mod manifest;
 mod refresh;
+mod seed;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use journeyman_policy::secrets::Redactor;
 use rustix::fs::FlockOperation;
 
 use crate::IndexError;
@@ -25,8 +27,11 @@ pub(crate) const SEGMENT: &str = "segment-";
 const LOCK: &str = "lock";
 /// So many segments of about one size become one.
 const FAN: usize = 8;
-/// Segments of at least so many bytes aren't merged with others.
-const LARGEST: u64 = 192 << 20;
+/// The same where somebody waits. Each segment costs every query a look for each of its words.
+const MANY_SEGMENTS: usize = 24;
+/// Segments of at least so many bytes aren't merged with others: that would take seconds, for a few of them that a query looks
+/// into less.
+const LARGEST: u64 = 32 << 20;
 /// Bytes up to which segments count as of one size, the smallest.
 const SMALLEST: u64 = 64 << 10;
 
@@ -37,6 +42,8 @@ pub struct Index {
     now: Mutex<State>,
     /// Why what was there couldn't be used.
     found_damaged: Option<String>,
+    /// What is kept out of it.
+    redactor: Arc<Redactor>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +66,12 @@ impl Index {
     /// [`IndexError::Io`].
     pub fn open(directory: &Path) -> Result<Self, IndexError> {
         std::fs::create_dir_all(directory).map_err(IndexError::io("making", directory))?;
-        let mut index = Self { directory: directory.to_owned(), now: Mutex::default(), found_damaged: None };
+        let mut index = Self {
+            directory: directory.to_owned(),
+            now: Mutex::default(),
+            found_damaged: None,
+            redactor: Arc::default(),
+        };
         match Manifest::read(directory) {
             Ok(manifest) => index.show(&manifest),
             Err(error @ IndexError::Damaged { .. }) => {
@@ -69,6 +81,19 @@ impl Index {
             Err(error) => return Err(error),
         }
         Ok(index)
+    }
+
+    /// The same, of which what this redactor knows for secrets is kept out, besides what has the shape of one. It holds
+    /// for what is read from now on.
+    #[must_use]
+    pub fn redacting(self, redactor: Arc<Redactor>) -> Self {
+        Self { redactor, ..self }
+    }
+
+    /// What is kept out of it.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Why what was there when it was opened couldn't be used.
@@ -184,10 +209,10 @@ impl Index {
         Ok(())
     }
 
-    /// Makes one segment of several where there are many, or where much of one is dead.
-    fn tidy(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
+    /// Makes one segment of several where there are many, or where much of one is dead; removes what isn't listed.
+    fn put_in_order(&self, manifest: &mut Manifest, when: When) -> Result<(), IndexError> {
         let mut changed = false;
-        while let Some(chosen) = choose(&manifest.segments) {
+        while let Some(chosen) = choose(&manifest.segments, when) {
             let parts: Vec<&Living> = chosen.iter().filter_map(|at| manifest.segments.get(*at)).collect();
             let mut next = None;
             if parts.iter().any(|living| living.totals.files > 0) {
@@ -216,11 +241,22 @@ impl Index {
     }
 }
 
+/// When segments are put in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Somebody waits: only what is small, and only where there is too much of it.
+    Waited,
+    /// Nobody does.
+    AtLeisure,
+}
+
 /// Which segments should become one, if any should.
-fn choose(segments: &[Living]) -> Option<Vec<usize>> {
+fn choose(segments: &[Living], when: When) -> Option<Vec<usize>> {
     let half_dead =
         |living: &Living| living.totals.files == 0 || u64::from(living.dead.len()) > living.totals.files;
-    if let Some(at) = segments.iter().position(half_dead) {
+    if when == When::AtLeisure
+        && let Some(at) = segments.iter().position(half_dead)
+    {
         return Some(vec![at]);
     }
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
@@ -230,5 +266,8 @@ fn choose(segments: &[Living]) -> Option<Vec<usize>> {
             tiers.entry((bytes / SMALLEST).max(1).ilog2() / FAN.ilog2()).or_default().push(at);
         }
     }
-    tiers.into_values().find(|tier| tier.len() >= FAN)
+    match when {
+        When::Waited => tiers.remove(&0).filter(|tier| tier.len() >= MANY_SEGMENTS),
+        When::AtLeisure => tiers.into_values().find(|tier| tier.len() >= FAN),
+    }
 }

@@ -5,8 +5,9 @@ mod common;
 
 use std::path::Path;
 
-use common::{everything, paths, put, refresh, update};
+use common::{everything, options, paths, put, refresh, update};
 use journeyman_index::Index;
+use journeyman_index::source::WorkTree;
 
 /// Words that random files are made of.
 const WORDS: [&str; 12] = [
@@ -109,6 +110,58 @@ fn one_file_is_brought_up_to_date_alone() {
     std::fs::remove_file(tree.join("b.rs")).unwrap();
     assert_eq!(update(&index, &tree, &["b.rs"]).gone, 1);
     assert_eq!(paths(&index.snapshot()), ["a.rs"]);
+}
+
+#[test]
+fn words_may_come_first_and_the_rest_follows() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    (0..30)
+        .for_each(|number| put(&tree, &format!("src/f{number}.rs"), text(&mut random) + "fn alpha() {}\n"));
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    let source = WorkTree::new(&tree, 2);
+    assert_eq!(index.refresh_text(&source, options()).unwrap().read, 30);
+    let first = index.snapshot();
+    let mut found = 0;
+    first.chunks_with("alpha", |_, _| found += 1);
+    assert!(first.is_partial() && found >= 30 && first.totals().symbols == 0, "{found}");
+    // What is known so isn't looked for twice, and isn't taken for all there is to know.
+    assert_eq!(index.refresh_text(&source, options()).unwrap().read, 0);
+    assert!(index.snapshot().is_partial());
+    assert_eq!(refresh(&index, &tree).read, 30);
+    let anew = Index::open(&kept.path().join("anew")).unwrap();
+    refresh(&anew, &tree);
+    assert!(!index.snapshot().is_partial());
+    assert_eq!(everything(&index.snapshot(), &WORDS), everything(&anew.snapshot(), &WORDS));
+    assert_eq!(refresh(&index, &tree).read, 0);
+}
+
+#[test]
+fn many_updates_and_tidying_change_nothing_that_is_found() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    (0..80).for_each(|number| put(&tree, &format!("f{number}.rs"), text(&mut random)));
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    refresh(&index, &tree);
+    for round in 0..90 {
+        let path = format!("f{}.rs", random.u8(..80));
+        put(&tree, &path, text(&mut random) + &format!("// {round}\n"));
+        assert_eq!(update(&index, &tree, &[&path]).read, 1);
+    }
+    let segments = || {
+        let names = std::fs::read_dir(index.directory()).unwrap().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("segment-")).count()
+    };
+    let before = everything(&index.snapshot(), &WORDS);
+    assert!((2..=24).contains(&segments()), "{}", segments());
+    index.tidy().unwrap();
+    assert!(segments() < 8, "{}", segments());
+    assert_eq!(everything(&index.snapshot(), &WORDS), before);
+    let anew = Index::open(&kept.path().join("anew")).unwrap();
+    refresh(&anew, &tree);
+    assert_eq!(everything(&anew.snapshot(), &WORDS), before);
 }
 
 #[test]

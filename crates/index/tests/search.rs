@@ -114,6 +114,28 @@ fn a_name_finds_its_definitions() {
 }
 
 #[test]
+fn names_that_are_meant_come_before_names_that_are_alike() {
+    let (mut analyst, mut memory) = (Analyst::new(), Memory::new());
+    let names =
+        ["compactorStyle", "reparse", "purse", "PARSE", "parse", "parse_all", "explainersNode", "put_arse"];
+    let text: String = names.iter().map(|name| format!("def {name}():\n    pass\n\n")).collect();
+    memory.add(analyst.analyse(&RelPath::parse("src/a.py").unwrap(), Stamp::default(), text.as_bytes()));
+    let found = journeyman_index::query::definitions(&memory, "parse", 20);
+    let found: Vec<(Match, &str)> = found.iter().map(|one| (one.matched, one.name.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            (Match::Exact, "parse"),
+            (Match::Case, "PARSE"),
+            (Match::Prefix, "parse_all"),
+            (Match::Hump, "put_arse"),
+            (Match::Typo, "purse"),
+            (Match::Subsequence, "reparse"),
+        ]
+    );
+}
+
+#[test]
 fn places_in_the_text_are_followed() {
     let corpus = tree(0..FILES.len());
     let trace =
@@ -132,7 +154,8 @@ fn what_is_near_the_current_file_comes_in() {
     let corpus = tree(0..FILES.len());
     let query = Query::new("close", &mut Tokenizer::new());
     let near = [(corpus.file_at(b"src/retry.rs").unwrap(), 1)];
-    let answer = Searcher::new().search(&corpus, None, &query, Context { near: &near }, 20);
+    let answer =
+        Searcher::new().search(&corpus, None, &query, Context { near: &near, ..Context::default() }, 20);
     let hit = answer.files.iter().find(|hit| hit.path == b"src/retry.rs").unwrap();
     assert_eq!(hit.why[0].signal, Signal::Near);
     assert_eq!(answer.files.len(), 4, "{answer:#?}");

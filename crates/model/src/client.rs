@@ -29,9 +29,9 @@ pub struct HttpModel {
     pub(crate) codec: Box<dyn Codec>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) secrets: Vec<String>,
-    model: String,
-    headers: Vec<Header>,
-    exchanges: AtomicU64,
+    pub(crate) model: String,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) exchanges: AtomicU64,
 }
 
 impl std::fmt::Debug for HttpModel {
@@ -198,7 +198,7 @@ impl HttpModel {
         })
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         join_url(self.endpoint.wire, &self.endpoint.base_url, path)
     }
 
@@ -256,7 +256,7 @@ fn local_advice(provider: &str) -> String {
     }
 }
 
-async fn read_bounded(mut body: Body, limit: usize) -> Result<Vec<u8>, ModelError> {
+pub(crate) async fn read_bounded(mut body: Body, limit: usize) -> Result<Vec<u8>, ModelError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = body.next().await {
         let chunk = chunk?;

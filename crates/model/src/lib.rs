@@ -4,7 +4,7 @@
 //! [`ModelError`], which has committed nothing. [`connect`] makes one for an [`Endpoint`]: a provider's
 //! address, key and patience. [`builtin_providers`] knows the common ones, [`builtin_price`] what they
 //! charge. [`ScriptedModel`] answers from a file; [`Recorder`] writes down what goes over the wire, and
-//! [`Replayer`] plays it back without a network.
+//! [`Replayer`] plays it back without a network. [`Embeddings`] asks a server for vectors of texts.
 //!
 //! ```
 //! use futures_util::StreamExt as _;
@@ -32,6 +32,7 @@ mod cassette;
 mod client;
 mod codec;
 mod delta;
+mod embeddings;
 mod endpoint;
 mod error;
 mod exchange;
@@ -46,6 +47,7 @@ mod wire;
 pub use cassette::{Recorder, RecordingTransport, Replayer};
 pub use client::{HttpModel, connect, connect_with};
 pub use delta::{Delta, DeltaStream, Model, Reply};
+pub use embeddings::{Embeddings, MAX_TEXTS};
 pub use endpoint::{Clock, Deadlines, Endpoint, ParseWireError, ProxySettings, RetryPolicy, Secret, Wire};
 pub use error::{Deadline, ModelError};
 pub use price::{Price, builtin_price};

@@ -35,6 +35,8 @@ pub struct Redactor {
     values: Vec<String>,
     /// `None` when it couldn't be built.
     searcher: OnceLock<Option<AhoCorasick>>,
+    /// Says ten times as quickly, in more memory, whether there is anything to look at: for whole trees of files.
+    quick: OnceLock<Option<AhoCorasick>>,
 }
 
 impl fmt::Debug for Redactor {
@@ -68,7 +70,7 @@ impl Redactor {
         }
         // The mask itself can't be masked.
         values.retain(|value| !MASK.contains(value.as_str()));
-        Self { values: values.into_iter().collect(), searcher: OnceLock::new() }
+        Self { values: values.into_iter().collect(), searcher: OnceLock::new(), quick: OnceLock::new() }
     }
 
     /// The text with every secret replaced by [`MASK`]; the text itself, untouched, if there is none.
@@ -76,7 +78,7 @@ impl Redactor {
     /// Takes time linear in the text. Of an `Authorization` header only the credentials are replaced.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(searcher) = self.searcher.get_or_init(|| self.searcher()) else {
+        let Some(searcher) = self.searcher() else {
             // Nothing can be searched with that many patterns: better nothing than a secret.
             return if text.is_empty() { Cow::Borrowed(text) } else { Cow::Borrowed(MASK) };
         };
@@ -96,6 +98,30 @@ impl Redactor {
         }
         redacted.push_str(text.get(done..).unwrap_or_default());
         Cow::Owned(redacted)
+    }
+
+    /// Where the secrets of a text are, in their order, none overlapping another: for those who search many texts, most
+    /// of which have none.
+    #[must_use]
+    pub fn places(&self, text: &str) -> Vec<Range<usize>> {
+        let quick = self.quick.get_or_init(|| self.build(MatchKind::LeftmostFirst, AhoCorasickKind::DFA));
+        if quick.as_ref().is_some_and(|quick| !quick.is_match(text)) {
+            return Vec::new();
+        }
+        let Some(searcher) = self.searcher() else {
+            // Nothing can be searched with that many patterns: better nothing than a secret.
+            return std::iter::once(0..text.len()).collect();
+        };
+        let mut secrets = self.secrets(searcher, text);
+        secrets.sort_unstable_by_key(|secret| (secret.start, secret.end));
+        let mut places: Vec<Range<usize>> = Vec::with_capacity(secrets.len());
+        for secret in secrets {
+            match places.last_mut() {
+                Some(last) if secret.start < last.end => last.end = last.end.max(secret.end),
+                _ => places.push(secret),
+            }
+        }
+        places
     }
 
     /// As [`Redactor::redact`], for every string of a JSON value, the keys of its objects included.
@@ -132,14 +158,16 @@ impl Redactor {
         }
     }
 
-    fn searcher(&self) -> Option<AhoCorasick> {
+    /// An NFA: it has a tenth of a deterministic automaton's memory, and is built in microseconds.
+    fn searcher(&self) -> Option<&AhoCorasick> {
+        let built =
+            self.searcher.get_or_init(|| self.build(MatchKind::Standard, AhoCorasickKind::ContiguousNFA));
+        built.as_ref()
+    }
+
+    fn build(&self, matches: MatchKind, kind: AhoCorasickKind) -> Option<AhoCorasick> {
         let patterns = self.values.iter().map(String::as_str).chain(SHAPES.iter().map(|shape| shape.prefix));
-        AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            // A tenth of a deterministic automaton's memory, and built in microseconds.
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(patterns)
-            .ok()
+        AhoCorasick::builder().match_kind(matches).kind(Some(kind)).build(patterns).ok()
     }
 
     /// Where the secrets are, in the order of their prefixes' ends; they may overlap.

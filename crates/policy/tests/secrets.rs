@@ -317,3 +317,25 @@ proptest! {
         prop_assert!(matches!(Redactor::default().redact(&text), Cow::Borrowed(_)));
     }
 }
+
+/// A text with what stands at places replaced.
+fn masked(redactor: &Redactor, text: &str) -> String {
+    let (mut out, mut done) = (String::new(), 0);
+    for place in redactor.places(text) {
+        out.push_str(&text[done..place.start]);
+        out.push_str(MASK);
+        done = place.end;
+    }
+    out + &text[done..]
+}
+
+#[test]
+fn places_are_where_the_redactor_masks() {
+    let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
+    for (name, token) in tokens() {
+        for text in [format!("x {token} y"), format!("{token}\n{token}"), format!("hunter2hunter2{token}")] {
+            assert_eq!(masked(&redactor, &text), redactor.redact(&text), "{name}");
+        }
+    }
+    assert!(redactor.places("nothing of the kind").is_empty());
+}

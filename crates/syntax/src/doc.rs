@@ -1,10 +1,12 @@
-//! The first sentence of what is said of a symbol, without the signs that make it a comment.
+//! What is said of a symbol: where that stands, and its first sentence without the signs that make it a comment.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use tree_sitter::Node;
 
 use crate::language::Language;
+use crate::outline::Symbol;
 use crate::walk::Leading;
 
 /// Bytes of a sentence: it is shown on a line or two.
@@ -33,13 +35,69 @@ pub(crate) fn of(language: Language, before: &[Leading], body: Option<Node<'_>>,
     }
 }
 
+/// Where something is said of a definition: all of its comments, or in Python the text that its body begins with.
+pub(crate) fn place(
+    language: Language,
+    before: &[Leading],
+    body: Option<Node<'_>>,
+    text: &str,
+) -> Option<Range<usize>> {
+    if language == Language::Python
+        && let Some(inside) = body.and_then(string)
+    {
+        return Some(inside.byte_range());
+    }
+    let comments = || before.iter().filter(|leading| leading.comment);
+    let range = comments().next()?.start..comments().next_back()?.end;
+    // Many grammars take the line break in.
+    let len = text.get(range.clone())?.trim_end().len();
+    Some(range.start..range.start + len)
+}
+
 /// The text that a body begins with.
 fn docstring<'t>(body: Node<'_>, text: &'t str) -> Option<&'t str> {
+    text.get(string(body)?.byte_range())
+}
+
+/// The string that a body, or a whole text, begins with.
+fn string(body: Node<'_>) -> Option<Node<'_>> {
     let mut first = body.named_child(0)?;
     if first.kind() == "expression_statement" {
         first = first.named_child(0)?;
     }
-    (first.kind() == "string").then(|| text.get(first.byte_range())).flatten()
+    (first.kind() == "string").then_some(first)
+}
+
+/// Where something is said of a whole text: Python's docstring, Rust's `//!`, or a comment at the top that is nobody else's.
+pub(crate) fn of_text(
+    language: Language,
+    root: Node<'_>,
+    leading: &[Leading],
+    symbols: &[Symbol],
+    text: &str,
+) -> Option<Range<usize>> {
+    if language == Language::Python {
+        return string(root).map(|string| string.byte_range());
+    }
+    let comments = || leading.iter().take_while(|leading| leading.comment);
+    let first = comments().next()?;
+    let taken = symbols.first().is_some_and(|symbol| symbol.full.start <= first.start);
+    let blank = |leading: &Leading, before: usize| {
+        text.get(before..leading.start).is_some_and(|between| between.trim().is_empty())
+    };
+    if taken || !blank(first, 0) {
+        return None;
+    }
+    let mut end = first.start;
+    for leading in comments() {
+        let breaks = text.get(end..leading.start).unwrap_or_default().matches('\n').count();
+        let owned = symbols.first().is_some_and(|symbol| symbol.full.start <= leading.start);
+        if owned || !blank(leading, end) || breaks > 2 {
+            break;
+        }
+        end = leading.end;
+    }
+    Some(first.start..end)
 }
 
 /// The first sentence of a comment or a string with all its signs.

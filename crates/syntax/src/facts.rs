@@ -13,12 +13,13 @@
 //! # }
 //! ```
 
+use crate::doc;
 use crate::imports::Import;
 use crate::language::Language;
 use crate::outline::{Symbol, symbols};
 use crate::parse::{self, Tree, Unparsed};
 use crate::references::{Reference, used};
-use crate::sections::{self, Section};
+use crate::sections::{self, Said, Section};
 use crate::walk::{Wanted, walk};
 
 /// What a text defines, uses, brings in and says.
@@ -30,7 +31,7 @@ pub struct Facts {
     pub references: Vec<Reference>,
     /// What it brings in.
     pub imports: Vec<Import>,
-    /// Its parts, if it is a document.
+    /// Its parts, if it is a document; else its doc comments and docstrings that name other things.
     pub sections: Vec<Section>,
     /// A part of it isn't what the language expects.
     pub broken: bool,
@@ -60,13 +61,16 @@ pub fn facts(tree: &Tree, text: &str) -> Facts {
 
 fn of(tree: &Tree, text: &str) -> Option<Facts> {
     let walked = walk(tree, text, Wanted::All)?;
-    let symbols = symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text);
+    let (symbols, mut said) = symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text);
+    let top = doc::of_text(tree.language(), tree.root(), &walked.leading, &symbols, text);
+    said.extend(top.map(|range| Said { symbol: None, line: line_of(text, range.start), range }));
     let references = used(&walked.names, &symbols, text);
-    Some(Facts {
-        symbols,
-        references,
-        imports: walked.imports,
-        sections: Vec::new(),
-        broken: tree.has_error(),
-    })
+    let sections = sections::of_comments(text, &said, &symbols);
+    Some(Facts { symbols, references, imports: walked.imports, sections, broken: tree.has_error() })
+}
+
+/// The line of a place near the beginning, counted from 1.
+fn line_of(text: &str, at: usize) -> u32 {
+    let before = text.get(..at).unwrap_or_default();
+    u32::try_from(before.bytes().filter(|byte| *byte == b'\n').count() + 1).unwrap_or(u32::MAX)
 }

@@ -23,6 +23,7 @@ use tree_sitter::Node;
 
 use crate::language::Language;
 use crate::parse::Tree;
+use crate::sections::Said;
 use crate::walk::{Found, Leading, Wanted};
 use crate::{doc, visibility, walk};
 
@@ -34,6 +35,9 @@ pub const MAX_SIGNATURE: usize = 240;
 const MAX_NAME: usize = 200;
 /// Bytes of a definition before its name that are read for who may use it.
 const MAX_BEFORE_NAME: usize = 2_000;
+
+/// The member of JavaScript's `module` that a file gives to others.
+const EXPORTS: &str = "exports";
 
 /// What a symbol is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -203,18 +207,18 @@ pub fn check_query(language: Language) -> Result<(), String> {
 #[must_use]
 pub fn outline(tree: &Tree, text: &str) -> Vec<Symbol> {
     walk::walk(tree, text, Wanted::Symbols)
-        .map(|walked| symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text))
+        .map(|walked| symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text).0)
         .unwrap_or_default()
 }
 
-/// What a walk found, put in order.
+/// What a walk found, put in order, and where something is said of it.
 pub(crate) fn symbols(
     language: Language,
     mut found: Vec<Found<'_>>,
     leading: &[Leading],
     marks: &[Node<'_>],
     text: &str,
-) -> Vec<Symbol> {
+) -> (Vec<Symbol>, Vec<Said>) {
     found.sort_by_key(|found| {
         (found.node.start_byte(), std::cmp::Reverse(found.node.end_byte()), found.pattern)
     });
@@ -225,25 +229,28 @@ pub(crate) fn symbols(
         starts: line_starts(text),
         leading,
         symbols: Vec::with_capacity(found.len()),
+        said: Vec::new(),
     };
-    let mut open: Vec<usize> = Vec::new();
+    let mut open: Vec<(usize, usize)> = Vec::new();
     for one in &found {
-        let end = one.node.end_byte();
-        while open
-            .last()
-            .and_then(|at| reader.symbols.get(*at))
-            .is_some_and(|outer| outer.definition.end < end)
-        {
+        let (end, node) = (one.node.end_byte(), one.node.id());
+        // Several names of one declaration don't lie in one another, and a struct doesn't lie in what `typedef` calls it.
+        while open.last().and_then(|(at, other)| Some((reader.symbols.get(*at)?, *other))).is_some_and(
+            |(outer, other)| {
+                let typedef = outer.kind == Kind::Type && one.kind.is_type();
+                outer.definition.end < end || other == node || typedef
+            },
+        ) {
             open.pop();
         }
-        if let Some(symbol) = reader.symbol(one, open.last().copied()) {
-            open.push(reader.symbols.len());
+        if let Some(symbol) = reader.symbol(one, open.last().map(|(at, _)| *at)) {
+            open.push((reader.symbols.len(), node));
             reader.symbols.push(symbol);
         }
     }
-    let mut symbols = reader.symbols;
+    let (mut symbols, said) = (reader.symbols, reader.said);
     visibility::apply(language, marks, text, &mut symbols);
-    symbols
+    (symbols, said)
 }
 
 /// What makes symbols of what was found.
@@ -254,6 +261,7 @@ struct Reader<'a> {
     starts: Vec<usize>,
     leading: &'a [Leading],
     symbols: Vec<Symbol>,
+    said: Vec<Said>,
 }
 
 impl Reader<'_> {
@@ -272,7 +280,7 @@ impl Reader<'_> {
         line.trim_start_matches('\u{feff}').trim_start().is_empty()
     }
 
-    fn symbol(&self, found: &Found<'_>, inside: Option<usize>) -> Option<Symbol> {
+    fn symbol(&mut self, found: &Found<'_>, inside: Option<usize>) -> Option<Symbol> {
         let text = self.text;
         let outer = inside.and_then(|at| self.symbols.get(at));
         let written = text.get(found.name.byte_range())?;
@@ -281,10 +289,18 @@ impl Reader<'_> {
         if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
             return None;
         }
+        let whole = found.whole;
+        let definition = trimmed(text, whole.start_byte()..closed(whole, text));
+        let near = text.floor_char_boundary(name_range.start.min(definition.start + MAX_BEFORE_NAME));
+        let before_name = text.get(definition.start..near).unwrap_or_default();
+        let reaches = reaches_out(self.language, before_name, outer);
         let mut parents: Vec<String> = outer
             .map(|outer| {
                 let mut parents = outer.parents.clone();
-                parents.push(outer.name.clone());
+                // A method puts what it puts on `this` into its type.
+                if !reaches || (outer.kind == Kind::Function && outer.name != EXPORTS) {
+                    parents.push(outer.name.clone());
+                }
                 parents
             })
             .unwrap_or_default();
@@ -293,18 +309,27 @@ impl Reader<'_> {
         let scope = written.get(..name_range.start - found.name.start_byte()).unwrap_or_default();
         let scoped = scope.ends_with("::");
         if scoped {
-            parents.extend(scope.split("::").filter(|part| !part.is_empty()).map(str::to_owned));
+            parents.extend(
+                without_arguments(scope).split("::").filter(|part| !part.is_empty()).map(str::to_owned),
+            );
         }
         let belongs = outer.is_some_and(|outer| outer.kind.is_type()) || scoped;
         let kind = if found.kind == Kind::Function && belongs { Kind::Method } else { found.kind };
-        let whole = found.whole;
-        let definition = trimmed(text, whole.start_byte()..closed(whole, text));
+        let kind = refined(self.language, kind, before_name, name);
+        if is_macro_use(self.language, found.node, name, outer) {
+            return None;
+        }
         let body = body(found.node);
         let (first, comments) = self.before(definition.start);
-        let near = text.floor_char_boundary(name_range.start.min(definition.start + MAX_BEFORE_NAME));
-        let before_name = text.get(definition.start..near).unwrap_or_default();
-        let own = visibility::of(self.language, kind, before_name, name, outer);
-        Some(Symbol {
+        let said = doc::place(self.language, comments, body, text);
+        let said =
+            said.map(|range| Said { symbol: Some(self.symbols.len()), line: self.line(range.start), range });
+        let own = if reaches {
+            Visibility::Public
+        } else {
+            visibility::of(self.language, kind, before_name, name, outer)
+        };
+        let symbol = Symbol {
             kind,
             name: name.to_owned(),
             parents,
@@ -313,12 +338,14 @@ impl Reader<'_> {
             signature: signature(body, whole, text),
             doc: doc::of(self.language, comments, body, text),
             visibility: own,
-            local: outer.is_some_and(|outer| outer.local || outer.kind.hides()),
+            local: outer.is_some_and(|outer| outer.local || outer.kind.hides() && !reaches),
             full: first..definition.end,
             definition,
             name_range,
             inside,
-        })
+        };
+        self.said.extend(said);
+        Some(symbol)
     }
 
     /// Where the comments and attributes begin that stand right before a place, and all of them.
@@ -352,10 +379,93 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a function that stands in another one is seen from outside all the same: in JavaScript what is put on `this`,
+/// or on anything within what a module exports (`module.exports = function (Posts) { Posts.create = … }`).
+fn reaches_out(language: Language, before_name: &str, outer: Option<&Symbol>) -> bool {
+    let script = matches!(language, Language::JavaScript | Language::TypeScript | Language::Tsx);
+    let Some(outer) = outer.filter(|outer| script && outer.kind.hides()) else { return false };
+    let member = before_name.trim_end().ends_with('.') && !before_name.contains(['{', '\n']);
+    member && (before_name.starts_with("this.") || (outer.name == EXPORTS && outer.parents.is_empty()))
+}
+
+/// What a kind is by the words before the name, or by the name: constants among variables, and Kotlin's interfaces and
+/// enumerations, which are classes to its grammar.
+fn refined(language: Language, kind: Kind, before_name: &str, name: &str) -> Kind {
+    let word = |wanted: &str| {
+        before_name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').any(|word| word == wanted)
+    };
+    if kind == Kind::Class && language == Language::Kotlin {
+        return if word("interface") {
+            Kind::Interface
+        } else if word("enum") {
+            Kind::Enum
+        } else {
+            kind
+        };
+    }
+    if !matches!(kind, Kind::Variable | Kind::Field) {
+        return kind;
+    }
+    let loud = is_loud(name);
+    let constant = match language {
+        Language::Python => loud,
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            loud && (word("const") || word("readonly") || word("static"))
+        }
+        Language::Java => word("static") && word("final"),
+        Language::Kotlin => word("const"),
+        Language::CSharp => word("const") || (word("static") && word("readonly")),
+        Language::C | Language::Cpp => word("constexpr") || (word("const") && !before_name.contains('*')),
+        Language::Swift => word("let") && (kind == Kind::Variable || word("static")),
+        Language::Scala => word("val") && name.starts_with(char::is_uppercase),
+        Language::Bash => word("readonly") || word("-r") || word("-rx") || word("-xr"),
+        _ => false,
+    };
+    if constant { Kind::Constant } else { kind }
+}
+
+/// Whether a name is written without small letters.
+fn is_loud(name: &str) -> bool {
+    name.len() > 1
+        && name.starts_with(|c: char| c.is_uppercase() || c == '_')
+        && name.chars().all(|c| c.is_uppercase() || c.is_numeric() || c == '_')
+        && name.contains(char::is_uppercase)
+}
+
+/// Whether a declaration of C++ without a type, which only a constructor is, is the use of a macro: `MOCK_METHOD(…);`.
+fn is_macro_use(language: Language, node: Node<'_>, name: &str, outer: Option<&Symbol>) -> bool {
+    language == Language::Cpp
+        && node.kind() == "declaration"
+        && is_loud(name)
+        && node.child_by_field_name("type").is_none()
+        && outer.is_none_or(|outer| outer.name != name)
+}
+
+/// `n::A::` of `n::A<x::T>::`.
+fn without_arguments(scope: &str) -> String {
+    let mut depth = 0_usize;
+    let kept = scope.chars().filter(|c| {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ => return depth == 0,
+        }
+        false
+    });
+    kept.collect()
+}
+
 /// A name without its quotes, what it is scoped by, and in C++ what its template is given.
 fn inner_name(language: Language, written: &str, at: usize) -> Range<usize> {
-    let bare = written.trim_matches(['"', '\'', '`']);
-    let lead = written.len() - written.trim_start_matches(['"', '\'', '`']).len();
+    let quotes: &[char] = match language {
+        // A symbol's colon.
+        Language::Ruby => &['"', '\'', '`', ':'],
+        // A heading's text may have blanks around it.
+        Language::Html => &['"', '\'', ' ', '\n', '\r', '\t'],
+        _ => &['"', '\'', '`'],
+    };
+    let bare = written.trim_matches(quotes);
+    let lead = written.len() - written.trim_start_matches(quotes).len();
     if language == Language::Cpp {
         let (first, last) = name_of_cpp(bare);
         return at + lead + first..at + lead + last;

@@ -4,6 +4,7 @@
 //! whole characters, at most [`MAX_BYTES`] of it, and may look at it and work on it only so often: bounds in operations, not in time,
 //! so that the same text always comes to the same.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -92,7 +93,7 @@ pub fn parse(language: Language, text: &str) -> Result<Tree, Unparsed> {
 /// As [`parse`], for whoever looks at the depth on its own way through the tree.
 pub(crate) fn parse_any_depth(language: Language, text: &str) -> Result<Tree, Unparsed> {
     admit(language, text)?;
-    let tree = run(language, text, None)?;
+    let tree = run(language, &without_marks(language, text), None)?;
     Ok(Tree { language, tree })
 }
 
@@ -103,6 +104,7 @@ pub(crate) fn parse_any_depth(language: Language, text: &str) -> Result<Tree, Un
 /// As [`parse`].
 pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, Unparsed> {
     admit(old.language, text)?;
+    let (before, text) = (&*without_marks(old.language, before), &*without_marks(old.language, text));
     let head = common(before.as_bytes().iter(), text.as_bytes().iter());
     let room = before.len().min(text.len()) - head;
     let tail = common(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);
@@ -119,6 +121,42 @@ pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, Unparsed> {
     let tree = run(old.language, text, Some(&edited))?;
     shallow(&tree)?;
     Ok(Tree { language: old.language, tree })
+}
+
+/// A text of C or C++ with blanks for macros that stand alone in a line and open or close something: `FMT_BEGIN_NAMESPACE`,
+/// `__END_DECLS`. To the grammar such a name is the beginning of what follows it, and a class behind it none.
+fn without_marks(language: Language, text: &str) -> Cow<'_, str> {
+    let marked =
+        matches!(language, Language::C | Language::Cpp) && (text.contains("BEGIN") || text.contains("END"));
+    if !marked {
+        return Cow::Borrowed(text);
+    }
+    let mut out: Option<String> = None;
+    let mut at = 0;
+    // Only a line after which the grammar expects something new: not one of an expression or of a list.
+    let mut fresh = true;
+    for line in text.split_inclusive('\n') {
+        let word = line.trim();
+        if fresh && is_mark(word) {
+            let start = at + (line.len() - line.trim_start().len());
+            let own = out.get_or_insert_with(|| text.to_owned());
+            own.replace_range(start..start + word.len(), &" ".repeat(word.len()));
+        } else if !word.is_empty() {
+            fresh = word.ends_with([';', '}', '{', '>'])
+                || word.starts_with(['#', '/', '*'])
+                || word.ends_with("*/");
+        }
+        at += line.len();
+    }
+    out.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// `A_BEGIN`, `BEGIN_A`, `A_END_B` in capitals.
+fn is_mark(word: &str) -> bool {
+    word.len() > 5
+        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && word.split('_').any(|part| matches!(part, "BEGIN" | "END"))
+        && word.contains('_')
 }
 
 fn common<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {

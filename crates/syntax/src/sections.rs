@@ -4,6 +4,7 @@
 //! one after it, whatever stands between.
 
 mod asciidoc;
+mod comments;
 mod markdown;
 mod mentions;
 mod rst;
@@ -15,6 +16,8 @@ use crate::imports::{Import, MAX_IMPORTS, local_file};
 use crate::language::Language;
 use crate::outline::{Kind, MAX_SIGNATURE, Symbol, Visibility};
 
+pub(crate) use comments::{Said, read as of_comments};
+
 /// Sections of one document: what has more is generated.
 pub const MAX_SECTIONS: usize = 20_000;
 /// Names in one section.
@@ -24,10 +27,10 @@ const MAX_LINE: usize = 4_000;
 /// Bytes of a heading.
 const MAX_HEADING: usize = 300;
 
-/// A part of a document under its heading.
+/// A part of a document under its heading, or what a comment says of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Section {
-    /// The heading's words.
+    /// The heading's words; of a comment, the path of the symbol that it is about, or nothing for the whole file's.
     pub heading: String,
     /// 1 is the outermost.
     pub level: u8,
@@ -35,7 +38,8 @@ pub struct Section {
     pub first_line: u32,
     /// How many lines it has, with what lies in it.
     pub lines: u32,
-    /// Names that look like code, in its own words, not in those of the sections in it.
+    /// Names that look like code, in its heading and its own words, not in those of the sections in it. Those of several
+    /// parts have dots between them, whatever the text has.
     pub mentions: Vec<String>,
 }
 
@@ -126,7 +130,7 @@ fn parts(text: &str, lines: &[Line<'_>], outline: &Outline) -> (Vec<Section>, Ve
             level: heading.level,
             first_line: number(heading.line + 1),
             lines: number(end - heading.line),
-            mentions: own(heading.words_line + 1, next),
+            mentions: own(heading.words_line, next),
         });
         while open.last().is_some_and(|(level, _)| *level >= heading.level) {
             open.pop();

@@ -30,7 +30,10 @@ pub(crate) fn of(
     }
     // Values of an enumeration, and what an interface asks for, are seen wherever that is.
     let inherited = outer
-        .filter(|outer| kind == Kind::Variant || matches!(outer.kind, Kind::Interface | Kind::Trait))
+        .filter(|outer| {
+            let asked_for = matches!(outer.kind, Kind::Interface | Kind::Trait);
+            kind == Kind::Variant || asked_for || (language == Language::Rust && outer.kind == Kind::Variant)
+        })
         .map(|outer| outer.visibility);
     let said = said(before_name);
     match language {
@@ -53,7 +56,7 @@ pub(crate) fn of(
                 return marked.or(said).or(inherited).unwrap_or(Public);
             }
             let exported = before_name.starts_with("export")
-                || ["exports.", "module.exports."].iter().any(|start| before_name.starts_with(start))
+                || ["exports.", "module."].iter().any(|start| before_name.starts_with(start))
                 || outer.is_some_and(|outer| outer.kind == Kind::Module && outer.visibility == Public);
             if exported { Public } else { Private }
         }

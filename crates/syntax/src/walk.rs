@@ -4,9 +4,8 @@
 //! one walk: a table says for each kind of node what it may be, and the language's query is only run on single nodes,
 //! those that one of its patterns begins with.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::OnceLock;
 
 use tree_sitter::{Node, Query, QueryCursor, StreamingIterator as _};
 
@@ -33,6 +32,9 @@ const CLOSED: u8 = 1 << 4;
 const MARK: u8 = 1 << 5;
 /// What lies in it counts as lying in what is around it: `#if`, `extern "C"`.
 const THIN: u8 = 1 << 6;
+
+/// The kind of nodes that hold what doesn't parse, in every grammar.
+const ERROR: u16 = u16::MAX;
 
 /// What is asked of a walk.
 #[derive(Clone, Copy)]
@@ -106,16 +108,13 @@ enum Role {
     Other,
 }
 
-thread_local! {
-    /// Compiled tables, which take milliseconds for some grammars.
-    static TABLES: RefCell<BTreeMap<Language, Option<Rc<Table>>>> = const { RefCell::new(BTreeMap::new()) };
-}
+/// Compiled tables, by the language's place among all: they take tens of milliseconds for some grammars, once a process.
+static TABLES: [OnceLock<Option<Table>>; Language::ALL.len()] =
+    [const { OnceLock::new() }; Language::ALL.len()];
 
-fn table(language: Language) -> Option<Rc<Table>> {
-    TABLES.with(|tables| {
-        let mut tables = tables.try_borrow_mut().ok()?;
-        tables.entry(language).or_insert_with(|| Table::new(language).ok().map(Rc::new)).clone()
-    })
+fn table(language: Language) -> Option<&'static Table> {
+    let place = TABLES.get(language as usize)?;
+    place.get_or_init(|| Table::new(language).ok()).as_ref()
 }
 
 /// What a language's query is faulty in.
@@ -196,7 +195,11 @@ impl Table {
             || places.iter().any(|path| {
                 let mut around =
                     ancestors.iter().rev().map(Node::kind_id).filter(|kind| self.flags(*kind) & THIN == 0);
-                path.iter().rev().all(|kinds| around.next().is_some_and(|kind| kinds.contains(&kind)))
+                // Where a text is broken, what is around something isn't told: the outermost kind may be missing.
+                let broken = |nth: usize, kind: u16| nth + 1 == path.len() && kind == ERROR;
+                path.iter().rev().enumerate().all(|(nth, kinds)| {
+                    around.next().is_some_and(|kind| kinds.contains(&kind) || broken(nth, kind))
+                })
             })
     }
 }
@@ -262,8 +265,7 @@ pub(crate) fn walk<'tree>(tree: &'tree Tree, text: &str, wanted: Wanted) -> Opti
     let mut queries = QueryCursor::new();
     queries.set_match_limit(MAX_MATCHES);
     queries.set_max_start_depth(Some(0));
-    let mut walk =
-        Walk { language: tree.language(), table: &table, text, queries, walked: Walked::default() };
+    let mut walk = Walk { language: tree.language(), table, text, queries, walked: Walked::default() };
     let mut ancestors: Vec<Node<'tree>> = Vec::new();
     let mut cursor = tree.root().walk();
     loop {

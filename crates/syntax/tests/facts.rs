@@ -386,13 +386,59 @@ fn sections_and_the_names_in_them() {
         sections,
         [
             ("", 1, 1, 2, "Store".to_owned()),
-            ("Use of parse_tree()", 1, 3, 10, "run openDoor".to_owned()),
+            ("Use of parse_tree()", 1, 3, 10, "parse_tree run openDoor".to_owned()),
             ("Deeper", 2, 7, 6, "do_it".to_owned()),
             ("End", 1, 13, 1, String::new()),
         ]
     );
     assert_eq!(facts.symbols[1].path(), "Use of parse_tree().Deeper");
     assert_eq!(&text[facts.symbols[1].name_range.clone()], "Deeper");
+}
+
+/// What sections name: first line, heading, names.
+fn named(language: Language, text: &str) -> Vec<String> {
+    let facts = read(language, text).unwrap();
+    let line = |one: &journeyman_syntax::sections::Section| {
+        format!("{}+{} {}: {}", one.first_line, one.lines, one.heading, one.mentions.join(" "))
+    };
+    facts.sections.iter().map(line).collect()
+}
+
+#[test]
+fn documentation_of_every_kind_names_symbols() {
+    let cases: &[(Language, &str, &[&str])] = &[
+        (
+            Language::Markdown,
+            "# `shop.open()`\n\nSee Shop::close and `Till#add`, not this. Not e.g. that.\n",
+            &["1+3 `shop.open()`: shop.open Shop.close Till.add"],
+        ),
+        (Language::Rst, "Top\n---\n\nUse :func:`~shop.open` and ``Till``.\n", &["1+4 Top: shop.open Till"]),
+        (Language::AsciiDoc, "== Top\n\nUse `Till.add` or shop.open().\n", &["1+3 Top: Till.add shop.open"]),
+        (
+            Language::Rust,
+            "//! Uses [`Till`].\n\n/// Opens a [`Shop`],\n/// then `open` again.\n#[x]\nfn open() {}\n\n/// Nothing.\nfn shut() {}\n",
+            &["1+1 : Till", "3+2 open: Shop"],
+        ),
+        (
+            Language::Python,
+            "\"\"\"About `Till`.\"\"\"\nclass A:\n    def m(self):\n        \"\"\"Calls :meth:`Till.add`.\n\n        And run_it.\n        \"\"\"\n",
+            &["1+1 : Till", "4+4 A.m: Till.add run_it"],
+        ),
+        (
+            Language::Java,
+            "/** Wraps a {@link Till#add(int) till}; see {@code Shop}. */\nclass A {}\n",
+            &["1+1 A: Till.add Shop"],
+        ),
+        (Language::Go, "package p\n\n// F makes a [Till].\nfunc F() {}\n", &["3+1 F: Till"]),
+        (
+            Language::CSharp,
+            "/// <summary>As <see cref=\"Till.Add\"/>.</summary>\nclass A {}\n",
+            &["1+1 A: Till.Add"],
+        ),
+    ];
+    for (language, text, expected) in cases {
+        assert_eq!(named(*language, text), *expected, "{language:?}");
+    }
 }
 
 #[test]

@@ -154,6 +154,12 @@ pub enum ToolError {
     /// The command did not run.
     #[error("the command did not run: {0}")]
     Sandbox(#[from] SandboxError),
+    /// The index can't be used.
+    #[error("the index can't be used: {0}. search_text and list_files work without it")]
+    Index(String),
+    /// Git couldn't tell.
+    #[error("git can't tell: {0}")]
+    Git(String),
     /// The call was interrupted.
     #[error("the call was interrupted")]
     Cancelled,

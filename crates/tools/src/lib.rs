@@ -3,7 +3,9 @@
 //! A [`Tool`] says what it is ([`Tool::spec`]), what a call of it would do ([`Tool::effects`], which `policy`
 //! judges), and does it ([`Tool::call`]) in a [`ToolContext`]: the workspace for files, the sandbox for
 //! commands, and what the session has [`Seen`] so far. The [`Registry`] holds the tools by name; the built-in
-//! eight are `read_file`, `list_files`, `search_text`, `edit_file`, `write_file`, `run_command`, and for commands
+//! ones are `read_file`, `list_files`, `search_text`, those that ask the [`SharedIndex`] (`search_code`, `get_symbols`,
+//! `find_references`, `get_dependencies`, `git_history`, `git_blame`), `edit_file`, `write_file`, `run_command`, and for
+//! commands
 //! in the [`Background`] `command_output` and `stop_command`.
 //!
 //! Schemas come from the Rust types that arguments are read into. Arguments are checked against them with
@@ -34,14 +36,21 @@ mod command_output;
 mod edit_file;
 mod error;
 mod excerpt;
+mod find_references;
+mod get_dependencies;
+mod get_symbols;
+mod git_history;
 mod guard;
 mod image;
+mod index;
+mod known;
 mod list_files;
 mod outputs;
 mod read_file;
 mod registry;
 mod run_command;
 mod schema;
+mod search_code;
 mod search_text;
 mod seen;
 mod shape;
@@ -51,6 +60,7 @@ mod write_file;
 
 pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};
 pub use error::ToolError;
+pub use index::{Asked, SharedIndex};
 pub use outputs::Outputs;
 pub use registry::Registry;
 pub use seen::{Seen, SeenFile, Sight, refuse_stale};

@@ -7,9 +7,14 @@ use journeyman_protocol::ToolSpec;
 use crate::command_output::{CommandOutput, StopCommand};
 use crate::edit_file::EditFile;
 use crate::excerpt::clip;
+use crate::find_references::FindReferences;
+use crate::get_dependencies::GetDependencies;
+use crate::get_symbols::GetSymbols;
+use crate::git_history::{GitBlame, GitHistory};
 use crate::list_files::ListFiles;
 use crate::read_file::ReadFile;
 use crate::run_command::RunCommand;
+use crate::search_code::SearchCode;
 use crate::search_text::SearchText;
 use crate::write_file::WriteFile;
 use crate::{Tool, ToolError};
@@ -19,7 +24,7 @@ const LIKELY: f64 = 0.75;
 /// A longer name is noise, and is cut in the error.
 const NAME_BYTES: usize = 80;
 /// What other agents call the same tools; only for suggestions.
-const SYNONYMS: [(&str, &str); 20] = [
+const SYNONYMS: [(&str, &str); 25] = [
     ("bash", "run_command"),
     ("shell", "run_command"),
     ("execute", "run_command"),
@@ -30,7 +35,12 @@ const SYNONYMS: [(&str, &str); 20] = [
     ("killshell", "stop_command"),
     ("kill", "stop_command"),
     ("grep", "search_text"),
-    ("search_code", "search_text"),
+    ("codebase_search", "search_code"),
+    ("semantic_search", "search_code"),
+    ("outline", "get_symbols"),
+    ("references", "find_references"),
+    ("git_log", "git_history"),
+    ("blame", "git_blame"),
     ("rg", "search_text"),
     ("glob", "list_files"),
     ("ls", "list_files"),
@@ -67,6 +77,12 @@ impl Registry {
         registry.add(Box::new(ReadFile::new(root)));
         registry.add(Box::new(ListFiles::new(root)));
         registry.add(Box::new(SearchText::new(root)));
+        registry.add(Box::new(SearchCode::new(root)));
+        registry.add(Box::new(GetSymbols::new(root)));
+        registry.add(Box::new(FindReferences::new(root)));
+        registry.add(Box::new(GetDependencies::new(root)));
+        registry.add(Box::new(GitHistory::new(root)));
+        registry.add(Box::new(GitBlame::new(root)));
         registry.add(Box::new(EditFile::new(root)));
         registry.add(Box::new(WriteFile::new(root)));
         registry.add(Box::new(RunCommand::new(root)));

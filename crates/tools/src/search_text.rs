@@ -1,5 +1,6 @@
 //! `search_text`: a regular expression through the project's files.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -8,6 +9,8 @@ use futures_util::future::BoxFuture;
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use journeyman_index::facts::Content;
+use journeyman_index::pattern::{candidates, literal};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{ListOptions, StatKind, WorkspaceError};
 use schemars::JsonSchema;
@@ -33,6 +36,8 @@ const MOST_PATTERN_BYTES: usize = 10_000;
 const FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// A longer line is shown in part, around the match.
 const LINE_BYTES: usize = 300;
+/// Fewer files are read sooner than an index is asked.
+const WORTH_IT: usize = 200;
 /// A pattern is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 80;
 
@@ -58,6 +63,9 @@ pub(crate) struct SearchText {
 /// A search with everything decided.
 struct Search {
     matcher: RegexMatcher,
+    /// What is looked up in the index: the pattern, or the text that it is taken for.
+    looked_up: String,
+    ignore_case: bool,
     /// What to say before the matches.
     note: Option<String>,
     multi_line: bool,
@@ -83,10 +91,13 @@ impl SearchText {
             usize::try_from(given.unwrap_or(usual).min(most)).unwrap_or(usize::MAX)
         };
         let multi_line = arguments.pattern.contains("\\n") || arguments.pattern.contains('\n');
-        let (matcher, note) =
-            compile(&arguments.pattern, arguments.ignore_case.unwrap_or(false), multi_line)?;
+        let ignore_case = arguments.ignore_case.unwrap_or(false);
+        let (matcher, note) = compile(&arguments.pattern, ignore_case, multi_line)?;
+        let looked_up = if note.is_some() { literal(&arguments.pattern) } else { arguments.pattern.clone() };
         let search = Search {
             matcher,
+            looked_up,
+            ignore_case,
             note,
             multi_line,
             under,
@@ -151,13 +162,22 @@ impl Search {
             .before_context(self.around)
             .after_context(self.around)
             .build();
-        let (mut files, mut too_large) = (0usize, 0usize);
+        let (mut files, mut too_large, mut withheld) = (0usize, 0usize, 0usize);
+        let ruled_out = self.ruled_out(context, paths.len())?;
         for path in &paths {
             if context.cancel.is_cancelled() {
                 return Err(ToolError::Cancelled);
             }
             if found.full {
                 break;
+            }
+            if !(context.may_show)(path) {
+                withheld += 1;
+                continue;
+            }
+            if ruled_out.contains(path.as_bytes()) {
+                files += 1;
+                continue;
             }
             let content = match context.workspace.read(path, FILE_BYTES) {
                 Ok(content) => content,
@@ -175,7 +195,35 @@ impl Search {
             let searched = searcher.search_slice(&self.matcher, text.as_bytes(), &mut found);
             searched.map_err(|error| ToolError::Pattern(error.to_string()))?;
         }
-        Ok(ToolOutput::text(found.conclude(files, too_large, more_files)))
+        Ok(ToolOutput::text(found.conclude(files, too_large, withheld, more_files)))
+    }
+
+    /// Files of which the index knows that the pattern matches nowhere in them: they needn't be read. What the index
+    /// doesn't know is read, so that a search without one, or with one that is being made, finds the same.
+    fn ruled_out(&self, context: &ToolContext, files: usize) -> Result<HashSet<Vec<u8>>, ToolError> {
+        if files < WORTH_IT {
+            return Ok(HashSet::new());
+        }
+        let asked = match context.index.ask(&context.cancel) {
+            Ok(asked) => asked,
+            Err(ToolError::Cancelled) => return Err(ToolError::Cancelled),
+            Err(_) => return Ok(HashSet::new()),
+        };
+        let snapshot = &*asked.snapshot;
+        // One that the index can't take apart may match anywhere.
+        let Ok(found) = candidates(snapshot, &self.looked_up, self.ignore_case) else {
+            return Ok(HashSet::new());
+        };
+        if found.unfiltered {
+            return Ok(HashSet::new());
+        }
+        let found: HashSet<u32> = found.files.into_iter().collect();
+        let known = snapshot.files().filter(|(_, file)| file.record.content == Content::Text);
+        let out = known.filter(|(number, file)| {
+            // Changed, and not in the index yet.
+            !found.contains(number) && !asked.lacks.iter().any(|path| path.as_bytes() == file.path_bytes())
+        });
+        Ok(out.map(|(_, file)| file.path_bytes().to_vec()).collect())
     }
 
     /// The files to look into, and whether there are more than a listing has.
@@ -230,7 +278,7 @@ impl Found<'_> {
         true
     }
 
-    fn conclude(mut self, files: usize, too_large: usize, more_files: bool) -> String {
+    fn conclude(mut self, files: usize, too_large: usize, withheld: usize, more_files: bool) -> String {
         if self.matches == 0 {
             self.text.push_str(&format!("No matches in {files} files."));
         } else if self.full {
@@ -241,6 +289,10 @@ impl Found<'_> {
         }
         if too_large > 0 {
             self.text.push_str(&format!("\n[{too_large} files over {FILE_BYTES} bytes were skipped]"));
+        }
+        if withheld > 0 {
+            let told = format!("\n[{withheld} files were not searched: a rule keeps them from being read]");
+            self.text.push_str(&told);
         }
         if more_files {
             self.text.push_str("\n[there are more files than were searched; narrow down with path]");

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{CallId, Effects, FileChange, Needs, ResultPart, SessionId, ToolSpec};
+use journeyman_protocol::{CallId, Effects, FileChange, Needs, RelPath, ResultPart, SessionId, ToolSpec};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_workspace::Workspace;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Background, Outputs, Seen, ToolError};
+use crate::{Background, Outputs, Seen, SharedIndex, ToolError};
 
 /// How long a call may take unless its tool says otherwise: the slowest built-in ones read a large tree once.
 pub const CALL_TIME: Duration = Duration::from_secs(120);
@@ -81,6 +81,10 @@ pub struct ToolContext {
     pub limits: ToolLimits,
     /// What the session has read and written.
     pub seen: Arc<Seen>,
+    /// What is known of the whole code base.
+    pub index: Arc<SharedIndex>,
+    /// Whether a file may be shown that no call named: what a rule keeps from being read isn't found either.
+    pub may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
     /// Long outputs of the session's commands.
     pub outputs: Arc<Outputs>,
     /// The session's commands in the background.

@@ -187,6 +187,12 @@ impl Workspace {
         &self.root
     }
 
+    /// Where what is known of the tree is kept. A copy has a directory of its own, which goes when the copy does.
+    #[must_use]
+    pub fn state_dir(&self) -> &Path {
+        &self.options.state_dir
+    }
+
     /// A path by which this process reaches the files: the root, or where a copy of it is. It is good for as long
     /// as the workspace lives, and may mean nothing to other processes.
     #[must_use]

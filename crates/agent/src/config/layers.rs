@@ -97,13 +97,7 @@ pub fn load(
     trust: Trusted<'_>,
     admin: Option<&Path>,
 ) -> Result<Loaded, ConfigError> {
-    let mut settings = Layer::new();
-    if let Some(dir) = environment.config_dir() {
-        let path = dir.join("config.toml");
-        if let Some(text) = read(&path)? {
-            settings.extend(parse(&text, &Source::User(path))?);
-        }
-    }
+    let mut settings = users(environment)?;
     let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
     if let Some(text) = read_project(root, PROJECT_FILE)? {
         let project = parse(&text, &Source::Project(path.clone()))?;
@@ -119,6 +113,34 @@ pub fn load(
     }
     let (_, warnings) = hooks::commands(&settings);
     Ok(Loaded { config: Config::from_settings(&settings)?, settings, warnings })
+}
+
+/// The configuration as it is where there is no project: what sends the project's text somewhere may be said by nobody
+/// but the user and the administrator, and no address by the project either.
+///
+/// # Errors
+/// [`ConfigError`], as [`load`].
+pub fn load_own(environment: &Environment, admin: Option<&Path>) -> Result<Config, ConfigError> {
+    let mut settings = users(environment)?;
+    settings.extend(variables(environment)?);
+    if let Some(path) = admin
+        && let Some(text) = read(path)?
+    {
+        join_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
+    }
+    Config::from_settings(&settings)
+}
+
+/// The user's own file.
+fn users(environment: &Environment) -> Result<Layer, ConfigError> {
+    let mut settings = Layer::new();
+    if let Some(dir) = environment.config_dir() {
+        let path = dir.join("config.toml");
+        if let Some(text) = read(&path)? {
+            settings.extend(parse(&text, &Source::User(path))?);
+        }
+    }
+    Ok(settings)
 }
 
 /// Reads one of the user's own files if it exists. Links are followed: people keep such files elsewhere.

@@ -20,7 +20,7 @@ mod typed;
 pub use container::{ContainerConfig, ProjectImage};
 pub use environment::Environment;
 pub use keys::{KEYS, Key, Kind, ProjectMay};
-pub use layers::{Flag, Layer, Loaded, Setting, Source, load};
+pub use layers::{Flag, Layer, Loaded, Setting, Source, load, load_own};
 pub use policy::{LoadedPolicy, PolicyFile, keep_rules, load_policy};
 pub use trust::{TrustStore, Trusted};
 /// Reads `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
@@ -29,7 +29,7 @@ pub fn duration(text: &str) -> Option<std::time::Duration> {
     layers::duration(&toml::Value::String(text.to_owned()))
 }
 
-pub use typed::{Config, PriceConfig, ProviderConfig};
+pub use typed::{Config, PriceConfig, ProviderConfig, VectorsConfig};
 
 /// Largest configuration that is read, in bytes. Real ones have a few kilobytes.
 pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;

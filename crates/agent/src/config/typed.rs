@@ -67,6 +67,8 @@ pub struct Config {
     pub thinking_tokens: Option<u32>,
     /// How hard it thinks: `low`, `medium` or `high`.
     pub effort: Option<String>,
+    /// Which model makes vectors of the code, and what they count.
+    pub vectors: VectorsConfig,
     /// Environment variables whose values are secret.
     pub secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
@@ -81,6 +83,21 @@ pub struct Config {
     pub hooks: Vec<HookCommand>,
     /// Providers by name; over and besides the built-in ones.
     pub providers: BTreeMap<String, ProviderConfig>,
+}
+
+/// What the configuration says of vectors.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct VectorsConfig {
+    /// `model2vec:DIRECTORY` or `provider/name`.
+    pub model: Option<String>,
+    /// What they count, where words count 1.
+    pub weight: Option<f64>,
+    /// How long a query waits for its own.
+    pub timeout: Option<Duration>,
+    /// What stands before a query.
+    pub query_prefix: Option<String>,
+    /// What stands before a text that is searched.
+    pub document_prefix: Option<String>,
 }
 
 /// What the configuration says of a provider.
@@ -163,6 +180,13 @@ impl Config {
             top_p: get("top_p").and_then(number),
             thinking_tokens: count("thinking_tokens"),
             effort: text("effort"),
+            vectors: VectorsConfig {
+                model: text("index.vectors"),
+                weight: get("index.vectors_weight").and_then(number),
+                timeout: get("index.vectors_timeout").and_then(duration),
+                query_prefix: text("index.vectors_query_prefix"),
+                document_prefix: text("index.vectors_document_prefix"),
+            },
             secrets: get("secrets").map(list).unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
             container: super::ContainerConfig::from_settings(get).map_err(|(key, problem)| {

@@ -18,6 +18,7 @@ impl Parts {
     #[must_use]
     pub fn within(mut self, copy: WorkCopy) -> Self {
         self.workspace = copy.workspace();
+        self.index = Arc::new(self.index.of_copy(copy.workspace()));
         self.copy = Some(Arc::new(copy));
         self
     }
@@ -72,6 +73,7 @@ impl Worker {
         let text = notice(&taken, &merged, &conflicts);
         self.log.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
         self.know_of(taken.iter().chain(&merged));
+        self.parts.index.doubt();
         self.remind(ReminderCategory::File, text);
         self.flush().await?;
         let changed = !taken.is_empty() || !merged.is_empty();

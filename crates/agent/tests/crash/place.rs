@@ -12,7 +12,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Mode, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, SqliteStore, Store};
-use journeyman_tools::Registry;
+use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::limits::Failpoint;
 use journeyman_workspace::{Options, Workspace};
 
@@ -63,6 +63,7 @@ impl Place {
         Parts {
             store,
             model,
+            index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::default(), None)),
             workspace,
             copy: None,
             sandbox: Arc::new(sandbox(&self.0)),

@@ -16,7 +16,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{AgentState, Breakpoint, CallId, MessageKind, Mode, Seq, SessionId, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::{Blobs, MemoryStore, Store};
-use journeyman_tools::Registry;
+use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::{Options, Workspace};
 use tokio::task::JoinHandle;
 
@@ -357,6 +357,7 @@ fn parts(
     Parts {
         store: Arc::new(Gated::new(Arc::clone(store) as Arc<dyn Store>, held)),
         model: Arc::new(Told { gates: gates.clone(), deaf: setting.deaf }),
+        index: Arc::new(SharedIndex::new(Arc::clone(workspace), Arc::default(), None)),
         workspace: Arc::clone(workspace),
         copy: None,
         // Without any back-end: no process is started.

@@ -20,6 +20,7 @@ mod forks;
 mod guard;
 mod intent;
 mod interrupt;
+mod knowing;
 mod messages;
 mod outcomes;
 mod permissions;
@@ -53,6 +54,7 @@ fn main() -> std::process::ExitCode {
         guard::CASES,
         intent::CASES,
         interrupt::CASES,
+        knowing::CASES,
         messages::CASES,
         outcomes::CASES,
         permissions::CASES,

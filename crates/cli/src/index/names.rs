@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use journeyman_agent::config::Environment;
 use journeyman_index::Snapshot;
+use journeyman_index::docs::{Docs, Place, is_document};
 use journeyman_index::query::{Corpus as _, SymbolEntry};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
@@ -16,19 +17,26 @@ use crate::edge::Failure;
 use crate::stdout::say;
 
 pub(crate) const SYMBOLS_HELP: &str = "\
+Of a document, each heading has the symbols that its section names; of source, each symbol has the documentation that \
+names it. `docs/search.md` says which symbol a name means.
+
 Exit codes: 0 the file defines something, 1 it defines nothing or an error, 2 usage
 
 Examples:
   jm symbols src/lib.rs
   jm symbols src/lib.rs --json | jq '.symbols[].name'";
 pub(crate) const REFS_HELP: &str = "\
-A name is taken by its letters: two things of one name aren't told apart. Definitions come first.
+A name is taken by its letters: two things of one name aren't told apart. Definitions come first, then uses, then \
+sections of documents and doc comments that name it (--docs leaves the uses out).
 
 Exit codes: 0 something was found, 1 nothing was found or an error, 2 usage
 
 Examples:
   jm refs parse_header
-  jm refs Shop.open          uses of `open`, and definitions of it within `Shop`";
+  jm refs Shop.open          uses of `open`, and definitions of it within `Shop`
+  jm refs --docs Shop.open   what is written about it";
+/// Places of documentation that are shown beside a symbol.
+const BESIDE: usize = 2;
 
 #[derive(Debug, Args)]
 pub(crate) struct SymbolsArgs {
@@ -49,6 +57,9 @@ pub(crate) struct RefsArgs {
     /// Places, at most
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
+    /// Documentation alone
+    #[arg(long)]
+    docs: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -65,27 +76,117 @@ pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u
             "{path} is not in the index: there is no such file, or it is ignored"
         )));
     };
-    let mut all = Vec::new();
-    let paint = color::stdout();
-    let mut count = 0_usize;
+    let mut symbols = Vec::new();
     snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
-        count += 1;
-        if args.json {
-            all.push(object(&symbol));
-            return;
-        }
         let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
         let shown = if symbol.signature.is_empty() { symbol.name } else { symbol.signature };
-        let shown = clean(shown.as_bytes());
-        let line = format!("{:>6}", symbol.name_line);
-        say!("{} {}{:<11} {shown}", paint.dim(&line), "  ".repeat(depth), symbol.kind.name());
+        symbols.push((
+            Line { depth, kind: symbol.kind.name(), line: symbol.name_line, shown: shown.to_owned() },
+            {
+                let own = (symbol.name.to_owned(), symbol.scope.to_owned(), symbol.first_line);
+                (own, object(&symbol))
+            },
+        ));
     });
+    let mut links = Links::new(&snapshot, file);
+    let paint = color::stdout();
+    let count = symbols.len();
+    let mut all = Vec::new();
+    for (line, ((name, scope, first_line), mut object)) in symbols {
+        let beside = links.of(&name, &scope, first_line);
+        if args.json {
+            if let Some(object) = object.as_object_mut() {
+                let places = beside.iter().map(|(place, _)| place.clone()).collect();
+                object.insert(links.key().to_owned(), serde_json::Value::Array(places));
+            }
+            all.push(object);
+            continue;
+        }
+        let shown = clean(line.shown.as_bytes());
+        let number = paint.dim(&format!("{:>6}", line.line));
+        let more = if beside.len() > BESIDE { " …" } else { "" };
+        let beside: Vec<&str> = beside.iter().take(BESIDE).map(|(_, text)| text.as_str()).collect();
+        let beside = if beside.is_empty() {
+            String::new()
+        } else {
+            let beside = clean(beside.join(", ").as_bytes()).to_string();
+            format!("  {}", paint.dim(&format!("{} {beside}{more}", links.sign())))
+        };
+        say!("{number} {}{:<11} {shown}{beside}", "  ".repeat(line.depth), line.kind);
+    }
     if args.json {
         say!("{}", json!({"path": path.to_string(), "symbols": all}));
     } else if count == 0 {
         eprintln!("{path} defines nothing that is known");
     }
     Ok(u8::from(count == 0))
+}
+
+/// A symbol as it is shown.
+struct Line {
+    depth: usize,
+    kind: &'static str,
+    line: u32,
+    shown: String,
+}
+
+/// Documentation of a file's symbols, or the symbols that a document's sections name.
+struct Links<'a> {
+    snapshot: &'a Snapshot,
+    docs: Docs<'a>,
+    file: u32,
+    document: bool,
+}
+
+impl<'a> Links<'a> {
+    fn new(snapshot: &'a Snapshot, file: u32) -> Self {
+        Self { snapshot, docs: Docs::new(snapshot), file, document: is_document(snapshot, file) }
+    }
+
+    fn key(&self) -> &'static str {
+        if self.document { "names" } else { "documentation" }
+    }
+
+    fn sign(&self) -> &'static str {
+        if self.document { "→" } else { "←" }
+    }
+
+    /// Each as JSON and in words.
+    fn of(&mut self, name: &str, scope: &str, first_line: u32) -> Vec<(serde_json::Value, String)> {
+        if !self.document {
+            let mut symbols = self.docs.called(name, scope);
+            symbols.retain(|id| self.snapshot.symbol(*id).is_some_and(|(file, _)| file == self.file));
+            let places = self.docs.naming(name, &symbols);
+            return places.iter().map(|place| (self.place(place), self.words(place))).collect();
+        }
+        let sections = self.docs.sections(self.file);
+        let Some((_, mentions)) = sections.into_iter().find(|(place, _)| place.first_line == first_line)
+        else {
+            return Vec::new();
+        };
+        let mut meant: Vec<u32> = Vec::new();
+        for mention in &mentions {
+            meant
+                .extend(self.docs.meant(mention).iter().filter(|id| !meant.contains(id)).collect::<Vec<_>>());
+        }
+        meant.into_iter().filter_map(|id| self.symbol(id)).collect()
+    }
+
+    fn symbol(&self, id: u32) -> Option<(serde_json::Value, String)> {
+        let (file, symbol) = self.snapshot.symbol(id)?;
+        let scope = Snapshot::file(self.snapshot, file)?.scope(&symbol);
+        let name = if scope.is_empty() { symbol.name } else { format!("{scope}.{}", symbol.name) };
+        let value = json!({"name": name, "path": path_of(self.snapshot, file), "line": symbol.name_line});
+        Some((value, name))
+    }
+
+    fn place(&self, place: &Place) -> serde_json::Value {
+        json!({"path": path_of(self.snapshot, place.file), "line": place.first_line, "headings": place.headings})
+    }
+
+    fn words(&self, place: &Place) -> String {
+        format!("{}:{}", path_of(self.snapshot, place.file), place.first_line)
+    }
 }
 
 fn object(symbol: &SymbolEntry<'_>) -> serde_json::Value {
@@ -116,14 +217,20 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         }
     });
     defined.sort();
+    let mut docs = Docs::new(&snapshot);
+    let meant = docs.called(name, scope);
+    let mut documented = docs.naming(name, &meant);
     let mut used = Vec::new();
-    snapshot.used(name, |file, line| used.push((file, line)));
+    if !args.docs {
+        snapshot.used(name, |file, line| used.push((file, line)));
+    }
     let mut used: Vec<(String, u32, u32)> =
         used.into_iter().map(|(file, line)| (path_of(&snapshot, file), line, file)).collect();
     used.sort();
     used.dedup();
-    let more = used.len().saturating_sub(args.limit);
+    let more = used.len().saturating_sub(args.limit) + documented.len().saturating_sub(args.limit);
     used.truncate(args.limit);
+    documented.truncate(args.limit);
     let nothing = defined.is_empty() && used.is_empty();
     let used: Vec<(String, u32, Option<String>)> =
         used.into_iter().map(|(path, line, file)| (path, line, within(&snapshot, file, line))).collect();
@@ -138,7 +245,8 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
             .iter()
             .map(|(path, line, inside)| json!({"path": path, "line": line, "inside": inside}))
             .collect();
-        say!("{}", json!({"definitions": defined, "uses": used, "more": more}));
+        let documented = written(&snapshot, &documented);
+        say!("{}", json!({"definitions": defined, "uses": used, "documentation": documented, "more": more}));
         return Ok(u8::from(nothing));
     }
     let paint = color::stdout();
@@ -151,6 +259,13 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         let inside = inside.as_deref().map(|inside| clean(inside.as_bytes())).unwrap_or_default();
         say!("{}", format!("{path}:{line}  {}", paint.dim(&inside)).trim_end());
     }
+    for place in &documented {
+        let at = format!("{}:{}", path_of(&snapshot, place.file), place.first_line);
+        say!(
+            "{at}  {}",
+            paint.dim(&format!("says: {}", clean(place.headings.join(" › ").as_bytes()))).trim_end()
+        );
+    }
     if more > 0 {
         eprintln!("{more} more; --limit shows them");
     }
@@ -158,6 +273,15 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         eprintln!("{} is neither defined nor used here", clean(args.symbol.as_bytes()));
     }
     Ok(u8::from(nothing))
+}
+
+/// Sections as JSON.
+fn written(snapshot: &Snapshot, places: &[Place]) -> Vec<serde_json::Value> {
+    let one = |place: &Place| {
+        let path = path_of(snapshot, place.file);
+        json!({"path": path, "line": place.first_line, "lines": place.lines, "headings": place.headings})
+    };
+    places.iter().map(one).collect()
 }
 
 /// The symbol that a line stands in.

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use journeyman_agent::config::Environment;
 use journeyman_git::Git;
 use journeyman_index::Snapshot;
+use journeyman_index::docs::{Found, Why, find};
 use journeyman_index::query::{Answer, Context, Definition, FileHit, Passage, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
@@ -26,7 +27,7 @@ Kinds:
   file    files, with the lines that matter most (the default)
   symbol  definitions whose name is like the query
   text    lines that a regular expression matches in
-  doc     the same as file, among documents only
+  doc     sections of documents, with the headings that lead to them; of one name, what documents and comments say of it
 
 Exit codes: 0 something was found, 1 nothing was found or an error, 2 usage
 
@@ -60,6 +61,9 @@ pub(crate) struct SearchArgs {
     /// Case doesn't matter (--kind text)
     #[arg(long, short)]
     ignore_case: bool,
+    /// The file that is being looked at: what is near to it in the dependency graph counts a little
+    #[arg(long, value_name = "FILE")]
+    near: Option<String>,
     /// Say what speaks for each file
     #[arg(long)]
     explain: bool,
@@ -85,6 +89,11 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     if args.kind == Kind::Text {
         return lines(&project, &snapshot, &text, args);
     }
+    let near = args
+        .near
+        .as_deref()
+        .map(|near| super::deps::near(environment, args.directory.as_deref(), &project, &snapshot, near));
+    let near = near.transpose()?.unwrap_or_default();
     let place = root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let history = if args.kind == Kind::Symbol { Ok(None) } else { Git::blocking(project.history(&git)) };
@@ -94,15 +103,21 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     });
     let query = Query::new(&text, &mut Tokenizer::new());
     let most = if args.kind == Kind::Doc { journeyman_index::query::MAX_LIMIT } else { args.limit };
-    let mut answer = Searcher::new().search(&*snapshot, history.as_ref(), &query, Context::default(), most);
+    let similar = match args.kind {
+        Kind::Symbol => None,
+        _ => super::vectors::similar(environment, &project, &snapshot, &text),
+    };
+    let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
+    let context = Context { near: &near, vectors };
+    let mut answer = Searcher::new().search(&*snapshot, history.as_ref(), &query, context, most);
     if args.kind == Kind::Symbol {
         answer.files.clear();
         answer.definitions = journeyman_index::query::definitions(&*snapshot, text.trim(), args.limit);
     }
     if args.kind == Kind::Doc {
-        answer.files.retain(|hit| snapshot.file(hit.file).is_some_and(|file| file.record.flags.doc));
-        answer.files.truncate(args.limit);
-        answer.definitions.clear();
+        let read = |path: &journeyman_protocol::RelPath| project.text(path);
+        let found = find(&snapshot, &query, &answer.files, &read, args.limit);
+        return Ok(sections(&found, &snapshot, args.json));
     }
     if args.json {
         say!("{}", object(&answer, &snapshot));
@@ -110,6 +125,39 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         print(&answer, &snapshot, args.explain);
     }
     Ok(u8::from(answer.files.is_empty() && answer.definitions.is_empty()))
+}
+
+/// Shows sections.
+fn sections(found: &[Found], snapshot: &Snapshot, json: bool) -> u8 {
+    if json {
+        let one = |one: &Found| {
+            let place = &one.place;
+            let score = if let Why::Words(score) = one.why { Some(score) } else { None };
+            json!({
+                "path": path_of(snapshot, place.file), "line": place.first_line, "lines": place.lines,
+                "headings": place.headings, "names_it": one.why == Why::Names, "score": score,
+            })
+        };
+        say!(
+            "{}",
+            json!({"sections": found.iter().map(one).collect::<Vec<_>>(), "partial": snapshot.is_partial()})
+        );
+        return u8::from(found.is_empty());
+    }
+    let paint = color::stdout();
+    for one in found {
+        let place = format!("{}:{}", path_of(snapshot, one.place.file), one.place.first_line);
+        let why = match one.why {
+            Why::Names => "names it".to_owned(),
+            Why::Words(score) => format!("{score:.2}"),
+        };
+        let headings = one.place.headings.join(" › ");
+        say!("{}  {}  {}", paint.bold(&place), clean(headings.as_bytes()), paint.dim(&why));
+    }
+    if found.is_empty() {
+        eprintln!("nothing was found");
+    }
+    u8::from(found.is_empty())
 }
 
 fn path_of(snapshot: &Snapshot, file: u32) -> String {

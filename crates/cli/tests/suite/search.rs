@@ -29,7 +29,7 @@ fn a_question_finds_the_file_that_answers_it() {
     assert!(ran.stdout.starts_with("src/bell.py"), "{}", ran.stdout);
     ran.prints(&["1-3  ring_bell", "text"]);
     let found = object(&house.jm(&["search", "customer", "--kind", "doc", "--json"]).run().expect(0));
-    let paths: Vec<&Value> = found["files"].as_array().unwrap().iter().map(|file| &file["path"]).collect();
+    let paths: Vec<&Value> = found["sections"].as_array().unwrap().iter().map(|one| &one["path"]).collect();
     assert_eq!(paths, [&json!("docs/guide.md")]);
     house.jm(&["search", "zebra"]).run().expect(1).says(&["nothing was found"]);
     house.jm(&["search", "  "]).run().expect(2).says(&["the query is empty"]);
@@ -92,4 +92,21 @@ fn a_damaged_index_is_said_and_made_anew() {
     let ran = house.jm(&["refs", "ring_bell"]).run().expect(0);
     ran.says(&["is damaged", "made anew"]);
     ran.prints(&["src/bell.py:1"]);
+}
+
+#[test]
+fn files_are_followed_until_somebody_says_so() {
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let house = shop();
+        let running = house.jm(&["index", "--watch", "--json"]).start();
+        running.line_with("\"refreshed\"");
+        house.write("src/bell.py", "def ring_loudly():\n    return 2\n");
+        let line = running.line_with("\"updated\"");
+        let said: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&said["paths"], &said["read"]), (&json!(["src/bell.py"]), &json!(1)), "{line}");
+        running.signal(signal);
+        let ran = running.wait().expect(0);
+        ran.prints(&["{\"event\":\"stopped\"}"]);
+        house.jm(&["search", "ring_loudly", "--kind", "symbol"]).run().expect(0).prints(&["src/bell.py:1"]);
+    }
 }

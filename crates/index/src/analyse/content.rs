@@ -29,7 +29,12 @@ pub(super) fn read(bytes: &[u8]) -> (Content, Cow<'_, str>) {
             if memchr::memchr(0, beginning).is_some() {
                 return (Content::Binary, Cow::Borrowed(""));
             }
-            String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+            // Looking whether it is valid at all is much quicker than looking for what isn't.
+            match std::str::from_utf8(bytes) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => String::from_utf8_lossy(bytes),
+            }
         }
     };
     if is_minified(text.as_bytes()) { (Content::Minified, text) } else { (Content::Text, text) }

@@ -92,11 +92,12 @@ const DOCUMENTS: [&str; 8] = ["md", "markdown", "mdx", "rst", "adoc", "asciidoc"
 
 /// What a file is for.
 #[must_use]
-pub(super) fn purpose(path: &str, text: &str) -> Flags {
+pub(crate) fn purpose(path: &str, text: &str) -> Flags {
     let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
     let lower = directories.to_ascii_lowercase();
     let within = |names: &[&str]| lower.split('/').any(|part| names.contains(&part));
     Flags {
+        veiled: false,
         generated: is_generated(name, text),
         vendored: within(&VENDORED),
         test: within(&TESTS) || is_test(name),

@@ -14,7 +14,7 @@ impl Default for Trigrams {
 }
 
 impl Trigrams {
-    /// A text's distinct trigrams, sorted: bytes with ASCII letters made lower case, none over a line's end, for no pattern is
+    /// A text's distinct trigrams: bytes with ASCII letters made lower case, none over a line's end, for no pattern is
     /// looked for across lines by them.
     pub(crate) fn of(&mut self, text: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();
@@ -43,7 +43,6 @@ impl Trigrams {
                 *word = 0;
             }
         }
-        found.sort_unstable();
         found
     }
 }

@@ -11,7 +11,7 @@ use super::{Commit, History};
 use crate::IndexError;
 
 /// What the file begins with: its name and the format's version.
-const MAGIC: &[u8; 10] = b"JMHISTORY\x01";
+const MAGIC: &[u8; 10] = b"JMHISTORY\x02";
 const SUM: usize = 32;
 /// Bytes of a file: [`super::MAX_COMMITS`] messages and file lists at their bounds.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;

@@ -3,6 +3,7 @@
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Kind;
 
+use super::signals::is_component;
 use crate::facts::{Content, Flags, Visibility};
 
 /// What documents are made of.
@@ -87,6 +88,36 @@ pub enum Like<'a> {
     Typo(&'a str),
 }
 
+/// That a document has a term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Posting {
+    /// The document.
+    pub document: u32,
+    /// The file that it is, or is of.
+    pub file: u32,
+    /// How often it has the term.
+    pub times: u32,
+    /// How many terms it has, each as often as it stands there.
+    pub length: u32,
+}
+
+/// What of a file counts for ranking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purpose {
+    /// What it is for.
+    pub flags: Flags,
+    /// Its language is one that is understood, or it is a component of a page.
+    pub is_code: bool,
+}
+
+impl Purpose {
+    /// A file's.
+    #[must_use]
+    pub fn of(file: &FileEntry<'_>) -> Self {
+        Self { flags: file.flags, is_code: file.language.is_some() || is_component(file.path) }
+    }
+}
+
 /// An index, as ranking sees it.
 ///
 /// Files and chunks have numbers beneath [`Corpus::file_bound`] and [`Corpus::chunk_bound`]; not each need be in use.
@@ -107,6 +138,20 @@ pub trait Corpus {
 
     /// Visits the documents that have a term, each with its number and how often it has the term.
     fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32));
+
+    /// Visits the documents that have a term, with all that scoring has to know of each: [`Corpus::postings`] and
+    /// [`Corpus::length`], in less time.
+    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(Posting)) {
+        self.postings(field, term, &mut |document, times| {
+            let file = if field == Field::Chunk { self.file_of_chunk(document) } else { document };
+            visit(Posting { document, file, times, length: self.length(field, document) });
+        });
+    }
+
+    /// What a file is for; `None` for a number that isn't in use. [`Corpus::file`], in less time.
+    fn purpose(&self, file: u32) -> Option<Purpose> {
+        self.file(file).as_ref().map(Purpose::of)
+    }
 
     /// How many terms a document has, each as often as it stands there. 0 for what isn't in use.
     fn length(&self, field: Field, document: u32) -> u32;

@@ -5,11 +5,16 @@ use std::collections::BTreeSet;
 use journeyman_syntax::outline::Kind;
 
 use super::corpus::{Corpus, Like, SymbolEntry};
-use super::memory::is_subsequence;
 use super::signals::is_source;
 
 /// Names that are looked at for each way of being alike.
 const MAX_NAMES: usize = 400;
+/// Names that merely have the letters in order, of which the [`MAX_NAMES`] tightest are looked at: most are noise.
+const MAX_LOOSE: usize = 5_000;
+/// Of so many letters one may stand by itself, neither at the beginning of a part nor right after the one before.
+const LETTERS_A_STRAY: usize = 4;
+/// Characters of a name and of what is asked that are compared letter by letter.
+const MAX_COMPARED: usize = 100;
 /// Shorter names are like everything.
 const LEAST_FUZZY: usize = 3;
 
@@ -22,11 +27,11 @@ pub enum Match {
     Case,
     /// It begins so.
     Prefix,
-    /// The beginnings of its parts have the letters.
+    /// The letters are beginnings of its parts, of the first one and further ones: `gun`, `getname` of `getUserName`.
     Hump,
     /// One letter is wrong, missing or too many.
     Typo,
-    /// It has the letters in this order.
+    /// It has the letters in this order, most of them at the beginnings of parts or one right after the other.
     Subsequence,
 }
 
@@ -86,7 +91,8 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
             let key = Key {
                 outside: !within(scope, symbol.scope),
                 matched,
-                aside: !is_source(&file),
+                strays: 0,
+                aside: !corpus.purpose(symbol.file).is_some_and(is_source),
                 local: symbol.local,
                 minor: is_minor(symbol.kind),
                 length: symbol.name.len(),
@@ -100,12 +106,7 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
     if found.len() < limit && folded.len() >= LEAST_FUZZY {
         let mut names: BTreeSet<(Match, String)> = BTreeSet::new();
         let mut seen: BTreeSet<String> = BTreeSet::from([folded.clone()]);
-        let ways = [
-            (Match::Prefix, Like::Prefix(&folded)),
-            (Match::Typo, Like::Typo(&folded)),
-            (Match::Subsequence, Like::Subsequence(&folded)),
-        ];
-        for (matched, like) in ways {
+        for (matched, like) in [(Match::Prefix, Like::Prefix(&folded)), (Match::Typo, Like::Typo(&folded))] {
             corpus.names_like(like, MAX_NAMES, &mut |other| {
                 if seen.insert(other.to_owned()) {
                     names.insert((matched, other.to_owned()));
@@ -115,11 +116,21 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
         for (matched, other) in names {
             take(&other, Some(matched), &mut found);
         }
-        for (key, definition) in &mut found {
-            if definition.matched == Match::Subsequence && has_humps(&folded, &definition.name) {
-                (key.matched, definition.matched) = (Match::Hump, Match::Hump);
-            }
+        for other in in_order(corpus, &folded, &seen) {
+            take(&other, Some(Match::Subsequence), &mut found);
         }
+        found.retain_mut(|(key, definition)| {
+            if !matches!(definition.matched, Match::Subsequence | Match::Typo) {
+                return true;
+            }
+            match humps(&folded, &definition.name) {
+                Humps::Parts => (key.matched, definition.matched) = (Match::Hump, Match::Hump),
+                Humps::Strays(strays) if definition.matched == Match::Subsequence => key.strays = strays,
+                Humps::Noise => return definition.matched == Match::Typo,
+                Humps::Strays(_) => {}
+            }
+            true
+        });
     }
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
     found.truncate(limit);
@@ -131,6 +142,7 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
 struct Key {
     outside: bool,
     matched: Match,
+    strays: usize,
     aside: bool,
     local: bool,
     minor: bool,
@@ -167,22 +179,85 @@ fn definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {
     }
 }
 
-/// Whether the letters are the beginnings of the name's parts: each part's first letter stands in `asked`, and the rest
-/// of `asked` follows within the parts.
-fn has_humps(asked: &str, name: &str) -> bool {
-    let mut firsts = String::new();
-    let mut before = None;
-    for character in name.chars() {
-        let starts = match before {
-            None | Some('_') => true,
-            Some(before) => character.is_uppercase() && !char::is_uppercase(before),
-        };
-        if starts && character != '_' {
-            firsts.extend(character.to_lowercase());
+/// Names that have the letters in order, in lower case, the tightest ones.
+fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String>) -> Vec<String> {
+    let mut names: Vec<(usize, usize, String)> = Vec::new();
+    corpus.names_like(Like::Subsequence(folded), MAX_LOOSE, &mut |other| {
+        if !seen.contains(other) {
+            // Capitals aren't known here, so how often the letters are interrupted has to do.
+            let interrupted = fewest(folded, other, |_| false).unwrap_or(usize::MAX);
+            names.push((interrupted, other.len(), other.to_owned()));
         }
-        before = Some(character);
+    });
+    names.sort_unstable();
+    names.truncate(MAX_NAMES);
+    names.into_iter().map(|(_, _, name)| name).collect()
+}
+
+/// How letters lie in a name that has them in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Humps {
+    /// They are beginnings of its parts, of the first one and others.
+    Parts,
+    /// So many stand by themselves, and few enough to be meant.
+    Strays(usize),
+    /// They are somewhere, or not there at all.
+    Noise,
+}
+
+fn humps(asked: &str, name: &str) -> Humps {
+    let starts = starts(name);
+    let starts_part = |at: usize| starts.get(at).copied().unwrap_or_default();
+    let letters = asked.chars().count();
+    match fewest(asked, &name.to_lowercase(), starts_part) {
+        Some(0) if asked.chars().next() == name.to_lowercase().chars().next() => Humps::Parts,
+        Some(strays) if strays * LETTERS_A_STRAY <= letters => Humps::Strays(strays),
+        _ => Humps::Noise,
     }
-    firsts.chars().count() > 1 && is_subsequence(&firsts, asked)
+}
+
+/// Which of a name's characters begin a part of it.
+fn starts(name: &str) -> Vec<bool> {
+    let mut before = None;
+    let starts = name.chars().map(|character| {
+        let starts = match before {
+            None | Some('_' | '-' | '.') => true,
+            Some(before) => {
+                character.is_uppercase() && !char::is_uppercase(before)
+                    || character.is_numeric() && !char::is_numeric(before)
+            }
+        };
+        before = Some(character);
+        starts
+    });
+    starts.collect()
+}
+
+/// How few of the letters stand by themselves where they are looked for in their order: not where a part starts, and not
+/// right after the letter before. Nothing where the name doesn't have them.
+fn fewest(asked: &str, name: &str, starts: impl Fn(usize) -> bool) -> Option<usize> {
+    let name: Vec<char> = name.chars().take(MAX_COMPARED).collect();
+    // For each of the name's characters: the fewest with the letter so far at it.
+    let mut row: Vec<Option<usize>> = vec![None; name.len()];
+    for (nth, letter) in asked.chars().take(MAX_COMPARED).enumerate() {
+        let mut next = vec![None; name.len()];
+        // The fewest with the letter before anywhere before here, and right before here.
+        let mut before = (nth == 0).then_some(0);
+        let mut adjacent: Option<usize> = None;
+        for (at, character) in name.iter().enumerate() {
+            if *character == letter {
+                let jumped = before.map(|fewest| fewest + usize::from(!starts(at)));
+                let found = [jumped, adjacent].into_iter().flatten().min();
+                if let Some(place) = next.get_mut(at) {
+                    *place = found;
+                }
+            }
+            adjacent = row.get(at).copied().flatten();
+            before = [before, adjacent].into_iter().flatten().min();
+        }
+        row = next;
+    }
+    row.into_iter().flatten().min()
 }
 
 #[cfg(test)]
@@ -190,12 +265,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn humps_are_seen() {
-        for (asked, name) in [("gun", "getUserName"), ("getusnam", "get_user_name"), ("hs", "HttpServer")] {
-            assert!(has_humps(asked, name), "{asked} {name}");
-        }
-        for (asked, name) in [("gn", "getUserName"), ("et", "getTime"), ("op", "open")] {
-            assert!(!has_humps(asked, name), "{asked} {name}");
+    fn letters_are_meant_or_noise() {
+        let cases = [
+            ("gun", "getUserName", Humps::Parts),
+            ("getusnam", "get_user_name", Humps::Parts),
+            ("getname", "getUserName", Humps::Parts),
+            ("hs", "HttpServer", Humps::Parts),
+            ("u8s", "utf8_size", Humps::Parts),
+            ("username", "getUserName", Humps::Strays(0)),
+            ("ainterm", "paint_terminal", Humps::Strays(1)),
+            // Letters in order anywhere.
+            ("tern", "getUserName", Humps::Noise),
+            ("load", "allocate_padding", Humps::Noise),
+            ("parse", "compactorStyle", Humps::Noise),
+            ("xyz", "getUserName", Humps::Noise),
+        ];
+        for (asked, name, expected) in cases {
+            assert_eq!(humps(asked, name), expected, "{asked} {name}");
         }
     }
 

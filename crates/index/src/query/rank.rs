@@ -1,10 +1,11 @@
 //! One score from many signals, and what is shown of a file that has it.
 
 use super::clean::{Place, Query};
-use super::corpus::{Corpus, SymbolEntry};
+use super::corpus::{Corpus, Purpose, SymbolEntry};
 use super::definitions::{Definition, definitions};
 use super::signals::{Signal, Signals, is_source, meant};
 use crate::history::History;
+use crate::vectors::Similar;
 
 /// Files of an answer, at most.
 pub const MAX_LIMIT: usize = 1_000;
@@ -15,21 +16,23 @@ const LEAST_PASSAGE: f32 = 0.5;
 /// What is left of the score of a file that people don't change for the query's sake, if the query doesn't name it.
 const ASIDE: f32 = 0.6;
 
-/// What each signal counts, scaled to 0 to 1 over the source files. The first seven are the study's, and three
-/// are not used until they are measured on enough rows (`docs/search.md`).
-fn weight(signal: Signal) -> f32 {
+/// What each signal counts, scaled to 0 to 1 over the source files. The first seven are the study's
+/// signals, with its weights where others weren't better on all of its public rows (`docs/search.md`). Vectors count what is
+/// asked for.
+fn weight(signal: Signal, vectors: f32) -> f32 {
     match signal {
         Signal::Text => 1.0,
-        Signal::Path => 0.15,
-        Signal::Symbols => 0.10,
-        Signal::Mention => 0.30,
+        Signal::Path => 0.23,
+        Signal::Symbols => 0.13,
+        Signal::Mention => 0.25,
         Signal::History => 0.05,
         Signal::HistoryTitle => 0.15,
-        Signal::HistoryPool => 0.15,
+        Signal::HistoryPool => 0.25,
         Signal::Definition => 0.0,
         Signal::Coverage => 0.0,
         Signal::Tests => 0.0,
         Signal::Near => 0.10,
+        Signal::Vectors => vectors,
     }
 }
 
@@ -38,6 +41,8 @@ fn weight(signal: Signal) -> f32 {
 pub struct Context<'a> {
     /// Files near the one that is being looked at, by how many steps: 1 or 2.
     pub near: &'a [(u32, u32)],
+    /// Chunks whose vectors are like the query's, and what that counts; the words of the best source file count 1.
+    pub vectors: Option<(&'a Similar, f32)>,
 }
 
 /// What was found.
@@ -93,6 +98,8 @@ pub struct Passage {
 pub struct Searcher {
     signals: Signals,
     totals: Vec<(u32, f32)>,
+    /// What vectors count this time.
+    vectors: f32,
 }
 
 impl Searcher {
@@ -112,10 +119,13 @@ impl Searcher {
         limit: usize,
     ) -> Answer {
         let limit = limit.min(MAX_LIMIT);
-        if query.is_empty() && context.near.is_empty() {
+        if query.is_empty() && context.near.is_empty() && context.vectors.is_none() {
             return Answer::default();
         }
-        self.signals.gather(corpus, history, query, context.near);
+        self.vectors = context.vectors.map_or(0.0, |(_, weight)| weight.max(0.0));
+        // What counts nothing needn't be looked for.
+        let vectors = self.vectors;
+        self.signals.gather(corpus, history, query, context, |signal| weight(signal, vectors) > 0.0);
         let scales = self.scales(corpus);
         self.add_up(corpus, query, &scales);
         let best = self.best(corpus, limit);
@@ -133,37 +143,28 @@ impl Searcher {
         history: Option<&History>,
         query: &Query,
     ) -> Vec<(u32, [f32; Signal::ALL.len()])> {
-        self.signals.gather(corpus, history, query, &[]);
+        self.signals.gather(corpus, history, query, Context::default(), |_| true);
         let files = (0..corpus.file_bound()).filter(|file| corpus.file(*file).is_some());
         files.map(|file| (file, self.signals.files.each_ref().map(|scores| scores.get(file)))).collect()
     }
 
-    /// By signal, the least and the greatest score that a source file has; of any file, where no source file has one.
-    fn scales<C: Corpus + ?Sized>(&self, corpus: &C) -> [(f32, f32); Signal::ALL.len()] {
-        let is_source = |file: u32| corpus.file(file).is_some_and(|entry| is_source(&entry));
+    /// By signal, the greatest score that a source file has; of any file, where no source file has one.
+    ///
+    /// The least one isn't taken off, as the study does: ranks of its rows are as good without, and a word that all files
+    /// have would find none of them.
+    fn scales<C: Corpus + ?Sized>(&self, corpus: &C) -> [f32; Signal::ALL.len()] {
         self.signals.files.each_ref().map(|scores| {
-            let among = |wanted: &dyn Fn(u32) -> bool| {
+            let most = |wanted: &dyn Fn(u32) -> bool| {
                 let files = scores.documents().iter().filter(|file| wanted(**file));
-                let of = files.map(|file| scores.get(*file));
-                of.fold((f32::MAX, 0.0_f32), |(least, most), score| (least.min(score), most.max(score)))
+                files.map(|file| scores.get(*file)).fold(0.0_f32, f32::max)
             };
-            let (least, most) = among(&is_source);
-            if most == 0.0 {
-                return (0.0, among(&|_| true).1);
-            }
-            // Most often one of the first files has no score, and this is over.
-            let all = (0..corpus.file_bound()).all(|file| scores.get(file) > 0.0 || !is_source(file));
-            (if all { least } else { 0.0 }, most)
+            let of_source = most(&|file| corpus.purpose(file).is_some_and(is_source));
+            if of_source > 0.0 { of_source } else { most(&|_| true) }
         })
     }
 
-    fn add_up<C: Corpus + ?Sized>(
-        &mut self,
-        corpus: &C,
-        query: &Query,
-        scales: &[(f32, f32); Signal::ALL.len()],
-    ) {
-        let Self { signals, totals } = self;
+    fn add_up<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query, scales: &[f32; Signal::ALL.len()]) {
+        let Self { signals, totals, vectors } = self;
         totals.clear();
         let mut files: Vec<u32> =
             signals.files.iter().flat_map(|scores| scores.documents()).copied().collect();
@@ -171,12 +172,11 @@ impl Searcher {
         files.dedup();
         let wants_tests = query.terms.iter().any(|term| term.text == "test" && term.title_weight > 0.0);
         for file in files {
-            let Some(entry) = corpus.file(file) else { continue };
+            let Some(Purpose { flags, .. }) = corpus.purpose(file) else { continue };
             let mut total = 0.0;
             for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
-                total += weight(*signal) * scaled(scores.get(file), *scale);
+                total += weight(*signal, *vectors) * scaled(scores.get(file), *scale);
             }
-            let flags = entry.flags;
             let aside = flags.test && !wants_tests || flags.doc || flags.vendored || flags.generated;
             let [_, _, _, mention, ..] = &signals.files;
             if aside && mention.get(file) < 0.5 {
@@ -205,13 +205,13 @@ impl Searcher {
         corpus: &C,
         file: u32,
         score: f32,
-        scales: &[(f32, f32); Signal::ALL.len()],
+        scales: &[f32; Signal::ALL.len()],
     ) -> Option<FileHit> {
         let path = corpus.file(file)?.path.to_vec();
         let mut why: Vec<Reason> = Vec::new();
         for ((signal, scores), scale) in Signal::ALL.iter().zip(&self.signals.files).zip(scales) {
             let strength = scaled(scores.get(file), *scale);
-            let share = weight(*signal) * strength;
+            let share = weight(*signal, self.vectors) * strength;
             if share > 0.0 {
                 why.push(Reason { signal: *signal, strength, share });
             }
@@ -232,10 +232,16 @@ impl Searcher {
             places.get(at).map(|(_, place)| *place)
         };
         let mut chunks: Vec<Vec<(u32, f32)>> = vec![Vec::new(); files.len()];
-        for chunk in self.signals.chunks.documents() {
-            if let Some(list) = place_of(corpus.file_of_chunk(*chunk)).and_then(|place| chunks.get_mut(place))
-            {
+        for (chunk, file) in self.signals.chunks.documents().iter().zip(&self.signals.chunk_files) {
+            if let Some(list) = place_of(*file).and_then(|place| chunks.get_mut(place)) {
                 list.push((*chunk, self.signals.chunks.get(*chunk)));
+            }
+        }
+        // Where no word is found, what is like the query is shown.
+        for (file, chunk, score) in self.signals.similar.iter().filter(|_| self.vectors > 0.0) {
+            let wordless = self.signals.files.first().is_none_or(|text| text.get(*file) == 0.0);
+            if let Some(list) = place_of(*file).filter(|_| wordless).and_then(|place| chunks.get_mut(place)) {
+                list.push((*chunk, *score));
             }
         }
         for (hit, mut chunks) in files.iter_mut().zip(chunks) {
@@ -268,8 +274,8 @@ impl Searcher {
     }
 }
 
-fn scaled(score: f32, (least, most): (f32, f32)) -> f32 {
-    if most > least { ((score - least) / (most - least)).max(0.0) } else { 0.0 }
+fn scaled(score: f32, most: f32) -> f32 {
+    if most > 0.0 { (score / most).max(0.0) } else { 0.0 }
 }
 
 /// Says which symbol each passage is in: the smallest one that holds it, or the one that most of its lines are of.

@@ -1,7 +1,7 @@
 //! Sums of scores over many documents, in arrays that are used again for the next query.
 
 use super::clean::Term;
-use super::corpus::{Corpus, Field};
+use super::corpus::{Corpus, Field, Posting};
 
 /// BM25's saturation, as the study has it.
 pub(crate) const K1: f32 = 1.2;
@@ -64,14 +64,14 @@ pub(crate) fn idf(with: u64, all: u64) -> f32 {
     (((all - with + 0.5) / (with + 0.5)).ln_1p()) as f32
 }
 
-/// BM25 of one field: `add` gets a document, the term's place in the list and what the term adds, the terms in order.
+/// BM25 of one field: `add` gets a posting, the term's place in the list and what the term adds, the terms in order.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn bm25<C: Corpus + ?Sized>(
     corpus: &C,
     field: Field,
     terms: &[Term],
     length_weight: f32,
-    add: &mut dyn FnMut(u32, usize, f32),
+    add: &mut dyn FnMut(Posting, usize, f32),
 ) {
     let totals = corpus.totals(field);
     if totals.documents == 0 {
@@ -86,10 +86,10 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
             continue;
         }
         let weight = idf(with, totals.documents) * (K1 + 1.0);
-        corpus.postings(field, &term.text, &mut |document, times| {
-            let times = times as f32;
-            let norm = base + slope * corpus.length(field, document) as f32;
-            add(document, place, weight * times / (times + norm));
+        corpus.each(field, &term.text, &mut |posting| {
+            let times = posting.times as f32;
+            let norm = base + slope * posting.length as f32;
+            add(posting, place, weight * times / (times + norm));
         });
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::clean::{Place, Query};
-use super::corpus::{Corpus, Field, FileEntry};
+use super::corpus::{Corpus, Field, FileEntry, Purpose};
+use super::rank::Context;
 use super::score::{Scores, bm25, idf};
 use crate::history::History;
+use crate::vectors::Similar;
 
 /// Length normalisation of BM25, by field, as the study has it.
 const CHUNK_LENGTHS: f32 = 0.75;
@@ -22,6 +24,8 @@ const MODULE_ENDINGS: [&str; 18] = [
     "py", "rs", "java", "kt", "go", "rb", "php", "ts", "tsx", "js", "jsx", "mjs", "vue", "scala", "swift",
     "cs", "cpp", "c",
 ];
+/// Endings of components' names.
+const COMPONENTS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
 /// Files that stand for the directory they are in.
 const MODULE_FILES: [&str; 5] = ["__init__.py", "mod.rs", "index.js", "index.ts", "lib.rs"];
 
@@ -51,11 +55,13 @@ pub enum Signal {
     Tests,
     /// It is near the file that is being looked at.
     Near,
+    /// The vectors of its three best chunks are like the query's.
+    Vectors,
 }
 
 impl Signal {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Text,
         Self::Path,
         Self::Symbols,
@@ -67,6 +73,7 @@ impl Signal {
         Self::Coverage,
         Self::Tests,
         Self::Near,
+        Self::Vectors,
     ];
 
     /// Its name, in lower case.
@@ -84,14 +91,20 @@ impl Signal {
             Self::Coverage => "coverage",
             Self::Tests => "tests",
             Self::Near => "near",
+            Self::Vectors => "vectors",
         }
     }
 }
 
 /// Whether a file is what people write to make the program: what signals are scaled by.
-pub(crate) fn is_source(file: &FileEntry<'_>) -> bool {
+pub(crate) fn is_source(file: Purpose) -> bool {
     let flags = file.flags;
-    file.language.is_some() && !flags.test && !flags.doc && !flags.vendored && !flags.generated
+    file.is_code && !flags.test && !flags.doc && !flags.vendored && !flags.generated
+}
+
+/// Whether a file is a component of a page: code in a document, which no language of ours is.
+pub(crate) fn is_component(path: &[u8]) -> bool {
+    COMPONENTS.iter().any(|ending| path.ends_with(ending))
 }
 
 /// The signals of one query, by file.
@@ -99,13 +112,17 @@ pub(crate) fn is_source(file: &FileEntry<'_>) -> bool {
 pub(crate) struct Signals {
     pub(crate) chunks: Scores,
     pub(crate) files: [Scores; Signal::ALL.len()],
+    /// The file of each chunk that has a score, in their order.
+    pub(crate) chunk_files: Vec<u32>,
+    /// Chunks that are like the query by their vectors, with their files: by file, the best first.
+    pub(crate) similar: Vec<(u32, u32, f32)>,
     best: Vec<[f32; 3]>,
     seen: Vec<u32>,
 }
 
 impl Signals {
     fn of(&mut self, signal: Signal) -> &mut Scores {
-        let [text, path, symbols, mention, history, title, pool, definition, coverage, tests, near] =
+        let [text, path, symbols, mention, history, title, pool, definition, coverage, tests, near, vectors] =
             &mut self.files;
         match signal {
             Signal::Text => text,
@@ -119,56 +136,86 @@ impl Signals {
             Signal::Coverage => coverage,
             Signal::Tests => tests,
             Signal::Near => near,
+            Signal::Vectors => vectors,
         }
     }
 
-    /// Asks all of them.
+    /// Asks those that are wanted.
     pub(crate) fn gather<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
         history: Option<&History>,
         query: &Query,
-        near: &[(u32, u32)],
+        context: Context<'_>,
+        wanted: impl Fn(Signal) -> bool,
     ) {
         self.chunks.reset(corpus.chunk_bound());
         for scores in &mut self.files {
             scores.reset(corpus.file_bound());
         }
-        self.text(corpus, query);
+        self.text(corpus, query, wanted(Signal::Coverage));
         for (signal, field, lengths) in
             [(Signal::Path, Field::Path, PATH_LENGTHS), (Signal::Symbols, Field::Symbol, SYMBOL_LENGTHS)]
         {
             let scores = self.of(signal);
-            bm25(corpus, field, &query.terms, lengths, &mut |file, place, score| {
-                scores.add(file, score * query.terms.get(place).map_or(0.0, |term| term.weight));
+            bm25(corpus, field, &query.terms, lengths, &mut |posting, place, score| {
+                scores.add(posting.file, score * query.terms.get(place).map_or(0.0, |term| term.weight));
             });
         }
         self.mentions(corpus, query);
-        self.definitions(corpus, query);
-        self.tests(corpus);
+        if wanted(Signal::Definition) {
+            self.definitions(corpus, query);
+        }
+        if wanted(Signal::Tests) {
+            self.tests(corpus);
+        }
         if let Some(history) = history {
             self.history(corpus, history, query);
         }
-        for (file, steps) in near {
+        for (file, steps) in context.near {
             #[allow(clippy::cast_precision_loss)]
             self.of(Signal::Near).raise(*file, 1.0 / (*steps as f32).max(1.0));
         }
+        self.similar.clear();
+        if let Some((similar, _)) = context.vectors {
+            self.vectors(corpus, similar);
+        }
     }
 
-    fn text<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+    fn vectors<C: Corpus + ?Sized>(&mut self, corpus: &C, similar: &Similar) {
+        let chunks = similar.chunks.iter();
+        self.similar.extend(chunks.map(|(chunk, score)| (corpus.file_of_chunk(*chunk), *chunk, *score)));
+        self.similar.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.2.total_cmp(&a.2)));
+        let Self { files: [.., vectors], similar, .. } = self;
+        for of_one in similar.chunk_by(|(file, ..), (other, ..)| file == other) {
+            let parts = of_one.iter().zip(std::iter::once(&1.0).chain(&FURTHER_CHUNKS));
+            let score: f32 = parts.map(|((.., score), part)| score * part).sum();
+            if let Some((file, ..)) = of_one.first() {
+                vectors.add(*file, score);
+            }
+        }
+    }
+
+    fn text<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query, covered: bool) {
         let documents = corpus.totals(Field::Chunk).documents;
-        let worth: Vec<f32> = query
-            .terms
-            .iter()
+        let terms = query.terms.iter().filter(|_| covered);
+        let worth: Vec<f32> = terms
             .map(|term| term.weight * idf(corpus.documents_with(Field::Chunk, &term.text), documents))
             .collect();
-        let Self { chunks, seen, files, best } = self;
-        let [text, .., coverage, _, _] = files;
+        let Self { chunks, chunk_files, seen, files, best, .. } = self;
+        chunk_files.clear();
+        let [text, .., coverage, _, _, _] = files;
         seen.clear();
         seen.resize(corpus.file_bound() as usize, 0);
-        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTHS, &mut |chunk, place, score| {
-            chunks.add(chunk, score * query.terms.get(place).map_or(0.0, |term| term.weight));
-            let file = corpus.file_of_chunk(chunk);
+        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTHS, &mut |posting, place, score| {
+            chunks.add(posting.document, score * query.terms.get(place).map_or(0.0, |term| term.weight));
+            if chunk_files.len() < chunks.documents().len() {
+                chunk_files.push(posting.file);
+            }
+            if !covered {
+                return;
+            }
+            let file = posting.file;
             let mark = u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1);
             if let Some(last) = seen.get_mut(file as usize)
                 && *last != mark
@@ -179,11 +226,9 @@ impl Signals {
         });
         best.clear();
         best.resize(corpus.file_bound() as usize, [0.0; 3]);
-        for chunk in chunks.documents() {
+        for (chunk, file) in chunks.documents().iter().zip(chunk_files.iter()) {
             let score = chunks.get(*chunk);
-            let Some([first, second, third]) = best.get_mut(corpus.file_of_chunk(*chunk) as usize) else {
-                continue;
-            };
+            let Some([first, second, third]) = best.get_mut(*file as usize) else { continue };
             if score > *first {
                 (*third, *second, *first) = (*second, *first, score);
             } else if score > *second {
@@ -244,13 +289,14 @@ impl Signals {
 
     /// What tests have of the query, for the files that they test by their name.
     fn tests<C: Corpus + ?Sized>(&mut self, corpus: &C) {
-        let [text, .., tests, _] = &mut self.files;
+        let [text, .., tests, _, _] = &mut self.files;
         for file in text.documents() {
-            let Some(entry) = corpus.file(*file).filter(|entry| entry.flags.test) else { continue };
+            let is_test = corpus.purpose(*file).is_some_and(|purpose| purpose.flags.test);
+            let Some(entry) = corpus.file(*file).filter(|_| is_test) else { continue };
             let score = text.get(*file);
             for name in tested(entry.path) {
                 corpus.files_called(&name, &mut |other| {
-                    if corpus.file(other).is_some_and(|other| is_source(&other)) {
+                    if corpus.purpose(other).is_some_and(is_source) {
                         tests.raise(other, score);
                     }
                 });
@@ -369,6 +415,25 @@ mod tests {
             let expected: Vec<Vec<u8>> = expected.into_iter().map(|name| name.as_bytes().to_vec()).collect();
             assert_eq!(tested(path.as_bytes()), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn components_are_source() {
+        let entry = |path: &'static str, test| FileEntry {
+            path: path.as_bytes(),
+            content: crate::facts::Content::Text,
+            flags: crate::facts::Flags { test, ..crate::facts::Flags::default() },
+            language: None,
+            lines: 1,
+        };
+        assert!(
+            is_source(Purpose::of(&entry("src/App.vue", false)))
+                && is_source(Purpose::of(&entry("src/x.svelte", false)))
+        );
+        assert!(
+            !is_source(Purpose::of(&entry("src/App.vue", true)))
+                && !is_source(Purpose::of(&entry("x.bin", false)))
+        );
     }
 
     #[test]

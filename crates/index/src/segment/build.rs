@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hashbrown::HashMap;
-
 use super::codec::{CountList, PlainList, UseList, put, put_bytes};
 use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
+use super::invert::{Interner, Posting, trigrams};
 use super::layout::{ChunkRecord, FileRecord, Span, SymbolRecord, Words};
 use super::write::Contents;
 use crate::IndexError;
 use crate::facts::{Count, FileFacts, Import, Section};
 
-/// Bytes that a list in the making needs besides its own, about.
-const LIST: usize = 64;
-
 /// Gathers files for a segment.
+///
+/// What is found is only written down in the order of the files, a number for each word, and is put in order by word at the
+/// end: nothing is looked for in memory that isn't near, but each file's words once.
 #[derive(Debug, Default)]
 pub struct Builder {
     files: Vec<FileRecord>,
@@ -26,24 +25,23 @@ pub struct Builder {
     symbol_count: u32,
     data: DataWriter,
     path_bytes: Vec<u8>,
-    /// The names that each file uses, by their place in `used`.
+    /// The names that each file uses, by number.
     names: Vec<Vec<u32>>,
     /// Each file's imports and sections.
     rest: Vec<Vec<u8>>,
-    terms: HashMap<String, Lists>,
-    trigrams: HashMap<u32, PlainList>,
-    defined: HashMap<String, PlainList>,
-    used: HashMap<String, (u32, UseList)>,
+    terms: Interner,
+    in_chunks: Vec<Posting>,
+    in_paths: Vec<Posting>,
+    in_symbols: Vec<Posting>,
+    /// Each file's trigrams, one file after the other, and where each file's end.
+    trigrams: Vec<u32>,
+    trigram_ends: Vec<usize>,
+    defined: Interner,
+    definitions: Vec<Posting>,
+    used: Interner,
+    uses: Vec<Posting>,
     paths: Vec<(Vec<u8>, u32)>,
     weight: usize,
-}
-
-/// A term's lists in three kinds of documents.
-#[derive(Debug, Default)]
-struct Lists {
-    chunks: CountList,
-    paths: CountList,
-    symbols: CountList,
 }
 
 impl Builder {
@@ -68,7 +66,11 @@ impl Builder {
     /// About how many bytes of memory it holds.
     #[must_use]
     pub fn weight(&self) -> usize {
-        self.weight + self.chunks.len() + self.symbols.len() + self.data.weight()
+        let postings = [&self.in_chunks, &self.in_paths, &self.in_symbols, &self.definitions, &self.uses];
+        let postings: usize = postings.iter().map(|postings| postings.len()).sum();
+        let interned = self.terms.weight() + self.defined.weight() + self.used.weight();
+        let own = self.chunks.len() + self.symbols.len() + self.data.weight() + self.weight;
+        own + interned + postings * size_of::<Posting>() + self.trigrams.len() * size_of::<u32>()
     }
 
     /// Adds what was found in a file.
@@ -81,10 +83,9 @@ impl Builder {
         self.add_terms(file, facts);
         self.add_symbols(facts)?;
         let names = self.add_references(file, facts);
-        for trigram in &facts.trigrams {
-            self.trigrams.entry(*trigram).or_default().push(file);
-        }
-        self.weight += facts.trigrams.len() * 2 + names.len() * 4;
+        self.trigrams.extend_from_slice(&facts.trigrams);
+        self.trigram_ends.push(self.trigrams.len());
+        self.weight += names.len() * size_of::<u32>() + size_of::<FileRecord>();
         let mut rest = Vec::new();
         put_imports(&mut rest, &facts.imports);
         put_sections(&mut rest, &facts.sections);
@@ -98,6 +99,7 @@ impl Builder {
             content: facts.content,
             flags: facts.flags,
             language: facts.language,
+            shallow: facts.shallow,
             lines: facts.lines,
             first_chunk,
             chunks: self.chunk_count - first_chunk,
@@ -114,39 +116,22 @@ impl Builder {
     }
 
     fn add_terms(&mut self, file: u32, facts: &FileFacts) {
-        // Each of the file's terms by place: which documents of the file have it. One look into the map a term.
-        let mut places: Vec<(u32, u32, u32)> = Vec::new();
+        // The file's terms by their numbers here.
+        let numbers: Vec<u32> = facts.terms.iter().map(|term| self.terms.number(term)).collect();
+        let put = |into: &mut Vec<Posting>, document: u32, counts: &[Count]| {
+            let known = |count: &Count| Some((*numbers.get(count.term as usize)?, count.times));
+            let some = counts.iter().filter_map(known);
+            into.extend(some.map(|(key, more)| Posting { key, document, more }));
+        };
         for (at, chunk) in facts.chunks.iter().enumerate() {
-            let number = self.chunk_count + at as u32;
-            places.extend(chunk.counts.iter().map(|count| (count.term, number, count.times)));
+            put(&mut self.in_chunks, self.chunk_count + at as u32, &chunk.counts);
             let length = chunk.counts.iter().map(|count| count.times).sum();
             let record = ChunkRecord { file, first_line: chunk.first_line, lines: chunk.lines, length };
             record.put(&mut self.chunks);
         }
         self.chunk_count += facts.chunks.len() as u32;
-        places.sort_unstable();
-        let mut paths: Vec<Count> = facts.path_counts.clone();
-        let mut symbols: Vec<Count> = facts.symbol_counts.clone();
-        paths.sort_unstable();
-        symbols.sort_unstable();
-        let (mut paths, mut symbols) = (paths.iter().peekable(), symbols.iter().peekable());
-        let mut places = places.iter().peekable();
-        let before = self.terms.len();
-        for (number, term) in facts.terms.iter().enumerate() {
-            let number = number as u32;
-            let lists = self.terms.entry_ref(&**term).or_default();
-            while let Some((_, chunk, times)) = places.next_if(|place| place.0 == number) {
-                lists.chunks.push(*chunk, *times);
-                self.weight += 2;
-            }
-            while let Some(count) = paths.next_if(|count| count.term == number) {
-                lists.paths.push(file, count.times);
-            }
-            while let Some(count) = symbols.next_if(|count| count.term == number) {
-                lists.symbols.push(file, count.times);
-            }
-        }
-        self.weight += (self.terms.len() - before) * 4 * LIST;
+        put(&mut self.in_paths, file, &facts.path_counts);
+        put(&mut self.in_symbols, file, &facts.symbol_counts);
     }
 
     fn add_symbols(&mut self, facts: &FileFacts) -> Result<(), IndexError> {
@@ -168,27 +153,23 @@ impl Builder {
             let span = self.data.append(|data| record.put(data))?;
             self.symbols.extend_from_slice(&span.at.to_le_bytes());
             let name = symbol.name.to_lowercase();
-            self.defined.entry_ref(name.as_str()).or_default().push(self.symbol_count);
-            self.weight += LIST / 2;
+            let key = self.defined.number(&name);
+            self.definitions.push(Posting { key, document: self.symbol_count, more: 0 });
             self.symbol_count += 1;
         }
         Ok(())
     }
 
     fn add_references(&mut self, file: u32, facts: &FileFacts) -> Vec<u32> {
-        let mut sorted: Vec<&crate::facts::Reference> = facts.references.iter().collect();
-        sorted.sort_by(|one, other| (&one.name, one.line).cmp(&(&other.name, other.line)));
-        let mut names = Vec::new();
-        for reference in sorted {
-            let next = self.used.len() as u32;
-            let (number, list) =
-                self.used.entry_ref(&*reference.name).or_insert_with(|| (next, UseList::default()));
-            list.push(file, reference.line);
-            if names.last() != Some(number) {
-                names.push(*number);
-            }
-            self.weight += 3 + if *number == next { LIST + reference.name.len() } else { 0 };
+        let first = self.uses.len();
+        for reference in &facts.references {
+            let key = self.used.number(&reference.name);
+            self.uses.push(Posting { key, document: file, more: reference.line });
         }
+        let own = self.uses.get(first..).unwrap_or_default();
+        let mut names: Vec<u32> = own.iter().map(|posting| posting.key).collect();
+        names.sort_unstable();
+        names.dedup();
         names
     }
 
@@ -197,36 +178,43 @@ impl Builder {
     /// # Errors
     /// [`IndexError`].
     pub fn finish(mut self, path: &Path, durable: bool) -> Result<(), IndexError> {
-        let mut used: Vec<(String, (u32, UseList))> = std::mem::take(&mut self.used).into_iter().collect();
-        used.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        let mut rank = vec![0_u32; used.len()];
-        for (at, (_, (number, _))) in used.iter().enumerate() {
-            if let Some(place) = rank.get_mut(*number as usize) {
-                *place = at as u32;
-            }
-        }
-        self.add_details(&rank)?;
+        let used = self.used.sorted();
+        self.add_details(&used.ranks)?;
         let mut files = Vec::with_capacity(self.files.len() * super::layout::FILE);
         self.files.iter().for_each(|file| file.put(&mut files));
-        let [chunks, paths, symbols] = term_dictionaries(std::mem::take(&mut self.terms))?;
-        let mut trigrams: Vec<_> = std::mem::take(&mut self.trigrams).into_iter().collect();
-        trigrams.sort_unstable_by_key(|(trigram, _)| *trigram);
-        let trigram_key = |trigram: u32| {
-            let [_, one, two, three] = trigram.to_be_bytes();
-            [one, two, three]
+        let terms = self.terms.sorted();
+        let counted = |postings: Vec<Posting>| {
+            terms.dictionary(&postings, |list, out| {
+                let mut counts = CountList::default();
+                list.iter().for_each(|one| counts.push(one.document, one.more));
+                counts.finish(out);
+            })
         };
-        let mut defined: Vec<_> = std::mem::take(&mut self.defined).into_iter().collect();
-        defined.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let listed = |list: &[Posting], out: &mut Vec<u8>| {
+            let mut plain = PlainList::of(std::mem::take(out));
+            list.iter().for_each(|one| plain.push(one.document));
+            *out = plain.bytes;
+        };
+        let chunks = counted(std::mem::take(&mut self.in_chunks))?;
+        let paths = counted(std::mem::take(&mut self.in_paths))?;
+        let symbols = counted(std::mem::take(&mut self.in_symbols))?;
+        drop(terms);
+        let trigrams = trigrams(std::mem::take(&mut self.trigrams), &self.trigram_ends)?;
+        let defined = self.defined.sorted().dictionary(&std::mem::take(&mut self.definitions), listed)?;
+        // A file's uses are in the order of its lines.
+        let used = used.dictionary(&std::mem::take(&mut self.uses), |list, out| {
+            let mut uses = UseList::of(std::mem::take(out));
+            list.iter().for_each(|one| uses.push(one.document, one.more));
+            *out = uses.bytes;
+        })?;
         self.paths.sort_unstable();
         let words = [
             chunks,
             paths,
             symbols,
-            dictionary(
-                trigrams.iter().map(|(trigram, list)| (trigram_key(*trigram), list.bytes.as_slice())),
-            )?,
-            dictionary(defined.iter().map(|(name, list)| (name.as_bytes(), list.bytes.as_slice())))?,
-            dictionary(used.iter().map(|(name, (_, list))| (name.as_bytes(), list.bytes.as_slice())))?,
+            trigrams,
+            defined,
+            used,
             dictionary(self.paths.iter().map(|(path, file)| {
                 let mut list = PlainList::default();
                 list.push(*file);
@@ -293,20 +281,6 @@ fn by_name(paths: &[(Vec<u8>, u32)]) -> BTreeMap<Vec<u8>, PlainList> {
     names
 }
 
-fn term_dictionaries(terms: HashMap<String, Lists>) -> Result<[Made; 3], IndexError> {
-    let mut terms: Vec<_> = terms.into_iter().collect();
-    terms.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-    let of = |pick: fn(&Lists) -> &CountList| {
-        let some = terms.iter().map(|(term, lists)| (term, pick(lists)));
-        dictionary(some.filter(|(_, list)| !list.is_empty()).map(|(term, list)| {
-            let mut bytes = Vec::new();
-            list.finish(&mut bytes);
-            (term.as_bytes(), bytes)
-        }))
-    };
-    Ok([of(|lists| &lists.chunks)?, of(|lists| &lists.paths)?, of(|lists| &lists.symbols)?])
-}
-
 fn dictionary<K: AsRef<[u8]>, L: AsRef<[u8]>>(
     sorted: impl Iterator<Item = (K, L)>,
 ) -> Result<Made, IndexError> {
@@ -314,7 +288,7 @@ fn dictionary<K: AsRef<[u8]>, L: AsRef<[u8]>>(
     for (key, list) in sorted {
         builder.add(key.as_ref(), list.as_ref())?;
     }
-    builder.finish()
+    Ok(builder.finish())
 }
 
 fn put_imports(out: &mut Vec<u8>, imports: &[Import]) {

@@ -170,6 +170,12 @@ pub(crate) struct PlainList {
 }
 
 impl PlainList {
+    /// An empty one, in some memory that is there already.
+    pub(crate) fn of(mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        Self { last: 0, bytes }
+    }
+
     pub(crate) fn push(&mut self, document: u32) {
         put(&mut self.bytes, u64::from(document.wrapping_sub(self.last)));
         self.last = document;
@@ -187,6 +193,60 @@ pub(crate) fn plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
     }
 }
 
+/// Appends a list of documents in rising order that may be in many of them: as distances, or as a bit for each document from the
+/// first one on, whichever is shorter. The lowest bit of the first number says which.
+pub(crate) fn put_dense(out: &mut Vec<u8>, documents: impl Iterator<Item = u32> + Clone) {
+    let (Some(first), Some(last)) = (documents.clone().next(), documents.clone().last()) else { return };
+    let bits = (last.saturating_sub(first) / 8 + 1) as usize;
+    let start = out.len();
+    put(out, u64::from(first) << 1);
+    let after_first = out.len();
+    let mut before = first;
+    for document in documents.clone().skip(1) {
+        put(out, u64::from(document.wrapping_sub(before)));
+        before = document;
+    }
+    if out.len() - after_first <= bits {
+        return;
+    }
+    out.truncate(start);
+    put(out, u64::from(first) << 1 | 1);
+    let after_first = out.len();
+    out.resize(after_first + bits, 0);
+    for document in documents {
+        let own = document.saturating_sub(first);
+        if let Some(byte) = out.get_mut(after_first + (own / 8) as usize) {
+            *byte |= 1 << (own % 8);
+        }
+    }
+}
+
+/// Reads what [`put_dense`] wrote.
+pub(crate) fn dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
+    let mut cursor = Cursor::new(bytes);
+    if cursor.is_empty() {
+        return;
+    }
+    let head = cursor.number();
+    let first = (head >> 1) as u32;
+    if head & 1 != 0 {
+        for (at, byte) in (0_u32..).zip(cursor.rest()) {
+            let mut left = *byte;
+            while left != 0 {
+                visit(first.saturating_add(at.saturating_mul(8)).saturating_add(left.trailing_zeros()));
+                left &= left - 1;
+            }
+        }
+        return;
+    }
+    let mut document = first;
+    visit(document);
+    while !cursor.is_empty() {
+        document = document.wrapping_add(cursor.small());
+        visit(document);
+    }
+}
+
 /// A list of places where a name is used: file by file, in each by line.
 #[derive(Debug, Default)]
 pub(crate) struct UseList {
@@ -196,6 +256,12 @@ pub(crate) struct UseList {
 }
 
 impl UseList {
+    /// An empty one, in some memory that is there already.
+    pub(crate) fn of(mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        Self { file: 0, line: 0, bytes }
+    }
+
     pub(crate) fn push(&mut self, file: u32, line: u32) {
         let distance = file.wrapping_sub(self.file);
         if distance != 0 {
@@ -223,5 +289,30 @@ pub(crate) fn uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
         }
         line = line.wrapping_add((lines >> 1) as u32);
         visit(file, line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dense_lists_come_back_in_the_shorter_form() {
+        let lists: [Vec<u32>; 6] = [
+            vec![],
+            vec![0],
+            vec![7, 4_000_000_000],
+            (3..900).collect(),
+            (0..5_000).step_by(7).collect(),
+            (100..1_000_000).step_by(300).collect(),
+        ];
+        for list in lists {
+            let mut bytes = Vec::new();
+            put_dense(&mut bytes, list.iter().copied());
+            let mut found = Vec::new();
+            dense(&bytes, |document| found.push(document));
+            assert_eq!(found, list);
+            assert!(bytes.len() <= list.len() * 5 && (list.len() < 800 || bytes.len() < list.len() * 2 + 3));
+        }
     }
 }

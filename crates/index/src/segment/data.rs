@@ -3,6 +3,7 @@
 //! A record lies in one block, so that reading it unpacks one. A few unpacked blocks are kept: what is asked for next most
 //! often lies beside what was asked for last.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::codec::Cursor;
@@ -10,24 +11,31 @@ use super::layout::Span;
 use crate::IndexError;
 
 /// Bytes from which a block is full.
-const BLOCK: usize = 32 << 10;
+const BLOCK: usize = 16 << 10;
 /// Blocks that are larger than this unpacked aren't what was written: a file's records are far below it.
 const MAX_BLOCK: usize = 64 << 20;
 /// Unpacked blocks that are kept of a segment.
-const KEPT: usize = 24;
+const KEPT: usize = 48;
 /// Three quarters of what the strongest level saves, at a tenth of its time.
 const LEVEL: i32 = 3;
 /// Bytes of a block's row: where it begins among all unpacked bytes, where it is, how long it is unpacked.
 const ROW: usize = 12;
 
 /// Gathers records into blocks.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct DataWriter {
+    packer: Option<zstd::bulk::Compressor<'static>>,
     current: Vec<u8>,
     /// Unpacked bytes before the current block.
     before: usize,
     packed: Vec<u8>,
     table: Vec<u8>,
+}
+
+impl std::fmt::Debug for DataWriter {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("DataWriter").field("bytes", &self.before).finish_non_exhaustive()
+    }
 }
 
 impl DataWriter {
@@ -51,8 +59,12 @@ impl DataWriter {
 
     fn pack(&mut self) -> Result<(), IndexError> {
         let too_much = |_| IndexError::TooMuch("a segment's data");
-        let packed =
-            zstd::bulk::compress(&self.current, LEVEL).map_err(|_| IndexError::TooMuch("a block"))?;
+        let unpacked = |_| IndexError::TooMuch("a block");
+        let packer = match &mut self.packer {
+            Some(packer) => packer,
+            none => none.insert(zstd::bulk::Compressor::new(LEVEL).map_err(unpacked)?),
+        };
+        let packed = packer.compress(&self.current).map_err(unpacked)?;
         for number in [self.before, self.packed.len(), self.current.len()] {
             self.table.extend_from_slice(&u32::try_from(number).map_err(too_much)?.to_le_bytes());
         }
@@ -102,7 +114,7 @@ impl Unpacked {
         let (_, from, len) = row(number);
         let to = if number + 1 < rows.len() { row(number + 1).1 } else { packed.len() };
         let bytes = packed.get(from..to).filter(|_| len <= MAX_BLOCK);
-        let block = bytes.and_then(|bytes| zstd::bulk::decompress(bytes, len).ok()).unwrap_or_default();
+        let block = bytes.and_then(|bytes| unpack(bytes, len)).unwrap_or_default();
         let block = Arc::new(block);
         if kept.len() >= KEPT {
             kept.remove(0);
@@ -110,6 +122,21 @@ impl Unpacked {
         kept.push((number, Arc::clone(&block)));
         block
     }
+}
+
+thread_local! {
+    /// What unpacking needs besides, which is more work to make than a block is to unpack.
+    static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn unpack(bytes: &[u8], len: usize) -> Option<Vec<u8>> {
+    UNPACKER.with(|unpacker| {
+        let mut unpacker = unpacker.try_borrow_mut().ok()?;
+        if unpacker.is_none() {
+            *unpacker = zstd::bulk::Decompressor::new().ok();
+        }
+        unpacker.as_mut()?.decompress(bytes, len).ok()
+    })
 }
 
 #[cfg(test)]

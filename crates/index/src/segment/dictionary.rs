@@ -1,17 +1,24 @@
 //! From keys to lists, sorted by key.
+//!
+//! Keys stand in blocks of [`APART`], each as how many bytes it shares with the one before, and the others. A look-up searches
+//! the blocks by halves and then goes through one. That is less space than a minimal automaton where lists are what most of a
+//! segment is, a fraction of its time to write, and going through all keys, as every search for something like a name does, is
+//! a walk over memory in order.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use fst::raw::{Fst, Output};
-use fst::{Automaton, IntoStreamer, Streamer};
+use fst::Automaton;
 use memmap2::Mmap;
 
-use super::codec::{Cursor, put_bytes};
+use super::codec::{Cursor, put, put_bytes};
 use crate::IndexError;
 
-/// Where every so many lists begins is written down; those between are found by their lengths.
-const APART: u64 = 16;
+/// Keys of a block.
+const APART: u32 = 16;
+/// Bytes of a block's row: where its keys begin, and where its lists do. After the last one stands how many keys there are.
+const ROW: usize = 8;
+const COUNT: usize = 4;
 
 /// A part of the mapped file.
 #[derive(Debug, Clone)]
@@ -34,91 +41,162 @@ impl AsRef<[u8]> for Slice {
 }
 
 /// Makes a dictionary from keys in rising order.
+#[derive(Default)]
 pub(crate) struct DictionaryBuilder {
-    keys: fst::raw::Builder<Vec<u8>>,
-    count: u64,
-    offsets: Vec<u8>,
+    last: Vec<u8>,
+    count: u32,
+    keys: Vec<u8>,
+    blocks: Vec<u8>,
     lists: Vec<u8>,
 }
 
-/// A dictionary's three sections: keys, where lists begin, lists.
+/// A dictionary's three sections: keys, where blocks begin, lists.
 pub(crate) type Made = [Vec<u8>; super::layout::OF_WORDS];
 
 impl DictionaryBuilder {
     pub(crate) fn new() -> Self {
-        Self { keys: fst::raw::Builder::memory(), count: 0, offsets: Vec::new(), lists: Vec::new() }
+        Self::default()
     }
 
     /// Adds a key, which must be greater than those before.
     pub(crate) fn add(&mut self, key: &[u8], list: &[u8]) -> Result<(), IndexError> {
-        let at = u32::try_from(self.lists.len()).map_err(|_| IndexError::TooMuch("a dictionary's lists"))?;
-        self.keys.insert(key, self.count).map_err(|_| IndexError::TooMuch("a dictionary's keys"))?;
-        if self.count.is_multiple_of(APART) {
-            self.offsets.extend_from_slice(&at.to_le_bytes());
+        if self.count > 0 && key <= self.last.as_slice() {
+            return Err(IndexError::TooMuch("a dictionary's keys"));
         }
-        self.count += 1;
+        let mut shared = common(key, &self.last);
+        if self.count.is_multiple_of(APART) {
+            for section in [&self.keys, &self.lists] {
+                let at = u32::try_from(section.len()).map_err(|_| IndexError::TooMuch("a dictionary"))?;
+                self.blocks.extend_from_slice(&at.to_le_bytes());
+            }
+            shared = 0;
+        }
+        put(&mut self.keys, shared as u64);
+        put_bytes(&mut self.keys, key.get(shared..).unwrap_or_default());
         put_bytes(&mut self.lists, list);
+        self.last.truncate(shared);
+        self.last.extend_from_slice(key.get(shared..).unwrap_or_default());
+        self.count = self.count.checked_add(1).ok_or(IndexError::TooMuch("a dictionary's keys"))?;
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<Made, IndexError> {
-        let keys = self.keys.into_inner().map_err(|_| IndexError::TooMuch("a dictionary's keys"))?;
-        Ok([keys, self.offsets, self.lists])
+    pub(crate) fn finish(mut self) -> Made {
+        self.blocks.extend_from_slice(&self.count.to_le_bytes());
+        [self.keys, self.blocks, self.lists]
     }
+}
+
+/// How many bytes two keys share at their beginning.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
 /// A dictionary of a mapped segment.
+#[derive(Debug)]
 pub struct Dictionary {
-    keys: Fst<Slice>,
-    offsets: Slice,
+    keys: Slice,
+    blocks: Slice,
     lists: Slice,
-}
-
-impl std::fmt::Debug for Dictionary {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Dictionary").field("keys", &self.len()).finish_non_exhaustive()
-    }
+    count: u32,
 }
 
 impl Dictionary {
-    pub(crate) fn new(keys: Slice, offsets: Slice, lists: Slice) -> Option<Self> {
-        let keys = Fst::new(keys).ok()?;
-        Some(Self { keys, offsets, lists })
+    /// `None` where the sections can't be a dictionary's.
+    pub(crate) fn new(keys: Slice, blocks: Slice, lists: Slice) -> Option<Self> {
+        let (rows, count) = blocks.as_ref().split_last_chunk::<COUNT>()?;
+        let count = u32::from_le_bytes(*count);
+        let right = rows.len() == count.div_ceil(APART) as usize * ROW;
+        right.then_some(Self { keys, blocks, lists, count })
     }
 
     /// How many keys there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.count as usize
     }
 
     /// Whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.count == 0
+    }
+
+    /// Where each block's keys and lists begin.
+    fn rows(&self) -> &[[u8; ROW]] {
+        self.blocks.as_ref().as_chunks::<ROW>().0
+    }
+
+    fn row(&self, block: usize) -> (u32, u32) {
+        let row = self.rows().get(block);
+        row.map_or((u32::MAX, u32::MAX), |row| {
+            let mut cursor = Cursor::new(row);
+            (cursor.u32(), cursor.u32())
+        })
+    }
+
+    /// A block's keys, and those after it.
+    fn keys_at(&self, at: u32) -> Cursor<'_> {
+        Cursor::new(self.keys.as_ref().get(at as usize..).unwrap_or_default())
+    }
+
+    /// The last block that doesn't begin after a key.
+    fn block(&self, key: &[u8]) -> Option<usize> {
+        let first = |row: &[u8; ROW]| {
+            let mut keys = self.keys_at(Cursor::new(row).u32());
+            keys.number();
+            keys.bytes()
+        };
+        self.rows().partition_point(|row| first(row) <= key).checked_sub(1)
     }
 
     /// A key's number: its place among the sorted ones.
     pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
-        self.keys.get(key).and_then(|found| u32::try_from(found.value()).ok())
+        let block = self.block(key)?;
+        let mut keys = self.keys_at(self.row(block).0);
+        let first = u32::try_from(block).ok()?.checked_mul(APART)?;
+        // How much of `key` the last one has, which is less than it.
+        let mut same = 0;
+        for number in first..self.count.min(first.saturating_add(APART)) {
+            let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX);
+            let rest = keys.bytes();
+            // It differs from `key` where the last one did, or before that, where it must be greater.
+            if shared > same {
+                continue;
+            }
+            let wanted = key.get(same..).filter(|_| shared == same)?;
+            let more = common(rest, wanted);
+            match (rest.get(more), wanted.get(more)) {
+                (None, None) => return Some(number),
+                (Some(_), None) => return None,
+                (Some(own), Some(other)) if own > other => return None,
+                _ => same += more,
+            }
+        }
+        None
     }
 
     /// The key with a number.
     pub(crate) fn key(&self, number: u32) -> Option<Vec<u8>> {
-        self.keys.get_key(u64::from(number))
+        if number >= self.count {
+            return None;
+        }
+        let mut keys = self.keys_at(self.row((number / APART) as usize).0);
+        let mut key = Vec::new();
+        for _ in 0..=number % APART {
+            key.truncate(usize::try_from(keys.number()).unwrap_or(usize::MAX));
+            key.extend_from_slice(keys.bytes());
+        }
+        Some(key)
     }
 
     /// The list of the key with a number.
     pub(crate) fn list(&self, number: u32) -> &[u8] {
-        let number = u64::from(number);
-        let at = (number / APART) as usize * 4;
-        let Some(at) = self.offsets.as_ref().get(at..).and_then(<[u8]>::first_chunk::<4>) else { return &[] };
-        let lists = self.lists.as_ref().get(u32::from_le_bytes(*at) as usize..).unwrap_or_default();
-        let mut cursor = Cursor::new(lists);
+        let at = self.row((number / APART) as usize).1;
+        let mut lists = Cursor::new(self.lists.as_ref().get(at as usize..).unwrap_or_default());
         for _ in 0..number % APART {
-            cursor.bytes();
+            lists.bytes();
         }
-        cursor.bytes()
+        lists.bytes()
     }
 
     /// A key's list.
@@ -126,23 +204,181 @@ impl Dictionary {
         self.number(key).map(|number| self.list(number))
     }
 
-    /// Every key that an automaton accepts, in rising order, until `visit` says that it is enough.
-    pub(crate) fn search(&self, automaton: impl Automaton, mut visit: impl FnMut(&[u8], u32) -> bool) {
-        let mut found = self.keys.search(automaton).into_stream();
-        while let Some((key, value)) = found.next() {
-            if !visit(key, number(value)) {
-                break;
+    /// Every key that an automaton accepts, in rising order, until `visit` says that it is enough. Those that begin with
+    /// `prefix` alone are looked at.
+    pub(crate) fn search<A: Automaton>(
+        &self,
+        prefix: &[u8],
+        automaton: &A,
+        mut visit: impl FnMut(&[u8], u32) -> bool,
+    ) {
+        let block = self.block(prefix).unwrap_or(0);
+        let mut keys = self.keys_at(self.row(block).0);
+        let mut key: Vec<u8> = Vec::new();
+        // What the automaton says after each byte, as far as it goes on at all.
+        let mut states = vec![automaton.start()];
+        let first = u32::try_from(block).unwrap_or(u32::MAX).saturating_mul(APART);
+        for number in first..self.count {
+            let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX).min(key.len());
+            key.truncate(shared);
+            key.extend_from_slice(keys.bytes());
+            if !prefix.is_empty() && !key.starts_with(prefix) {
+                if key.as_slice() > prefix {
+                    return;
+                }
+                states.truncate(shared + 1);
+                continue;
+            }
+            // It stopped within what is the same now.
+            if states.len() <= shared + 1 && states.last().is_some_and(|state| !automaton.can_match(state)) {
+                continue;
+            }
+            states.truncate(shared + 1);
+            let known = states.len().saturating_sub(1);
+            for byte in key.get(known..).unwrap_or_default() {
+                let Some(state) = states.last().filter(|state| automaton.can_match(state)) else { break };
+                let next = automaton.accept(state, *byte);
+                states.push(next);
+            }
+            let whole = states.len() == key.len() + 1;
+            if whole && states.last().is_some_and(|state| automaton.is_match(state)) && !visit(&key, number) {
+                return;
             }
         }
     }
 
-    /// Every key with its number, in rising order.
-    pub(crate) fn stream(&self) -> fst::raw::Stream<'_> {
-        self.keys.stream()
+    /// Every key with its number and its list, in rising order.
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries {
+            keys: Cursor::new(self.keys.as_ref()),
+            lists: Cursor::new(self.lists.as_ref()),
+            key: Vec::new(),
+            next: 0,
+            count: self.count,
+        }
     }
 }
 
-/// What a key's value is: its number.
-pub(crate) fn number(value: Output) -> u32 {
-    u32::try_from(value.value()).unwrap_or(u32::MAX)
+/// All of a dictionary, key by key.
+pub(crate) struct Entries<'a> {
+    keys: Cursor<'a>,
+    lists: Cursor<'a>,
+    key: Vec<u8>,
+    next: u32,
+    count: u32,
+}
+
+impl<'a> Entries<'a> {
+    /// Goes to the next key; `None` at the end.
+    pub(crate) fn advance(&mut self) -> Option<(u32, &'a [u8])> {
+        if self.next >= self.count {
+            return None;
+        }
+        self.key.truncate(usize::try_from(self.keys.number()).unwrap_or(usize::MAX));
+        self.key.extend_from_slice(self.keys.bytes());
+        self.next += 1;
+        Some((self.next - 1, self.lists.bytes()))
+    }
+
+    /// The key that it is at.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write as _;
+
+    use fst::automaton::{AlwaysMatch, Str, Subsequence};
+
+    use super::*;
+
+    fn dictionary(keys: &BTreeMap<Vec<u8>, Vec<u8>>) -> Dictionary {
+        let mut builder = DictionaryBuilder::new();
+        keys.iter().for_each(|(key, list)| builder.add(key, list).unwrap());
+        let made = builder.finish();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&made.concat()).unwrap();
+        let map = Arc::new(super::super::map::map(&file).unwrap());
+        let mut at = 0;
+        let mut slice = |section: &Vec<u8>| {
+            at += section.len();
+            Slice::new(&map, at - section.len()..at)
+        };
+        let [keys, blocks, lists] = &made;
+        Dictionary::new(slice(keys), slice(blocks), slice(lists)).unwrap()
+    }
+
+    #[test]
+    fn every_key_is_found_and_no_other() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for size in [0, 1, 15, 16, 17, 500] {
+            let mut keys = BTreeMap::new();
+            while keys.len() < size {
+                let key: Vec<u8> = (0..random.usize(1..7)).map(|_| random.u8(b'a'..=b'd')).collect();
+                keys.insert(key, vec![0; random.usize(0..200)]);
+            }
+            let dictionary = dictionary(&keys);
+            assert_eq!(dictionary.len(), keys.len());
+            for (number, (key, list)) in (0..).zip(&keys) {
+                assert_eq!(dictionary.number(key), Some(number));
+                assert_eq!(dictionary.key(number).as_ref(), Some(key));
+                assert_eq!(dictionary.get(key), Some(list.as_slice()));
+            }
+            for _ in 0..2_000 {
+                let key: Vec<u8> = (0..random.usize(0..8)).map(|_| random.u8(b'a'..=b'e')).collect();
+                assert_eq!(dictionary.number(&key).is_some(), keys.contains_key(&key), "{key:?}");
+            }
+            let mut entries = dictionary.entries();
+            for (key, list) in &keys {
+                let (_, found) = entries.advance().unwrap();
+                assert_eq!((entries.key(), found), (key.as_slice(), list.as_slice()));
+            }
+            assert!(entries.advance().is_none() && dictionary.key(dictionary.count).is_none());
+        }
+    }
+
+    /// Visits keys.
+    type Visit<'a> = &'a dyn Fn(&mut dyn FnMut(&[u8], u32) -> bool);
+
+    #[test]
+    fn searches_find_what_an_automaton_accepts() {
+        let mut random = fastrand::Rng::with_seed(9);
+        let mut keys = BTreeMap::new();
+        for _ in 0..900 {
+            let key: String = (0..random.usize(1..9)).map(|_| random.char('a'..='d')).collect();
+            keys.insert(key.into_bytes(), Vec::new());
+        }
+        let dictionary = dictionary(&keys);
+        let all = |prefix: &str, of: Visit<'_>| {
+            let mut found = Vec::new();
+            of(&mut |key, _| {
+                found.push(String::from_utf8(key.to_vec()).unwrap());
+                true
+            });
+            assert!(found.is_sorted() && found.iter().all(|key| key.starts_with(prefix)));
+            found
+        };
+        let texts = || keys.keys().map(|key| String::from_utf8(key.clone()).unwrap());
+        for text in ["a", "abc", "dcba", "cc", "bd", "e"] {
+            let found = all("", &|visit| dictionary.search(b"", &Subsequence::new(text), visit));
+            let within = |key: &String| {
+                let mut left = text.chars().peekable();
+                key.chars().for_each(|c| {
+                    left.next_if_eq(&c);
+                });
+                left.peek().is_none()
+            };
+            assert_eq!(found, texts().filter(within).collect::<Vec<_>>(), "{text}");
+            let found = all(text, &|visit| dictionary.search(text.as_bytes(), &AlwaysMatch, visit));
+            let begins: Vec<_> = texts().filter(|key| key.starts_with(text)).collect();
+            assert_eq!(found, begins, "{text}");
+            assert_eq!(
+                all("", &|visit| dictionary.search(b"", &Str::new(text).starts_with(), visit)),
+                begins
+            );
+        }
+    }
 }

@@ -80,7 +80,7 @@ pub(crate) const HEADER: usize = MAGIC.len() + 8 + SECTIONS * ROW + SUM;
 /// Says which programs can read each other's segments: the layout, and what is found in files. Part of the header.
 pub(crate) fn version() -> u64 {
     /// Counted up with each change of the layout or of what [`crate::analyse`] finds.
-    const LAYOUT: &str = "3";
+    const LAYOUT: &str = "8";
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT.as_bytes());
     for language in Language::ALL {
@@ -128,6 +128,15 @@ fn number_of_language(language: Option<Language>) -> u8 {
     at.map_or(u8::MAX, |at| at as u8)
 }
 
+pub(crate) fn language_of(number: u8) -> Option<Language> {
+    Language::ALL.get(usize::from(number)).copied()
+}
+
+pub(crate) fn flags_of(flags: u8) -> Flags {
+    let set = |at: u8| flags & (1 << at) != 0;
+    Flags { generated: set(0), vendored: set(1), test: set(2), doc: set(3), veiled: set(4) }
+}
+
 /// Some bytes of [`Part::Paths`], or of [`Part::Data`] unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
@@ -160,6 +169,8 @@ pub struct FileRecord {
     pub flags: Flags,
     /// Its language.
     pub language: Option<Language>,
+    /// What a parser would find in it wasn't looked for yet.
+    pub shallow: bool,
     /// How many lines it has.
     pub lines: u32,
     /// Its first chunk; the others follow.
@@ -189,9 +200,14 @@ impl FileRecord {
         out.extend_from_slice(&self.stamp.inode.to_le_bytes());
         out.extend_from_slice(&self.hash);
         let flags = self.flags;
-        let flags = [flags.generated, flags.vendored, flags.test, flags.doc];
+        let flags = [flags.generated, flags.vendored, flags.test, flags.doc, flags.veiled];
         let flags = flags.iter().enumerate().fold(0, |all, (at, set)| all | (u8::from(*set) << at));
-        out.extend_from_slice(&[self.content as u8, flags, number_of_language(self.language), 0]);
+        out.extend_from_slice(&[
+            self.content as u8,
+            flags,
+            number_of_language(self.language),
+            u8::from(self.shallow),
+        ]);
         let rest = [
             self.lines,
             self.first_chunk,
@@ -211,8 +227,7 @@ impl FileRecord {
         let stamp =
             Stamp { size: cursor.u64(), modified: cursor.i64(), changed: cursor.i64(), inode: cursor.u64() };
         let hash = cursor.array();
-        let [content, flags, language, _] = cursor.array();
-        let set = |at: u8| flags & (1 << at) != 0;
+        let [content, flags, language, shallow] = cursor.array();
         Self {
             path,
             stamp,
@@ -224,8 +239,9 @@ impl FileRecord {
                 3 => Content::Minified,
                 _ => Content::Unreadable,
             },
-            flags: Flags { generated: set(0), vendored: set(1), test: set(2), doc: set(3) },
-            language: Language::ALL.get(usize::from(language)).copied(),
+            flags: flags_of(flags),
+            language: language_of(language),
+            shallow: shallow != 0,
             lines: cursor.u32(),
             first_chunk: cursor.u32(),
             chunks: cursor.u32(),
@@ -248,6 +264,8 @@ pub(crate) struct ChunkRecord {
     pub(crate) length: u32,
 }
 
+/// Where in a file's record what it is stands: content, flags, language.
+pub(crate) const FILE_KIND: usize = 8 + 32 + 32;
 /// Where in a file's record the number of terms in its path is; that of terms in its symbols' names follows.
 pub(crate) const FILE_LENGTHS: usize = 8 + 32 + 32 + 4 + 4 * 5;
 /// Where in a file's record the number of its first symbol is.

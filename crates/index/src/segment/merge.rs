@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use fst::Streamer as _;
-use fst::raw::OpBuilder;
-
 use super::Id;
 use super::build::{append_path, put_details};
-use super::codec::{CountList, PlainList, UseList, counts, plain, uses};
+use super::codec::{CountList, PlainList, UseList, counts, dense, plain, put_dense, uses};
 use super::data::DataWriter;
-use super::dictionary::{DictionaryBuilder, Made};
+use super::dictionary::{Dictionary, DictionaryBuilder, Entries, Made};
 use super::layout::{ChunkRecord, FileRecord, Words};
 use super::read::Segment;
 use super::write::Contents;
@@ -117,7 +114,14 @@ fn dictionaries(
     let chunks = counted(numbers, Words::Chunks, |numbers| &numbers.chunks)?;
     let paths = counted(numbers, Words::Paths, |numbers| &numbers.files)?;
     let symbols = counted(numbers, Words::Symbols, |numbers| &numbers.files)?;
-    let trigrams = listed(numbers, Words::Trigrams, |numbers| &numbers.files)?;
+    let trigrams = union(segments, Words::Trigrams, |found, out| {
+        let mut files = Vec::new();
+        for (place, _, bytes) in found {
+            let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
+            dense(bytes, |old| files.extend(to(map, old)));
+        }
+        put_dense(out, files.into_iter());
+    })?;
     let defined = listed(numbers, Words::Defined, |numbers| &numbers.symbols)?;
     let files = listed(numbers, Words::Files, |numbers| &numbers.files)?;
     let names = listed(numbers, Words::Names, |numbers| &numbers.files)?;
@@ -161,30 +165,33 @@ fn union(
     words: Words,
     mut merged: impl FnMut(&Found<'_>, &mut Vec<u8>),
 ) -> Result<Made, IndexError> {
-    let dictionaries: Vec<_> = segments.iter().map(|segment| segment.words(words)).collect();
-    let mut operation = OpBuilder::new();
-    for dictionary in dictionaries.iter().flatten() {
-        operation = operation.add(dictionary.stream());
-    }
-    let mut keys = operation.union();
+    let entries = segments.iter().map(|segment| segment.words(words).map(Dictionary::entries));
+    let mut entries: Vec<Entries<'_>> = entries.flatten().collect();
+    // Each dictionary's key that comes next, with its number and its list.
+    let mut heads: Vec<Option<(u32, &[u8])>> = entries.iter_mut().map(Entries::advance).collect();
     let mut builder = DictionaryBuilder::new();
-    let (mut found, mut list) = (Vec::new(), Vec::new());
-    while let Some((key, values)) = keys.next() {
+    let (mut found, mut list, mut key) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        let next = entries.iter().zip(&heads).filter(|(_, head)| head.is_some());
+        let Some(least) = next.map(|(entries, _)| entries.key()).min() else { break };
+        key.clear();
+        key.extend_from_slice(least);
         found.clear();
-        for value in values {
-            let number = u32::try_from(value.value).unwrap_or(u32::MAX);
-            if let Some(Some(dictionary)) = dictionaries.get(value.index) {
-                found.push((value.index, number, dictionary.list(number)));
+        for (place, (entries, head)) in entries.iter_mut().zip(&mut heads).enumerate() {
+            if let Some((number, list)) = *head
+                && entries.key() == key
+            {
+                found.push((place, number, list));
+                *head = entries.advance();
             }
         }
-        found.sort_unstable_by_key(|(place, ..)| *place);
         list.clear();
         merged(&found, &mut list);
         if !list.is_empty() {
-            builder.add(key, &list)?;
+            builder.add(&key, &list)?;
         }
     }
-    builder.finish()
+    Ok(builder.finish())
 }
 
 fn records(

@@ -8,17 +8,18 @@ use journeyman_protocol::RelPath;
 use memmap2::Mmap;
 
 use super::Id;
-use super::codec::{Cursor, counted, counts, plain, uses};
+use super::codec::{Cursor, counted, counts, dense, plain, uses};
 use super::data::Unpacked;
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{
-    CHUNK, CHUNK_LENGTH, ChunkRecord, FILE, FILE_FIRST_SYMBOL, FILE_LENGTHS, FileRecord, HEADER, MAGIC,
-    OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, SymbolRecord, Words, version,
+    CHUNK, CHUNK_LENGTH, ChunkRecord, FILE, FILE_FIRST_SYMBOL, FILE_KIND, FILE_LENGTHS, FileRecord, HEADER,
+    MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, SymbolRecord, Words, flags_of, language_of, version,
 };
 use super::map::map;
 use super::write::sum;
 use crate::IndexError;
 use crate::facts::{Import, Section};
+use crate::query::{Posting, Purpose, is_component};
 
 /// A mapped segment.
 #[derive(Debug)]
@@ -113,6 +114,16 @@ impl Segment {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.map.len() as u64
+    }
+
+    /// Visits the sections with their bytes.
+    pub(crate) fn sizes(&self, mut visit: impl FnMut(String, u64)) {
+        const PART: [&str; PARTS] = ["files", "chunks", "symbols", "paths", "data", "blocks"];
+        const OF: [&str; OF_WORDS] = ["keys", "offsets", "lists"];
+        let words = Words::ALL.iter().flat_map(|words| OF.iter().map(move |of| format!("{words:?} {of}")));
+        for (name, row) in PART.iter().map(|name| (*name).to_owned()).chain(words).zip(&self.rows) {
+            visit(name, (row.end - row.start) as u64);
+        }
     }
 
     pub(crate) fn part(&self, part: Part) -> &[u8] {
@@ -286,10 +297,44 @@ impl Segment {
         }
     }
 
+    /// As [`Segment::counted`], with the document's file and its length.
+    pub(crate) fn each(&self, which: Words, term: &str, mut visit: impl FnMut(Posting)) {
+        let Some(list) = self.words(which).and_then(|words| words.get(term.as_bytes())) else { return };
+        let number = |bytes: &[u8], at: usize| {
+            let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>);
+            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        };
+        if which == Words::Chunks {
+            let chunks = self.part(Part::Chunks).as_chunks::<CHUNK>().0;
+            counts(list, |document, times| {
+                let chunk = chunks.get(document as usize).map_or(&[][..], <[u8; CHUNK]>::as_slice);
+                let (file, length) = (number(chunk, 0), number(chunk, CHUNK_LENGTH));
+                visit(Posting { document, file, times, length });
+            });
+            return;
+        }
+        let at = if which == Words::Paths { FILE_LENGTHS } else { FILE_LENGTHS + 4 };
+        let files = self.part(Part::Files).as_chunks::<FILE>().0;
+        counts(list, |document, times| {
+            let file = files.get(document as usize).map_or(&[][..], <[u8; FILE]>::as_slice);
+            visit(Posting { document, file: document, times, length: number(file, at) });
+        });
+    }
+
+    /// What a file is for, without the rest of its record.
+    pub(crate) fn purpose(&self, file: Id) -> Option<Purpose> {
+        let at = file as usize * FILE;
+        let record = self.part(Part::Files).get(at..at + FILE)?;
+        let [_, flags, language, _] = record.get(FILE_KIND..)?.first_chunk::<4>()?;
+        let is_code =
+            language_of(*language).is_some() || is_component(self.path_of(&FileRecord::read(record)));
+        Some(Purpose { flags: flags_of(*flags), is_code })
+    }
+
     /// Visits the files that have a trigram of lower-case bytes.
     pub(crate) fn with_trigram(&self, trigram: [u8; 3], visit: impl FnMut(Id)) {
         if let Some(list) = self.words(Words::Trigrams).and_then(|words| words.get(&trigram)) {
-            plain(list, visit);
+            dense(list, visit);
         }
     }
 
@@ -323,7 +368,8 @@ impl Segment {
     #[must_use]
     pub fn names(&self, file: &FileRecord) -> Vec<String> {
         let words = self.words(Words::Used);
-        let key = |number| String::from_utf8(words?.key(number)?).ok();
+        let key =
+            |number| String::from_utf8(words?.key(number)?).ok().filter(|name| !crate::docs::is_mark(name));
         self.details(file).0.into_iter().filter_map(key).collect()
     }
 

@@ -8,6 +8,9 @@ use super::dictionary::Made;
 use super::layout::{HEADER, MAGIC, PARTS, SUM, Words, version};
 use crate::IndexError;
 
+/// Bytes that are written at once.
+const BUFFER: usize = 64 << 10;
+
 /// What a segment is made of.
 pub(crate) struct Contents {
     pub(crate) parts: [Vec<u8>; PARTS],
@@ -36,9 +39,12 @@ impl Contents {
             path: path.to_owned(),
             error: std::io::Error::new(error.kind(), error.to_string()),
         })?;
-        let written = file
+        // Few calls for small sections, and no copy of large ones.
+        let mut buffer = std::io::BufWriter::with_capacity(BUFFER, &*file);
+        let written = buffer
             .write_all(&header)
-            .and_then(|()| sections.iter().try_for_each(|section| file.write_all(section)))
+            .and_then(|()| sections.iter().try_for_each(|section| buffer.write_all(section)))
+            .and_then(|()| buffer.flush())
             .and_then(|()| if durable { file.sync_data() } else { Ok(()) });
         written.map_err(IndexError::io("writing", path))
     }

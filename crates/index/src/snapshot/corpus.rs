@@ -1,11 +1,11 @@
 //! A snapshot, as ranking sees it.
 
 use fst::Automaton;
-use fst::automaton::{Str, Subsequence};
+use fst::automaton::{AlwaysMatch, Subsequence};
 use journeyman_protocol::RelPath;
 
 use super::{Living, Snapshot};
-use crate::query::{ChunkEntry, Corpus, Field, FileEntry, Like, SymbolEntry, Totals};
+use crate::query::{ChunkEntry, Corpus, Field, FileEntry, Like, Posting, Purpose, SymbolEntry, Totals};
 use crate::segment::{Id, Words};
 
 /// Names that are longer than this have no typo looked for: nobody typed them.
@@ -58,10 +58,10 @@ impl Living {
         lives
     }
 
-    fn names(&self, automaton: impl Automaton, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn names(&self, prefix: &str, automaton: &impl Automaton, limit: usize, visit: &mut dyn FnMut(&str)) {
         let Some(words) = self.segment.words(Words::Defined) else { return };
         let mut left = limit;
-        words.search(automaton, |key, _| {
+        words.search(prefix.as_bytes(), automaton, |key, _| {
             if let Some(name) = std::str::from_utf8(key).ok().filter(|name| self.has(name)) {
                 visit(name);
                 left = left.saturating_sub(1);
@@ -117,6 +117,23 @@ impl Corpus for Snapshot {
                 });
             }
         }
+    }
+
+    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(Posting)) {
+        for one in &self.living {
+            let (first, first_file, all_live) = (one.first(field), one.first_file, one.dead.is_empty());
+            one.segment.each(words(field), term, |own| {
+                if all_live || !one.is_dead(field, own.document) {
+                    let (document, file) = (first + own.document, first_file.saturating_add(own.file));
+                    visit(Posting { document, file, ..own });
+                }
+            });
+        }
+    }
+
+    fn purpose(&self, file: u32) -> Option<Purpose> {
+        let (one, own) = self.at(file, |one| one.first_file)?;
+        if one.dead.contains(own) { None } else { one.segment.purpose(own) }
     }
 
     fn length(&self, field: Field, document: u32) -> u32 {
@@ -186,9 +203,11 @@ impl Corpus for Snapshot {
         for one in &self.living {
             let mut keep = |name: &str| names.push(name.to_owned());
             match like {
-                Like::Prefix(prefix) => one.names(Str::new(prefix).starts_with(), limit, &mut keep),
-                Like::Subsequence(of) => one.names(Subsequence::new(of), limit, &mut keep),
-                Like::Typo(name) if name.len() <= LONGEST_TYPED => one.names(Typo { name }, limit, &mut keep),
+                Like::Prefix(prefix) => one.names(prefix, &AlwaysMatch, limit, &mut keep),
+                Like::Subsequence(of) => one.names("", &Subsequence::new(of), limit, &mut keep),
+                Like::Typo(name) if name.len() <= LONGEST_TYPED => {
+                    one.names("", &Typo { name }, limit, &mut keep);
+                }
                 Like::Typo(_) => {}
             }
         }

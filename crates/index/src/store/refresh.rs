@@ -9,18 +9,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hashbrown::HashMap;
 use journeyman_protocol::RelPath;
 
-use super::Index;
 use super::manifest::Manifest;
+use super::{Index, When};
 use crate::IndexError;
 use crate::analyse::Analyst;
 use crate::facts::{Content, Stamp};
-use crate::segment::{Builder, Id, Segment};
+use crate::segment::{Builder, FileRecord, Id, Segment};
 use crate::snapshot::Living;
 use crate::source::{Bytes, Listed, Source};
 
-/// Bytes of memory that a segment in the making may hold: the threads' together, with what writing needs besides, stay
-/// well under a gigabyte.
-const FLUSH: usize = 128 << 20;
+/// Bytes of memory that a segment in the making may hold, some two thirds of its source: the threads' together, with as much
+/// again that putting it in order needs, stay under a gigabyte.
+const FLUSH: usize = 192 << 20;
 /// Changed files for which a second thread pays.
 const MANY: usize = 16;
 /// A file that was changed so shortly before it was looked at may change again without another time: it is looked at once
@@ -81,6 +81,27 @@ struct Place {
     file: Id,
     stamp: Stamp,
     hash: [u8; 32],
+    shallow: bool,
+}
+
+/// How much is looked for in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// Words alone.
+    Text,
+    Whole,
+}
+
+impl Place {
+    fn new(segment: usize, living: &Living, file: Id, record: &FileRecord) -> Self {
+        let (stamp, hash) = (living.stamp(file, record), record.hash);
+        Self { segment, file, stamp, hash, shallow: record.shallow }
+    }
+
+    /// Whether what is on record is all that is asked for, if the content is the same.
+    fn serves(&self, depth: Depth) -> bool {
+        depth == Depth::Text || !self.shallow
+    }
 }
 
 impl Index {
@@ -89,6 +110,20 @@ impl Index {
     /// # Errors
     /// [`IndexError`].
     pub fn refresh(&self, source: &dyn Source, options: Options<'_>) -> Result<Report, IndexError> {
+        self.follow(source, options, Depth::Whole)
+    }
+
+    /// As [`Index::refresh`], but files that are new or differ are known only by what is in them without a parser: their words
+    /// and trigrams. That takes a fraction of the time, for a first answer from a large tree. The index says that it is partial;
+    /// the next refresh finds the rest.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    pub fn refresh_text(&self, source: &dyn Source, options: Options<'_>) -> Result<Report, IndexError> {
+        self.follow(source, options, Depth::Text)
+    }
+
+    fn follow(&self, source: &dyn Source, options: Options<'_>, depth: Depth) -> Result<Report, IndexError> {
         let Some(_lock) = self.lock(options.wait)? else {
             return Ok(Report { left_to_another: true, ..Report::default() });
         };
@@ -100,16 +135,19 @@ impl Index {
         let mut changed = Vec::new();
         for listed in listing.files {
             let place = known.remove(listed.path.as_bytes());
-            if place.is_none_or(|place| place.stamp != listed.stamp) {
+            if place.is_none_or(|place| place.stamp != listed.stamp || !place.serves(depth)) {
                 changed.push((settled(listed, now), place));
             }
         }
         report.gone = known.len();
         let gone: Vec<Place> = known.into_values().collect();
-        self.apply(&mut manifest, source, changed, gone, options, report)
+        let report = self.apply(&mut manifest, source, Task { changed, gone, options, depth }, report)?;
+        self.put_in_order(&mut manifest, When::AtLeisure)?;
+        Ok(report)
     }
 
-    /// Brings it up to date with some files, of which it is known that they may have changed.
+    /// Brings it up to date with some files, of which it is known that they may have changed. Segments are left as they are, so
+    /// that it is done soon, until there are very many: [`Index::tidy`] is for the time afterwards.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -128,13 +166,28 @@ impl Index {
         for path in paths {
             let place = place(&manifest, path);
             match source.stamp(path) {
-                Some(stamp) if place.is_some_and(|place| place.stamp == stamp) => {}
+                Some(stamp)
+                    if place.is_some_and(|place| place.stamp == stamp && place.serves(Depth::Whole)) => {}
                 Some(stamp) => changed.push((settled(Listed { path: path.clone(), stamp }, now), place)),
                 None => gone.extend(place),
             }
         }
         let report = Report { gone: gone.len(), ..Report::default() };
-        self.apply(&mut manifest, source, changed, gone, options, report)
+        let task = Task { changed, gone, options, depth: Depth::Whole };
+        let report = self.apply(&mut manifest, source, task, report)?;
+        self.put_in_order(&mut manifest, When::Waited)?;
+        Ok(report)
+    }
+
+    /// Makes one segment of many small ones, and of what is half dead: what updates leave to be done when nobody waits. Does
+    /// nothing where another process writes.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    pub fn tidy(&self) -> Result<(), IndexError> {
+        let Some(_lock) = self.lock(false)? else { return Ok(()) };
+        let mut manifest = self.current()?;
+        self.put_in_order(&mut manifest, When::AtLeisure)
     }
 
     /// What is on record, whoever wrote it.
@@ -152,15 +205,14 @@ impl Index {
         &self,
         manifest: &mut Manifest,
         source: &dyn Source,
-        changed: Vec<(Listed, Option<Place>)>,
-        gone: Vec<Place>,
-        options: Options<'_>,
+        task: Task<'_>,
         mut report: Report,
     ) -> Result<Report, IndexError> {
+        let Task { changed, gone, options, depth } = task;
         let was_complete = manifest.complete;
         bury(manifest, &gone);
         if changed.is_empty() && gone.is_empty() {
-            if !was_complete {
+            if !was_complete && depth == Depth::Whole {
                 manifest.complete = true;
                 self.publish(manifest)?;
             } else if self.state().generation != manifest.generation {
@@ -174,6 +226,7 @@ impl Index {
             index: self,
             source,
             options,
+            depth,
             changed: &changed,
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
@@ -185,11 +238,19 @@ impl Index {
             return Err(error);
         }
         report.stopped = options.stop.load(Ordering::Relaxed);
-        manifest.complete = !report.stopped || was_complete;
+        manifest.complete = depth == Depth::Whole && !report.stopped || was_complete;
+        manifest.segments.retain(|living| living.totals.files > 0);
         self.publish(manifest)?;
-        self.tidy(manifest)?;
         Ok(report)
     }
+}
+
+/// What is to be done.
+struct Task<'a> {
+    changed: Vec<(Listed, Option<Place>)>,
+    gone: Vec<Place>,
+    options: Options<'a>,
+    depth: Depth,
 }
 
 /// The reading of changed files, by several threads.
@@ -197,6 +258,7 @@ struct Work<'a> {
     index: &'a Index,
     source: &'a dyn Source,
     options: Options<'a>,
+    depth: Depth,
     changed: &'a [(Listed, Option<Place>)],
     next: AtomicUsize,
     done: AtomicUsize,
@@ -234,7 +296,8 @@ impl<'a> Work<'a> {
     }
 
     fn thread(&self) {
-        let mut own = Own::default();
+        let analyst = Analyst::redacting(Arc::clone(&self.index.redactor));
+        let mut own = Own { analyst, ..Own::default() };
         while !self.options.stop.load(Ordering::Relaxed) {
             let Some((listed, place)) = self.changed.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
                 break;
@@ -270,12 +333,15 @@ impl<'a> Work<'a> {
         let facts = match self.source.read(path) {
             Ok(Bytes::Whole(bytes)) => {
                 own.bytes += bytes.len() as u64;
-                let hash = *blake3::hash(&bytes).as_bytes();
-                if let Some(place) = place.filter(|place| place.hash == hash) {
+                let known = place.filter(|place| place.serves(self.depth));
+                if let Some(place) = known.filter(|place| place.hash == *blake3::hash(&bytes).as_bytes()) {
                     own.restamped.push((place, *stamp));
                     return Ok(());
                 }
-                own.analyst.analyse(path, *stamp, &bytes)
+                match self.depth {
+                    Depth::Text => own.analyst.analyse_text(path, *stamp, &bytes),
+                    Depth::Whole => own.analyst.analyse(path, *stamp, &bytes),
+                }
             }
             Ok(Bytes::TooLong) => own.analyst.unread(path, *stamp, Content::Huge),
             // It has gone since it was listed; the next refresh sees it so.
@@ -339,8 +405,7 @@ fn places(manifest: &Manifest) -> HashMap<Vec<u8>, Place> {
     for (segment, living) in manifest.segments.iter().enumerate() {
         for (file, record) in living.living_files() {
             let path = living.segment.path_of(&record).to_vec();
-            let stamp = living.stamp(file, &record);
-            places.insert(path, Place { segment, file, stamp, hash: record.hash });
+            places.insert(path, Place::new(segment, living, file, &record));
         }
     }
     places
@@ -350,7 +415,7 @@ fn place(manifest: &Manifest, path: &RelPath) -> Option<Place> {
     manifest.segments.iter().enumerate().find_map(|(segment, living)| {
         let file = living.segment.find(path).filter(|file| !living.dead.contains(*file))?;
         let record = living.segment.file(file)?;
-        Some(Place { segment, file, stamp: living.stamp(file, &record), hash: record.hash })
+        Some(Place::new(segment, living, file, &record))
     })
 }
 

@@ -1,8 +1,8 @@
 //! What words give, remembered: code says the same few thousand words again and again.
 
-use std::collections::HashMap;
 use std::fmt;
 
+use hashbrown::HashMap;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::split;

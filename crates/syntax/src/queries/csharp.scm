@@ -1,4 +1,5 @@
 (namespace_declaration name: (_) @name) @module
+(file_scoped_namespace_declaration name: (_) @name) @module
 (class_declaration name: (_) @name) @class
 (record_declaration name: (_) @name) @class
 (struct_declaration name: (_) @name) @struct
@@ -11,4 +12,9 @@
 (constructor_declaration name: (_) @name) @constructor
 (property_declaration name: (_) @name) @property
 (event_declaration name: (_) @name) @property
+(event_field_declaration (variable_declaration (variable_declarator name: (_) @name))) @property
+(indexer_declaration "this" @name) @property
+(destructor_declaration name: (_) @name) @method
+(operator_declaration operator: _ @name) @method
+(conversion_operator_declaration type: (_) @name) @method
 (field_declaration (variable_declaration (variable_declarator name: (_) @name))) @field

@@ -6,6 +6,6 @@
 (type_alias name: (_) @name) @type
 (method_elem name: (_) @name) @method
 (field_declaration name: (_) @name) @field
-((const_spec name: (identifier) @name) @constant (#set! in "source_file const_declaration"))
+((const_spec (identifier) @name) @constant (#set! in "source_file const_declaration"))
 ((var_spec name: (identifier) @name) @variable (#set! in "source_file var_declaration"))
 ((var_spec name: (identifier) @name) @variable (#set! in "source_file var_declaration var_spec_list"))

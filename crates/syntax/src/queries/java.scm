@@ -7,4 +7,6 @@
 (method_declaration name: (_) @name) @method
 (constructor_declaration name: (_) @name) @constructor
 (compact_constructor_declaration name: (_) @name) @constructor
+(constant_declaration declarator: (variable_declarator name: (_) @name)) @constant
+(annotation_type_element_declaration name: (_) @name) @method
 (field_declaration declarator: (variable_declarator name: (_) @name)) @field

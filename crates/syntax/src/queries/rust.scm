@@ -20,3 +20,6 @@
 (impl_item type: (generic_type type: (scoped_type_identifier name: (_) @name))) @impl
 (impl_item type: (scoped_type_identifier name: (_) @name)) @impl
 (impl_item type: (reference_type type: (type_identifier) @name)) @impl
+(impl_item type: (reference_type type: (generic_type type: (type_identifier) @name))) @impl
+(impl_item type: (reference_type type: [(primitive_type) (array_type) (tuple_type) (dynamic_type) (function_type)] @name)) @impl
+(impl_item type: [(array_type) (tuple_type) (unit_type) (dynamic_type) (function_type) (pointer_type)] @name) @impl

@@ -6,7 +6,11 @@
 (function_declaration name: (simple_identifier) @name) @function
 (protocol_function_declaration name: (simple_identifier) @name) @method
 (init_declaration name: "init" @name) @constructor
-(typealias_declaration name: (_) @name) @type
+(typealias_declaration name: (type_identifier) @name) @type
+(associatedtype_declaration name: (type_identifier) @name) @type
+(deinit_declaration "deinit" @name) @method
+(subscript_declaration "subscript" @name) @method
+(protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @field
 (enum_entry name: (simple_identifier) @name) @variant
 ((property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @field (#set! in "class_body"))
 ((property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @variable (#set! in "source_file"))

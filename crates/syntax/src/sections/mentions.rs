@@ -7,46 +7,73 @@ use super::{Line, MAX_LINE, MAX_MENTIONS};
 
 /// Bytes of a name.
 const MAX_NAME: usize = 100;
+/// Names that one name is made of: `a.b.c`.
+const MAX_PARTS: usize = 12;
 
-/// Names in some lines that look like code, each once, in the order of the text. In backticks every name counts;
-/// elsewhere those that are written as no word is: with an underscore or a capital inside, or called.
+/// Names in some lines that look like code, each once, in the order of the text, with dots between the parts of those
+/// that have several (`shop.open()`, `Shop::open`, `Shop#open`). In backticks every name counts; elsewhere those that
+/// are written as no word is: with an underscore or a capital inside, or called.
 pub(super) fn of(lines: &[Line<'_>], code: &[bool], range: Range<usize>) -> Vec<String> {
-    let mut known = BTreeSet::new();
-    let mut found = Vec::new();
+    let mut found = Mentions::default();
     let (lines, code) = (lines.get(range.clone()), code.get(range));
     for (line, code) in lines.unwrap_or_default().iter().zip(code.unwrap_or_default()) {
-        let text = line.text.get(..line.text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
-        let mut quoted = *code;
+        found.line(line.text, *code);
+    }
+    found.names
+}
+
+/// Names as they are found, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct Mentions {
+    known: BTreeSet<String>,
+    pub(crate) names: Vec<String>,
+}
+
+impl Mentions {
+    /// Adds a line's names. Where it is `code`, quotes in it quote nothing.
+    pub(crate) fn line(&mut self, text: &str, code: bool) {
+        let text = text.get(..text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
+        let mut quoted = code;
+        let mut before = None;
         for (nth, part) in text.split('`').enumerate() {
             // Two backticks open as one does: between them is nothing.
-            if nth > 0 && !*code {
+            if nth > 0 && !code && (nth == 1 || before != Some("")) {
                 quoted = !quoted;
             }
+            before = Some(part);
             for (name, looks) in names(part) {
-                let worth = if *code { looks } else { looks || quoted };
-                if worth && found.len() < MAX_MENTIONS && known.insert(name) {
-                    found.push(name.to_owned());
+                let worth = if code { looks } else { looks || quoted };
+                if worth && self.names.len() < MAX_MENTIONS && !self.known.contains(&name) {
+                    self.known.insert(name.clone());
+                    self.names.push(name);
                 }
             }
         }
     }
-    found
 }
 
 /// Names in a text, and whether each looks like code by itself.
-fn names(text: &str) -> impl Iterator<Item = (&str, bool)> {
+fn names(text: &str) -> impl Iterator<Item = (String, bool)> {
     // Each piece is a name and the sign after it.
-    text.split_inclusive(|c: char| !is_part(c)).filter_map(|piece| {
-        let name = piece.trim_end_matches(|c: char| !is_part(c));
-        let begins = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        if !begins || !(2..=MAX_NAME).contains(&name.len()) {
+    text.split_inclusive(|c: char| !is_part(c) && !matches!(c, '.' | ':' | '#')).filter_map(|piece| {
+        let whole = piece.trim_end_matches(|c: char| !is_part(c));
+        let parts: Vec<&str> = whole.split(['.', ':', '#']).filter(|part| !part.is_empty()).collect();
+        let last = parts.last()?;
+        let begins = |part: &&str| part.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let long = !(2..=MAX_NAME).contains(&last.len()) || whole.len() > MAX_NAME || parts.len() > MAX_PARTS;
+        if long || !parts.iter().all(begins) {
             return None;
         }
-        let inside = name.trim_matches('_');
-        let mut pairs = inside.chars().zip(inside.chars().skip(1));
-        let hump = pairs.any(|(one, next)| one.is_lowercase() && next.is_uppercase());
-        Some((name, piece.ends_with('(') || hump || inside.contains('_')))
+        let looks = piece.ends_with('(') || whole.contains("::") || parts.iter().any(|part| is_no_word(part));
+        Some((parts.join("."), looks))
     })
+}
+
+/// Whether a name is written as no word is.
+fn is_no_word(name: &str) -> bool {
+    let inside = name.trim_matches('_');
+    let mut pairs = inside.chars().zip(inside.chars().skip(1));
+    inside.contains('_') || pairs.any(|(one, next)| one.is_lowercase() && next.is_uppercase())
 }
 
 fn is_part(c: char) -> bool {

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use journeyman_protocol::{CallId, Needs, ResultPart, SessionId, Tier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
-use journeyman_tools::{Background, Outputs, Registry, Seen, ToolContext, ToolError, ToolLimits, ToolOutput};
+use journeyman_tools::{
+    Background, Outputs, Registry, Seen, SharedIndex, ToolContext, ToolError, ToolLimits, ToolOutput,
+};
 use journeyman_workspace::{Options, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -48,6 +50,7 @@ impl Bench {
         let live = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&live);
         let context = ToolContext {
+            index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::default(), None)),
             workspace,
             sandbox: Arc::new(Sandbox::new(settings)),
             toolchains: Arc::new(Toolchains::default()),
@@ -58,6 +61,7 @@ impl Bench {
             emit: Arc::new(|_, _| {}),
             limits: ToolLimits::default(),
             seen: Arc::new(Seen::default()),
+            may_show: Arc::new(|_| true),
             outputs: Arc::new(Outputs::default()),
             background: Arc::new(Background::default()),
             needs: Needs::NONE,

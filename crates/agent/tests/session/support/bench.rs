@@ -14,7 +14,7 @@ use journeyman_policy::{Layer, Policy, Rules};
 use journeyman_protocol::{Envelope, Event, Mode, Needs, RunReport, Seq, SessionId, Tier, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
-use journeyman_tools::{Registry, Tool};
+use journeyman_tools::{Registry, SharedIndex, Tool};
 use journeyman_workspace::{Options, UndoTarget, Workspace, WorkspaceError};
 use tempfile::TempDir;
 
@@ -129,18 +129,20 @@ impl Bench {
             vars: std::env::vars_os().collect(),
             home: std::env::var_os("HOME").map(PathBuf::from),
         };
+        let redactor = Arc::new(Redactor::new(self.secrets.clone()));
         let store: Arc<dyn Store> = Arc::clone(&self.log) as Arc<dyn Store>;
         let model: Arc<dyn Model> = Arc::clone(model) as Arc<dyn Model>;
         Parts {
             store,
             model,
+            index: Arc::new(SharedIndex::new(Arc::clone(&self.workspace), Arc::clone(&redactor), None)),
             workspace: Arc::clone(&self.workspace),
             copy: None,
             sandbox: Arc::clone(&self.sandbox),
             toolchains: Arc::new(toolchains(&host, &self.root)),
             registry,
             policy: self.policy.clone(),
-            redactor: Arc::new(Redactor::new(self.secrets.clone())),
+            redactor,
             hooks: self.hooks.clone(),
             clock: Arc::new(|| NOW),
             programs: Arc::new(|_: &str| false),

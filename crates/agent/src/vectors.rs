@@ -1,0 +1,237 @@
+//! From the configuration to a model that makes vectors of the code.
+//!
+//! `index.vectors` names it: `model2vec:DIRECTORY` for one on this machine, `provider/name` for a server that has
+//! OpenAI's `/embeddings`. A repository has no say in it ([`load_own`](crate::config::load_own)), since what is
+//! embedded is sent to the server; known secrets are taken out of it first, as they are out of a prompt.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use journeyman_index::vectors::{EmbedError, Embedder, Model2Vec, Patience, Purpose, Similar, View};
+use journeyman_model::{Embeddings, Endpoint, ModelError};
+use journeyman_policy::secrets::Redactor;
+use tokio_util::sync::CancellationToken;
+
+use crate::ConfigError;
+use crate::config::{Config, Environment};
+
+/// How models on this machine are named.
+const MODEL2VEC: &str = "model2vec:";
+/// What vectors count unless somebody says otherwise: what the study found best for static ones, where they helped at all.
+const WEIGHT: f64 = 0.2;
+/// How long a query waits for its vector. A server on this machine takes some milliseconds, one that loads its model
+/// first takes seconds.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Chunks that may be like a query. Ranking by vectors beyond them is noise, and each costs a little.
+const MOST_LIKE: usize = 1_000;
+/// Texts of one request. A server works on one text after the other; more only make stopping slower.
+const BATCH: usize = 32;
+/// Requests at the same time: one is worked on while the next one is on its way.
+const REQUESTS: usize = 2;
+/// Between two looks at whether somebody stopped waiting.
+const BEAT: Duration = Duration::from_millis(20);
+/// Texts aren't cut shorter than this for a server that finds them too long.
+const SHORTEST: usize = 256;
+
+/// A model that makes vectors, and what they count.
+pub struct Vectorer {
+    /// The model.
+    pub embedder: Arc<dyn Embedder>,
+    /// What vectors count in a search, where words count 1.
+    pub weight: f32,
+    /// How long a query waits.
+    pub timeout: Duration,
+}
+
+impl std::fmt::Debug for Vectorer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vectorer").field("model", &self.embedder.name()).finish_non_exhaustive()
+    }
+}
+
+/// The model that the configuration names; `None` where it names none. A server isn't asked yet.
+///
+/// # Errors
+/// [`ConfigError::Model`] where it can't be loaded, or nothing leads to it.
+pub fn vectorer(config: &Config, environment: &Environment) -> Result<Option<Vectorer>, ConfigError> {
+    let Some(name) = config.vectors.model.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
+    let refused = |what: String| ConfigError::Model(format!("index.vectors: {what}"));
+    let embedder: Arc<dyn Embedder> = match name.strip_prefix(MODEL2VEC) {
+        Some(directory) => {
+            let directory = match (directory.strip_prefix("~/"), &environment.home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => environment.cwd.join(directory),
+            };
+            if !Path::new(directory.as_os_str()).is_dir() {
+                return Err(refused(format!("there is no directory «{}»", directory.display())));
+            }
+            Arc::new(Model2Vec::load(&directory).map_err(|error| refused(error.to_string()))?)
+        }
+        None => {
+            let (endpoint, model) = crate::connect::endpoint(config, environment, name)
+                .map_err(|error| refused(error.to_string()))?;
+            let secrets = config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned);
+            let key = endpoint.key.as_ref().map(|key| key.reveal().to_owned());
+            let redactor = Redactor::new(secrets.chain(key));
+            let prefix = |prefix: &Option<String>| prefix.clone().unwrap_or_default();
+            let prefixes = [prefix(&config.vectors.query_prefix), prefix(&config.vectors.document_prefix)];
+            let server = Server::new(endpoint, &model, redactor, prefixes);
+            Arc::new(server.map_err(|error| refused(error.to_string()))?)
+        }
+    };
+    #[allow(clippy::cast_possible_truncation)]
+    let weight = config.vectors.weight.unwrap_or(WEIGHT) as f32;
+    Ok(Some(Vectorer { embedder, weight, timeout: config.vectors.timeout.unwrap_or(TIMEOUT) }))
+}
+
+impl Vectorer {
+    /// What of a project is like a query. Nothing that takes longer than the deadline, and nothing at all where there are
+    /// no vectors to compare with.
+    ///
+    /// # Errors
+    /// [`EmbedError`] where the query has no vector; the search goes on without.
+    pub fn similar(&self, view: &View, query: &str, stop: &AtomicBool) -> Result<Similar, EmbedError> {
+        if view.chunks() == 0 {
+            return Ok(Similar::default());
+        }
+        let patience = Patience { stop, until: Some(Instant::now() + self.timeout) };
+        let query = journeyman_index::vectors::beginning(query);
+        let vectors = self.embedder.embed(&[query], Purpose::Query, patience)?;
+        let name = self.embedder.name();
+        let vectors = journeyman_index::vectors::checked(name, 1, self.embedder.dimensions(), vectors)?;
+        Ok(vectors.first().map(|vector| view.nearest(vector, MOST_LIKE)).unwrap_or_default())
+    }
+}
+
+/// A model behind `/embeddings`.
+struct Server {
+    name: String,
+    identity: [u8; 32],
+    client: Embeddings,
+    redactor: Redactor,
+    /// Before queries, and before other texts.
+    prefixes: [String; 2],
+    /// Bytes of a text that the model was seen to read.
+    longest: AtomicUsize,
+}
+
+impl Server {
+    fn new(
+        endpoint: Endpoint,
+        model: &str,
+        redactor: Redactor,
+        prefixes: [String; 2],
+    ) -> Result<Self, ModelError> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"embeddings 1");
+        for part in [endpoint.base_url.as_str(), model].into_iter().chain(prefixes.iter().map(String::as_str))
+        {
+            hasher.update(blake3::hash(part.as_bytes()).as_bytes());
+        }
+        let client = Embeddings::connect(endpoint, model)?;
+        Ok(Self {
+            name: client.name(),
+            identity: *hasher.finalize().as_bytes(),
+            client,
+            redactor,
+            prefixes,
+            longest: AtomicUsize::new(usize::MAX),
+        })
+    }
+
+    /// Asks until the texts are short enough for the model.
+    async fn ask(
+        &self,
+        texts: &[String],
+        patience: Patience<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        loop {
+            let longest = self.longest.load(Ordering::Relaxed);
+            let cut: Vec<&str> = texts.iter().map(|text| beginning(text, longest)).collect();
+            match self.client.embed(&cut, cancel).await {
+                Ok(vectors) => return Ok(vectors),
+                Err(ModelError::Cancelled) => {
+                    patience.check()?;
+                    return Err(EmbedError::Stopped);
+                }
+                Err(error) => {
+                    let most = cut.iter().map(|text| text.len()).max().unwrap_or(0);
+                    let is_too_long = matches!(error.root(), ModelError::ContextTooLong { .. });
+                    if !is_too_long || most <= SHORTEST {
+                        return Err(EmbedError::Failed { model: self.name.clone(), what: error.to_string() });
+                    }
+                    self.longest.fetch_min((most * 3 / 4).max(SHORTEST), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// The beginning of a text, of so many bytes at most.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or(text)
+}
+
+impl Embedder for Server {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn identity(&self) -> [u8; 32] {
+        self.identity
+    }
+
+    fn dimensions(&self) -> Option<usize> {
+        None
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn concurrency(&self) -> usize {
+        REQUESTS
+    }
+
+    fn embed(
+        &self,
+        texts: &[&str],
+        purpose: Purpose,
+        patience: Patience<'_>,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let [query, document] = &self.prefixes;
+        let prefix = if purpose == Purpose::Query { query } else { document };
+        let texts: Vec<String> =
+            texts.iter().map(|text| format!("{prefix}{}", self.redactor.redact(text))).collect();
+        let failed = |what: String| EmbedError::Failed { model: self.name.clone(), what };
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+            runtime.block_on(async {
+                let cancel = CancellationToken::new();
+                let asked = self.ask(&texts, patience, &cancel);
+                tokio::pin!(asked);
+                loop {
+                    tokio::select! {
+                        biased;
+                        answer = &mut asked => return answer,
+                        () = tokio::time::sleep(BEAT) => patience.check()?,
+                    }
+                }
+            })
+        };
+        // A thread of its own, since the caller's may be a runtime's already.
+        std::thread::scope(|scope| {
+            let started = std::thread::Builder::new().spawn_scoped(scope, run);
+            let ended = started.map_err(|error| failed(error.to_string()))?.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}

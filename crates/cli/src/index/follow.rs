@@ -1,0 +1,86 @@
+//! `jm index --watch`: the index follows the files until somebody says that it is enough.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context as _;
+use journeyman_index::Project;
+use journeyman_index::store::{Options, Report};
+use journeyman_index::watch::{Told, follow as follow_files};
+use journeyman_protocol::RelPath;
+use serde_json::{Value, json};
+
+use super::threads;
+use crate::edge::{Failure, block_on};
+use crate::run::Signals;
+use crate::stdout::say;
+
+/// Paths that are named of an update.
+const MOST_NAMED: usize = 5;
+
+/// Follows a project's files until Ctrl-C, or until a program is asked to end.
+pub(super) fn follow(project: Project, json: bool) -> Result<u8, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    block_on(async move {
+        let mut signals = Signals::listen()?;
+        let mut following = tokio::task::spawn_blocking(move || {
+            let options = Options { threads: threads(), wait: false, progress: &|_| {}, stop: &flag };
+            let mut tell =
+                |told: Told<'_>| if json { say!("{}", object(&told)) } else { say!("{}", line(&told)) };
+            follow_files(&project, options, &mut tell)
+        });
+        let ended = tokio::select! {
+            ended = &mut following => ended,
+            () = signals.heard() => {
+                stop.store(true, Ordering::Relaxed);
+                // What is under way is put away first: what was read isn't read again.
+                following.await
+            }
+        };
+        ended.context("following the files")?.context("the index")?;
+        if json {
+            say!("{}", json!({"event": "stopped"}));
+        } else {
+            say!("stopped");
+        }
+        Ok(0)
+    })
+}
+
+fn line(told: &Told<'_>) -> String {
+    let did = |report: &Report| format!("{} read, {} gone", report.read, report.gone);
+    match told {
+        Told::Watching(directories) => format!("watching {directories} directories; Ctrl-C ends it"),
+        Told::Polling(why) => format!("looking at all files now and then: {why}; Ctrl-C ends it"),
+        Told::Updated(paths, report) => format!("{}: {}", named(paths), did(report)),
+        Told::Refreshed(why, report) => format!("all files, because of {why}: {}", did(report)),
+        Told::Failed(error) => format!("failed, and is tried again: {error}"),
+    }
+}
+
+fn named(paths: &[RelPath]) -> String {
+    let names: Vec<String> = paths.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+    let more = paths.len().saturating_sub(names.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}
+
+fn object(told: &Told<'_>) -> Value {
+    let with = |mut object: Value, report: &Report| {
+        let fields = [("read", report.read), ("same", report.same), ("gone", report.gone)];
+        for (name, count) in fields {
+            if let Some(object) = object.as_object_mut() {
+                object.insert(name.to_owned(), count.into());
+            }
+        }
+        object
+    };
+    match told {
+        Told::Watching(directories) => json!({"event": "watching", "directories": directories}),
+        Told::Polling(why) => json!({"event": "polling", "why": why}),
+        Told::Updated(paths, report) => with(json!({"event": "updated", "paths": paths}), report),
+        Told::Refreshed(why, report) => with(json!({"event": "refreshed", "why": why}), report),
+        Told::Failed(error) => json!({"event": "failed", "error": error.to_string()}),
+    }
+}

@@ -1,0 +1,264 @@
+//! Documentation and the symbols that it names, in both directions.
+//!
+//! Sections are parts of documents under their headings, and doc comments and docstrings. What one names is kept with it;
+//! that it is named is kept among the uses of names, under the name with a backtick before it, which no name of code has.
+//! What a name means is asked when somebody wants to know, so that it needs no other file than its own to be kept.
+//!
+//! **Which symbol is named.** Case counts. What lies in a function is never meant, nor are keys and headings; fields,
+//! values and variables of types only with a name before theirs.
+//! - `till.Shop.open`: the definitions of `open` in whose path (directories, file, what they lie in) the names before
+//!   it follow one another in that order. If some have them right before the name, those. If none has them, nothing is
+//!   meant: it is somebody else's `open`.
+//! - `open`: all definitions of `open`; source before tests, examples and what is somebody else's, and then what belongs
+//!   to no type before what does.
+//! - More than [`MAX_MEANT`] definitions left: it is ambiguous, and nothing is linked.
+
+mod found;
+
+use std::collections::BTreeMap;
+
+pub use found::{Found, Why, find};
+
+use crate::facts::{Kind, Reference, Section};
+use crate::query::{Corpus, is_source};
+use crate::segment::Id;
+use crate::snapshot::Snapshot;
+
+/// What stands before a name of code where documentation names it.
+const MARK: char = '`';
+/// Definitions that one name in documentation may mean: overloads and platforms, not every `new`.
+pub const MAX_MEANT: usize = 4;
+/// Definitions of one name that are looked at.
+const MAX_LOOKED_AT: usize = 500;
+/// Sections that name one thing, at most.
+const MAX_PLACES: usize = 1_000;
+
+/// A section where it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Its file.
+    pub file: Id,
+    /// Its first line, counted from 1.
+    pub first_line: u32,
+    /// How many lines it has, with what lies in it.
+    pub lines: u32,
+    /// Headings from the outermost to its own; of a comment, the path of the symbol that it is about.
+    pub headings: Vec<String>,
+}
+
+/// That a section names things, as uses of marked names at its first line.
+pub(crate) fn references(section: &Section) -> impl Iterator<Item = Reference> {
+    let last = |mention: &String| mention.rsplit('.').next().map(|name| format!("{MARK}{name}"));
+    let line = section.first_line;
+    section.mentions.iter().filter_map(last).map(move |name| Reference { name, line, inside: None })
+}
+
+/// Whether a name is kept because documentation names it.
+pub(crate) fn is_mark(name: &str) -> bool {
+    name.starts_with(MARK)
+}
+
+/// The headings that lead to each of a document's sections, with its own.
+#[must_use]
+pub fn headings(sections: &[Section]) -> Vec<Vec<String>> {
+    let mut open: Vec<(u8, &str)> = Vec::new();
+    let paths = sections.iter().map(|section| {
+        while open.last().is_some_and(|(level, _)| *level >= section.level) {
+            open.pop();
+        }
+        open.push((section.level, &section.heading));
+        open.iter().map(|(_, heading)| (*heading).to_owned()).filter(|heading| !heading.is_empty()).collect()
+    });
+    paths.collect()
+}
+
+/// What documentation means, of one snapshot. It remembers what it looked up.
+#[derive(Debug)]
+pub struct Docs<'a> {
+    snapshot: &'a Snapshot,
+    meant: BTreeMap<String, Vec<Id>>,
+    /// Sections of files that were looked at, with their headings.
+    sections: BTreeMap<Id, Vec<(Place, Vec<String>)>>,
+}
+
+impl<'a> Docs<'a> {
+    /// Of a snapshot.
+    #[must_use]
+    pub fn new(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, meant: BTreeMap::new(), sections: BTreeMap::new() }
+    }
+
+    /// The symbols that a name in documentation means, with dots between its parts: none where it is ambiguous.
+    pub fn meant(&mut self, mention: &str) -> &[Id] {
+        if !self.meant.contains_key(mention) {
+            let found = resolve(self.snapshot, mention);
+            self.meant.insert(mention.to_owned(), found);
+        }
+        self.meant.get(mention).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The symbols with a name, in such a scope if one is given: what [`Docs::naming`] takes.
+    #[must_use]
+    pub fn called(&self, name: &str, scope: &str) -> Vec<Id> {
+        let mut found = Vec::new();
+        self.snapshot.defined(name, |id| {
+            let fits = self.snapshot.symbol(id).is_some_and(|(file, symbol)| {
+                let own = || {
+                    Snapshot::file(self.snapshot, file).map(|view| view.scope(&symbol)).unwrap_or_default()
+                };
+                let within = || {
+                    let own = own();
+                    own == scope || own.strip_suffix(scope).is_some_and(|before| before.ends_with('.'))
+                };
+                symbol.name == name && (scope.is_empty() || within())
+            });
+            if fits && found.len() < MAX_LOOKED_AT {
+                found.push(id);
+            }
+        });
+        found.sort_unstable();
+        found
+    }
+
+    /// Sections that name one of these symbols, all of the same name, by path and line; documents before comments.
+    pub fn naming(&mut self, name: &str, symbols: &[Id]) -> Vec<Place> {
+        let mut lines: Vec<(Id, u32)> = Vec::new();
+        self.snapshot.used(&format!("{MARK}{name}"), |file, line| {
+            if lines.len() < MAX_PLACES {
+                lines.push((file, line));
+            }
+        });
+        lines.sort_unstable();
+        lines.dedup();
+        let mut found = Vec::new();
+        for (file, line) in lines {
+            for (place, mentions) in self.sections(file) {
+                let names = |mention: &&String| mention.rsplit('.').next() == Some(name);
+                let mut mentions = mentions.iter().filter(names);
+                if place.first_line == line
+                    && mentions.any(|mention| self.meant(mention).iter().any(|one| symbols.contains(one)))
+                {
+                    found.push(place);
+                }
+            }
+        }
+        found.sort_by_cached_key(|place| {
+            let file = self.snapshot.file(place.file);
+            let path = file.map(|file| file.path_bytes().to_vec()).unwrap_or_default();
+            (!is_document(self.snapshot, place.file), path, place.first_line)
+        });
+        found.dedup();
+        found
+    }
+
+    /// A file's sections with the names in them.
+    pub fn sections(&mut self, file: Id) -> Vec<(Place, Vec<String>)> {
+        let snapshot = self.snapshot;
+        self.sections.entry(file).or_insert_with(|| sections(snapshot, file)).clone()
+    }
+}
+
+fn sections(snapshot: &Snapshot, file: Id) -> Vec<(Place, Vec<String>)> {
+    let Some(view) = Snapshot::file(snapshot, file) else { return Vec::new() };
+    let sections = view.segment().sections(&view.record);
+    // A comment's heading is a path already.
+    let paths = if is_document(snapshot, file) {
+        headings(&sections)
+    } else {
+        let own = |section: &Section| Some(section.heading.clone()).filter(|heading| !heading.is_empty());
+        sections.iter().map(|section| own(section).into_iter().collect()).collect()
+    };
+    let places = sections.into_iter().zip(paths).map(|(section, headings)| {
+        let Section { first_line, lines, mentions, .. } = section;
+        (Place { file, first_line, lines, headings }, mentions)
+    });
+    places.collect()
+}
+
+/// Whether a file is a document, whose sections have headings.
+#[must_use]
+pub fn is_document(snapshot: &Snapshot, file: Id) -> bool {
+    use journeyman_syntax::language::Language;
+    Snapshot::file(snapshot, file)
+        .and_then(|file| file.record.language)
+        .is_some_and(|language| matches!(language, Language::Markdown | Language::Rst | Language::AsciiDoc))
+}
+
+/// How well a definition is what a name means; the greater, the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Fit {
+    /// The names before it stand right before it.
+    adjacent: bool,
+    source: bool,
+    /// It belongs to no type; only where no names stand before.
+    outermost: bool,
+}
+
+/// The rule that the module's documentation tells.
+fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
+    let mut parts: Vec<&str> = mention.split('.').collect();
+    let Some(name) = parts.pop() else { return Vec::new() };
+    let before: Vec<&str> = parts
+        .into_iter()
+        .filter(|part| !matches!(*part, "self" | "this" | "cls" | "crate" | "super"))
+        .collect();
+    let mut ids = Vec::new();
+    snapshot.defined(name, |symbol| {
+        if ids.len() < MAX_LOOKED_AT {
+            ids.push(symbol);
+        }
+    });
+    let fit = |id: Id| {
+        let (file, symbol) = snapshot.symbol(id)?;
+        if symbol.name != name || symbol.local || is_never(symbol.kind) {
+            return None;
+        }
+        let part = matches!(symbol.kind, Kind::Field | Kind::Variant | Kind::Property);
+        if part && before.is_empty() {
+            return None;
+        }
+        let view = Snapshot::file(snapshot, file)?;
+        let scope = view.scope(&symbol);
+        let path = String::from_utf8_lossy(view.path_bytes()).into_owned();
+        let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
+        let around: Vec<&str> =
+            stem.split('/').chain(scope.split('.')).filter(|part| !is_nameless(part)).collect();
+        let mut rest = around.iter();
+        let ordered = before.iter().all(|part| rest.any(|other| other == part));
+        let outermost = before.is_empty() && scope.is_empty();
+        let source = snapshot.purpose(file).is_some_and(is_source);
+        ordered.then(|| Fit { adjacent: around.ends_with(&before), source, outermost })
+    };
+    let fits: Vec<(Fit, Id)> = ids.into_iter().filter_map(|id| Some((fit(id)?, id))).collect();
+    let Some(best) = fits.iter().map(|(fit, _)| *fit).max() else { return Vec::new() };
+    let mut meant: Vec<Id> = fits.into_iter().filter(|(fit, _)| *fit == best).map(|(_, id)| id).collect();
+    if meant.len() > MAX_MEANT {
+        meant.clear();
+    }
+    meant.sort_unstable();
+    meant
+}
+
+/// Files that are called so are the directory that they are in.
+fn is_nameless(part: &str) -> bool {
+    matches!(part, "" | "__init__" | "mod" | "lib" | "index" | "main")
+}
+
+/// What documentation doesn't speak of by its name.
+fn is_never(kind: Kind) -> bool {
+    matches!(kind, Kind::Impl | Kind::Key | Kind::Table | Kind::Element | Kind::Rule | Kind::Heading)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_lead_to_sections() {
+        let section =
+            |level, heading: &str| Section { level, heading: heading.to_owned(), ..Section::default() };
+        let all = [section(1, ""), section(1, "A"), section(3, "B"), section(2, "C"), section(1, "D")];
+        let paths: Vec<String> = headings(&all).iter().map(|path| path.join("/")).collect();
+        assert_eq!(paths, ["", "A", "A/B", "A/C", "D"]);
+    }
+}

@@ -1,0 +1,318 @@
+//! Questions to the graph. All answers are in the same order whatever was indexed when: by distance, then by path.
+
+use super::{Edge, Graph};
+
+/// Files of an answer, at most: nobody reads more, and what reaches more reaches everything.
+pub const MAX_REACHED: usize = 20_000;
+/// Steps in a graph: a longer way than this is the same as none.
+const MAX_STEPS: u32 = 1_000;
+/// Files near one that count as such: what is near to everything isn't near to anything.
+const MAX_NEAR: usize = 200;
+/// Steps at which a file is near.
+const NEAR: u32 = 2;
+
+/// Visits where one can go from a file.
+type Next<'a> = dyn Fn(u32, &mut dyn FnMut(u32)) + 'a;
+
+/// Which way edges are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To what a file depends on.
+    Dependencies,
+    /// To what depends on it.
+    Dependents,
+    /// Both.
+    Both,
+}
+
+/// A file that was come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// The file.
+    pub file: u32,
+    /// How many steps it is away.
+    pub distance: u32,
+    /// The file before it on the way, one step nearer.
+    pub from: u32,
+}
+
+/// What was reached, the nearest first, without where it began.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// By distance, then by path.
+    pub files: Vec<Reached>,
+    /// There are more than [`MAX_REACHED`].
+    pub cut: bool,
+}
+
+impl Reach {
+    /// The way to a file, from where it began on, both ends with it.
+    #[must_use]
+    pub fn way(&self, file: u32) -> Vec<u32> {
+        let mut way = vec![file];
+        let mut here = file;
+        // Each step is one nearer.
+        while let Some(found) = self.files.iter().find(|found| found.file == here) {
+            here = found.from;
+            way.push(here);
+        }
+        way.reverse();
+        way
+    }
+}
+
+/// Files that depend on each other in a circle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// All of them, by path.
+    pub files: Vec<u32>,
+    /// A shortest way round from the first of them, which stands at the end again.
+    pub round: Vec<u32>,
+}
+
+impl Graph {
+    /// The files at most `depth` steps away.
+    #[must_use]
+    pub fn neighbours(&self, starts: &[u32], direction: Direction, depth: u32) -> Reach {
+        self.reach(starts, depth, &|file, visit| {
+            if direction != Direction::Dependents {
+                self.edges(file).iter().filter(|edge| edge.counts()).for_each(|edge| visit(edge.to));
+            }
+            if direction != Direction::Dependencies {
+                self.back(file).iter().filter(|edge| edge.counts()).for_each(|edge| visit(edge.to));
+            }
+        })
+    }
+
+    /// The files that a change of some may matter for, at most `depth` steps away. That a file is declared to be a part of
+    /// another one doesn't count.
+    #[must_use]
+    pub fn impact(&self, changed: &[u32], depth: u32) -> Reach {
+        self.reach(changed, depth, &|file, visit| {
+            self.back(file).iter().filter(|edge| edge.depends()).for_each(|edge| visit(edge.to));
+        })
+    }
+
+    /// The test files among some and what they affect, the nearest first: what is to be run after a change.
+    #[must_use]
+    pub fn tests(&self, changed: &[u32], affected: &Reach) -> Vec<u32> {
+        let is_test =
+            |file: &u32| self.node(*file).is_some_and(|node| node.flags.test && node.language.is_some());
+        let mut own = changed.to_vec();
+        own.sort_unstable();
+        own.dedup();
+        own.into_iter().chain(affected.files.iter().map(|found| found.file)).filter(is_test).collect()
+    }
+
+    fn reach(&self, starts: &[u32], depth: u32, next: &Next<'_>) -> Reach {
+        let mut seen = crate::bits::Bits::default();
+        let mut level: Vec<u32> =
+            starts.iter().copied().filter(|start| self.node(*start).is_some()).collect();
+        level.sort_unstable();
+        level.dedup();
+        level.iter().for_each(|start| seen.insert(*start));
+        let mut reach = Reach::default();
+        for distance in 1..=depth.min(MAX_STEPS) {
+            let mut found: Vec<Reached> = Vec::new();
+            for from in &level {
+                next(*from, &mut |file| {
+                    if !seen.contains(file) {
+                        seen.insert(file);
+                        found.push(Reached { file, distance, from: *from });
+                    }
+                });
+            }
+            found.sort_unstable_by_key(|found| found.file);
+            let room = MAX_REACHED - reach.files.len();
+            if found.len() > room {
+                found.truncate(room);
+                reach.cut = true;
+            }
+            level = found.iter().map(|found| found.file).collect();
+            reach.files.extend(found);
+            if level.is_empty() || reach.cut {
+                break;
+            }
+        }
+        reach
+    }
+
+    /// A shortest way from a file to one that it depends on, both with it; the first by path of several.
+    #[must_use]
+    pub fn way(&self, from: u32, to: u32) -> Option<Vec<u32>> {
+        if from == to {
+            return self.node(from).map(|_| vec![from]);
+        }
+        let reach = self.search(from, to, &|edge| edge.counts())?;
+        Some(reach)
+    }
+
+    /// A breadth-first search that ends at its aim, without a bound on files: it keeps a number for each.
+    fn search(&self, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
+        const UNSEEN: u32 = u32::MAX;
+        let mut before = vec![UNSEEN; self.len()];
+        let mut level = vec![from];
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for here in &level {
+                for edge in self.edges(*here).iter().filter(|edge| counts(edge)) {
+                    let Some(place) = before.get_mut(edge.to as usize).filter(|place| **place == UNSEEN)
+                    else {
+                        continue;
+                    };
+                    *place = *here;
+                    next.push(edge.to);
+                }
+            }
+            if before.get(to as usize).is_some_and(|place| *place != UNSEEN) {
+                let mut way = vec![to];
+                let mut here = to;
+                while let Some(place) = before.get(here as usize).filter(|place| **place != UNSEEN) {
+                    here = *place;
+                    way.push(here);
+                    if here == from {
+                        break;
+                    }
+                }
+                way.reverse();
+                return Some(way);
+            }
+            next.sort_unstable();
+            level = next;
+        }
+        None
+    }
+
+    /// Files that import each other in a circle, the largest circles first. Parts that a file declares don't count, and
+    /// neither do names: within a package they go to and fro.
+    #[must_use]
+    pub fn cycles(&self) -> Vec<Cycle> {
+        let mut circles: Vec<Vec<u32>> =
+            Circles::of(self).into_iter().filter(|circle| circle.len() > 1).collect();
+        circles.iter_mut().for_each(|circle| circle.sort_unstable());
+        circles.sort_by_key(|circle| (std::cmp::Reverse(circle.len()), circle.first().copied()));
+        let round = |files: Vec<u32>| {
+            let first = files.first().copied()?;
+            let round = self.search(first, first, &imports)?;
+            Some(Cycle { files, round })
+        };
+        circles.into_iter().filter_map(round).collect()
+    }
+
+    /// The files near one, by their numbers in the snapshot, with how many steps they are away: what
+    /// [`query::Context`](crate::query::Context) takes. The nearest ones, and of equally near ones those that are bound
+    /// more closely.
+    #[must_use]
+    pub fn near(&self, file: u32) -> Vec<(u32, u32)> {
+        let reach = self.neighbours(&[file], Direction::Both, NEAR);
+        let weight = |found: &super::Reached| {
+            let edge = |from, to| self.edge(from, to).map_or(0, |edge| edge.weight());
+            edge(found.from, found.file).max(edge(found.file, found.from))
+        };
+        let mut near: Vec<(u32, std::cmp::Reverse<u32>, u32)> = reach
+            .files
+            .iter()
+            .map(|found| (found.distance, std::cmp::Reverse(weight(found)), found.file))
+            .collect();
+        near.sort_unstable();
+        near.truncate(MAX_NEAR);
+        near.into_iter().filter_map(|(steps, _, file)| Some((self.node(file)?.file, steps))).collect()
+    }
+}
+
+fn imports(edge: &Edge) -> bool {
+    edge.line > 0 && !edge.part
+}
+
+/// Tarjan's strongly connected components, with a stack of our own: a graph may be one long chain.
+struct Circles<'a> {
+    graph: &'a Graph,
+    /// When each file was come to, counted from 1.
+    order: Vec<u32>,
+    low: Vec<u32>,
+    open: Vec<u32>,
+    is_open: crate::bits::Bits,
+    count: u32,
+    found: Vec<Vec<u32>>,
+}
+
+impl<'a> Circles<'a> {
+    fn of(graph: &'a Graph) -> Vec<Vec<u32>> {
+        let files = graph.len();
+        let mut circles = Self {
+            graph,
+            order: vec![0; files],
+            low: vec![0; files],
+            open: Vec::new(),
+            is_open: crate::bits::Bits::default(),
+            count: 0,
+            found: Vec::new(),
+        };
+        for file in 0..files as u32 {
+            if circles.order_of(file) == 0 {
+                circles.from(file);
+            }
+        }
+        circles.found
+    }
+
+    fn order_of(&self, file: u32) -> u32 {
+        self.order.get(file as usize).copied().unwrap_or(0)
+    }
+
+    fn low_of(&self, file: u32) -> u32 {
+        self.low.get(file as usize).copied().unwrap_or(0)
+    }
+
+    fn lower(&mut self, file: u32, to: u32) {
+        if let Some(low) = self.low.get_mut(file as usize) {
+            *low = (*low).min(to);
+        }
+    }
+
+    fn enter(&mut self, file: u32) {
+        self.count += 1;
+        if let (Some(order), Some(low)) = (self.order.get_mut(file as usize), self.low.get_mut(file as usize))
+        {
+            (*order, *low) = (self.count, self.count);
+        }
+        self.open.push(file);
+        self.is_open.insert(file);
+    }
+
+    fn from(&mut self, start: u32) {
+        let mut stack: Vec<(u32, usize)> = vec![(start, 0)];
+        self.enter(start);
+        while let Some((file, at)) = stack.last_mut() {
+            let file = *file;
+            if let Some(edge) = self.graph.edges(file).get(*at) {
+                *at += 1;
+                if !imports(edge) {
+                    continue;
+                }
+                if self.order_of(edge.to) == 0 {
+                    self.enter(edge.to);
+                    stack.push((edge.to, 0));
+                } else if self.is_open.contains(edge.to) {
+                    self.lower(file, self.order_of(edge.to));
+                }
+                continue;
+            }
+            stack.pop();
+            if let Some((outer, _)) = stack.last() {
+                self.lower(*outer, self.low_of(file));
+            }
+            if self.low_of(file) == self.order_of(file) {
+                let mut circle = Vec::new();
+                while let Some(inner) = self.open.pop() {
+                    self.is_open.remove(inner);
+                    circle.push(inner);
+                    if inner == file {
+                        break;
+                    }
+                }
+                self.found.push(circle);
+            }
+        }
+    }
+}

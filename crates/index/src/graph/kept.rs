@@ -1,0 +1,213 @@
+//! The graph's file: what was found of each file, so that only what changed is looked at again.
+//!
+//! `JMGRAPH`, a version, the BLAKE3 of what follows; then the files by path with their edges, packages and the places
+//! that were looked at, the packages' names, and which file defines which name. It is replaced as a whole.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use rustix::fs::FlockOperation;
+
+use super::names::{self, Row};
+use super::{Edge, follow::Found};
+use crate::IndexError;
+use crate::segment::{Cursor, map, put, put_bytes, version};
+
+/// What the file begins with. The version of what is found stands behind it.
+const MAGIC: &[u8; 8] = b"JMGRAPH\x01";
+const SUM: usize = 32;
+/// Counted up with each change of what is found: how imports are resolved, which names count.
+const RULES: u64 = 1;
+/// Bytes of a row: a name's number and a file's.
+const ROW: usize = 12;
+/// Bytes of a file's mark.
+pub(super) const MARK: usize = 16;
+const NAME: &str = "graph";
+const NEW: &str = "graph.new";
+/// Locked by who writes.
+const LOCK: &str = "graph.lock";
+
+/// What tells whether a file is the same.
+pub(super) type Mark = [u8; MARK];
+
+/// What was found the last time that it was kept.
+#[derive(Debug)]
+pub(super) struct Kept {
+    map: Arc<Mmap>,
+    pub(super) files: Vec<KeptFile>,
+    pub(super) packages: Vec<Box<str>>,
+    rows: Range<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct KeptFile {
+    pub(super) path: Box<str>,
+    pub(super) mark: Mark,
+    /// Of languages; 0 for none.
+    pub(super) family: u8,
+    /// To files by their place here.
+    pub(super) edges: Box<[Edge]>,
+    pub(super) packages: Box<[u32]>,
+    pub(super) brought: Box<[u64]>,
+    /// Where the places lie that were looked at.
+    looked: Range<usize>,
+}
+
+impl Kept {
+    /// What is kept in a directory; nothing where there is nothing that can be used.
+    pub(super) fn load(directory: &Path) -> Option<Self> {
+        let map = Arc::new(map(&File::open(directory.join(NAME)).ok()?).ok()?);
+        let rest = map.strip_prefix(MAGIC)?;
+        let (told, rest) = rest.split_first_chunk::<8>()?;
+        let (sum, body) = rest.split_first_chunk::<SUM>()?;
+        if u64::from_le_bytes(*told) != version().wrapping_add(RULES) || blake3::hash(body).as_bytes() != sum
+        {
+            return None;
+        }
+        let at = map.len() - body.len();
+        let mut cursor = Cursor::new(body);
+        let place = |cursor: &Cursor<'_>| at + body.len() - cursor.rest().len();
+        let mut files: Vec<KeptFile> = Vec::new();
+        for _ in 0..cursor.number() {
+            if cursor.is_empty() {
+                return None;
+            }
+            let shared = usize::try_from(cursor.number()).ok()?;
+            let mut path = files.last().map_or("", |file| &*file.path).get(..shared)?.to_owned();
+            path.push_str(cursor.text());
+            let mark = cursor.array();
+            let family = cursor.u8();
+            let edges = edges(&mut cursor);
+            let packages = numbers(&mut cursor);
+            let brought =
+                (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.u64())).collect();
+            let looked = cursor.bytes();
+            let end = place(&cursor);
+            let looked = end - looked.len()..end;
+            files.push(KeptFile { path: path.into(), mark, family, edges, packages, brought, looked });
+        }
+        let packages = (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.text().into()));
+        let packages = packages.collect();
+        let rows = place(&cursor)..map.len();
+        Some(Self { files, packages, rows, map })
+    }
+
+    /// The places that a file's imports were looked for in, sorted.
+    pub(super) fn looked(&self, file: &KeptFile) -> Vec<u32> {
+        let mut cursor = Cursor::new(self.map.get(file.looked.clone()).unwrap_or_default());
+        let (mut places, mut last) = (Vec::new(), 0_u32);
+        while !cursor.is_empty() {
+            last = last.wrapping_add(cursor.small());
+            places.push(last);
+        }
+        places
+    }
+
+    /// Which file defines which name, sorted.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
+        let bytes = self.map.get(self.rows.clone()).unwrap_or_default();
+        bytes.chunks_exact(ROW).map(|row| {
+            let mut cursor = Cursor::new(row);
+            (cursor.u64(), cursor.u32())
+        })
+    }
+
+    /// Keeps what was found in a directory, whole or not at all. Where another process is at it, that is left to it.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`].
+    pub(super) fn save(found: &Found, directory: &Path) -> Result<(), IndexError> {
+        let path = directory.join(LOCK);
+        let lock = File::options().create(true).truncate(false).write(true).open(&path);
+        let lock = lock.map_err(IndexError::io("opening", &path))?;
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(());
+        }
+        let body = body(found);
+        let path = directory.join(NEW);
+        // Without waiting for the disk: what a power failure leaves of it fails its checksum, and is made anew.
+        let write = || {
+            let mut file = File::create(&path)?;
+            file.write_all(MAGIC)?;
+            file.write_all(&version().wrapping_add(RULES).to_le_bytes())?;
+            file.write_all(blake3::hash(&body).as_bytes())?;
+            file.write_all(&body)?;
+            std::fs::rename(&path, directory.join(NAME))
+        };
+        write().map_err(IndexError::io("writing", &path))
+    }
+}
+
+fn body(found: &Found) -> Vec<u8> {
+    let mut body = Vec::new();
+    put(&mut body, found.nodes.len() as u64);
+    let mut before = "";
+    for (node, file) in found.nodes.iter().zip(&found.files) {
+        let mut shared =
+            before.bytes().zip(node.path.bytes()).take_while(|(one, other)| one == other).count();
+        while !node.path.is_char_boundary(shared) {
+            shared -= 1;
+        }
+        put(&mut body, shared as u64);
+        put_bytes(&mut body, node.path.get(shared..).unwrap_or_default().as_bytes());
+        body.extend_from_slice(&node.mark);
+        body.push(names::family(node.language).unwrap_or(0));
+        put_edges(&mut body, &file.edges);
+        put_numbers(&mut body, &file.packages);
+        put(&mut body, file.brought.len() as u64);
+        file.brought.iter().for_each(|name| body.extend_from_slice(&name.to_le_bytes()));
+        let mut looked = Vec::new();
+        let mut last = 0;
+        for place in &file.looked {
+            put(&mut looked, u64::from(place - last));
+            last = *place;
+        }
+        put_bytes(&mut body, &looked);
+        before = &node.path;
+    }
+    put(&mut body, found.packages.len() as u64);
+    found.packages.iter().for_each(|name| put_bytes(&mut body, name.as_bytes()));
+    for (name, file) in &found.rows {
+        body.extend_from_slice(&name.to_le_bytes());
+        body.extend_from_slice(&file.to_le_bytes());
+    }
+    body
+}
+
+fn put_edges(out: &mut Vec<u8>, edges: &[Edge]) {
+    put(out, edges.len() as u64);
+    let mut last = 0;
+    for edge in edges {
+        put(out, u64::from(edge.to - last));
+        put(out, u64::from(edge.line) << 1 | u64::from(edge.part));
+        put(out, u64::from(edge.names));
+        last = edge.to;
+    }
+}
+
+fn edges(cursor: &mut Cursor<'_>) -> Box<[Edge]> {
+    let (mut edges, mut to) = (Vec::new(), 0_u32);
+    for _ in 0..cursor.number() {
+        if cursor.is_empty() {
+            break;
+        }
+        to = to.wrapping_add(cursor.small());
+        let line = cursor.number();
+        let (line, part) = (u32::try_from(line >> 1).unwrap_or(u32::MAX), line & 1 == 1);
+        edges.push(Edge { to, line, part, names: cursor.small() });
+    }
+    edges.into()
+}
+
+fn put_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
+    put(out, numbers.len() as u64);
+    numbers.iter().for_each(|number| put(out, u64::from(*number)));
+}
+
+fn numbers(cursor: &mut Cursor<'_>) -> Box<[u32]> {
+    (0..cursor.number()).map_while(|_| (!cursor.is_empty()).then(|| cursor.small())).collect()
+}

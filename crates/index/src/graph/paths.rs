@@ -1,0 +1,91 @@
+//! The paths of a snapshot, for resolving: made when something is to be resolved, and dropped afterwards.
+
+use hashbrown::HashMap;
+
+use super::resolve::{Paths, last, parent};
+
+/// Paths in their order, found by their parts.
+pub(super) struct Tree<'a> {
+    paths: HashMap<&'a str, u32>,
+    /// By folder, the files right in it.
+    folders: HashMap<&'a str, Vec<&'a str>>,
+    /// By a file's name, the files.
+    names: HashMap<&'a str, Vec<&'a str>>,
+    /// By a folder's name, the folders.
+    folder_names: HashMap<&'a str, Vec<&'a str>>,
+}
+
+impl<'a> Tree<'a> {
+    /// Paths that are sorted, each once: they are numbered in this order.
+    pub(super) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
+        let mut tree = Self {
+            paths: HashMap::new(),
+            folders: HashMap::new(),
+            names: HashMap::new(),
+            folder_names: HashMap::new(),
+        };
+        for (number, path) in (0..).zip(paths) {
+            let folder = parent(path);
+            tree.paths.insert(path, number);
+            tree.names.entry(last(path)).or_default().push(path);
+            let folder_names = &mut tree.folder_names;
+            let inside = tree.folders.entry(folder).or_insert_with(|| {
+                folder_names.entry(last(folder)).or_default().push(folder);
+                Vec::new()
+            });
+            inside.push(path);
+        }
+        tree
+    }
+
+    /// A path's number.
+    pub(super) fn number(&self, path: &str) -> Option<u32> {
+        self.paths.get(path).copied()
+    }
+}
+
+impl Paths for Tree<'_> {
+    fn has(&self, path: &str) -> bool {
+        self.paths.contains_key(path)
+    }
+
+    fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
+        self.folders.get(folder).into_iter().flatten().for_each(|path| visit(path));
+    }
+
+    fn named(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+        self.names.get(name).into_iter().flatten().for_each(|path| visit(path));
+    }
+
+    fn folders(&self, name: &str, visit: &mut dyn FnMut(&str)) {
+        self.folder_names.get(name).into_iter().flatten().for_each(|folder| visit(folder));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resolve::Known;
+    use super::*;
+
+    /// Visits paths.
+    type Visit<'a> = &'a dyn Fn(&mut dyn FnMut(&str));
+
+    #[test]
+    fn it_tells_what_a_list_of_paths_in_memory_tells() {
+        let paths = ["a.rs", "a/a.rs", "a/b/a.rs", "a/b/c.rs", "b/b/x.rs"];
+        let (tree, known) = (Tree::new(paths.into_iter()), Known::new(paths));
+        let all = |visit: Visit<'_>| {
+            let mut found = Vec::new();
+            visit(&mut |path| found.push(path.to_owned()));
+            found.sort();
+            found
+        };
+        for name in ["", "a", "b", "a/b", "b/b", "a.rs", "a/a.rs", "c.rs", "none"] {
+            assert_eq!(tree.has(name), known.has(name), "{name}");
+            assert_eq!(all(&|visit| tree.inside(name, visit)), all(&|visit| known.inside(name, visit)));
+            assert_eq!(all(&|visit| tree.named(name, visit)), all(&|visit| known.named(name, visit)));
+            assert_eq!(all(&|visit| tree.folders(name, visit)), all(&|visit| known.folders(name, visit)));
+        }
+        assert_eq!(tree.number("a/b/c.rs"), Some(3));
+    }
+}

@@ -1,0 +1,80 @@
+//! Paths that somebody may have meant who named one that isn't there.
+
+use super::Graph;
+use super::resolve::last;
+
+/// Paths that are told.
+const MAX_TOLD: usize = 3;
+/// Letters that a name may differ in.
+const MAX_DIFFERENCE: usize = 2;
+/// Longer names aren't compared letter by letter.
+const MAX_NAME: usize = 100;
+
+impl Graph {
+    /// The paths that are likest to one that isn't there, the likest first: those with its end, with its name
+    /// somewhere else, with a name like its own.
+    #[must_use]
+    pub fn similar(&self, path: &str) -> Vec<&str> {
+        let name = last(path).to_lowercase();
+        let end = format!("/{}", path.trim_start_matches('/'));
+        let mut found: Vec<(usize, &str)> = Vec::new();
+        for node in &self.nodes {
+            let other = last(&node.path).to_lowercase();
+            let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+            let difference = if node.path.ends_with(&end) {
+                0
+            } else if other == name {
+                1
+            } else if !stem(&name).is_empty() && stem(&other) == stem(&name) {
+                2
+            } else {
+                match distance(&name, &other) {
+                    Some(few) => 2 + few,
+                    None => continue,
+                }
+            };
+            found.push((difference, &node.path));
+        }
+        found.sort_unstable();
+        found.into_iter().take(MAX_TOLD).map(|(_, path)| path).collect()
+    }
+}
+
+/// How many letters have to be put in, taken out or replaced, where that are few.
+fn distance(one: &str, other: &str) -> Option<usize> {
+    if one.len() > MAX_NAME || one.len().abs_diff(other.len()) > MAX_DIFFERENCE {
+        return None;
+    }
+    let other: Vec<char> = other.chars().collect();
+    let mut before: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut row = vec![at + 1];
+        for ((same, left_above), above) in
+            other.iter().map(|other| *other == letter).zip(&before).zip(before.iter().skip(1))
+        {
+            let left = row.last().copied().unwrap_or(usize::MAX - 1);
+            row.push((left_above + usize::from(!same)).min(above + 1).min(left + 1));
+        }
+        before = row;
+    }
+    before.last().copied().filter(|few| *few <= MAX_DIFFERENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_that_differ() {
+        for (one, other, expected) in [
+            ("search.rs", "serach.rs", Some(2)),
+            ("search.rs", "search.rs", Some(0)),
+            ("search.rs", "sarch.rs", Some(1)),
+            ("search.rs", "research.rs", Some(2)),
+            ("search.rs", "names.rs", None),
+            ("", "ab", Some(2)),
+        ] {
+            assert_eq!(distance(one, other), expected, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Embedding what is new.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hashbrown::HashMap;
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::RelPath;
+
+use super::part::{Key, Link, Part, key_of};
+use super::quantise::{Quantised, quantise};
+use super::store::{Fresh, Vectors, wanted};
+use super::{EmbedError, Embedder, MAX_VECTORS, Patience, Purpose, beginning, checked};
+use crate::analyse::{Lines, text};
+use crate::source::{Bytes, Source};
+use crate::{IndexError, Snapshot};
+
+/// Bytes of vectors after which they are written.
+const FLUSH: usize = 32 << 20;
+/// Time after which vectors are written: a crash loses what a slow server made in so long.
+const OFTEN: Duration = Duration::from_secs(20);
+/// Batches that are gathered for each thread before they are embedded.
+const BATCHES: usize = 4;
+
+/// How to follow.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Threads that embed, as far as the embedder likes.
+    pub threads: NonZero<usize>,
+    /// Told now and then how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// Set to stop early: what was done until then is kept.
+    pub stop: &'a AtomicBool,
+}
+
+/// How far following is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Files whose chunks have vectors now.
+    pub done: usize,
+    /// Files that had none.
+    pub of: usize,
+}
+
+/// What following did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Texts that were embedded.
+    pub embedded: usize,
+    /// Chunks whose text had a vector already.
+    pub reused: usize,
+    /// Files whose chunks have vectors now and had none.
+    pub files: usize,
+    /// Files that couldn't be read, or changed since they were indexed: the next time.
+    pub left: usize,
+    /// Vectors of texts that are gone, and were dropped.
+    pub dropped: usize,
+    /// There are more chunks than can have vectors.
+    pub cut: bool,
+    /// Another process is at it; nothing was done.
+    pub left_to_another: bool,
+    /// Why it ended before its end.
+    pub failed: Option<EmbedError>,
+}
+
+impl Vectors {
+    /// Embeds the chunks of a snapshot that have no vector yet. `source` is where its files come from.
+    ///
+    /// # Errors
+    /// [`IndexError`] where vectors can't be kept. Where the model fails, [`Report::failed`] says so, and what was embedded
+    /// until then is kept.
+    pub fn follow(
+        &self,
+        snapshot: &Snapshot,
+        source: &dyn Source,
+        embedder: &dyn Embedder,
+        options: Options<'_>,
+    ) -> Result<Report, IndexError> {
+        let Some(_lock) = self.lock()? else {
+            return Ok(Report { left_to_another: true, ..Report::default() });
+        };
+        self.load()?;
+        let mut report = Report::default();
+        let files = self.missing(snapshot, &mut report);
+        let mut work = Work {
+            vectors: self,
+            embedder,
+            options,
+            known: if files.is_empty() { HashMap::new() } else { known(&self.parts()) },
+            dimensions: self.dimensions().or(embedder.dimensions()),
+            fresh: None,
+            waiting: Vec::new(),
+            texts: Vec::new(),
+            places: HashMap::new(),
+            flushed: Instant::now(),
+            report,
+            redactor: Redactor::default(),
+        };
+        let of = files.len();
+        for (at, file) in files.into_iter().enumerate() {
+            let stopped = options.stop.load(Ordering::Relaxed);
+            if stopped || work.report.failed.is_some() {
+                work.report.failed.get_or_insert(EmbedError::Stopped);
+                break;
+            }
+            work.take(source, &file);
+            if work.is_due() {
+                work.embed()?;
+                (options.progress)(Progress { done: at + 1, of });
+            }
+        }
+        if work.report.failed.is_none() {
+            work.embed()?;
+        }
+        work.flush()?;
+        let mut report = work.report;
+        let complete = report.failed.is_none() && report.left == 0;
+        report.dropped = self.tidy(snapshot, complete)?;
+        Ok(report)
+    }
+
+    /// Files of which a chunk has no vector.
+    fn missing(&self, snapshot: &Snapshot, report: &mut Report) -> Vec<Wanted> {
+        let parts = self.parts();
+        let (mut files, mut chunks) = (Vec::new(), 0);
+        for (_, file) in wanted(snapshot) {
+            let numbers = file.first_chunk()..file.first_chunk().saturating_add(file.record.chunks);
+            let places: Vec<(u32, u32)> = numbers
+                .filter_map(|number| snapshot.chunk(number))
+                .map(|chunk| (chunk.first_line, chunk.lines))
+                .collect();
+            chunks += places.len();
+            if chunks > MAX_VECTORS {
+                report.cut = true;
+                break;
+            }
+            let content = key_of(&file.record.hash);
+            let newest = parts.iter().rev().find(|part| part.links_of(&content).next().is_some());
+            let is_whole = newest.is_some_and(|part| {
+                let has: Vec<(u32, u32)> =
+                    part.links_of(&content).map(|link| (link.first_line, link.lines)).collect();
+                places.iter().all(|place| has.binary_search(place).is_ok())
+            });
+            if let Some(path) = file.path().filter(|_| !is_whole) {
+                files.push(Wanted { path, hash: file.record.hash, places });
+            }
+        }
+        files
+    }
+}
+
+/// A file whose chunks need vectors.
+struct Wanted {
+    path: RelPath,
+    hash: [u8; 32],
+    places: Vec<(u32, u32)>,
+}
+
+fn known(parts: &Arc<Vec<Arc<Part>>>) -> HashMap<Key, (Arc<Part>, u32)> {
+    let mut known = HashMap::new();
+    for part in parts.iter() {
+        for (row, key) in (0_u32..).zip(part.keys()) {
+            known.insert(*key, (Arc::clone(part), row));
+        }
+    }
+    known
+}
+
+/// Lines of a content, and what their text is known by.
+struct Stretch {
+    first_line: u32,
+    lines: u32,
+    key: Key,
+}
+
+impl Stretch {
+    /// Its link, if its text has a vector.
+    fn link(&self, content: Key, fresh: &Fresh) -> Option<Link> {
+        let row = fresh.row_of(&self.key)?;
+        Some(Link { content, first_line: self.first_line, lines: self.lines, row })
+    }
+}
+
+struct Work<'a> {
+    vectors: &'a Vectors,
+    embedder: &'a dyn Embedder,
+    options: Options<'a>,
+    /// Where each text's vector is already.
+    known: HashMap<Key, (Arc<Part>, u32)>,
+    dimensions: Option<usize>,
+    fresh: Option<Fresh>,
+    /// Contents whose texts are gathered: what each has where.
+    waiting: Vec<(Key, Vec<Stretch>)>,
+    /// Texts without a vector.
+    texts: Vec<(Key, String)>,
+    /// Where each is among them.
+    places: HashMap<Key, usize>,
+    flushed: Instant,
+    report: Report,
+    /// What no model is asked about.
+    redactor: Redactor,
+}
+
+impl Work<'_> {
+    /// Gathers a file's texts.
+    fn take(&mut self, source: &dyn Source, file: &Wanted) {
+        let bytes = match source.read(&file.path) {
+            Ok(Bytes::Whole(bytes)) if *blake3::hash(&bytes).as_bytes() == file.hash => bytes,
+            _ => {
+                self.report.left += 1;
+                return;
+            }
+        };
+        let text = text(&bytes, &self.redactor);
+        let lines = Lines::of(&text);
+        let mut chunks = Vec::with_capacity(file.places.len());
+        for (first_line, count) in &file.places {
+            let (first_line, count) = (*first_line, *count);
+            let chunk = beginning(lines.text(&text, first_line..first_line.saturating_add(count)));
+            let key = self.key(chunk);
+            chunks.push(Stretch { first_line, lines: count, key });
+            let has = self.known.contains_key(&key)
+                || self.fresh.as_ref().is_some_and(|fresh| fresh.row_of(&key).is_some())
+                || self.places.contains_key(&key);
+            if has {
+                self.report.reused += 1;
+            } else {
+                self.places.insert(key, self.texts.len());
+                self.texts.push((key, chunk.to_owned()));
+            }
+        }
+        self.waiting.push((key_of(&file.hash), chunks));
+    }
+
+    fn key(&self, chunk: &str) -> Key {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.vectors.model()).update(chunk.as_bytes());
+        key_of(hasher.finalize().as_bytes())
+    }
+
+    fn threads(&self) -> usize {
+        self.options.threads.get().min(self.embedder.concurrency()).max(1)
+    }
+
+    fn is_due(&self) -> bool {
+        self.texts.len() >= self.threads() * BATCHES * self.embedder.batch().max(1)
+            || self.flushed.elapsed() > OFTEN
+    }
+
+    /// Embeds what was gathered, and links what has all its vectors.
+    fn embed(&mut self) -> Result<(), IndexError> {
+        let texts = std::mem::take(&mut self.texts);
+        self.places.clear();
+        let vectors = self.ask(&texts);
+        let dimensions = self.dimensions.unwrap_or(0);
+        let fresh = self.fresh.get_or_insert_with(|| Fresh::new(dimensions));
+        for ((key, _), vector) in texts.iter().zip(&vectors) {
+            if let Some(vector) = vector {
+                fresh.add(*key, vector);
+                self.report.embedded += 1;
+            }
+        }
+        for (content, chunks) in self.waiting.drain(..) {
+            for Stretch { key, .. } in &chunks {
+                if fresh.row_of(key).is_none()
+                    && let Some((part, row)) = self.known.get(key)
+                {
+                    fresh.copy(*key, part, *row);
+                }
+            }
+            // Where a text has no vector the file comes again the next time, and its other texts are known then.
+            let links: Vec<Link> = chunks.iter().filter_map(|chunk| chunk.link(content, fresh)).collect();
+            self.report.files += usize::from(links.len() == chunks.len());
+            links.into_iter().for_each(|link| fresh.link(link));
+        }
+        if fresh.bytes() > FLUSH || self.flushed.elapsed() > OFTEN {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The vectors of texts, in order; none of those after which the model failed.
+    fn ask(&mut self, texts: &[(Key, String)]) -> Vec<Option<Quantised>> {
+        let batches: Vec<&[(Key, String)]> = texts.chunks(self.embedder.batch().max(1)).collect();
+        let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+        let done: Mutex<Vec<(usize, Vec<Vec<f32>>)>> = Mutex::default();
+        let patience = Patience { stop: self.options.stop, until: None };
+        let thread = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(batch) = batches.get(at) else { return };
+                let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
+                let vectors = patience
+                    .check()
+                    .and_then(|()| self.embedder.embed(&texts, Purpose::Document, patience))
+                    .and_then(|vectors| checked(self.embedder.name(), texts.len(), self.dimensions, vectors));
+                match vectors {
+                    Ok(vectors) => done.lock().unwrap_or_else(PoisonError::into_inner).push((at, vectors)),
+                    Err(error) => {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        next.store(batches.len(), Ordering::Relaxed);
+                        return;
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads().min(batches.len()) {
+                scope.spawn(thread);
+            }
+            thread();
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|(at, _)| *at);
+        self.report.failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<Option<Quantised>> = vec![None; texts.len()];
+        let size = self.embedder.batch().max(1);
+        for (at, vectors) in done {
+            for (place, vector) in (at * size..).zip(vectors) {
+                // The first answer tells how long vectors are; batches that were under way at the same time may differ.
+                let expected = *self.dimensions.get_or_insert(vector.len());
+                if vector.len() != expected {
+                    let model = self.embedder.name().to_owned();
+                    let got = vector.len();
+                    self.report.failed.get_or_insert(EmbedError::Dimensions { model, expected, got });
+                } else if let Some(slot) = all.get_mut(place) {
+                    *slot = Some(quantise(&vector));
+                }
+            }
+        }
+        all
+    }
+
+    /// Writes what isn't written yet.
+    fn flush(&mut self) -> Result<(), IndexError> {
+        self.flushed = Instant::now();
+        let Some(mut fresh) = self.fresh.take().filter(|fresh| !fresh.is_empty()) else { return Ok(()) };
+        fresh.finish();
+        self.vectors.add(&fresh)?;
+        if let Some(part) = self.vectors.parts().last() {
+            for (row, key) in (0_u32..).zip(part.keys()) {
+                self.known.insert(*key, (Arc::clone(part), row));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! Static vectors of tokens, averaged: the models of the model2vec project (MIT, by The Minish Lab), from a directory.
+//!
+//! What a text's vector is follows the project's own reference, `model2vec/model.py`: the text is cut to 512 times the
+//! vocabulary's median length, tokenised without special tokens, unknown tokens are left out, 512 are taken; each gives
+//! its row (by `mapping`, where there is one) times its weight (where there are `weights`), and the mean is made 1 long
+//! if the configuration says `normalize`. The layouts that the project reads are read: its own, Sentence
+//! Transformers', and the folder `0_StaticEmbedding` of the latter.
+//!
+//! A model is data from somewhere. Files are bounded, tensors are checked against each other when they are loaded, and
+//! the tokenizer is a guest: see [`tokens`].
+
+mod tensors;
+mod tokens;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{EmbedError, Embedder, Patience, Purpose};
+use tensors::Tensors;
+use tokens::Tokens;
+
+/// Bytes of tensors that are read. The largest model that its makers publish has half a million rows of 256 numbers.
+const MAX_TENSORS: u64 = 1 << 30;
+/// Bytes of a tokenizer that are read. Half a million tokens take some 20 MB.
+const MAX_TOKENIZER: u64 = 64 << 20;
+/// Bytes of a configuration that are read.
+const MAX_CONFIG: u64 = 1 << 20;
+/// Tokens of a text that count, as the reference has it.
+const MAX_TOKENS: usize = 512;
+/// Texts between two looks at whether to go on.
+const BATCH: usize = 64;
+
+/// Why a model can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelFault {
+    /// There is none.
+    #[error(
+        "no model2vec model is in «{0}»: it needs model.safetensors, tokenizer.json and config.json (or config_sentence_transformers.json)"
+    )]
+    Missing(PathBuf),
+    /// A file can't be read.
+    #[error("reading «{path}»: {error}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A file is longer than is read.
+    #[error("«{path}» has more than {most} bytes; such a model isn't read")]
+    TooLong {
+        /// Which file.
+        path: PathBuf,
+        /// How many bytes are read at most.
+        most: u64,
+    },
+    /// A file isn't what it should be.
+    #[error("«{path}» can't be used: {what}")]
+    Unusable {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// A model of static vectors.
+pub struct Model2Vec {
+    name: String,
+    identity: [u8; 32],
+    tokens: Tokens,
+    tensors: Tensors,
+    normalize: bool,
+}
+
+impl std::fmt::Debug for Model2Vec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model2Vec").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+struct Config {
+    /// The reference takes `false` where nothing is said.
+    #[serde(default)]
+    normalize: bool,
+}
+
+impl Model2Vec {
+    /// Loads the model in a directory.
+    ///
+    /// # Errors
+    /// [`ModelFault`].
+    pub fn load(directory: &Path) -> Result<Self, ModelFault> {
+        let [config, model] = layout(directory).ok_or_else(|| ModelFault::Missing(directory.to_owned()))?;
+        let tokenizer = model.join("tokenizer.json");
+        let tensors = model.join("model.safetensors");
+        let told = read(&config, MAX_CONFIG)?;
+        let (words, numbers) = (read(&tokenizer, MAX_TOKENIZER)?, read(&tensors, MAX_TENSORS)?);
+        let unusable = |path: &Path| {
+            let path = path.to_owned();
+            move |what: String| ModelFault::Unusable { path, what }
+        };
+        let settings: Config =
+            serde_json::from_slice(&told).map_err(|error| unusable(&config)(error.to_string()))?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"model2vec 1");
+        for part in [&told, &words, &numbers] {
+            hasher.update(blake3::hash(part).as_bytes());
+        }
+        let tokens = Tokens::read(&words).map_err(unusable(&tokenizer))?;
+        let tensors_of = Tensors::read(numbers).map_err(unusable(&tensors))?;
+        tensors_of.fit(tokens.bound()).map_err(unusable(&tensors))?;
+        let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy();
+        Ok(Self {
+            name: format!("model2vec:{name}"),
+            identity: *hasher.finalize().as_bytes(),
+            tokens,
+            tensors: tensors_of,
+            normalize: settings.normalize,
+        })
+    }
+
+    fn vector(&self, text: &str) -> Result<Vec<f32>, String> {
+        let ids = self.tokens.of(text, MAX_TOKENS)?;
+        let mut sum = vec![0.0_f32; self.tensors.dimensions()];
+        for id in &ids {
+            self.tensors.add(*id, &mut sum);
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let count = ids.len().max(1) as f32;
+        sum.iter_mut().for_each(|value| *value /= count);
+        if self.normalize {
+            let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
+            if length > 0.0 {
+                sum.iter_mut().for_each(|value| *value /= length);
+            }
+        }
+        Ok(sum)
+    }
+}
+
+impl Embedder for Model2Vec {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn identity(&self) -> [u8; 32] {
+        self.identity
+    }
+
+    fn dimensions(&self) -> Option<usize> {
+        Some(self.tensors.dimensions())
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn concurrency(&self) -> usize {
+        usize::MAX
+    }
+
+    fn embed(
+        &self,
+        texts: &[&str],
+        _purpose: Purpose,
+        patience: Patience<'_>,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let one = |text: &&str| {
+            patience.check()?;
+            let failed = |what| EmbedError::Unusable { model: self.name.clone(), what };
+            self.vector(text).map_err(failed)
+        };
+        texts.iter().map(one).collect()
+    }
+}
+
+/// The configuration's file, and where the other two are.
+fn layout(directory: &Path) -> Option<[PathBuf; 2]> {
+    let inner = directory.join("0_StaticEmbedding");
+    let here = |config: PathBuf, model: &Path| {
+        let all = [config.clone(), model.join("tokenizer.json"), model.join("model.safetensors")];
+        all.iter().all(|path| path.is_file()).then(|| [config, model.to_owned()])
+    };
+    let sentence = "config_sentence_transformers.json";
+    here(directory.join("config.json"), directory)
+        .or_else(|| here(directory.join(sentence), directory))
+        .or_else(|| here(directory.join(sentence), &inner))
+        .or_else(|| here(directory.parent()?.join(sentence), directory))
+}
+
+/// A whole file of at most so many bytes.
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, ModelFault> {
+    let failed = |error| ModelFault::Io { path: path.to_owned(), error };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > most {
+        return Err(ModelFault::TooLong { path: path.to_owned(), most });
+    }
+    Ok(bytes)
+}

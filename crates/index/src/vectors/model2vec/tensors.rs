@@ -1,0 +1,208 @@
+//! The numbers of a model, checked once and read where they lie.
+
+use safetensors::{Dtype, SafeTensors};
+
+use super::super::MAX_DIMENSIONS;
+
+/// Names that the table of vectors has, by who wrote it.
+const TABLES: [&str; 3] = ["embeddings", "embedding.weight", "0"];
+
+/// A table of rows, and what is said of tokens.
+pub(super) struct Tensors {
+    bytes: Vec<u8>,
+    /// Where the table begins in them.
+    start: usize,
+    kind: Kind,
+    rows: usize,
+    dimensions: usize,
+    weights: Option<Vec<f32>>,
+    mapping: Option<Vec<usize>>,
+}
+
+/// How a number is written. All are little-endian.
+#[derive(Clone, Copy)]
+enum Kind {
+    F64,
+    F32,
+    F16,
+    Bf16,
+    I8,
+}
+
+impl Kind {
+    fn of(kind: Dtype) -> Option<Self> {
+        Some(match kind {
+            Dtype::F64 => Self::F64,
+            Dtype::F32 => Self::F32,
+            Dtype::F16 => Self::F16,
+            Dtype::BF16 => Self::Bf16,
+            Dtype::I8 => Self::I8,
+            _ => return None,
+        })
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Self::F64 => 8,
+            Self::F32 => 4,
+            Self::F16 | Self::Bf16 => 2,
+            Self::I8 => 1,
+        }
+    }
+
+    /// Visits the numbers.
+    fn each(self, bytes: &[u8], mut visit: impl FnMut(usize, f32)) {
+        match self {
+            #[allow(clippy::cast_possible_truncation)]
+            Self::F64 => every(bytes, |at, number| visit(at, f64::from_le_bytes(number) as f32)),
+            Self::F32 => every(bytes, |at, number| visit(at, f32::from_le_bytes(number))),
+            Self::F16 => every(bytes, |at, number| visit(at, half(u16::from_le_bytes(number)))),
+            Self::Bf16 => every(bytes, |at, number| {
+                visit(at, f32::from_bits(u32::from(u16::from_le_bytes(number)) << 16));
+            }),
+            Self::I8 => every(bytes, |at, number| visit(at, f32::from(i8::from_le_bytes(number)))),
+        }
+    }
+
+    fn numbers(self, bytes: &[u8]) -> Vec<f32> {
+        let mut numbers = Vec::with_capacity(bytes.len() / self.size());
+        self.each(bytes, |_, number| numbers.push(number));
+        numbers
+    }
+}
+
+fn every<const N: usize>(bytes: &[u8], mut visit: impl FnMut(usize, [u8; N])) {
+    for (at, number) in bytes.as_chunks::<N>().0.iter().enumerate() {
+        visit(at, *number);
+    }
+}
+
+/// A number of IEEE 754's 16 bits.
+fn half(bits: u16) -> f32 {
+    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 0x1f, f32::from(bits & 0x3ff));
+    let size = match exponent {
+        0 => fraction * 2.0_f32.powi(-24),
+        0x1f if fraction == 0.0 => f32::INFINITY,
+        0x1f => f32::NAN,
+        exponent => (1.0 + fraction / 1024.0) * 2.0_f32.powi(i32::from(exponent) - 15),
+    };
+    if sign == 1 { -size } else { size }
+}
+
+impl Tensors {
+    /// Reads a file of tensors.
+    pub(super) fn read(bytes: Vec<u8>) -> Result<Self, String> {
+        let told = SafeTensors::deserialize(&bytes).map_err(|error| error.to_string())?;
+        let table = TABLES.iter().find_map(|name| told.tensor(name).ok());
+        let table = table.ok_or_else(|| format!("it has no tensor called {}", TABLES.join(" or ")))?;
+        let &[rows, dimensions] = table.shape() else {
+            return Err(format!("its vectors are no table but {:?}", table.shape()));
+        };
+        if rows == 0 || !(1..=MAX_DIMENSIONS).contains(&dimensions) {
+            return Err(format!(
+                "it has {rows} vectors of {dimensions} numbers; 1 to {MAX_DIMENSIONS} are possible"
+            ));
+        }
+        let kind = Kind::of(table.dtype())
+            .ok_or_else(|| format!("its vectors are of type {:?}, which isn't read", table.dtype()))?;
+        let start = table.data().as_ptr().addr() - bytes.as_ptr().addr();
+        let weights = match told.tensor("weights") {
+            Ok(found) => {
+                let kind = Kind::of(found.dtype()).ok_or_else(|| {
+                    format!("its weights are of type {:?}, which isn't read", found.dtype())
+                })?;
+                Some(kind.numbers(found.data()))
+            }
+            Err(_) => None,
+        };
+        let mapping = match told.tensor("mapping") {
+            Ok(found) => Some(mapping(found.dtype(), found.data(), rows)?),
+            Err(_) => None,
+        };
+        let tensors = Self { start, kind, rows, dimensions, weights, mapping, bytes };
+        let mut finite = tensors.weights.iter().flatten().all(|number| number.is_finite());
+        kind.each(tensors.table(), |_, number| finite &= number.is_finite());
+        if finite { Ok(tensors) } else { Err("a number in it is infinite or none".to_owned()) }
+    }
+
+    /// Whether there is a row of each token, whose numbers are below `tokens`.
+    pub(super) fn fit(&self, tokens: usize) -> Result<(), String> {
+        let has = |what: &str, count: usize| {
+            if count < tokens {
+                Err(format!("it has {what} for {count} tokens, and the tokenizer knows {tokens}"))
+            } else {
+                Ok(())
+            }
+        };
+        if let Some(weights) = &self.weights {
+            has("weights", weights.len())?;
+        }
+        match &self.mapping {
+            Some(mapping) => has("places", mapping.len()),
+            None => has("vectors", self.rows),
+        }
+    }
+
+    pub(super) fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    fn table(&self) -> &[u8] {
+        let length = self.rows * self.dimensions * self.kind.size();
+        self.bytes.get(self.start..self.start + length).unwrap_or_default()
+    }
+
+    /// Adds a token's vector, times its weight.
+    pub(super) fn add(&self, token: u32, sum: &mut [f32]) {
+        let token = token as usize;
+        let row = match &self.mapping {
+            Some(mapping) => mapping.get(token).copied(),
+            None => Some(token),
+        };
+        let weight = self.weights.as_ref().map_or(1.0, |all| all.get(token).copied().unwrap_or(1.0));
+        let length = self.dimensions * self.kind.size();
+        let Some(row) = row.and_then(|row| self.table().get(row * length..(row + 1) * length)) else {
+            return;
+        };
+        self.kind.each(row, |at, number| {
+            if let Some(sum) = sum.get_mut(at) {
+                *sum += number * weight;
+            }
+        });
+    }
+}
+
+/// The row of each token, all of which there are.
+fn mapping(kind: Dtype, bytes: &[u8], rows: usize) -> Result<Vec<usize>, String> {
+    let mut all = Vec::new();
+    match kind {
+        Dtype::I32 => every(bytes, |_, number| all.push(usize::try_from(i32::from_le_bytes(number)).ok())),
+        Dtype::I64 => every(bytes, |_, number| all.push(usize::try_from(i64::from_le_bytes(number)).ok())),
+        other => return Err(format!("its mapping is of type {other:?}, which isn't read")),
+    }
+    let within: Option<Vec<usize>> = all.into_iter().map(|row| row.filter(|row| *row < rows)).collect();
+    within.ok_or_else(|| format!("its mapping names a row that isn't among the {rows}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_what_the_standard_says() {
+        for (bits, number) in [
+            (0x0000, 0.0),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65_504.0),
+            (0x0001, 2.0_f32.powi(-24)),
+            (0x03ff, 1023.0 * 2.0_f32.powi(-24)),
+            (0x0400, 2.0_f32.powi(-14)),
+            (0x3555, 0.333_251_95),
+            (0x7c00, f32::INFINITY),
+        ] {
+            assert_eq!(half(bits), number, "{bits:x}");
+        }
+        assert!(half(0x7e00).is_nan());
+    }
+}

@@ -1,0 +1,287 @@
+//! One immutable file of vectors, mapped.
+//!
+//! A header with counts and checksums, then keys, scales, rows of numbers, and links: which stretch of lines of which
+//! content has which row. A part needs no other: what a changed file still has in common with its former self is
+//! copied. So any set of parts is right, and a crash leaves one too many at worst.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use super::MAX_DIMENSIONS;
+use super::dot::stride;
+use crate::IndexError;
+use crate::segment::map;
+
+const MAGIC: [u8; 8] = *b"JMVECTOR";
+/// Counted up when what is in a part changes its meaning.
+const VERSION: u32 = 1;
+const SUM: usize = 32;
+const HEADER: usize = 8 + 4 + 4 + 8 + 8 + SUM + SUM + SUM;
+/// Of a BLAKE3 hash: what two different texts share by chance once in 2⁶⁴ tries.
+pub(super) const KEY: usize = 16;
+const SCALE: usize = 4;
+const LINK: usize = KEY + 4 + 4 + 4;
+
+/// What a text is known by.
+pub(super) type Key = [u8; KEY];
+
+/// The beginning of a hash.
+pub(super) fn key_of(hash: &[u8; 32]) -> Key {
+    hash.first_chunk().copied().unwrap_or_default()
+}
+
+/// A stretch of lines of a file's content, and its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    pub(super) content: Key,
+    pub(super) first_line: u32,
+    pub(super) lines: u32,
+    pub(super) row: u32,
+}
+
+impl Link {
+    fn bytes(self) -> [u8; LINK] {
+        let mut bytes = [0; LINK];
+        let numbers = [self.first_line, self.lines, self.row].map(u32::to_le_bytes);
+        let all = self.content.iter().chain(numbers.iter().flatten());
+        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
+        bytes
+    }
+
+    fn read(bytes: &[u8; LINK]) -> Self {
+        let number = |at: usize| {
+            let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
+            u32::from_le_bytes(four.copied().unwrap_or_default())
+        };
+        let content = bytes.first_chunk().copied().unwrap_or_default();
+        Self { content, first_line: number(KEY), lines: number(KEY + 4), row: number(KEY + 8) }
+    }
+}
+
+/// A mapped part.
+#[derive(Debug)]
+pub(super) struct Part {
+    path: PathBuf,
+    map: Mmap,
+    dimensions: usize,
+    keys: Range<usize>,
+    scales: Range<usize>,
+    rows: Range<usize>,
+    links: Range<usize>,
+    sum: [u8; SUM],
+}
+
+impl Part {
+    /// Maps one. Only its header is looked at.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`] for one that isn't whole, or another version's, or another model's; [`IndexError::Io`].
+    pub(super) fn open(path: &Path, model: &[u8; 32]) -> Result<Self, IndexError> {
+        let damaged = |what| IndexError::damaged(path, what);
+        let file = File::open(path).map_err(IndexError::io("opening", path))?;
+        let map = map(&file).map_err(IndexError::io("mapping", path))?;
+        let header = map.get(..HEADER).ok_or_else(|| damaged("it is too short"))?;
+        let (told, own) = header.split_at_checked(HEADER - SUM).unwrap_or_default();
+        let head = Header::read(told).ok_or_else(|| damaged("it isn't one"))?;
+        if head.version != VERSION {
+            return Err(damaged("another version wrote it"));
+        }
+        if blake3::hash(told).as_bytes() != own {
+            return Err(damaged("its header"));
+        }
+        if head.model != *model {
+            return Err(damaged("it is another model's"));
+        }
+        let [keys, scales, rows, links] = head.sections().ok_or_else(|| damaged("its header"))?;
+        if links.end != map.len() {
+            return Err(damaged("it hasn't its length"));
+        }
+        let dimensions = head.dimensions as usize;
+        let sum = head.body;
+        Ok(Self { path: path.to_owned(), map, dimensions, keys, scales, rows, links, sum })
+    }
+
+    /// Reads all of it and compares the checksum.
+    pub(super) fn verify(&self) -> Result<(), IndexError> {
+        let body = self.map.get(HEADER..).unwrap_or_default();
+        if blake3::hash(body).as_bytes() == &self.sum {
+            Ok(())
+        } else {
+            Err(IndexError::damaged(&self.path, "its checksum differs"))
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    pub(super) fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    fn section(&self, range: &Range<usize>) -> &[u8] {
+        self.map.get(range.clone()).unwrap_or_default()
+    }
+
+    /// The key of each row.
+    pub(super) fn keys(&self) -> &[Key] {
+        self.section(&self.keys).as_chunks().0
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.keys().len()
+    }
+
+    /// All rows' numbers.
+    pub(super) fn rows(&self) -> &[u8] {
+        self.section(&self.rows)
+    }
+
+    /// One row's numbers, with those that fill it up.
+    pub(super) fn row(&self, row: u32) -> &[u8] {
+        let stride = stride(self.dimensions);
+        let start = (row as usize).saturating_mul(stride);
+        self.rows().get(start..start.saturating_add(stride)).unwrap_or_default()
+    }
+
+    /// What each of a row's numbers counts; nothing where that is no number.
+    pub(super) fn scale(&self, row: u32) -> f32 {
+        let scales = self.section(&self.scales).as_chunks::<SCALE>().0;
+        let scale = scales.get(row as usize).map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
+        if scale.is_finite() { scale } else { 0.0 }
+    }
+
+    fn packed_links(&self) -> &[[u8; LINK]] {
+        self.section(&self.links).as_chunks().0
+    }
+
+    /// All links, by content.
+    pub(super) fn links(&self) -> impl Iterator<Item = Link> {
+        let count = self.count();
+        self.packed_links().iter().map(Link::read).filter(move |link| (link.row as usize) < count)
+    }
+
+    /// The links of a content, by line.
+    pub(super) fn links_of(&self, content: &Key) -> impl Iterator<Item = Link> {
+        let (count, links) = (self.count(), self.packed_links());
+        let start = links.partition_point(|link| link.first_chunk::<KEY>().is_some_and(|own| own < content));
+        let rest = links.get(start..).unwrap_or_default();
+        let own = rest.iter().take_while(move |link| link.first_chunk::<KEY>() == Some(content));
+        own.map(Link::read).filter(move |link| (link.row as usize) < count)
+    }
+}
+
+struct Header {
+    version: u32,
+    dimensions: u32,
+    rows: u64,
+    links: u64,
+    model: [u8; 32],
+    body: [u8; SUM],
+}
+
+impl Header {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&self.version.to_le_bytes());
+        bytes.extend_from_slice(&self.dimensions.to_le_bytes());
+        bytes.extend_from_slice(&self.rows.to_le_bytes());
+        bytes.extend_from_slice(&self.links.to_le_bytes());
+        bytes.extend_from_slice(&self.model);
+        bytes.extend_from_slice(&self.body);
+        let own = *blake3::hash(&bytes).as_bytes();
+        bytes.extend_from_slice(&own);
+        bytes
+    }
+
+    fn read(told: &[u8]) -> Option<Self> {
+        let (magic, rest) = told.split_first_chunk()?;
+        let (version, rest) = rest.split_first_chunk()?;
+        let (dimensions, rest) = rest.split_first_chunk()?;
+        let (rows, rest) = rest.split_first_chunk()?;
+        let (links, rest) = rest.split_first_chunk()?;
+        let (model, rest) = rest.split_first_chunk()?;
+        let (body, _) = rest.split_first_chunk()?;
+        (*magic == MAGIC).then(|| Self {
+            version: u32::from_le_bytes(*version),
+            dimensions: u32::from_le_bytes(*dimensions),
+            rows: u64::from_le_bytes(*rows),
+            links: u64::from_le_bytes(*links),
+            model: *model,
+            body: *body,
+        })
+    }
+
+    /// Where keys, scales, rows and links are; `None` where there can't be so many.
+    fn sections(&self) -> Option<[Range<usize>; 4]> {
+        let dimensions = usize::try_from(self.dimensions).ok().filter(|count| *count <= MAX_DIMENSIONS)?;
+        let rows = usize::try_from(self.rows).ok()?;
+        let links = usize::try_from(self.links).ok()?;
+        let mut at = HEADER;
+        let mut next = |count: usize, each: usize| {
+            let end = at.checked_add(count.checked_mul(each)?)?;
+            Some(std::mem::replace(&mut at, end)..end)
+        };
+        Some([next(rows, KEY)?, next(rows, SCALE)?, next(rows, stride(dimensions))?, next(links, LINK)?])
+    }
+}
+
+/// What is done with each row: its key, its scale and its numbers.
+pub(super) type Visit<'a> = dyn FnMut(&Key, f32, &[u8]) -> std::io::Result<()> + 'a;
+
+/// A part in the making.
+pub(super) trait Contents {
+    /// Numbers of a vector.
+    fn dimensions(&self) -> usize;
+    /// How many rows there are.
+    fn count(&self) -> usize;
+    /// Visits the rows in order.
+    fn each(&self, visit: &mut Visit<'_>) -> std::io::Result<()>;
+    /// Links, sorted.
+    fn links(&self) -> &[Link];
+}
+
+/// Writes a part under another name, waits until it is on the disk, and gives it its own: whole, or not at all.
+pub(super) fn write(
+    contents: &dyn Contents,
+    model: &[u8; 32],
+    new: &Path,
+    path: &Path,
+) -> Result<(), IndexError> {
+    let put = || {
+        let mut file = BufWriter::new(File::create(new)?);
+        let mut hasher = blake3::Hasher::new();
+        file.write_all(&[0; HEADER])?;
+        let mut both = |bytes: &[u8]| {
+            hasher.update(bytes);
+            file.write_all(bytes)
+        };
+        contents.each(&mut |key, _, _| both(key))?;
+        contents.each(&mut |_, scale, _| both(&scale.to_le_bytes()))?;
+        contents.each(&mut |_, _, row| both(row))?;
+        contents.links().iter().try_for_each(|link| both(&link.bytes()))?;
+        let head = Header {
+            version: VERSION,
+            dimensions: u32::try_from(contents.dimensions()).unwrap_or(u32::MAX),
+            rows: contents.count() as u64,
+            links: contents.links().len() as u64,
+            model: *model,
+            body: *hasher.finalize().as_bytes(),
+        };
+        let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&head.bytes())?;
+        file.sync_data()?;
+        std::fs::rename(new, path)?;
+        path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+    };
+    put().map_err(IndexError::io("writing", path))
+}

@@ -1,0 +1,124 @@
+//! The vectors of a snapshot's chunks, held against a query's.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use super::dot::{dots, stride};
+use super::part::{Part, key_of};
+use super::quantise::quantise;
+use super::store::wanted;
+use crate::Snapshot;
+
+/// Fewer rows aren't worth a second thread: starting one costs what comparing so many does.
+const ROWS_OF_A_THREAD: usize = 50_000;
+/// Threads that compare. Memory is the bound soon.
+const MOST_THREADS: usize = 4;
+
+/// Which row each chunk of a snapshot has. It is of that snapshot alone.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    parts: Arc<Vec<Arc<Part>>>,
+    /// By part: chunks, and their rows in it.
+    rows: Vec<Vec<(u32, u32)>>,
+}
+
+/// Chunks that are like a query.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Similar {
+    /// Chunks by their number, and by how much their cosine is above that of the last one that wasn't taken. In the
+    /// order of their numbers.
+    pub chunks: Vec<(u32, f32)>,
+}
+
+impl View {
+    pub(super) fn new(parts: Arc<Vec<Arc<Part>>>, snapshot: &Snapshot) -> Self {
+        let mut rows = vec![Vec::new(); parts.len()];
+        for (_, file) in wanted(snapshot) {
+            let content = key_of(&file.record.hash);
+            let first = file.first_chunk();
+            // The newest part that knows the content has it whole, unless it is cut otherwise now.
+            for (part, rows) in parts.iter().zip(&mut rows).rev() {
+                let mut links = part.links_of(&content).peekable();
+                if links.peek().is_none() {
+                    continue;
+                }
+                let links: Vec<_> = links.collect();
+                for number in first..first.saturating_add(file.record.chunks) {
+                    let Some(chunk) = snapshot.chunk(number) else { continue };
+                    let place = (chunk.first_line, chunk.lines);
+                    if let Ok(at) = links.binary_search_by_key(&place, |link| (link.first_line, link.lines)) {
+                        rows.extend(links.get(at).map(|link| (number, link.row)));
+                    }
+                }
+                break;
+            }
+        }
+        Self { parts, rows }
+    }
+
+    /// How many chunks have a vector.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.rows.iter().map(Vec::len).sum()
+    }
+
+    /// The chunks that are most like a vector, `most` at most. All are looked at. Nothing is like a vector of another
+    /// length.
+    #[must_use]
+    pub fn nearest(&self, vector: &[f32], most: usize) -> Similar {
+        let query = quantise(vector);
+        let mut padded = query.values;
+        padded.resize(stride(vector.len()), 0);
+        let mut found: Vec<(u32, f32)> = Vec::with_capacity(self.chunks());
+        for (part, rows) in self.parts.iter().zip(&self.rows) {
+            if rows.is_empty() || part.dimensions() != vector.len() {
+                continue;
+            }
+            let sums = compare(&padded, part.rows());
+            #[allow(clippy::cast_precision_loss)]
+            found.extend(rows.iter().map(|(chunk, row)| {
+                let sum = sums.get(*row as usize).copied().unwrap_or(0);
+                (*chunk, sum as f32 * part.scale(*row) * query.scale)
+            }));
+        }
+        Similar::best(found, most)
+    }
+}
+
+impl Similar {
+    /// Of chunks and their cosines those that are above all the others, `most` at most.
+    #[must_use]
+    pub fn best(mut found: Vec<(u32, f32)>, most: usize) -> Self {
+        let floor = if found.len() > most {
+            let (_, last, _) = found.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1));
+            last.1.max(0.0)
+        } else {
+            0.0
+        };
+        found.truncate(most);
+        found.iter_mut().for_each(|(_, score)| *score -= floor);
+        found.retain(|(_, score)| *score > 0.0);
+        found.sort_unstable_by_key(|(chunk, _)| *chunk);
+        Self { chunks: found }
+    }
+}
+
+/// The dot product with each row, by several threads where there are many.
+fn compare(query: &[i8], rows: &[u8]) -> Vec<i32> {
+    let count = rows.len() / query.len().max(1);
+    let mut sums = vec![0; count];
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = (count / ROWS_OF_A_THREAD).clamp(1, threads.min(MOST_THREADS));
+    let each = count.div_ceil(threads).max(1);
+    let mut pieces = sums.chunks_mut(each).zip(rows.chunks(each.saturating_mul(query.len()).max(1)));
+    let own = pieces.next();
+    std::thread::scope(|scope| {
+        for (sums, rows) in pieces {
+            scope.spawn(|| dots(query, rows, sums));
+        }
+        if let Some((sums, rows)) = own {
+            dots(query, rows, sums);
+        }
+    });
+    sums
+}

@@ -1,0 +1,81 @@
+//! Doc comments and docstrings: what they say of symbols names other symbols.
+
+use std::ops::Range;
+
+use super::mentions::Mentions;
+use super::{MAX_SECTIONS, Section};
+use crate::outline::Symbol;
+
+/// Bytes of a comment that are looked at: longer ones are licences and manuals.
+const MAX_COMMENT: usize = 16 << 10;
+
+/// What is said of a symbol, or of the whole text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Where in the outline the symbol is.
+    pub(crate) symbol: Option<usize>,
+    /// The bytes of the comment or the docstring, with all its signs.
+    pub(crate) range: Range<usize>,
+    /// Its first line, counted from 1.
+    pub(crate) line: u32,
+}
+
+/// Comments and docstrings that name something else than what they are about, as sections in the order of the text.
+pub(crate) fn read(text: &str, said: &[Said], symbols: &[Symbol]) -> Vec<Section> {
+    let section = |said: &Said| {
+        let symbol = said.symbol.and_then(|symbol| symbols.get(symbol));
+        let written = text.get(said.range.clone())?;
+        let near = written.get(..written.floor_char_boundary(MAX_COMMENT)).unwrap_or(written);
+        let mut mentions = Mentions::default();
+        for line in near.lines() {
+            // `[Name]` links in Go and Rust, `{@link Name}` in Java and JavaScript, `cref="Name"` in C#.
+            match linked(line) {
+                Some(quoted) => mentions.line(&quoted, false),
+                None => mentions.line(line, false),
+            }
+        }
+        let own = symbol.map(|symbol| symbol.name.as_str()).unwrap_or_default();
+        mentions.names.retain(|name| name != own);
+        let lines = u32::try_from(written.lines().count()).unwrap_or(u32::MAX);
+        (!mentions.names.is_empty()).then(|| Section {
+            heading: symbol.map(Symbol::path).unwrap_or_default(),
+            level: symbol.map_or(1, |symbol| u8::try_from(symbol.parents.len() + 1).unwrap_or(u8::MAX)),
+            first_line: said.line,
+            lines,
+            mentions: mentions.names,
+        })
+    };
+    let mut sections: Vec<Section> = said.iter().filter_map(section).take(MAX_SECTIONS).collect();
+    sections.sort_by_key(|section| section.first_line);
+    sections
+}
+
+/// The line with backticks around what it links to. Nothing where it links to nothing.
+fn linked(line: &str) -> Option<String> {
+    let signs = [("{@link ", '}'), ("{@linkplain ", '}'), ("{@code ", '}'), ("cref=\"", '"'), ("@see ", ' ')];
+    let mut out: Option<String> = None;
+    for (open, close) in signs {
+        let current = out.as_deref().unwrap_or(line);
+        if !current.contains(open) {
+            continue;
+        }
+        let mut made = String::with_capacity(current.len() + 4);
+        let mut pieces = current.split(open);
+        made.push_str(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            let end = piece.find([close, ' ', '(']).unwrap_or(piece.len());
+            let (target, rest) = piece.split_at(end);
+            made.push_str(open);
+            made.push('`');
+            made.push_str(target);
+            made.push('`');
+            made.push_str(rest);
+        }
+        out = Some(made);
+    }
+    let current = out.as_deref().unwrap_or(line);
+    if current.contains('[') && !current.contains('`') {
+        return Some(current.replace(['[', ']'], "`"));
+    }
+    out
+}

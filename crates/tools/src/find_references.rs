@@ -1,0 +1,166 @@
+//! `find_references`: where a name is defined and used.
+
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_index::query::{Corpus as _, SymbolEntry};
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::shown;
+use crate::known::{Answer, full_name, is_beneath, nth_line, path_of, within};
+use crate::shape::Shape;
+use crate::tool::in_background;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Uses of an answer: enough to see who would be affected.
+const DEFAULT_USES: u64 = 60;
+/// Beyond this the bound on bytes cuts anyway.
+const MOST_USES: u64 = 1_000;
+/// Definitions that are shown before the uses.
+const DEFINITIONS: usize = 20;
+/// A longer name is no name.
+const NAME_BYTES: usize = 400;
+/// A name is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Such as open or Shop.open
+    symbol: String,
+    /// File or directory
+    path: Option<String>,
+    limit: Option<u64>,
+}
+
+/// Tells uses.
+pub(crate) struct FindReferences {
+    shape: Shape,
+}
+
+/// What is looked for.
+struct Wanted {
+    scope: String,
+    name: String,
+    under: Option<RelPath>,
+    limit: usize,
+}
+
+impl FindReferences {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "Where a name is defined and used. Things of one name aren't told apart.";
+        Self { shape: Shape::of::<Arguments>("find_references", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = self.shape.read(&input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        let whole = arguments.symbol.trim().trim_end_matches("()").replace("::", ".").replace('#', ".");
+        if whole.len() > NAME_BYTES {
+            return Err(self.shape.refuse(format!("`symbol` has more than {NAME_BYTES} bytes")));
+        }
+        let (scope, name) = whole.rsplit_once('.').unwrap_or(("", &whole));
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            return Err(self.shape.refuse("`symbol` must be one name; search_code takes questions"));
+        }
+        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_USES).min(MOST_USES);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let wanted = Wanted { scope: scope.to_owned(), name: name.to_owned(), under, limit };
+        let context = context.clone();
+        in_background(move || find(&context, &wanted)).await
+    }
+}
+
+fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
+    let Wanted { scope, name, under, limit } = wanted;
+    let asked = context.index.ask(&context.cancel)?;
+    let snapshot = &*asked.snapshot;
+    let mut answer = Answer::new(context, &asked.note);
+    let mut defined: Vec<(RelPath, u32, String)> = Vec::new();
+    snapshot.symbols_called(&name.to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
+        let inside =
+            scope.is_empty() || symbol.scope == *scope || symbol.scope.ends_with(&format!(".{scope}"));
+        if symbol.name == *name
+            && inside
+            && let Some(path) = path_of(snapshot, symbol.file)
+        {
+            let told = format!("{} {}", symbol.kind.name(), full_name(symbol.scope, symbol.name));
+            defined.push((path, symbol.name_line, told));
+        }
+    });
+    defined.sort();
+    for (path, line, told) in defined.iter().take(DEFINITIONS) {
+        if answer.may_show(path) {
+            answer.line(&format!("defined: {path}:{line} {told}"));
+        }
+    }
+    let mut used: Vec<(RelPath, u32, u32)> = Vec::new();
+    snapshot.used(name, |file, line| {
+        if let Some(path) = path_of(snapshot, file).filter(|path| is_beneath(path.as_bytes(), under.as_ref()))
+        {
+            used.push((path, line, file));
+        }
+    });
+    used.sort();
+    used.dedup();
+    let total = used.len();
+    let (mut heading, mut shown_uses): (Option<RelPath>, usize) = (None, 0);
+    for (path, line, file) in used.into_iter().take(*limit) {
+        if heading.as_ref() != Some(&path) {
+            if !answer.may_show(&path) {
+                continue;
+            }
+            answer.line(&path.to_string());
+            heading = Some(path.clone());
+        }
+        let inside = within(snapshot, file, line).map_or(String::new(), |inside| format!("  [in {inside}]"));
+        let text =
+            answer.text_of(&path).map(|text| nth_line(text, line).trim().to_owned()).unwrap_or_default();
+        if !answer.numbered(line, &format!("{text}{inside}")) {
+            break;
+        }
+        shown_uses += 1;
+    }
+    let empty = (defined.is_empty() && total == 0).then(|| {
+        format!(
+            "«{}» is neither defined nor used here. get_symbols finds names that are near it.\n",
+            shown(name, SUMMARY_BYTES)
+        )
+    });
+    if total > shown_uses && !answer.is_full() {
+        answer.line(&format!("[{shown_uses} of {total} uses; give path or a higher limit for others]"));
+    }
+    Ok(ToolOutput::text(answer.conclude(empty, "give path to see others")))
+}
+
+impl Tool for FindReferences {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: Arguments = self.shape.read(input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "find references".to_owned() };
+        format!("find references of «{}»", shown(&arguments.symbol, SUMMARY_BYTES))
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

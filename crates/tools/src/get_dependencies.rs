@@ -1,0 +1,168 @@
+//! `get_dependencies`: what a file needs, who needs it, and the tests that reach it.
+
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_index::graph::{Direction, Graph};
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::shown;
+use crate::known::Answer;
+use crate::shape::Shape;
+use crate::tool::in_background;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Steps that are gone unless the call says otherwise: what is one step away is what one asks for.
+const DEFAULT_DEPTH: u64 = 1;
+/// Farther away everything depends on everything.
+const MOST_DEPTH: u64 = 20;
+/// Files that are shown.
+const FILES: usize = 100;
+/// Test files that are shown.
+const TESTS: usize = 30;
+/// Packages that are shown.
+const PACKAGES: usize = 50;
+/// How to ask for less.
+const NARROW: &str = "ask for a smaller depth";
+/// A path is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// File
+    path: String,
+    /// Who depends on it, and which tests
+    reverse: Option<bool>,
+    /// Steps (1)
+    depth: Option<u64>,
+}
+
+/// Tells what hangs on what.
+pub(crate) struct GetDependencies {
+    shape: Shape,
+}
+
+impl GetDependencies {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "What a file of the project depends on, or what depends on it.";
+        Self { shape: Shape::of::<Arguments>("get_dependencies", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = self.shape.read(&input)?;
+        let path = self.shape.path(&arguments.path)?;
+        let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MOST_DEPTH);
+        let depth = u32::try_from(depth).unwrap_or(u32::MAX);
+        let reverse = arguments.reverse.unwrap_or(false);
+        let context = context.clone();
+        in_background(move || tell(&context, &path, reverse, depth)).await
+    }
+}
+
+fn tell(context: &ToolContext, path: &RelPath, reverse: bool, depth: u32) -> Result<ToolOutput, ToolError> {
+    let asked = context.index.ask(&context.cancel)?;
+    let graph = asked.project.graph(&asked.snapshot);
+    let mut answer = Answer::new(context, &asked.note);
+    let Some(file) = path.as_str().and_then(|path| graph.find(path)) else {
+        let mut similar = graph.similar(path.as_str().unwrap_or_default());
+        similar.retain(|path| may_show(&mut answer, path));
+        let meant = if similar.is_empty() {
+            String::new()
+        } else {
+            format!(" Did you mean {}?", similar.join(" or "))
+        };
+        let empty = format!("{path} is not in the index: there is no such file, or it is ignored.{meant}\n");
+        return Ok(ToolOutput::text(answer.conclude(Some(empty), NARROW)));
+    };
+    let direction = if reverse { Direction::Dependents } else { Direction::Dependencies };
+    let reach = graph.neighbours(&[file], direction, depth);
+    let what = if reverse { format!("files that need {path}") } else { format!("files that {path} needs") };
+    answer.line(&format!("{what}: {}", reach.files.len()));
+    for found in reach.files.iter().take(FILES) {
+        if !may_show(&mut answer, graph.path(found.file)) {
+            continue;
+        }
+        let (from, to) = if reverse { (found.file, found.from) } else { (found.from, found.file) };
+        let because = graph.because(&asked.snapshot, from, to);
+        let by = if found.distance > 1 && is_shown(context, graph.path(found.from)) {
+            format!(" (by {})", graph.path(found.from))
+        } else {
+            String::new()
+        };
+        if !answer.line(format!("{}{by}  {because}", graph.path(found.file)).trim_end()) {
+            break;
+        }
+    }
+    if reach.files.len() > FILES {
+        answer.line(&format!("[{FILES} of {} are looked at]", reach.files.len()));
+    }
+    if reverse {
+        tests(&graph, file, &mut answer);
+    } else {
+        let packages: Vec<&str> = graph.packages(file).take(PACKAGES).collect();
+        if !packages.is_empty() {
+            answer.line(&format!("packages: {}", packages.join(", ")));
+        }
+    }
+    Ok(ToolOutput::text(answer.conclude(None, NARROW)))
+}
+
+/// Whether a rule lets a file be shown; one that mayn't be is counted.
+fn may_show(answer: &mut Answer<'_>, path: &str) -> bool {
+    RelPath::parse(path.as_bytes()).is_ok_and(|path| answer.may_show(&path))
+}
+
+fn is_shown(context: &ToolContext, path: &str) -> bool {
+    RelPath::parse(path.as_bytes()).is_ok_and(|path| (context.may_show)(&path))
+}
+
+/// The tests that reach a file, however far away.
+fn tests(graph: &Graph, file: u32, answer: &mut Answer<'_>) {
+    let tests = graph.tests(&[file], &graph.impact(&[file], u32::MAX));
+    if tests.is_empty() {
+        return;
+    }
+    answer.line("tests that reach it, the nearest first:");
+    for test in tests.iter().take(TESTS) {
+        if may_show(answer, graph.path(*test)) {
+            answer.line(graph.path(*test));
+        }
+    }
+    if tests.len() > TESTS {
+        answer.line(&format!("[{TESTS} of {} are looked at]", tests.len()));
+    }
+}
+
+impl Tool for GetDependencies {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: Arguments = self.shape.read(input)?;
+        let path = self.shape.path(&arguments.path)?;
+        Ok(Effects { reads: vec![path], ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "get dependencies".to_owned() };
+        let of = if arguments.reverse == Some(true) { "dependents" } else { "dependencies" };
+        format!("get {of} of {}", shown(&arguments.path, SUMMARY_BYTES))
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

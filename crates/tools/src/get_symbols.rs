@@ -1,0 +1,183 @@
+//! `get_symbols`: what a file defines, or where a name is defined.
+
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_index::Snapshot;
+use journeyman_index::facts::Content;
+use journeyman_index::query::{Corpus as _, SymbolEntry, definitions};
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use journeyman_workspace::StatKind;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::shown;
+use crate::known::{Answer, full_name, is_beneath, path_of};
+use crate::shape::{Shape, not_found};
+use crate::tool::in_background;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Definitions of a name.
+const DEFINITIONS: usize = 30;
+/// A longer name is no name.
+const NAME_BYTES: usize = 400;
+/// What is named is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// File
+    path: Option<String>,
+    /// Such as open or Shop.open; near ones are found too
+    name: Option<String>,
+}
+
+/// Tells definitions.
+pub(crate) struct GetSymbols {
+    shape: Shape,
+}
+
+impl GetSymbols {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "What a file defines, or where a name is defined: lines and signatures.";
+        Self { shape: Shape::of::<Arguments>("get_symbols", description, root) }
+    }
+
+    fn wanted(&self, input: &Value) -> Result<(Option<RelPath>, Option<String>), ToolError> {
+        let Arguments { path, name } = self.shape.read(input)?;
+        let path = self.shape.directory("path", path.as_deref())?;
+        let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        if path.is_none() && name.is_none() {
+            return Err(self.shape.refuse("give `path`, a file, or `name`"));
+        }
+        if name.as_ref().is_some_and(|name| name.len() > NAME_BYTES) {
+            return Err(self.shape.refuse(format!("`name` has more than {NAME_BYTES} bytes")));
+        }
+        Ok((path, name))
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let (path, name) = self.wanted(&input)?;
+        let context = context.clone();
+        in_background(move || match (path, name) {
+            (path, Some(name)) => named(&context, path.as_ref(), &name),
+            (Some(path), None) => outline(&context, path),
+            (None, None) => Ok(ToolOutput::text("")),
+        })
+        .await
+    }
+}
+
+fn named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Result<ToolOutput, ToolError> {
+    let asked = context.index.ask(&context.cancel)?;
+    let snapshot = &*asked.snapshot;
+    let mut answer = Answer::new(context, &asked.note);
+    let most = if under.is_some() { usize::MAX } else { DEFINITIONS };
+    let mut any = 0;
+    for one in definitions(snapshot, name, most) {
+        let path = path_of(snapshot, one.file).filter(|path| is_beneath(path.as_bytes(), under));
+        let Some(path) = path.filter(|path| answer.may_show(path)) else { continue };
+        if any == DEFINITIONS {
+            break;
+        }
+        any += 1;
+        let told = if one.signature.is_empty() { String::new() } else { format!("  {}", one.signature) };
+        let (full, kind, how) = (full_name(&one.scope, &one.name), one.kind.name(), one.matched.name());
+        let last = one.first_line.saturating_add(one.lines.saturating_sub(1));
+        answer.line(&format!("{path}:{} {kind} {full} (to {last}; {how}){told}", one.name_line));
+    }
+    let empty = (any == 0).then(|| {
+        format!(
+            "Nothing is defined with a name like «{}». search_text finds any text.\n",
+            shown(name, SUMMARY_BYTES)
+        )
+    });
+    Ok(ToolOutput::text(answer.conclude(empty, "give more of the name, or the path")))
+}
+
+fn outline(context: &ToolContext, path: RelPath) -> Result<ToolOutput, ToolError> {
+    match context.workspace.stat(&path)? {
+        None => return Err(not_found(&context.workspace, path)),
+        Some(stat) if stat.kind == StatKind::Directory => {
+            let reason =
+                "this is a directory; name a file, or give `name` as well to look beneath it".to_owned();
+            return Err(ToolError::Path { argument: "path", reason });
+        }
+        Some(_) => {}
+    }
+    let asked = context.index.ask(&context.cancel)?;
+    let snapshot = &*asked.snapshot;
+    let mut answer = Answer::new(context, &asked.note);
+    let Some(file) = snapshot.find(&path) else {
+        let empty =
+            format!("{path} is not in the index: it is ignored, or was made just now. read_file shows it.\n");
+        return Ok(ToolOutput::text(answer.conclude(Some(empty), "")));
+    };
+    let mut all = Vec::new();
+    snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
+        let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
+        let told = if symbol.signature.is_empty() { symbol.name } else { symbol.signature };
+        let last = symbol.first_line.saturating_add(symbol.lines.saturating_sub(1));
+        let line = format!("{}-{last} {}{} {told}", symbol.name_line, "  ".repeat(depth), symbol.kind.name());
+        all.push((symbol.local, line));
+    });
+    // What lies in functions is left out where it would crowd out the rest.
+    let bytes: usize = all.iter().map(|(_, line)| line.len() + 1).sum();
+    if bytes > context.limits.result_bytes / 4 {
+        all.retain(|(local, _)| !local);
+    }
+    let shown = all.iter().take_while(|(_, line)| answer.line(line)).count();
+    let empty = all.is_empty().then(|| none(snapshot, file, &path));
+    let narrow = format!("{shown} of {} are shown: give `name` too, or read the file", all.len());
+    Ok(ToolOutput::text(answer.conclude(empty, &narrow)))
+}
+
+/// Why a file has no symbols.
+fn none(snapshot: &Snapshot, file: u32, path: &RelPath) -> String {
+    let content = snapshot.file(file).map(|file| file.record.content);
+    let why = match content {
+        Some(Content::Binary) => "it is binary",
+        Some(Content::Huge) => "it is too long to be taken apart",
+        Some(Content::Minified) => "a program wrote its lines",
+        Some(Content::Unreadable) => "it couldn't be read",
+        _ => "it has no definitions that are understood",
+    };
+    format!("{path} defines nothing: {why}.\n")
+}
+
+impl Tool for GetSymbols {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let (path, _) = self.wanted(input)?;
+        Ok(Effects { reads: path.into_iter().collect(), ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self.shape.read::<Arguments>(input) {
+            Ok(Arguments { name: Some(name), .. }) => {
+                format!("look up «{}»", shown(&name, SUMMARY_BYTES))
+            }
+            Ok(Arguments { path: Some(path), .. }) => {
+                format!("outline {}", shown(&path, SUMMARY_BYTES))
+            }
+            _ => "look up symbols".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

@@ -1,0 +1,309 @@
+//! `git_history` and `git_blame`: which commits changed something, and where lines come from.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_git::{Blamed, Git, GitError};
+use journeyman_index::history::{Commit, History};
+use journeyman_index::query::Query;
+use journeyman_index::tokens::Tokenizer;
+use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, UnixMillis};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::{clip, shown};
+use crate::known::{Answer, day, is_beneath};
+use crate::shape::Shape;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Commits of an answer.
+const DEFAULT_COMMITS: u64 = 15;
+/// More than this is the log.
+const MOST_COMMITS: u64 = 100;
+/// Files that are named of a commit, and of one that is asked for by its id.
+const FILES: (usize, usize) = (6, 100);
+/// Characters of an id that are shown: no project has two commits that begin alike for so long.
+const ID: usize = 10;
+/// An id is recognised from so many characters on.
+const LEAST_ID: usize = 7;
+/// Lines whose commits are told unless the call says which.
+const DEFAULT_LINES: u32 = 100;
+/// Lines at once, at most.
+const MOST_LINES: u32 = 1_000;
+/// A larger file's lines aren't asked for.
+const FILE_BYTES: usize = 4 * 1024 * 1024;
+/// What is asked for is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 100;
+/// A commit's first line is cut here: the rest is asked for by its id.
+const SUBJECT_BYTES: usize = 160;
+
+#[derive(Deserialize, JsonSchema)]
+struct HistoryArguments {
+    /// File or directory
+    path: Option<String>,
+    /// Words of messages, or an id
+    query: Option<String>,
+    /// Commits (15)
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct BlameArguments {
+    /// File
+    path: String,
+    /// First line, from 1
+    first: Option<u32>,
+    /// Last line
+    last: Option<u32>,
+}
+
+/// Tells commits.
+pub(crate) struct GitHistory {
+    shape: Shape,
+}
+
+/// Tells where lines come from.
+pub(crate) struct GitBlame {
+    shape: Shape,
+}
+
+impl GitHistory {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "The newest commits that changed a path, or whose messages have some words.";
+        Self { shape: Shape::of::<HistoryArguments>("git_history", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: HistoryArguments = self.shape.read(&input)?;
+        let path = self.shape.directory("path", arguments.path.as_deref())?;
+        let query = arguments.query.map(|query| query.trim().to_owned()).filter(|query| !query.is_empty());
+        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_COMMITS).min(MOST_COMMITS);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let git = git_of(context)?;
+        let Some(history) = context.index.history().await else {
+            // Why there is none is git's to say.
+            return match git.resolve("HEAD").await.map_err(told)? {
+                None => Ok(ToolOutput::text("There are no commits yet.")),
+                Some(_) => {
+                    Err(ToolError::Git("its commits are still being read; ask again in a moment".to_owned()))
+                }
+            };
+        };
+        let text = commits(context, &history, path.as_ref(), query.as_deref(), limit);
+        Ok(ToolOutput::text(text))
+    }
+}
+
+fn commits(
+    context: &ToolContext,
+    history: &History,
+    path: Option<&RelPath>,
+    query: Option<&str>,
+    limit: usize,
+) -> String {
+    let touches =
+        |commit: &Commit| path.is_none() || history.files(commit).any(|file| is_beneath(file, path));
+    let mut chosen: Vec<(f32, &Commit)> =
+        history.commits().iter().filter(|commit| touches(commit)).map(|commit| (0.0, commit)).collect();
+    let mut by_id = false;
+    if let Some(query) = query {
+        let id = query.len() >= LEAST_ID && query.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = query.to_ascii_lowercase().into_bytes().into_iter().filter(|_| id).collect::<Vec<u8>>();
+        by_id = !id.is_empty() && chosen.iter().any(|(_, commit)| commit.id.as_bytes().starts_with(&id));
+        if by_id {
+            chosen.retain(|(_, commit)| commit.id.as_bytes().starts_with(&id));
+        } else {
+            weigh(&mut chosen, query);
+        }
+    }
+    let total = chosen.len();
+    let mut answer = Answer::new(context, "");
+    for (_, commit) in chosen.iter().take(limit) {
+        // Half a secret is one too: masked before anything is cut.
+        let message = context.index.redactor().redact(&commit.message);
+        let subject = message.lines().next().unwrap_or_default();
+        let subject = if by_id { message.trim_end() } else { clip(subject, SUBJECT_BYTES) };
+        let id = commit.id.get(..ID).unwrap_or(&commit.id);
+        let mut lines = format!("{id} {} {}: {subject}", day(UnixMillis(commit.time)), commit.author);
+        let most = if by_id { FILES.1 } else { FILES.0 };
+        let files: Vec<String> =
+            history.files(commit).take(most).map(|file| String::from_utf8_lossy(file).into_owned()).collect();
+        let more = commit.files.len().saturating_sub(files.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        // Writing to a string can't fail.
+        write!(lines, "\n  {}{more}", files.join(" ")).ok();
+        if !lines.lines().all(|line| answer.line(&clean(line))) {
+            break;
+        }
+    }
+    let read = history.commits().len();
+    let empty = (total == 0).then(|| format!("None of the last {read} commits does.\n"));
+    if total > limit && !answer.is_full() {
+        answer.line(&format!("[{limit} of {total}; give more words, a path or a higher limit]"));
+    }
+    answer.conclude(empty, "give a path or a lower limit")
+}
+
+/// Keeps the commits whose messages have some of the words, those with the most of them first, newer ones before older ones.
+fn weigh(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
+    let mut tokenizer = Tokenizer::new();
+    let query = Query::new(query, &mut tokenizer);
+    for (score, commit) in chosen.iter_mut() {
+        tokenizer.begin();
+        let mut has = vec![false; query.terms.len()];
+        tokenizer.each(&commit.message, &mut |term| {
+            if let Some(place) = query.terms.iter().position(|one| one.text == term)
+                && let Some(has) = has.get_mut(place)
+            {
+                *has = true;
+            }
+        });
+        *score = query.terms.iter().zip(has).filter(|(_, has)| *has).map(|(term, _)| term.weight).sum();
+    }
+    chosen.retain(|(score, _)| *score > 0.0);
+    // Stable: the history is newest first.
+    chosen.sort_by(|one, other| other.0.total_cmp(&one.0));
+}
+
+impl GitBlame {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description = "Which commits a file's lines come from, as last committed.";
+        Self { shape: Shape::of::<BlameArguments>("git_blame", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: BlameArguments = self.shape.read(&input)?;
+        let path = self.shape.path(&arguments.path)?;
+        let first = arguments.first.unwrap_or(1).max(1);
+        let last = arguments.last.unwrap_or_else(|| first.saturating_add(DEFAULT_LINES - 1));
+        if last < first {
+            return Err(self.shape.refuse(format!("`last` ({last}) comes before `first` ({first})")));
+        }
+        let git = git_of(context)?;
+        let committed = git.show("HEAD", &path, FILE_BYTES).await.map_err(told)?;
+        let Some(committed) = committed else {
+            return Err(ToolError::Git(format!(
+                "the last commit doesn't have «{path}»; list_files shows what there is"
+            )));
+        };
+        let text = String::from_utf8_lossy(&committed).into_owned();
+        let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+        if first > lines {
+            return Ok(ToolOutput::text(format!(
+                "(line {first} is beyond the end: {path} has {lines} lines as committed)"
+            )));
+        }
+        let end = last.min(lines).min(first.saturating_add(MOST_LINES - 1));
+        let blamed = git.blame("HEAD", &path, first..=end).await.map_err(told)?;
+        let now = context.workspace.read(&path, FILE_BYTES as u64).ok().map(|content| content.hash);
+        let same = now == Some(ContentHash::of(&committed));
+        Ok(ToolOutput::text(lines_of(context, &blamed, &text, same, end < last.min(lines))))
+    }
+}
+
+fn lines_of(context: &ToolContext, blamed: &[Blamed], text: &str, same: bool, cut: bool) -> String {
+    let note = "[note: the file was changed since; these are the lines of the last commit]\n";
+    let mut answer = Answer::new(context, if same { "" } else { note });
+    let text = context.index.redactor().redact(text);
+    let all: Vec<&str> = text.lines().collect();
+    for run in blamed {
+        let subject = context.index.redactor().redact(&run.subject);
+        let id = run.commit.get(..ID).unwrap_or(&run.commit);
+        let subject = clip(&subject, SUBJECT_BYTES);
+        if !answer.line(&clean(&format!("{id} {} {}: {subject}", day(run.time), run.author))) {
+            break;
+        }
+        let lines = (run.first_line..).take(run.lines as usize);
+        let numbered =
+            lines.map(|number| (number, all.get(number as usize - 1).copied().unwrap_or_default()));
+        if !numbered.into_iter().all(|(number, line)| answer.numbered(number, line)) {
+            break;
+        }
+    }
+    if cut && !answer.is_full() {
+        answer.line(&format!("[{MOST_LINES} lines at once; go on with first]"));
+    }
+    answer.conclude(None, "ask for fewer lines")
+}
+
+/// A line without what a terminal would obey: people see results too.
+fn clean(line: &str) -> String {
+    journeyman_sandbox::clean(line.as_bytes())
+}
+
+fn git_of(context: &ToolContext) -> Result<Git, ToolError> {
+    context.index.git().cloned().ok_or_else(|| ToolError::Git("this session has no git".to_owned()))
+}
+
+fn told(error: GitError) -> ToolError {
+    ToolError::Git(error.to_string())
+}
+
+impl Tool for GitHistory {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: HistoryArguments = self.shape.read(input)?;
+        let path = self.shape.directory("path", arguments.path.as_deref())?;
+        Ok(Effects { reads: path.into_iter().collect(), ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self.shape.read::<HistoryArguments>(input) {
+            Ok(HistoryArguments { query: Some(query), .. }) => {
+                format!("look for commits of «{}»", shown(&query, SUMMARY_BYTES))
+            }
+            Ok(HistoryArguments { path: Some(path), .. }) => {
+                format!("look at the commits of {}", shown(&path, SUMMARY_BYTES))
+            }
+            _ => "look at the last commits".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}
+
+impl Tool for GitBlame {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: BlameArguments = self.shape.read(input)?;
+        Ok(Effects { reads: vec![self.shape.path(&arguments.path)?], ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self.shape.read::<BlameArguments>(input) {
+            Ok(BlameArguments { path, .. }) => format!("blame {}", shown(&path, SUMMARY_BYTES)),
+            Err(_) => "blame a file".to_owned(),
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}

@@ -1,0 +1,473 @@
+//! A session's way to the index.
+//!
+//! [`SharedIndex`] is cheap to make: the index is opened when it is first asked, and brought up to date by a thread of
+//! its own. [`SharedIndex::ask`] gives what there is: it waits a little for that thread, never for all of a long build,
+//! and sees to it that what the session itself has changed is in. A session that works in a copy has an index of the
+//! copy's files, which begins as the project's.
+
+use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use journeyman_git::Git;
+use journeyman_index::history::History;
+use journeyman_index::store::{Options, Progress, Report};
+use journeyman_index::{Index, Project, Snapshot};
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::RelPath;
+use journeyman_workspace::Workspace;
+use tokio_util::sync::CancellationToken;
+
+use crate::ToolError;
+
+/// Threads that read files: the session's commands want the machine too.
+const MOST_THREADS: usize = 4;
+/// How long a question waits for an index that there is already: a look at 80,000 files takes less.
+const WAIT: Duration = Duration::from_millis(500);
+/// How long a question waits for one that is being made: a tree of some megabytes is done by then.
+const WAIT_FOR_FIRST: Duration = Duration::from_secs(4);
+/// How long a question waits where the session itself changed more than is looked at one by one.
+const WAIT_FOR_OWN: Duration = Duration::from_secs(20);
+/// How long a refresh may take to put away what it has when it is told to stop.
+const STOPPING: Duration = Duration::from_secs(10);
+/// How long another process's writing is waited for before an answer says what it lacks.
+const WAIT_FOR_OTHERS: Duration = Duration::from_secs(2);
+/// How often is looked whether a call was interrupted.
+const LOOK: Duration = Duration::from_millis(20);
+/// Others' changes are looked for at most so often.
+const LEAST_REST: Duration = Duration::from_secs(1);
+/// And all looks together take at most a part of the time: one in so many.
+const REST: u32 = 20;
+/// Files of the session's own that are brought up to date one by one; for more the whole tree is looked at.
+const MOST_OWN: usize = 500;
+/// How long commits are waited for; a history that isn't known yet takes longer, and is there for a later question.
+const WAIT_FOR_COMMITS: Duration = Duration::from_secs(2);
+/// Files that an answer names which it lacks.
+const MOST_NAMED: usize = 5;
+/// Names of files that say which others are seen.
+const IGNORE_FILES: [&[u8]; 3] = [b".gitignore", b".ignore", b".journeymanignore"];
+
+/// A session's index; dropping it ends what works on it.
+pub struct SharedIndex {
+    core: Arc<Core>,
+}
+
+impl std::fmt::Debug for SharedIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedIndex").field("directory", &self.core.directory).finish_non_exhaustive()
+    }
+}
+
+/// What a question is answered from.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The index, for its history and for reading files.
+    pub project: Arc<Project>,
+    /// What it has.
+    pub snapshot: Arc<Snapshot>,
+    /// What an answer may lack, in words for the model: lines, or nothing.
+    pub note: String,
+    /// Files that the session has changed and that are in the index as they were before.
+    pub lacks: Vec<RelPath>,
+}
+
+struct Core {
+    workspace: Arc<Workspace>,
+    directory: PathBuf,
+    /// The index that this one begins as, if it is of a copy.
+    seed: Option<PathBuf>,
+    redactor: Arc<Redactor>,
+    git: Option<Git>,
+    /// Whether it is brought up to date ahead of any question, until that has begun.
+    ahead: AtomicBool,
+    /// Held while a question is made ready: two at once would each wait for the other's changes.
+    turn: Mutex<()>,
+    state: Mutex<State>,
+    news: Condvar,
+    history: Mutex<Option<Arc<History>>>,
+}
+
+#[derive(Default)]
+struct State {
+    opened: Option<Arc<Project>>,
+    /// Tells the refresh that runs to stop.
+    running: Option<Arc<AtomicBool>>,
+    progress: Option<Progress>,
+    /// When the last look at all files ended, and how long it took.
+    looked: Option<(Instant, Duration)>,
+    /// What the session has changed since it was last brought up to date.
+    own: BTreeSet<RelPath>,
+    /// Anything may have changed.
+    doubt: bool,
+    /// Another process is at it.
+    elsewhere: bool,
+    cut: bool,
+    failed: Option<String>,
+    closed: bool,
+}
+
+impl Drop for SharedIndex {
+    fn drop(&mut self) {
+        let mut state = self.core.lock();
+        state.closed = true;
+        if let Some(stop) = &state.running {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl SharedIndex {
+    /// The index of a tree, kept with what else is known of it; nothing is opened yet. What `redactor` knows for secrets
+    /// is neither kept nor shown; `git` is the project's, for its history.
+    #[must_use]
+    pub fn new(workspace: Arc<Workspace>, redactor: Arc<Redactor>, git: Option<Git>) -> Self {
+        let directory = workspace.state_dir().join("index");
+        Self { core: Arc::new(Core::new(workspace, directory, None, redactor, git, false)) }
+    }
+
+    /// The same, made or brought up to date while the model is asked for the first time ([`SharedIndex::ahead`]), so that
+    /// its first question finds it.
+    #[must_use]
+    pub fn eager(self) -> Self {
+        self.core.ahead.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// The index of a copy of the tree: it begins as this one, and follows the copy's files.
+    #[must_use]
+    pub fn of_copy(&self, workspace: Arc<Workspace>) -> Self {
+        let directory = workspace.state_dir().join("index");
+        let (seed, git) = (Some(self.core.directory.clone()), self.core.git.clone());
+        let (redactor, ahead) = (Arc::clone(&self.core.redactor), self.core.ahead.load(Ordering::Relaxed));
+        Self { core: Arc::new(Core::new(workspace, directory, seed, redactor, git, ahead)) }
+    }
+
+    /// What is kept out of the index and of results.
+    #[must_use]
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.core.redactor
+    }
+
+    /// The project's git, if it is known.
+    #[must_use]
+    pub fn git(&self) -> Option<&Git> {
+        self.core.git.as_ref()
+    }
+
+    /// Begins to bring it up to date, if that is wanted ahead of any question. Doesn't block.
+    pub fn ahead(&self) {
+        if self.core.ahead.swap(false, Ordering::Relaxed) {
+            self.core.begin(&mut self.core.lock());
+        }
+    }
+
+    /// Notes what the session has changed: the next answer knows it.
+    pub fn changed<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
+        let mut state = self.core.lock();
+        for path in paths {
+            // What it says about others is seen by looking at all.
+            state.doubt |= IGNORE_FILES.contains(&path.file_name());
+            state.own.insert(path.clone());
+        }
+        if state.own.len() > MOST_OWN {
+            state.own.clear();
+            state.doubt = true;
+        }
+    }
+
+    /// Notes that anything may have changed: the next answer looks at all files first.
+    pub fn doubt(&self) {
+        self.core.lock().doubt = true;
+    }
+
+    /// What there is to answer from. Blocks: a little where the index is being brought up to date, longer where it is
+    /// being made; what an answer may lack then is told by [`Asked::note`].
+    ///
+    /// # Errors
+    /// [`ToolError::Index`] where there is none and none can be made; [`ToolError::Cancelled`].
+    pub fn ask(&self, cancel: &CancellationToken) -> Result<Asked, ToolError> {
+        let core = &self.core;
+        let _turn = core.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let project = core.opened()?;
+        // Twice: a refresh that had begun before something came into doubt doesn't settle it.
+        for _ in 0..2 {
+            let patience = {
+                let mut state = core.lock();
+                if !state.is_due() {
+                    break;
+                }
+                let patience = match (state.doubt, project.index().snapshot().is_partial()) {
+                    (true, _) => WAIT_FOR_OWN,
+                    (false, true) => WAIT_FOR_FIRST,
+                    (false, false) => WAIT,
+                };
+                core.begin(&mut state);
+                patience
+            };
+            core.wait(patience, cancel)?;
+        }
+        let halted = core.halt_if_needed(&project, cancel)?;
+        let lacks = core.take_own(&project, cancel)?;
+        if let Err(error) = project.index().reload() {
+            core.lock().failed = Some(error.to_string());
+        }
+        let mut state = core.lock();
+        if halted {
+            core.begin(&mut state);
+        }
+        let snapshot = project.index().snapshot();
+        if let (Some(why), true) = (&state.failed, snapshot.totals().files == 0) {
+            return Err(ToolError::Index(why.clone()));
+        }
+        let note = state.note(&snapshot, &lacks);
+        drop(state);
+        Ok(Asked { project: core.reached(&project), snapshot, note, lacks })
+    }
+
+    /// What the commits before the newest one tell; `None` where there are none, or where they aren't known in time.
+    pub async fn history(&self) -> Option<Arc<History>> {
+        let core = Arc::clone(&self.core);
+        let git = core.git.clone()?;
+        let reading = tokio::spawn(async move {
+            let newest = git.resolve("HEAD").await.ok()??;
+            let known = core.history.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(known) = known.filter(|known| known.revision() == newest) {
+                return Some(known);
+            }
+            let project = core.opened().ok()?;
+            let history = Arc::new(project.history(&git).await.ok()??);
+            *core.history.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&history));
+            Some(history)
+        });
+        // One that takes longer goes on, and is there for a later question.
+        tokio::time::timeout(WAIT_FOR_COMMITS, reading).await.ok()?.ok()?
+    }
+}
+
+impl Core {
+    fn new(
+        workspace: Arc<Workspace>,
+        directory: PathBuf,
+        seed: Option<PathBuf>,
+        redactor: Arc<Redactor>,
+        git: Option<Git>,
+        ahead: bool,
+    ) -> Self {
+        Self {
+            workspace,
+            directory,
+            seed,
+            redactor,
+            git,
+            ahead: AtomicBool::new(ahead),
+            turn: Mutex::default(),
+            state: Mutex::default(),
+            news: Condvar::new(),
+            history: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The index, opened if it isn't yet.
+    fn opened(&self) -> Result<Arc<Project>, ToolError> {
+        let mut state = self.lock();
+        if let Some(project) = &state.opened {
+            return Ok(Arc::clone(project));
+        }
+        if let Some(seed) = &self.seed {
+            // Without a beginning it is made from nothing.
+            Index::seed(&self.directory, seed).ok();
+        }
+        let (root, redactor) = (self.workspace.reach(), Arc::clone(&self.redactor));
+        let project = Project::open_redacting(&root, &self.directory, threads().get(), redactor);
+        let project = Arc::new(project.map_err(|error| ToolError::Index(error.to_string()))?);
+        state.opened = Some(Arc::clone(&project));
+        Ok(project)
+    }
+
+    /// The same with the files as they are reached now: a copy that is mounted anew is reached by another path.
+    fn reached(&self, project: &Arc<Project>) -> Arc<Project> {
+        Arc::new(project.reached_at(&self.workspace.reach(), threads().get()))
+    }
+
+    /// Starts a refresh, if none runs.
+    fn begin(self: &Arc<Self>, state: &mut State) {
+        if state.running.is_some() || state.closed {
+            return;
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        (state.doubt, state.progress, state.failed) = (false, None, None);
+        let (core, flag) = (Arc::clone(self), Arc::clone(&stop));
+        let started = std::thread::Builder::new().name("index".to_owned()).spawn(move || {
+            let mut run = Run { core: &core, begun: Instant::now(), report: None };
+            run.report = Some(core.refresh(&flag));
+        });
+        match started {
+            Ok(_) => state.running = Some(stop),
+            Err(error) => state.failed = Some(error.to_string()),
+        }
+    }
+
+    fn refresh(&self, stop: &AtomicBool) -> Result<Report, String> {
+        let project = self.opened().map_err(|error| error.to_string())?;
+        let project = self.reached(&project);
+        let progress = |progress| self.lock().progress = Some(progress);
+        let options = Options { threads: threads(), wait: false, progress: &progress, stop };
+        if project.index().snapshot().totals().files == 0 {
+            // Words first: that takes a fraction of the time.
+            let report = project.refresh_text(options).map_err(|error| error.to_string())?;
+            if report.left_to_another || report.stopped {
+                return Ok(report);
+            }
+        }
+        project.refresh(options).map_err(|error| error.to_string())
+    }
+
+    /// Waits for the refresh that runs, if one does; not longer than is allowed.
+    fn wait(&self, patience: Duration, cancel: &CancellationToken) -> Result<(), ToolError> {
+        let end = Instant::now() + patience;
+        let mut state = self.lock();
+        while state.running.is_some() {
+            if cancel.is_cancelled() {
+                return Err(ToolError::Cancelled);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.news.wait_timeout(state, left.min(LOOK)).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    /// Halts a long refresh where there is something that can't wait: what it has is shown, and others may write.
+    fn halt_if_needed(&self, project: &Project, cancel: &CancellationToken) -> Result<bool, ToolError> {
+        {
+            let state = self.lock();
+            let Some(stop) = &state.running else { return Ok(false) };
+            if state.own.is_empty() && !project.index().snapshot().is_partial() {
+                return Ok(false);
+            }
+            stop.store(true, Ordering::Relaxed);
+        }
+        self.wait(STOPPING, cancel)?;
+        Ok(true)
+    }
+
+    /// Brings the session's own changes in; gives those that couldn't be.
+    fn take_own(
+        &self,
+        project: &Arc<Project>,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<RelPath>, ToolError> {
+        // Taken out first: what is changed once more in the meantime comes in again.
+        let own: Vec<RelPath> = std::mem::take(&mut self.lock().own).into_iter().collect();
+        let lacks = self.bring_in(project, &own, cancel);
+        if !matches!(&lacks, Ok(lacks) if lacks.is_empty()) {
+            self.lock().own.extend(own);
+        }
+        lacks
+    }
+
+    /// Brings some files up to date; gives those that couldn't be.
+    fn bring_in(
+        &self,
+        project: &Arc<Project>,
+        own: &[RelPath],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<RelPath>, ToolError> {
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let project = self.reached(project);
+        let end = Instant::now() + WAIT_FOR_OTHERS;
+        let never = AtomicBool::new(false);
+        loop {
+            if cancel.is_cancelled() {
+                return Err(ToolError::Cancelled);
+            }
+            let options =
+                Options { threads: NonZero::<usize>::MIN, wait: false, progress: &|_| {}, stop: &never };
+            match project.update(own, options) {
+                Ok(report) if report.left_to_another && Instant::now() < end => std::thread::sleep(LOOK),
+                Ok(report) if report.left_to_another => return Ok(own.to_vec()),
+                Ok(_) => return Ok(Vec::new()),
+                Err(error) => {
+                    self.lock().failed = Some(error.to_string());
+                    return Ok(own.to_vec());
+                }
+            }
+        }
+    }
+}
+
+/// A refresh under way, whose end is told whatever comes of it.
+struct Run<'a> {
+    core: &'a Core,
+    begun: Instant,
+    report: Option<Result<Report, String>>,
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        let mut state = self.core.lock();
+        state.running = None;
+        match self.report.take() {
+            Some(Ok(report)) => {
+                state.elsewhere = report.left_to_another;
+                state.cut = report.cut;
+                let whole = !report.left_to_another && !report.stopped;
+                state.looked = whole.then(|| (Instant::now(), self.begun.elapsed()));
+            }
+            Some(Err(why)) => state.failed = Some(why),
+            None => state.failed = Some("it was cut off".to_owned()),
+        }
+        drop(state);
+        self.core.news.notify_all();
+    }
+}
+
+impl State {
+    /// Whether all files should be looked at again.
+    fn is_due(&self) -> bool {
+        let rested =
+            |(at, took): (Instant, Duration)| at.elapsed() > LEAST_REST.max(took.saturating_mul(REST));
+        self.doubt || self.looked.is_none_or(rested)
+    }
+
+    /// What an answer may lack.
+    fn note(&self, snapshot: &Snapshot, lacks: &[RelPath]) -> String {
+        let mut notes = Vec::new();
+        if snapshot.is_partial() {
+            let far = self.progress.map_or(String::new(), |Progress { done, of, .. }| {
+                format!(" ({done} of {of} files read in this run)")
+            });
+            let who = if self.elsewhere { " by another process" } else { "" };
+            notes.push(format!("the index is still being made{who}{far}: what isn't read yet isn't found"));
+        } else if self.running.is_some() {
+            notes.push("changes that others made in the last moments may not be seen yet".to_owned());
+        } else if let Some(why) = &self.failed {
+            notes.push(format!("the index couldn't be brought up to date: {why}"));
+        }
+        if !lacks.is_empty() {
+            let named: Vec<String> = lacks.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+            let more = if lacks.len() > MOST_NAMED { ", …" } else { "" };
+            notes.push(format!("your changes of {}{more} aren't in the index yet", named.join(", ")));
+        }
+        if self.cut {
+            notes.push("the project has more files than the index takes".to_owned());
+        }
+        notes.iter().map(|note| format!("[note: {note}]\n")).collect()
+    }
+}
+
+fn threads() -> NonZero<usize> {
+    let most = NonZero::new(MOST_THREADS).unwrap_or(NonZero::<usize>::MIN);
+    std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN).min(most)
+}

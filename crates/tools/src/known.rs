@@ -1,0 +1,161 @@
+//! Answers from the index: lines of files as they are now, within a budget.
+
+use std::fmt::Write as _;
+
+use journeyman_index::Snapshot;
+use journeyman_protocol::{RelPath, UnixMillis};
+
+use crate::ToolContext;
+use crate::excerpt::clip;
+
+/// Bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best results need a third.
+const ANSWER_BYTES: usize = 12_000;
+/// A larger file isn't opened for a line of it.
+const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// A line of an answer: its beginning tells what it is.
+const LINE_BYTES: usize = 240;
+
+/// An answer in the making.
+pub(crate) struct Answer<'a> {
+    context: &'a ToolContext,
+    text: String,
+    most: usize,
+    full: bool,
+    /// The file that was read last, without what mustn't be shown.
+    open: Option<(RelPath, Option<String>)>,
+    /// Files that a rule keeps from being read.
+    withheld: usize,
+}
+
+impl<'a> Answer<'a> {
+    /// One that begins with what is to be said of the index.
+    pub(crate) fn new(context: &'a ToolContext, note: &str) -> Self {
+        let most = ANSWER_BYTES.min(context.limits.result_bytes);
+        Self { context, text: note.to_owned(), most, full: false, open: None, withheld: 0 }
+    }
+
+    /// Adds a line; false where there is no room for it, and from then on.
+    pub(crate) fn line(&mut self, line: &str) -> bool {
+        let line = clip(line, LINE_BYTES * 2);
+        if self.full || self.text.len() + line.len() + 1 > self.most {
+            self.full = true;
+            return false;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        true
+    }
+
+    /// Adds a line of a file, with its number; false where there is no room.
+    pub(crate) fn numbered(&mut self, number: u32, line: &str) -> bool {
+        let kept = clip(line.trim_end(), LINE_BYTES);
+        let cut = if kept.len() < line.trim_end().len() { "…" } else { "" };
+        self.line(&format!("{number}\t{kept}{cut}"))
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Whether a file may be shown; one that mayn't is counted.
+    pub(crate) fn may_show(&mut self, path: &RelPath) -> bool {
+        let may = (self.context.may_show)(path);
+        self.withheld += usize::from(!may);
+        may
+    }
+
+    /// A file's text as it is now, secrets masked; `None` for what can't be read.
+    pub(crate) fn text_of(&mut self, path: &RelPath) -> Option<&str> {
+        if self.open.as_ref().is_none_or(|(open, _)| open != path) {
+            let content = self.context.workspace.read(path, FILE_BYTES).ok();
+            let text = content.as_ref().and_then(|content| content.text());
+            // Before anything is cut: half a secret is one too.
+            let text = text.map(|text| self.context.index.redactor().redact(text).into_owned());
+            self.open = Some((path.clone(), text));
+        }
+        self.open.as_ref().and_then(|(_, text)| text.as_deref())
+    }
+
+    /// The answer, or what is to be said where there is none; `narrow` says how to ask for less.
+    pub(crate) fn conclude(mut self, empty: Option<String>, narrow: &str) -> String {
+        if let Some(empty) = empty {
+            self.text.push_str(&empty);
+        }
+        if self.full {
+            self.text.push_str(&format!("[there is more; {narrow}]\n"));
+        }
+        if self.withheld > 0 {
+            // Writing to a string can't fail.
+            writeln!(self.text, "[{} files are not shown: a rule keeps them from being read]", self.withheld)
+                .ok();
+        }
+        self.text
+    }
+}
+
+/// A line of a text, counted from 1.
+pub(crate) fn nth_line(text: &str, number: u32) -> &str {
+    text.lines().nth(number.saturating_sub(1) as usize).unwrap_or_default()
+}
+
+/// A file's path in a snapshot.
+pub(crate) fn path_of(snapshot: &Snapshot, file: u32) -> Option<RelPath> {
+    snapshot.file(file)?.path()
+}
+
+/// Whether a path is beneath a directory, or it; anything is beneath none.
+pub(crate) fn is_beneath(path: &[u8], directory: Option<&RelPath>) -> bool {
+    directory.is_none_or(|directory| {
+        let rest = path.strip_prefix(directory.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    })
+}
+
+/// A name with what it lies in.
+pub(crate) fn full_name(scope: &str, name: &str) -> String {
+    if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
+}
+
+/// The symbol that a line stands in.
+pub(crate) fn within(snapshot: &Snapshot, file: u32, line: u32) -> Option<String> {
+    let file = snapshot.file(file)?;
+    let inside = file.segment().inside(&file.record, line)?;
+    let symbol = file.segment().symbol(file.record.first_symbol.saturating_add(inside))?;
+    Some(full_name(&file.scope(&symbol), &symbol.name))
+}
+
+/// The day of a time as `2026-01-31`, in UTC. The algorithm is Howard Hinnant's `civil_from_days`.
+pub(crate) fn day(at: UnixMillis) -> String {
+    let days = i64::try_from(at.0 / 86_400_000).unwrap_or(0) + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days() {
+        for (at, expected) in
+            [(0, "1970-01-01"), (951_782_400_000, "2000-02-29"), (1_795_306_000_000, "2026-11-22")]
+        {
+            assert_eq!(day(UnixMillis(at)), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_beneath() {
+        let src = RelPath::parse("src").unwrap();
+        for (path, is) in [("src/a.rs", true), ("src", true), ("srcs/a.rs", false), ("a/src", false)] {
+            assert_eq!(is_beneath(path.as_bytes(), Some(&src)), is, "{path}");
+        }
+        assert!(is_beneath(b"x", None));
+    }
+}

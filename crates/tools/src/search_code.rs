@@ -1,0 +1,226 @@
+//! `search_code`: files ranked by what they say, define and were changed for.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use journeyman_index::Snapshot;
+use journeyman_index::history::History;
+use journeyman_index::query::{Context, Definition, FileHit, MAX_LIMIT, Match, Passage, Query, Searcher};
+use journeyman_index::tokens::Tokenizer;
+use journeyman_protocol::{Effects, RelPath, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::excerpt::shown;
+use crate::known::{Answer, full_name, is_beneath, path_of};
+use crate::shape::{Shape, not_found};
+use crate::tool::in_background;
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Files of an answer: nine of ten questions have theirs among the first five.
+const DEFAULT_FILES: u64 = 8;
+/// More than this is a listing.
+const MOST_FILES: u64 = 50;
+/// Definitions of a name that are shown before the files.
+const DEFINITIONS: usize = 5;
+/// Passages of a file.
+const PASSAGES: usize = 2;
+/// Files whose passages are shown at length.
+const AT_LENGTH: usize = 3;
+/// Lines of a passage of the first files, and of others.
+const LINES: (usize, usize) = (10, 4);
+/// Reasons that are given of a file.
+const REASONS: usize = 3;
+/// A query is cut to this many bytes in a summary.
+const SUMMARY_BYTES: usize = 80;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Question, error or name
+    query: String,
+    /// Directory
+    path: Option<String>,
+    /// Files (8)
+    limit: Option<u64>,
+}
+
+/// Searches by rank.
+pub(crate) struct SearchCode {
+    shape: Shape,
+}
+
+impl SearchCode {
+    pub(crate) fn new(root: Option<&Path>) -> Self {
+        let description =
+            "Ranks the project's files for a question, an error or a name, with the lines that matter.";
+        Self { shape: Shape::of::<Arguments>("search_code", description, root) }
+    }
+
+    async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = self.shape.read(&input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        let query = Query::new(&arguments.query, &mut Tokenizer::new());
+        if query.is_empty() {
+            return Err(self
+                .shape
+                .refuse("`query` has no word that can be looked for; search_text takes any text"));
+        }
+        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_FILES).min(MOST_FILES);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let history = context.index.history().await;
+        let context = context.clone();
+        in_background(move || search(&context, &query, under.as_ref(), limit, history.as_ref())).await
+    }
+}
+
+fn search(
+    context: &ToolContext,
+    query: &Query,
+    under: Option<&RelPath>,
+    limit: usize,
+    history: Option<&Arc<History>>,
+) -> Result<ToolOutput, ToolError> {
+    if let Some(path) = under.filter(|path| !matches!(context.workspace.stat(path), Ok(Some(_)))) {
+        return Err(not_found(&context.workspace, path.clone()));
+    }
+    let asked = context.index.ask(&context.cancel)?;
+    let snapshot = &*asked.snapshot;
+    // Those that aren't beneath the directory, or that a rule keeps back, are left out afterwards.
+    let most = if under.is_some() { MAX_LIMIT } else { limit * 2 };
+    let found =
+        Searcher::new().search(snapshot, history.map(|history| &**history), query, Context::default(), most);
+    let mut answer = Answer::new(context, &asked.note);
+    let mut any = false;
+    for one in found.definitions.iter().filter(|one| one.matched <= Match::Prefix).take(DEFINITIONS) {
+        let path = path_of(snapshot, one.file).filter(|path| is_beneath(path.as_bytes(), under));
+        if let Some(path) = path.filter(|path| answer.may_show(path)) {
+            any |= answer.line(&definition(&path, one));
+        }
+    }
+    let mut terms = Terms::of(query);
+    let mut shown = 0;
+    for hit in found.files.iter().filter(|hit| is_beneath(&hit.path, under)) {
+        if shown == limit || answer.is_full() {
+            break;
+        }
+        let Ok(path) = RelPath::parse(&hit.path) else { continue };
+        if answer.may_show(&path) {
+            any |= answer.line(&format!("{path}  ({})", why(hit)));
+            let lines = if shown < AT_LENGTH { LINES.0 } else { LINES.1 };
+            for passage in hit.passages.iter().take(PASSAGES) {
+                show(&mut answer, &path, passage, lines, &mut terms);
+            }
+            shown += 1;
+        }
+    }
+    let empty = (!any).then(|| nothing(snapshot));
+    Ok(ToolOutput::text(answer.conclude(empty, "a narrower query, path or limit shows what matters most")))
+}
+
+fn nothing(snapshot: &Snapshot) -> String {
+    format!("Nothing was found among {} files.\n", snapshot.totals().files)
+}
+
+fn definition(path: &RelPath, one: &Definition) -> String {
+    let name = full_name(&one.scope, &one.name);
+    let told = if one.signature.is_empty() { String::new() } else { format!("  {}", one.signature) };
+    format!("defined: {path}:{} {} {name}{told}", one.name_line, one.kind.name())
+}
+
+fn why(hit: &FileHit) -> String {
+    let reasons = hit.why.iter().take(REASONS);
+    let told: Vec<String> =
+        reasons.map(|why| format!("{} {:.0}%", why.signal.name(), why.share * 100.0)).collect();
+    told.join(", ")
+}
+
+/// Shows where in a file: the lines of a passage that have the most of the query.
+fn show(answer: &mut Answer<'_>, path: &RelPath, passage: &Passage, most: usize, terms: &mut Terms) {
+    let Some(text) = answer.text_of(path) else { return };
+    let chosen: Vec<(u32, String)> =
+        terms.best(text, passage, most).into_iter().map(|(number, line)| (number, line.to_owned())).collect();
+    let last = passage.first_line.saturating_add(passage.lines.saturating_sub(1));
+    let inside = passage.symbol.as_deref().map_or(String::new(), |symbol| format!(" {symbol}"));
+    if !answer.line(&format!(" lines {}-{last}{inside}", passage.first_line)) {
+        return;
+    }
+    for (number, line) in chosen {
+        if !answer.numbered(number, &line) {
+            return;
+        }
+    }
+}
+
+/// What lines are chosen by.
+struct Terms {
+    weights: HashMap<String, f32>,
+    tokenizer: Tokenizer,
+}
+
+impl Terms {
+    fn of(query: &Query) -> Self {
+        let weights = query.terms.iter().map(|term| (term.text.clone(), term.weight)).collect();
+        Self { weights, tokenizer: Tokenizer::new() }
+    }
+
+    /// The lines of a passage that have the most of the query, in their order; the first ones where none has any.
+    fn best<'t>(&mut self, text: &'t str, passage: &Passage, most: usize) -> Vec<(u32, &'t str)> {
+        let first = passage.first_line.max(1);
+        let lines = (first..).zip(text.lines().skip(first as usize - 1)).take(passage.lines as usize);
+        let mut scored: Vec<(f32, u32, &str)> =
+            lines.map(|(number, line)| (self.score(line), number, line)).collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        if scored.first().is_some_and(|best| best.0 > 0.0) {
+            scored.retain(|one| one.0 > 0.0);
+        }
+        scored.truncate(most);
+        scored.sort_by_key(|one| one.1);
+        scored.into_iter().map(|(_, number, line)| (number, line)).collect()
+    }
+
+    fn score(&mut self, line: &str) -> f32 {
+        let (mut score, mut seen): (f32, Vec<String>) = (0.0, Vec::new());
+        let weights = &self.weights;
+        self.tokenizer.begin();
+        self.tokenizer.each(line, &mut |term| {
+            if let Some(weight) = weights.get(term).filter(|_| !seen.iter().any(|other| other == term)) {
+                score += weight;
+                seen.push(term.to_owned());
+            }
+        });
+        score
+    }
+}
+
+impl Tool for SearchCode {
+    fn spec(&self) -> ToolSpec {
+        self.shape.spec()
+    }
+
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        let arguments: Arguments = self.shape.read(input)?;
+        let under = self.shape.directory("path", arguments.path.as_deref())?;
+        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "search the code".to_owned() };
+        format!("search the code for «{}»", shown(&arguments.query, SUMMARY_BYTES))
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        input: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(context, input).boxed()
+    }
+}
