@@ -10,10 +10,12 @@
 
 mod build;
 mod codec;
+mod column;
 mod data;
 mod dictionary;
 mod invert;
 mod layout;
+mod letters;
 mod map;
 mod merge;
 mod read;
@@ -24,6 +26,7 @@ pub(crate) use codec::{Cursor, put, put_bytes, uses};
 pub use dictionary::Dictionary;
 pub use layout::{FileRecord, SymbolRecord};
 pub(crate) use layout::{Words, version};
+pub(crate) use letters::{letters, may_be_one_off, may_contain};
 pub(crate) use map::map;
 pub use merge::merge;
 pub use read::{ReferenceAt, Segment};

@@ -1,9 +1,10 @@
 //! An index in memory: for tests, and for trees that nobody asks twice.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, SymbolEntry, Totals};
+use super::corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, Living, SymbolEntry, Totals};
 use crate::facts::{Count, FileFacts, SymbolFact};
 
 /// What is known of some files, in memory. Files keep the order in which they were added.
@@ -149,8 +150,18 @@ impl Corpus for Memory {
         self.chunks.get(chunk as usize).copied()
     }
 
-    fn file_of_chunk(&self, chunk: u32) -> u32 {
-        self.chunks.get(chunk as usize).map_or(0, |chunk| chunk.file)
+    fn each_file(&self, visit: &mut dyn FnMut(Living)) {
+        for file in 0..self.file_bound() {
+            let Some(purpose) = self.purpose(file) else { continue };
+            visit(Living { file, chunks: self.chunks_of(file), purpose });
+        }
+    }
+
+    fn chunks_of(&self, file: u32) -> Range<u32> {
+        let start = self.chunks.partition_point(|chunk| chunk.file < file);
+        let of_file = self.chunks.get(start..).unwrap_or_default();
+        let count = of_file.partition_point(|chunk| chunk.file == file);
+        start as u32..(start + count) as u32
     }
 
     fn file_at(&self, path: &[u8]) -> Option<u32> {
@@ -173,12 +184,7 @@ impl Corpus for Memory {
     }
 
     fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
-        let fits = |name: &str| match like {
-            Like::Prefix(prefix) => name.starts_with(prefix),
-            Like::Subsequence(wanted) => is_subsequence(wanted, name),
-            Like::Typo(wanted) => is_one_off(wanted, name),
-        };
-        self.names.keys().filter(|name| fits(name)).take(limit).for_each(|name| visit(name));
+        self.names.keys().filter(|name| like.fits(name)).take(limit).for_each(|name| visit(name));
     }
 
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
@@ -186,43 +192,5 @@ impl Corpus for Memory {
         let mut symbols: Vec<&SymbolFact> = facts.symbols.iter().collect();
         symbols.sort_by_key(|symbol| symbol.first_line);
         symbols.into_iter().for_each(|symbol| visit(entry(file, symbol)));
-    }
-}
-
-/// Whether the characters of one stand in the other in their order.
-pub(super) fn is_subsequence(wanted: &str, name: &str) -> bool {
-    let mut rest = name.chars();
-    wanted.chars().all(|character| rest.any(|other| other == character))
-}
-
-/// Whether one character inserted, deleted or replaced is the difference, or none is.
-pub(super) fn is_one_off(one: &str, other: &str) -> bool {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    if one.len().abs_diff(other.len()) > 1 {
-        return false;
-    }
-    let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
-    let most = one.len().min(other.len()) - same;
-    let tail = one.iter().rev().zip(other.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
-    one.len().max(other.len()) - same - tail <= 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_like_others() {
-        assert!(
-            is_subsequence("gtn", "getname") && !is_subsequence("ntg", "getname") && is_subsequence("", "x")
-        );
-        for (one, other) in
-            [("open", "open"), ("open", "opn"), ("open", "oopen"), ("open", "oxen"), ("", "a")]
-        {
-            assert!(is_one_off(one, other) && is_one_off(other, one), "{one} {other}");
-        }
-        for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab")] {
-            assert!(!is_one_off(one, other) && !is_one_off(other, one), "{one} {other}");
-        }
     }
 }

@@ -77,6 +77,12 @@ impl<'a> Cursor<'a> {
         bytes
     }
 
+    /// Makes a key the next one, which is written as how many bytes the two share and the others.
+    pub(crate) fn next_key(&mut self, key: &mut Vec<u8>) {
+        key.truncate(usize::try_from(self.number()).unwrap_or(usize::MAX));
+        key.extend_from_slice(self.bytes());
+    }
+
     pub(crate) fn text(&mut self) -> &'a str {
         std::str::from_utf8(self.bytes()).unwrap_or_default()
     }

@@ -1,15 +1,14 @@
 //! A snapshot, as ranking sees it.
 
-use fst::Automaton;
-use fst::automaton::{AlwaysMatch, Subsequence};
+use std::ops::Range;
+
 use journeyman_protocol::RelPath;
 
 use super::{Living, Snapshot};
-use crate::query::{ChunkEntry, Corpus, Field, FileEntry, Like, Posting, Purpose, SymbolEntry, Totals};
-use crate::segment::{Id, Words};
-
-/// Names that are longer than this have no typo looked for: nobody typed them.
-const LONGEST_TYPED: usize = 100;
+use crate::query::{
+    ChunkEntry, Corpus, Field, FileEntry, Like, Living as LivingFile, Posting, Purpose, SymbolEntry, Totals,
+};
+use crate::segment::{Id, Words, letters, may_be_one_off, may_contain};
 
 fn words(field: Field) -> Words {
     match field {
@@ -26,6 +25,12 @@ impl Living {
 
     fn first(&self, field: Field) -> u32 {
         if field == Field::Chunk { self.first_chunk } else { self.first_file }
+    }
+
+    /// The snapshot's numbers of a file's chunks.
+    fn chunks_of(&self, file: Id) -> Range<u32> {
+        let own = self.segment.chunks_of(file);
+        self.first_chunk.saturating_add(own.start)..self.first_chunk.saturating_add(own.end)
     }
 
     fn show(&self, symbol: Id, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
@@ -58,16 +63,32 @@ impl Living {
         lives
     }
 
-    fn names(&self, prefix: &str, automaton: &impl Automaton, limit: usize, visit: &mut dyn FnMut(&str)) {
-        let Some(words) = self.segment.words(Words::Defined) else { return };
+    /// Visits names that live, at most `limit`.
+    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         let mut left = limit;
-        words.search(prefix.as_bytes(), automaton, |key, _| {
-            if let Some(name) = std::str::from_utf8(key).ok().filter(|name| self.has(name)) {
+        let mut take = |key: &[u8]| {
+            let fits = |name: &&str| like.fits(name) && self.has(name);
+            if let Some(name) = std::str::from_utf8(key).ok().filter(fits) {
                 visit(name);
                 left = left.saturating_sub(1);
             }
             left > 0
-        });
+        };
+        match like {
+            Like::Prefix(prefix) => {
+                if let Some(words) = self.segment.words(Words::Defined) {
+                    words.beginning(prefix.as_bytes(), take);
+                }
+            }
+            Like::Subsequence(name) => {
+                let wanted = letters(name.as_bytes());
+                self.segment.names_with(|own| may_contain(own, wanted), &mut take);
+            }
+            Like::Typo(name) => {
+                let wanted = letters(name.as_bytes());
+                self.segment.names_with(|own| may_be_one_off(own, wanted), &mut take);
+            }
+        }
     }
 }
 
@@ -119,16 +140,24 @@ impl Corpus for Snapshot {
         }
     }
 
-    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(Posting)) {
+    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(&[Posting])) {
         for one in &self.living {
-            let (first, first_file, all_live) = (one.first(field), one.first_file, one.dead.is_empty());
-            one.segment.each(words(field), term, |own| {
-                if all_live || !one.is_dead(field, own.document) {
-                    let (document, file) = (first + own.document, first_file.saturating_add(own.file));
-                    visit(Posting { document, file, ..own });
-                }
-            });
+            one.segment.each(words(field), term, one.first(field), visit);
         }
+    }
+
+    fn each_file(&self, visit: &mut dyn FnMut(LivingFile)) {
+        for one in &self.living {
+            for file in (0..one.segment.files()).filter(|file| !one.dead.contains(*file)) {
+                let Some(purpose) = one.segment.purpose(file) else { continue };
+                visit(LivingFile { file: one.number_of(file), chunks: one.chunks_of(file), purpose });
+            }
+        }
+    }
+
+    fn chunks_of(&self, file: u32) -> Range<u32> {
+        let found = self.at(file, |one| one.first_file);
+        found.filter(|(one, own)| !one.dead.contains(*own)).map_or(0..0, |(one, own)| one.chunks_of(own))
     }
 
     fn purpose(&self, file: u32) -> Option<Purpose> {
@@ -141,11 +170,7 @@ impl Corpus for Snapshot {
         if one.is_dead(field, own) {
             return 0;
         }
-        match field {
-            Field::Chunk => one.segment.chunk_length(own),
-            Field::Path => one.segment.path_length(own),
-            Field::Symbol => one.segment.symbol_length(own),
-        }
+        one.segment.lengths(words(field)).get(own)
     }
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {
@@ -166,14 +191,9 @@ impl Corpus for Snapshot {
 
     fn chunk(&self, chunk: u32) -> Option<ChunkEntry> {
         let (one, own) = self.at(chunk, |one| one.first_chunk)?;
-        let record = one.segment.chunk(own).filter(|_| !one.dead_chunks.contains(own))?;
-        let file = one.number_of(record.file);
-        Some(ChunkEntry { file, first_line: record.first_line, lines: record.lines })
-    }
-
-    fn file_of_chunk(&self, chunk: u32) -> u32 {
-        self.at(chunk, |one| one.first_chunk)
-            .map_or(0, |(one, own)| one.number_of(one.segment.file_of_chunk(own)))
+        let lines = one.segment.chunk(own).filter(|_| !one.dead_chunks.contains(own))?;
+        let file = one.number_of(one.segment.file_of_chunk(own));
+        Some(ChunkEntry { file, first_line: lines.start, lines: lines.len() as u32 })
     }
 
     fn file_at(&self, path: &[u8]) -> Option<u32> {
@@ -201,15 +221,7 @@ impl Corpus for Snapshot {
         // Each segment's first ones: the first ones of all are among them.
         let mut names: Vec<String> = Vec::new();
         for one in &self.living {
-            let mut keep = |name: &str| names.push(name.to_owned());
-            match like {
-                Like::Prefix(prefix) => one.names(prefix, &AlwaysMatch, limit, &mut keep),
-                Like::Subsequence(of) => one.names("", &Subsequence::new(of), limit, &mut keep),
-                Like::Typo(name) if name.len() <= LONGEST_TYPED => {
-                    one.names("", &Typo { name }, limit, &mut keep);
-                }
-                Like::Typo(_) => {}
-            }
+            one.names_like(like, limit, &mut |name| names.push(name.to_owned()));
         }
         names.sort_unstable();
         names.dedup();
@@ -218,80 +230,6 @@ impl Corpus for Snapshot {
 
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let Some((one, own)) = self.at(file, |one| one.first_file) else { return };
-        let Some(record) = one.segment.file(own) else { return };
-        for symbol in record.first_symbol..record.first_symbol.saturating_add(record.symbols) {
-            one.show(symbol, visit);
-        }
-    }
-}
-
-/// Accepts what one inserted, deleted or replaced byte makes of a name, and the name.
-struct Typo<'a> {
-    name: &'a str,
-}
-
-/// How far a text has come along the name: without a change, and at which places with one.
-#[derive(Clone, Copy)]
-struct Along {
-    exact: Option<usize>,
-    changed: u128,
-}
-
-impl Automaton for Typo<'_> {
-    type State = Along;
-
-    fn start(&self) -> Along {
-        Along { exact: Some(0), changed: 0 }
-    }
-
-    fn is_match(&self, state: &Along) -> bool {
-        let len = self.name.len();
-        let deleted = state.exact.is_some_and(|at| at == len || at + 1 == len);
-        deleted || state.changed & (1 << len) != 0
-    }
-
-    fn can_match(&self, state: &Along) -> bool {
-        state.exact.is_some() || state.changed != 0
-    }
-
-    fn accept(&self, state: &Along, byte: u8) -> Along {
-        let name = self.name.as_bytes();
-        let is = |at: usize| name.get(at) == Some(&byte);
-        let mut next = Along { exact: None, changed: 0 };
-        for at in (0..name.len()).filter(|at| state.changed & (1 << at) != 0 && is(*at)) {
-            next.changed |= 1 << (at + 1);
-        }
-        if let Some(at) = state.exact {
-            // One more, another one, one less.
-            next.changed |= 1 << at;
-            if at < name.len() {
-                next.changed |= 1 << (at + 1);
-            }
-            if is(at + 1) {
-                next.changed |= 1 << (at + 2);
-            }
-            next.exact = Some(at + 1).filter(|_| is(at));
-        }
-        next
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_typo_is_found_and_two_are_not() {
-        let accepts = |name, text: &str| {
-            let typo = Typo { name };
-            let end = text.bytes().fold(typo.start(), |state, byte| typo.accept(&state, byte));
-            typo.is_match(&end)
-        };
-        for text in ["parse", "parsee", "pars", "arse", "pbrse", "xparse", "pase"] {
-            assert!(accepts("parse", text), "{text}");
-        }
-        for text in ["", "par", "sparsee", "pasre", "parsing", "p"] {
-            assert!(!accepts("parse", text), "{text}");
-        }
+        one.segment.symbols_of(own).for_each(|symbol| one.show(symbol, visit));
     }
 }
