@@ -222,8 +222,18 @@ pub trait Corpus {
     /// Visits the files whose last path component, in ASCII lower case, is `name` in ASCII lower case.
     fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32));
 
-    /// Visits the symbols whose name in lower case is `name`.
-    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>));
+    /// Visits the symbols whose name in lower case is `name`: each one's file and its number.
+    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32));
+
+    /// Shows a symbol, if it is in use.
+    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>));
+
+    /// Shows all of those.
+    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+        let mut symbols = Vec::new();
+        self.called(name, &mut |_, symbol| symbols.push(symbol));
+        symbols.into_iter().for_each(|symbol| self.symbol(symbol, visit));
+    }
 
     /// Visits names of symbols, in lower case, that are like one. At most `limit`: the first ones in the order of their
     /// bytes. A name may be visited twice.

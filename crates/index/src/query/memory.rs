@@ -17,7 +17,9 @@ pub struct Memory {
     path_field: Postings,
     symbol_field: Postings,
     paths: HashMap<Box<[u8]>, u32>,
-    names: BTreeMap<String, Vec<(u32, u32)>>,
+    /// Each symbol's file, and which of its symbols it is.
+    symbols: Vec<(u32, u32)>,
+    names: BTreeMap<String, Vec<u32>>,
     basenames: HashMap<Box<[u8]>, Vec<u32>>,
 }
 
@@ -70,7 +72,9 @@ impl Memory {
         self.path_field.push(&numbers, &facts.path_counts);
         self.symbol_field.push(&numbers, &facts.symbol_counts);
         for (number, symbol) in (0..).zip(&facts.symbols) {
-            self.names.entry(symbol.name.to_lowercase()).or_default().push((file, number));
+            let own = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
+            self.names.entry(symbol.name.to_lowercase()).or_default().push(own);
+            self.symbols.push((file, number));
         }
         let path = facts.path.as_bytes();
         self.paths.insert(path.into(), file);
@@ -174,12 +178,19 @@ impl Corpus for Memory {
         }
     }
 
-    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
-        for (file, symbol) in self.names.get(name).into_iter().flatten() {
-            let facts = self.files.get(*file as usize);
-            if let Some(symbol) = facts.and_then(|facts| facts.symbols.get(*symbol as usize)) {
-                visit(entry(*file, symbol));
+    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
+        for number in self.names.get(name).into_iter().flatten() {
+            if let Some((file, _)) = self.symbols.get(*number as usize) {
+                visit(*file, *number);
             }
+        }
+    }
+
+    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
+        let Some((file, own)) = self.symbols.get(symbol as usize) else { return };
+        let facts = self.files.get(*file as usize);
+        if let Some(symbol) = facts.and_then(|facts| facts.symbols.get(*own as usize)) {
+            show(entry(*file, symbol));
         }
     }
 

@@ -211,9 +211,20 @@ impl Corpus for Snapshot {
         }
     }
 
-    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
         for one in &self.living {
-            one.segment.defined(name, |symbol| one.show(symbol, visit));
+            one.segment.defined(name, |symbol| {
+                let file = one.segment.file_of_symbol(symbol);
+                if !one.dead.contains(file) {
+                    visit(one.number_of(file), one.first_symbol.saturating_add(symbol));
+                }
+            });
+        }
+    }
+
+    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
+        if let Some((one, own)) = self.at(symbol, |one| one.first_symbol) {
+            one.show(own, show);
         }
     }
 
