@@ -263,8 +263,12 @@ fn idle(directory: &Path) -> Fallible<Value> {
         let query = Query::new("open a file and read lines", &mut Tokenizer::new());
         Searcher::new().search(&*snapshot, None, &query, Context::default(), LIMIT);
     }
+    let asked = memory("VmRSS:");
+    // What those who follow a tree do when nothing happens for a while.
+    index.tidy()?;
     Ok(json!({
         "step": "idle", "index_bytes": size(directory)?, "bare_mib": bare, "opened_mib": opened,
+        "asked_mib": asked,
         "idle_mib": memory("VmRSS:"), "own_mib": memory("RssAnon:"),
     }))
 }

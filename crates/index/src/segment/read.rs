@@ -17,7 +17,7 @@ use super::layout::{
     CHUNK, FILE, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, SymbolRecord, Words,
     purpose_of, version,
 };
-use super::map::map;
+use super::map::{map, unmap_pages};
 use super::write::sum;
 use crate::IndexError;
 use crate::facts::{Import, Section};
@@ -104,6 +104,11 @@ impl Segment {
             }
         }
         Ok(())
+    }
+
+    /// Gives back the memory that mapped pages take until they are read again.
+    pub(crate) fn rest(&self) {
+        unmap_pages(&self.map);
     }
 
     /// Its file.
