@@ -111,7 +111,11 @@ pub fn follow(
         if due.is_none() && left.is_empty() {
             if quiet_since.elapsed() > LEISURE {
                 // What can't be put in order now can be later. Whoever asked meanwhile mapped memory again.
-                if tidied { project.index().rest() } else { project.index().tidy().ok().unwrap_or_default() }
+                if tidied {
+                    project.index().rest()
+                } else {
+                    project.index().tidy().ok().unwrap_or_default()
+                }
                 (quiet_since, tidied) = (Instant::now(), true);
             }
             continue;

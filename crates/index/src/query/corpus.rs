@@ -252,9 +252,15 @@ mod tests {
         assert!(
             is_subsequence("gtn", "getname") && !is_subsequence("ntg", "getname") && is_subsequence("", "x")
         );
-        for (one, other) in
-            [("open", "open"), ("open", "opn"), ("open", "oopen"), ("open", "oxen"), ("", "a"), ("naïve", "naive"), ("é", "")]
-        {
+        for (one, other) in [
+            ("open", "open"),
+            ("open", "opn"),
+            ("open", "oopen"),
+            ("open", "oxen"),
+            ("", "a"),
+            ("naïve", "naive"),
+            ("é", ""),
+        ] {
             assert!(is_one_off(one, other) && is_one_off(other, one), "{one} {other}");
         }
         for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab"), ("aé", "éa")] {

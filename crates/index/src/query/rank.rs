@@ -171,7 +171,9 @@ impl Searcher {
         for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
             let weight = weight(*signal, *vectors);
             if weight > 0.0 && *scale > 0.0 {
-                sums.iter_mut().zip(scores.all()).for_each(|(sum, score)| *sum += weight * scaled(*score, *scale));
+                sums.iter_mut()
+                    .zip(scores.all())
+                    .for_each(|(sum, score)| *sum += weight * scaled(*score, *scale));
             }
         }
         let [_, _, _, mention, ..] = &signals.files;

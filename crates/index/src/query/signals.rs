@@ -80,6 +80,12 @@ impl Signal {
     }
 }
 
+/// The greater one and the lesser one.
+#[inline]
+fn sorted(one: f32, other: f32) -> (f32, f32) {
+    (if one > other { one } else { other }, if one > other { other } else { one })
+}
+
 /// Whether a file is what people write to make the program: what signals are scaled by.
 pub(crate) fn is_source(file: Purpose) -> bool {
     let flags = file.flags;
@@ -151,7 +157,8 @@ impl Signals {
 
     fn vectors<C: Corpus + ?Sized>(&mut self, corpus: &C, similar: &Similar) {
         let chunks = similar.chunks.iter();
-        self.similar.extend(chunks.filter_map(|(chunk, score)| Some((corpus.chunk(*chunk)?.file, *chunk, *score))));
+        self.similar
+            .extend(chunks.filter_map(|(chunk, score)| Some((corpus.chunk(*chunk)?.file, *chunk, *score))));
         self.similar.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.2.total_cmp(&a.2)));
         let Self { files: [.., vectors], similar, .. } = self;
         for of_one in similar.chunk_by(|(file, ..), (other, ..)| file == other) {
@@ -175,14 +182,11 @@ impl Signals {
                 *purpose = Some(living.purpose);
             }
             let [mut first, mut second, mut third] = [0.0; 3];
+            // Without branches, which nobody could foretell here.
             for score in chunks.of(living.chunks) {
-                if *score > first {
-                    (third, second, first) = (second, first, *score);
-                } else if *score > second {
-                    (third, second) = (second, *score);
-                } else if *score > third {
-                    third = *score;
-                }
+                let (best, rest) = sorted(first, *score);
+                let (next, rest) = sorted(second, rest);
+                (first, second, third) = (best, next, sorted(third, rest).0);
             }
             text.add(living.file, first + second * half + third * less);
         });

@@ -1,6 +1,6 @@
 //! From keys to lists, sorted by key.
 //!
-//! Keys stand in blocks of [`APART`], each as how many bytes it shares with the one before, and the others. A look-up searches
+//! Keys stand in blocks of [`APART`], each as how many bytes it shares with the one before, the others, and how long its list is. A look-up searches
 //! the blocks by halves, most of the time by the first eight bytes of each alone, and then goes through one. That is less space than a minimal automaton where lists are what most of a
 //! segment is, a fraction of its time to write, and going through all keys, as every search for something like a name does, is
 //! a walk over memory in order.
@@ -75,7 +75,8 @@ impl DictionaryBuilder {
         }
         put(&mut self.keys, shared as u64);
         put_bytes(&mut self.keys, key.get(shared..).unwrap_or_default());
-        put_bytes(&mut self.lists, list);
+        put(&mut self.keys, list.len() as u64);
+        self.lists.extend_from_slice(list);
         self.last.truncate(shared);
         self.last.extend_from_slice(key.get(shared..).unwrap_or_default());
         self.count = self.count.checked_add(1).ok_or(IndexError::TooMuch("a dictionary's keys"))?;
@@ -167,15 +168,29 @@ impl Dictionary {
     }
 
     /// A key's number: its place among the sorted ones.
+    #[cfg(test)]
     pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
+        self.find(key).map(|(number, _)| number)
+    }
+
+    /// A key's list.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.find(key).map(|(_, list)| list)
+    }
+
+    /// A key's number and its list.
+    fn find(&self, key: &[u8]) -> Option<(u32, &[u8])> {
         let block = self.block(key)?;
-        let mut keys = self.keys_at(self.row(block).0);
+        let (keys, mut list) = self.row(block);
+        let mut keys = self.keys_at(keys);
         let first = u32::try_from(block).ok()?.checked_mul(APART)?;
         // How much of `key` the last one has, which is less than it.
         let mut same = 0;
         for number in first..self.count.min(first.saturating_add(APART)) {
             let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX);
-            let rest = keys.bytes();
+            let (rest, length) = (keys.bytes(), keys.small());
+            let start = list;
+            list = list.saturating_add(length);
             // It differs from `key` where the last one did, or before that, where it must be greater.
             if shared > same {
                 continue;
@@ -183,7 +198,9 @@ impl Dictionary {
             let wanted = key.get(same..).filter(|_| shared == same)?;
             let more = common(rest, wanted);
             match (rest.get(more), wanted.get(more)) {
-                (None, None) => return Some(number),
+                (None, None) => {
+                    return Some((number, self.lists.as_ref().get(start as usize..list as usize)?));
+                }
                 (Some(_), None) => return None,
                 (Some(own), Some(other)) if own > other => return None,
                 _ => same += more,
@@ -203,21 +220,6 @@ impl Dictionary {
             keys.next_key(&mut key);
         }
         Some(key)
-    }
-
-    /// The list of the key with a number.
-    pub(crate) fn list(&self, number: u32) -> &[u8] {
-        let at = self.row((number / APART) as usize).1;
-        let mut lists = Cursor::new(self.lists.as_ref().get(at as usize..).unwrap_or_default());
-        for _ in 0..number % APART {
-            lists.bytes();
-        }
-        lists.bytes()
-    }
-
-    /// A key's list.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.number(key).map(|number| self.list(number))
     }
 
     /// Every key that begins so, in rising order, until `visit` says that it is enough.
@@ -260,7 +262,7 @@ impl Dictionary {
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries {
             keys: Cursor::new(self.keys.as_ref()),
-            lists: Cursor::new(self.lists.as_ref()),
+            lists: self.lists.as_ref(),
             key: Vec::new(),
             next: 0,
             count: self.count,
@@ -271,7 +273,7 @@ impl Dictionary {
 /// All of a dictionary, key by key.
 pub(crate) struct Entries<'a> {
     keys: Cursor<'a>,
-    lists: Cursor<'a>,
+    lists: &'a [u8],
     key: Vec<u8>,
     next: u32,
     count: u32,
@@ -283,9 +285,11 @@ impl<'a> Entries<'a> {
         if self.next >= self.count {
             return None;
         }
-        self.keys.next_key(&mut self.key);
+        let length = self.keys.next_key(&mut self.key).min(self.lists.len());
         self.next += 1;
-        Some((self.next - 1, self.lists.bytes()))
+        let (list, rest) = self.lists.split_at_checked(length).unwrap_or_default();
+        self.lists = rest;
+        Some((self.next - 1, list))
     }
 
     /// The key that it is at.
@@ -363,7 +367,8 @@ mod tests {
                 found.push(key.to_vec());
                 true
             });
-            let expected: Vec<_> = keys.keys().filter(|key| key.starts_with(prefix.as_bytes())).cloned().collect();
+            let expected: Vec<_> =
+                keys.keys().filter(|key| key.starts_with(prefix.as_bytes())).cloned().collect();
             assert_eq!(found, expected, "{prefix}");
         }
         for _ in 0..50 {
