@@ -22,7 +22,7 @@ mod read;
 mod write;
 
 pub use build::Builder;
-pub(crate) use codec::{Cursor, put, put_bytes, uses};
+pub(crate) use codec::{Cursor, counted, counts, put, put_bytes, uses};
 pub use dictionary::Dictionary;
 pub use layout::{FileRecord, SymbolRecord};
 pub(crate) use layout::{Words, version};

@@ -10,7 +10,7 @@ use journeyman_protocol::RelPath;
 
 use crate::bits::Bits;
 use crate::facts::Stamp;
-use crate::segment::{FileRecord, Id, Segment, SymbolRecord};
+use crate::segment::{FileRecord, Id, Segment, SymbolRecord, Words};
 
 /// A segment with what lives in it.
 #[derive(Debug, Clone)]
@@ -59,14 +59,14 @@ impl Totals {
     }
 
     fn of(segment: &Segment, number: Id, file: &FileRecord) -> Self {
-        let lengths = segment.chunk_lengths();
+        let length = |which, document| u64::from(segment.lengths(which).get(document));
         Self {
             files: 1,
             bytes: file.stamp.size,
             chunks: u64::from(file.chunks),
-            chunk_terms: segment.chunks_of(number).map(|chunk| u64::from(lengths.get(chunk))).sum(),
-            path_terms: u64::from(segment.path_lengths().get(number)),
-            symbol_terms: u64::from(segment.symbol_lengths().get(number)),
+            chunk_terms: segment.chunks_of(number).map(|chunk| length(Words::Chunks, chunk)).sum(),
+            path_terms: length(Words::Paths, number),
+            symbol_terms: length(Words::Symbols, number),
             symbols: u64::from(file.symbols),
         }
     }
@@ -300,7 +300,7 @@ impl Snapshot {
             file: living.number_of(segment.file_of_chunk(own)),
             first_line: lines.start,
             lines: lines.len() as u32,
-            length: segment.chunk_lengths().get(own),
+            length: segment.lengths(Words::Chunks).get(own),
         })
     }
 
@@ -338,7 +338,7 @@ impl Snapshot {
     pub fn chunks_with(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             let all_live = one.dead_chunks.is_empty();
-            one.segment.counted(crate::segment::Words::Chunks, term, |chunk, times| {
+            one.segment.counted(Words::Chunks, term, |chunk, times| {
                 if all_live || !one.dead_chunks.contains(chunk) {
                     visit(one.first_chunk + chunk, times);
                 }

@@ -150,6 +150,10 @@ pub struct Posting {
     pub length: u32,
 }
 
+/// Where a corpus keeps which documents have a term: numbers that it alone understands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lists(pub(crate) Vec<[u32; 3]>);
+
 /// What of a file counts for ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose {
@@ -182,19 +186,15 @@ pub trait Corpus {
     /// What a field has in all.
     fn totals(&self, field: Field) -> Totals;
 
+    /// Where it is kept which documents have a term: what is asked with it is answered without looking for the term again.
+    fn find(&self, field: Field, term: &str) -> Lists;
+
     /// How many documents have a term.
-    fn documents_with(&self, field: Field, term: &str) -> u64;
+    fn documents_with(&self, field: Field, lists: &Lists) -> u64;
 
-    /// Visits the documents that have a term, each with its number and how often it has the term.
-    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32));
-
-    /// Visits the documents that have a term, many at once, with all that scoring has to know of each:
-    /// [`Corpus::postings`] and [`Corpus::length`], in less time. Documents that aren't in use may be among them.
-    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(&[Posting])) {
-        self.postings(field, term, &mut |document, times| {
-            visit(&[Posting { document, times, length: self.length(field, document) }]);
-        });
-    }
+    /// Visits the documents that have a term, many at once, with all that scoring has to know of each. Documents that
+    /// aren't in use may be among them.
+    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting]));
 
     /// Visits the files that are in use, in rising order.
     fn each_file(&self, visit: &mut dyn FnMut(Living));
@@ -206,9 +206,6 @@ pub trait Corpus {
     fn purpose(&self, file: u32) -> Option<Purpose> {
         self.file(file).as_ref().map(Purpose::of)
     }
-
-    /// How many terms a document has, each as often as it stands there. 0 for what isn't in use.
-    fn length(&self, field: Field, document: u32) -> u32;
 
     /// A file; `None` for a number that isn't in use.
     fn file(&self, file: u32) -> Option<FileEntry<'_>>;

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, Living, SymbolEntry, Totals};
+use super::corpus::{
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living, Posting, SymbolEntry, Totals,
+};
 use crate::facts::{Count, FileFacts, SymbolFact};
 
 /// What is known of some files, in memory. Files keep the order in which they were added.
@@ -90,8 +92,8 @@ impl Memory {
         }
     }
 
-    fn list(&self, field: Field, term: &str) -> &[(u32, u32)] {
-        let list = self.terms.get(term).and_then(|term| self.field(field).by_term.get(term));
+    fn list(&self, field: Field, lists: &Lists) -> &[(u32, u32)] {
+        let list = lists.0.first().and_then(|[term, ..]| self.field(field).by_term.get(term));
         list.map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -129,18 +131,20 @@ impl Corpus for Memory {
         Totals { documents: field.lengths.len() as u64, length: field.total }
     }
 
-    fn documents_with(&self, field: Field, term: &str) -> u64 {
-        self.list(field, term).len() as u64
+    fn find(&self, _: Field, term: &str) -> Lists {
+        Lists(self.terms.get(term).map(|number| [*number, 0, 0]).into_iter().collect())
     }
 
-    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32)) {
-        for (document, times) in self.list(field, term) {
-            visit(*document, *times);
+    fn documents_with(&self, field: Field, lists: &Lists) -> u64 {
+        self.list(field, lists).len() as u64
+    }
+
+    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting])) {
+        let lengths = &self.field(field).lengths;
+        for (document, times) in self.list(field, lists) {
+            let length = lengths.get(*document as usize).copied().unwrap_or(0);
+            visit(&[Posting { document: *document, times: *times, length }]);
         }
-    }
-
-    fn length(&self, field: Field, document: u32) -> u32 {
-        self.field(field).lengths.get(document as usize).copied().unwrap_or(0)
     }
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {

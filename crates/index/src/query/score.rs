@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::clean::Term;
-use super::corpus::{Corpus, Field, Posting};
+use super::corpus::{Corpus, Field, Lists, Posting};
 
 /// BM25's saturation, as the study has it.
 pub(crate) const K1: f32 = 1.2;
@@ -78,14 +78,15 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     }
     let average = (totals.length as f64 / totals.documents as f64).max(1.0) as f32;
     let (base, slope) = (K1 * (1.0 - length_weight), K1 * length_weight / average);
-    let with: Vec<u64> = terms.iter().map(|term| corpus.documents_with(field, &term.text)).collect();
+    let lists: Vec<Lists> = terms.iter().map(|term| corpus.find(field, &term.text)).collect();
+    let with: Vec<u64> = lists.iter().map(|lists| corpus.documents_with(field, lists)).collect();
     let most = most_documents(&with);
-    for (term, with) in terms.iter().zip(with) {
+    for ((term, lists), with) in terms.iter().zip(&lists).zip(with) {
         if with == 0 || with > most {
             continue;
         }
         let weight = idf(with, totals.documents) * (K1 + 1.0) * term.weight;
-        corpus.each(field, &term.text, &mut |postings| {
+        corpus.each(field, lists, &mut |postings| {
             for Posting { document, times, length } in postings {
                 let times = *times as f32;
                 scores.add(*document, weight * times / (times + base + slope * *length as f32));

@@ -37,6 +37,29 @@ impl<'a> Column<'a> {
     }
 }
 
+/// How many terms documents have. Those with more than 16 bits can tell are as long as those that just don't.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lengths<'a> {
+    lengths: &'a [[u8; 2]],
+}
+
+impl<'a> Lengths<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { lengths: bytes.as_chunks().0 }
+    }
+
+    /// 0 for what isn't there.
+    #[inline]
+    pub(crate) fn get(self, at: u32) -> u32 {
+        self.lengths.get(at as usize).map_or(0, |length| u32::from(u16::from_le_bytes(*length)))
+    }
+}
+
+/// Appends a length.
+pub(super) fn put_length(out: &mut Vec<u8>, length: u32) {
+    out.extend_from_slice(&u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes());
+}
+
 /// Writes a column.
 pub(crate) fn put_column(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
     numbers.into_iter().flat_map(u32::to_le_bytes).collect()
@@ -54,6 +77,14 @@ mod tests {
         assert_eq!(ranges, [0..2, 2..2, 2..5, 5..5, 0..5]);
         assert_eq!((0..5).map(|thing| column.owner(thing)).collect::<Vec<_>>(), [0, 0, 2, 2, 2]);
         assert_eq!(column.iter().collect::<Vec<_>>(), [0, 2, 2, 5]);
+    }
+
+    #[test]
+    fn lengths_have_a_greatest() {
+        let mut bytes = Vec::new();
+        [0, 7, 65_535, 70_000].into_iter().for_each(|length| put_length(&mut bytes, length));
+        let lengths = Lengths::new(&bytes);
+        assert_eq!([0, 1, 2, 3, 4].map(|at| lengths.get(at)), [0, 7, 65_535, 65_535, 0]);
     }
 
     #[test]

@@ -175,11 +175,21 @@ impl Dictionary {
 
     /// A key's list.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.range(key).map(|range| self.list(range))
+    }
+
+    /// Where a key's list is.
+    pub(crate) fn range(&self, key: &[u8]) -> Option<Range<u32>> {
         self.find(key).map(|(_, list)| list)
     }
 
-    /// A key's number and its list.
-    fn find(&self, key: &[u8]) -> Option<(u32, &[u8])> {
+    /// The list that is there.
+    pub(crate) fn list(&self, range: Range<u32>) -> &[u8] {
+        self.lists.as_ref().get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
+
+    /// A key's number, and where its list is.
+    fn find(&self, key: &[u8]) -> Option<(u32, Range<u32>)> {
         let block = self.block(key)?;
         let (keys, mut list) = self.row(block);
         let mut keys = self.keys_at(keys);
@@ -198,9 +208,7 @@ impl Dictionary {
             let wanted = key.get(same..).filter(|_| shared == same)?;
             let more = common(rest, wanted);
             match (rest.get(more), wanted.get(more)) {
-                (None, None) => {
-                    return Some((number, self.lists.as_ref().get(start as usize..list as usize)?));
-                }
+                (None, None) => return Some((number, start..list)),
                 (Some(_), None) => return None,
                 (Some(own), Some(other)) if own > other => return None,
                 _ => same += more,

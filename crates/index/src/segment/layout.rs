@@ -9,6 +9,7 @@ use journeyman_syntax::outline::Kind;
 use std::ops::Range;
 
 use super::codec::{Cursor, put, put_bytes};
+use super::column::put_length;
 use crate::facts::{Content, Flags, Stamp, Visibility};
 use crate::query::{Purpose, is_component};
 
@@ -99,7 +100,7 @@ pub(crate) const HEADER: usize = MAGIC.len() + 8 + SECTIONS * ROW + SUM;
 /// Says which programs can read each other's segments: the layout, and what is found in files. Part of the header.
 pub(crate) fn version() -> u64 {
     /// Counted up with each change of the layout or of what [`crate::analyse`] finds.
-    const LAYOUT: &str = "10";
+    const LAYOUT: &str = "11";
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT.as_bytes());
     for language in Language::ALL {
@@ -241,8 +242,8 @@ impl FileColumns {
         self.kinds.push(kind_of(file, path));
         self.chunks.extend_from_slice(&file.first_chunk.to_le_bytes());
         self.symbols.extend_from_slice(&file.first_symbol.to_le_bytes());
-        self.path_lengths.extend_from_slice(&path_length.to_le_bytes());
-        self.symbol_lengths.extend_from_slice(&symbol_length.to_le_bytes());
+        put_length(&mut self.path_lengths, path_length);
+        put_length(&mut self.symbol_lengths, symbol_length);
     }
 }
 
@@ -265,7 +266,7 @@ impl Parts {
     pub(super) fn push_chunk(&mut self, first_line: u32, lines: u32, length: u32) {
         self.chunks.extend_from_slice(&first_line.to_le_bytes());
         self.chunks.extend_from_slice(&lines.to_le_bytes());
-        self.chunk_lengths.extend_from_slice(&length.to_le_bytes());
+        put_length(&mut self.chunk_lengths, length);
     }
 
     /// How many chunks there are.

@@ -221,11 +221,12 @@ fn records(
             record.details = data.append(|data| put_details(data, names, &rest))?;
             for chunk in record.first_chunk..record.first_chunk.saturating_add(record.chunks) {
                 let Some(lines) = segment.chunk(chunk) else { break };
-                parts.push_chunk(lines.start, lines.len() as u32, segment.chunk_lengths().get(chunk));
+                parts.push_chunk(lines.start, lines.len() as u32, segment.lengths(Words::Chunks).get(chunk));
             }
             (record.first_chunk, record.first_symbol) = (first_chunk, first_symbol);
-            let lengths = (segment.path_lengths().get(old), segment.symbol_lengths().get(old));
-            parts.columns.push(&record, path, lengths.0, lengths.1);
+            let [path_length, symbol_length] =
+                [Words::Paths, Words::Symbols].map(|which| segment.lengths(which).get(old));
+            parts.columns.push(&record, path, path_length, symbol_length);
             record.put(&mut parts.files);
         }
     }

@@ -9,8 +9,8 @@ use journeyman_protocol::RelPath;
 use memmap2::Mmap;
 
 use super::Id;
-use super::codec::{Cursor, counted, counts, dense, plain, uses};
-use super::column::Column;
+use super::codec::{Cursor, counts, dense, plain, uses};
+use super::column::{Column, Lengths};
 use super::data::Unpacked;
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{
@@ -193,28 +193,14 @@ impl Segment {
         self.column(Part::FileSymbols).range(file, self.symbols())
     }
 
-    /// How many terms each chunk has.
-    pub(crate) fn chunk_lengths(&self) -> Column<'_> {
-        self.column(Part::ChunkLengths)
-    }
-
-    /// How many terms each file's path has.
-    pub(crate) fn path_lengths(&self) -> Column<'_> {
-        self.column(Part::PathLengths)
-    }
-
-    /// How many terms the names of each file's symbols have.
-    pub(crate) fn symbol_lengths(&self) -> Column<'_> {
-        self.column(Part::SymbolLengths)
-    }
-
-    /// How many terms each document has that a term's list is of.
-    pub(crate) fn lengths(&self, which: Words) -> Column<'_> {
-        match which {
-            Words::Paths => self.path_lengths(),
-            Words::Symbols => self.symbol_lengths(),
-            _ => self.chunk_lengths(),
-        }
+    /// How many terms each document has that a term's list is of: a chunk, or, for [`Words::Paths`] and [`Words::Symbols`], a
+    /// file.
+    pub(crate) fn lengths(&self, which: Words) -> Lengths<'_> {
+        Lengths::new(self.part(match which {
+            Words::Paths => Part::PathLengths,
+            Words::Symbols => Part::SymbolLengths,
+            _ => Part::ChunkLengths,
+        }))
     }
 
     /// A file's record.
@@ -251,11 +237,6 @@ impl Segment {
         if let Some(list) = self.words(Words::Names).and_then(|words| words.get(name)) {
             plain(list, visit);
         }
-    }
-
-    /// How many documents have a term, dead ones too.
-    pub(crate) fn with_term(&self, which: Words, term: &str) -> u32 {
-        self.words(which).and_then(|words| words.get(term.as_bytes())).map_or(0, counted)
     }
 
     /// A chunk's lines, counted from 1.
@@ -326,25 +307,33 @@ impl Segment {
         }
     }
 
-    /// As [`Segment::counted`], with each document's length, and `first` added to its number: many at once.
-    pub(crate) fn each(&self, which: Words, term: &str, first: Id, visit: &mut dyn FnMut(&[Posting])) {
+    /// Visits what a list of [`Segment::counted`] has, with each document's length, and `first` added to its number: many at
+    /// once.
+    pub(crate) fn each(&self, which: Words, list: &[u8], first: Id, visit: &mut dyn FnMut(&[Posting])) {
         /// As many as fit into the nearest memory beside what is done with them.
         const BATCH: usize = 256;
-        let Some(list) = self.words(which).and_then(|words| words.get(term.as_bytes())) else { return };
         let lengths = self.lengths(which);
         let mut batch = [Posting::default(); BATCH];
         let mut filled = 0;
-        counts(list, |own, times| {
+        // Lengths are all over the column: looked up one right after the other, the processor waits for many at once.
+        let mut flush = |batch: &mut [Posting]| {
+            for posting in &mut *batch {
+                posting.length = lengths.get(posting.document);
+                posting.document = posting.document.saturating_add(first);
+            }
+            visit(batch);
+        };
+        counts(list, |document, times| {
             if let Some(place) = batch.get_mut(filled) {
-                *place = Posting { document: first.saturating_add(own), times, length: lengths.get(own) };
+                *place = Posting { document, times, length: 0 };
                 filled += 1;
             }
             if filled == BATCH {
-                visit(&batch);
+                flush(&mut batch);
                 filled = 0;
             }
         });
-        visit(batch.get(..filled).unwrap_or_default());
+        flush(batch.get_mut(..filled).unwrap_or_default());
     }
 
     /// What a file is for.

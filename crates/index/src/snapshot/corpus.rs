@@ -6,9 +6,10 @@ use journeyman_protocol::RelPath;
 
 use super::{Living, Snapshot};
 use crate::query::{
-    ChunkEntry, Corpus, Field, FileEntry, Like, Living as LivingFile, Posting, Purpose, SymbolEntry, Totals,
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living as LivingFile, Posting, Purpose, SymbolEntry,
+    Totals,
 };
-use crate::segment::{Id, Words, letters, may_be_one_off, may_contain};
+use crate::segment::{Id, Words, counted, counts, letters, may_be_one_off, may_contain};
 
 fn words(field: Field) -> Words {
     match field {
@@ -92,6 +93,16 @@ impl Living {
     }
 }
 
+impl Snapshot {
+    /// Lists with what lives of their segments.
+    fn lists<'a>(&'a self, field: Field, lists: &'a Lists) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
+        lists.0.iter().filter_map(move |[number, start, end]| {
+            let one = self.living.get(*number as usize)?;
+            Some((one, one.segment.words(words(field))?.list(*start..*end)))
+        })
+    }
+}
+
 impl Corpus for Snapshot {
     fn file_bound(&self) -> u32 {
         self.file_numbers()
@@ -111,38 +122,29 @@ impl Corpus for Snapshot {
         Totals { documents, length }
     }
 
-    fn documents_with(&self, field: Field, term: &str) -> u64 {
-        let mut documents = 0;
-        for one in &self.living {
-            if one.dead.is_empty() {
-                documents += u64::from(one.segment.with_term(words(field), term));
-            } else {
-                one.segment.counted(words(field), term, |document, _| {
-                    documents += u64::from(!one.is_dead(field, document));
-                });
-            }
-        }
-        documents
+    fn find(&self, field: Field, term: &str) -> Lists {
+        let found = (0..).zip(&self.living).filter_map(|(number, one)| {
+            let list = one.segment.words(words(field))?.range(term.as_bytes())?;
+            Some([number, list.start, list.end])
+        });
+        Lists(found.collect())
     }
 
-    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32)) {
-        for one in &self.living {
-            let first = one.first(field);
+    fn documents_with(&self, field: Field, lists: &Lists) -> u64 {
+        let of_one = |(one, list): (&Living, &[u8])| {
             if one.dead.is_empty() {
-                one.segment.counted(words(field), term, |document, times| visit(first + document, times));
-            } else {
-                one.segment.counted(words(field), term, |document, times| {
-                    if !one.is_dead(field, document) {
-                        visit(first + document, times);
-                    }
-                });
+                return u64::from(counted(list));
             }
-        }
+            let mut documents = 0;
+            counts(list, |document, _| documents += u64::from(!one.is_dead(field, document)));
+            documents
+        };
+        self.lists(field, lists).map(of_one).sum()
     }
 
-    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(&[Posting])) {
-        for one in &self.living {
-            one.segment.each(words(field), term, one.first(field), visit);
+    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting])) {
+        for (one, list) in self.lists(field, lists) {
+            one.segment.each(words(field), list, one.first(field), visit);
         }
     }
 
@@ -163,14 +165,6 @@ impl Corpus for Snapshot {
     fn purpose(&self, file: u32) -> Option<Purpose> {
         let (one, own) = self.at(file, |one| one.first_file)?;
         if one.dead.contains(own) { None } else { one.segment.purpose(own) }
-    }
-
-    fn length(&self, field: Field, document: u32) -> u32 {
-        let Some((one, own)) = self.at(document, |one| one.first(field)) else { return 0 };
-        if one.is_dead(field, own) {
-            return 0;
-        }
-        one.segment.lengths(words(field)).get(own)
     }
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {
