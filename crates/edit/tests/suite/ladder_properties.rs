@@ -1,7 +1,5 @@
 //! What holds for any file that a loosely placed edit is made in.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 use journeyman_edit::{Hunk, Refusal, place, replace};
 use proptest::prelude::*;
 

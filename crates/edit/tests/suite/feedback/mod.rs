@@ -1,7 +1,5 @@
 //! What a model is told when an edit can't be made: word for word in `expected.md`, and what holds for any.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 mod any;
 
 use std::collections::BTreeMap;
@@ -157,7 +155,7 @@ fn what_a_model_is_told() {
             told.push_str(&format!("\n## {name}, in part\n\n{}\n", planned(&edits, true).feedback()));
         }
     }
-    let expected = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/feedback/expected.md");
+    let expected = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/feedback/expected.md");
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&expected, &told).unwrap();
     }

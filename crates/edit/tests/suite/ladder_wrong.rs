@@ -1,7 +1,5 @@
 //! What a model's damaged text must never come to: the right text or a refusal.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 use journeyman_edit::{Hunk, Refusal, Strategy, place, replace};
 
 fn written(file: &str, search: &str, replacement: &str) -> String {

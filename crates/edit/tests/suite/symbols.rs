@@ -1,5 +1,4 @@
 //! Edits that name a symbol.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use journeyman_edit::{
     Allow, EditOp, OpContext, OpError, Outcome, Refusal, SymbolAction, SymbolEdit, apply_ops,

@@ -1,7 +1,5 @@
 //! The text protocol: what a reply asks for.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 use journeyman_edit::{
     Allow, EditOp, Item, OpContext, OpError, Outcome, ProblemKind, Replace, parse_blocks, to_ops,
 };

@@ -2,7 +2,7 @@
 
 use journeyman_edit::{Edit, EditOp, Format, detect};
 
-use crate::{block, reading, rel};
+use super::{block, reading, rel};
 
 #[test]
 fn whole_files() {

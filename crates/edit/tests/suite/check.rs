@@ -1,5 +1,4 @@
 //! What an edit does to a file's syntax is said.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use journeyman_edit::{Allow, EditOp, Finding, OpContext, Replace, apply_ops};
 use journeyman_protocol::RelPath;

@@ -2,7 +2,7 @@
 
 use journeyman_edit::{EditOp, Format, Replace, SymbolAction, SymbolEdit};
 
-use crate::{reading, rel};
+use super::{reading, rel};
 
 #[test]
 fn tool_arguments() {

@@ -1,7 +1,5 @@
 //! Rendering a change and applying it gives the same bytes, or rendering says why it can't.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::collections::BTreeMap;
 
 use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, RenderError, plan, render};

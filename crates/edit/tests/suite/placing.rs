@@ -1,7 +1,5 @@
 //! Where a search text is found, and what the replacement becomes there.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 use journeyman_edit::{Hunk, MAX_FEEDBACK_BYTES, Refusal, Strategy, place, replace};
 
 struct Case {

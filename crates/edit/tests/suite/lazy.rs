@@ -1,5 +1,4 @@
 //! Rewrites with remarks in place of what stays.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use journeyman_edit::{Allow, EditOp, OpContext, OpError, Outcome, Strategy, apply_ops};
 use journeyman_protocol::RelPath;

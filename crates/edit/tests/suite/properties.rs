@@ -1,7 +1,5 @@
 //! What holds for any text.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 use journeyman_edit::{
     Allow, EditOp, Hunk, OpContext, Strategy as Placed, apply_ops, parse_blocks, place, replace,
 };

@@ -1,5 +1,4 @@
 //! The questions that engines answer differently, answered as docs/edits.md says: one test each, under the name in its table.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
 

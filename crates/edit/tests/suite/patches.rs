@@ -1,7 +1,5 @@
 //! Unified diffs and V4A patches: what is read, where it goes, what is refused.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::collections::BTreeMap;
 
 use journeyman_edit::{Format, Options, Plan, plan};

@@ -1,7 +1,5 @@
 //! Every format: what a reply asks for, what is refused, and that a part of a reply never asks for more than the whole.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 mod arguments;
 mod blocks;
 mod streaming;

@@ -3,7 +3,7 @@
 use journeyman_edit::{Format, Reader, StreamEvent, detect};
 use proptest::prelude::*;
 
-use crate::{files, reading};
+use super::{files, reading};
 
 /// Replies of every kind, made of parts.
 fn replies() -> impl Strategy<Value = (String, Option<Format>)> {

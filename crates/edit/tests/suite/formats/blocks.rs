@@ -2,7 +2,7 @@
 
 use journeyman_edit::{Edit, EditOp, Format, LineKind, ProblemKind, detect};
 
-use crate::{block, change, near, reading};
+use super::{block, change, near, reading};
 
 #[test]
 fn where_the_file_is_named() {

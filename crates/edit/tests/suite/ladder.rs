@@ -1,7 +1,5 @@
 //! The looser steps of placing: what they find, what they write there, and what they refuse.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
 use journeyman_edit::{Allow, Hunk, Refusal, Strategy, place, replace};
 
 /// A file, a search text, its replacement, and the file afterwards.

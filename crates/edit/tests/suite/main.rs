@@ -1,0 +1,20 @@
+//! What the edit engine promises. One program, since each would have all grammars in it.
+//!
+//! `cargo test -p journeyman-edit --test suite [part of a name]`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod blocks;
+mod check;
+mod decisions;
+mod feedback;
+mod formats;
+mod ladder;
+mod ladder_properties;
+mod ladder_wrong;
+mod lazy;
+mod patches;
+mod placing;
+mod properties;
+mod round_trip;
+mod symbols;
