@@ -1,14 +1,15 @@
-//! Which files are found for real issues: `recall ROWS MIRROR OUT [--limit N] [--signals FILE] [--source]
-//! [--vectors MODEL --weight W]`.
+//! Which files are found for real issues: `recall ROWS MIRROR OUT [--go-on] [--limit N] [--signals FILE]
+//! [--source] [--vectors MODEL --weight W]`.
 //!
 //! Reads each row's base commit from its git directory, without checking it out, indexes its files in memory, asks with
 //! the issue's text and writes the ranking as `score.py` reads it. What was analysed for one row is used again for the
-//! next ones of the repository. `--signals` writes every signal of every file for those who weigh them; `--source`
-//! leaves files aside that are no source, which is quicker and finds a little more. `--vectors` names the directory of a
-//! model2vec model, whose vectors then count W.
+//! next ones of the repository. With `--go-on`, rows that OUT has already are left as they are, so that a run that was
+//! broken off goes on where it was: only for the same program and options. `--signals` writes every signal of every file
+//! for those who weigh them; `--source` leaves files aside that are no source, which is quicker and finds a little more.
+//! `--vectors` names the directory of a model2vec model, whose vectors then count W.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ struct Known {
 struct Options {
     rows: Vec<Value>,
     mirror: PathBuf,
-    out: BufWriter<File>,
+    out: File,
     signals: Option<BufWriter<File>>,
     only_source: bool,
     model: Option<Arc<Model2Vec>>,
@@ -68,13 +69,11 @@ fn main() {
     };
     let sandbox = Arc::new(Sandbox::new(settings));
     let (mut analyst, mut searcher, mut tokenizer) = (Analyst::new(), Searcher::new(), Tokenizer::new());
+    let places = places(&options.mirror, by_repo.keys());
+    let (total, mut ranked_rows, began) = (by_repo.values().map(Vec::len).sum::<usize>(), 0, Instant::now());
     let mut times = Vec::new();
-    for (repo, mut rows) in by_repo {
+    for ((repo, mut rows), place) in by_repo.into_iter().zip(places) {
         let started = Instant::now();
-        let Some(place) = place_of(&options.mirror, &repo) else {
-            eprintln!("{repo}: no git directory beneath {}", options.mirror.display());
-            continue;
-        };
         let git = Git::new(&place, Arc::clone(&sandbox));
         rows.sort_by_key(|row| row["date"].as_str().unwrap_or_default().to_owned());
         let mut known = Known { model: options.model.clone(), ..Known::default() };
@@ -105,9 +104,10 @@ fn main() {
                 writeln!(out, "{}", json!({ "id": row["id"], "files": files })).unwrap();
             }
         }
-        eprintln!("{repo}: {count} rows in {:.1} s", started.elapsed().as_secs_f64());
+        ranked_rows += count;
+        let (here, all) = (started.elapsed().as_secs_f64(), began.elapsed().as_secs_f64());
+        eprintln!("{repo}: {count} rows in {here:.1} s ({ranked_rows} of {total} in {all:.0} s)");
     }
-    options.out.flush().unwrap();
     times.sort_by(f64::total_cmp);
     let at = |part: f64| times.get((times.len() as f64 * part) as usize).copied().unwrap_or_default();
     println!("query: p50 {:.2} ms, p99 {:.2} ms, {} queries", at(0.5), at(0.99), times.len());
@@ -120,7 +120,8 @@ fn options() -> Options {
         [(); 3].map(|()| PathBuf::from(next().expect("recall ROWS MIRROR OUT [--limit N]")));
     let text = std::fs::read_to_string(rows).expect("the rows can't be read");
     let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let out = BufWriter::new(File::create(out).unwrap());
+    let place = out;
+    let out = File::options().create(true).append(true).open(&place).expect("OUT can't be written");
     let mut options = Options {
         rows: Vec::new(),
         mirror,
@@ -130,8 +131,10 @@ fn options() -> Options {
         model: None,
         weight: 0.0,
     };
+    let mut done = None;
     while let Some(option) = next() {
         match option.as_str() {
+            "--go-on" => done = Some(ranked(&place)),
             "--limit" => {
                 let count: usize = next().and_then(|count| count.parse().ok()).expect("--limit N");
                 // Spread over all repositories.
@@ -153,7 +156,43 @@ fn options() -> Options {
             other => panic!("there is no option {other}"),
         }
     }
+    let (done, whole) = done.unwrap_or_default();
+    options.out.set_len(whole).unwrap();
+    rows.retain(|row| !done.contains(row["id"].as_str().unwrap()));
     Options { rows, ..options }
+}
+
+/// What a ranking has already, and how long that is: its last line may have been broken off.
+fn ranked(out: &Path) -> (HashSet<String>, u64) {
+    let before = std::fs::read(out).unwrap();
+    let whole = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let lines = before[..whole].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let row = |line: &[u8]| serde_json::from_slice::<Value>(line).expect("OUT has lines that are no ranking");
+    let done: HashSet<String> = lines.map(|line| row(line)["id"].as_str().unwrap().to_owned()).collect();
+    if !done.is_empty() {
+        eprintln!("{} rows were ranked before", done.len());
+    }
+    (done, whole as u64)
+}
+
+/// Where each repository is; none is begun while one is missing, which would be found an hour later.
+fn places<'a>(mirror: &Path, repos: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
+    let (mut places, mut missing) = (Vec::new(), Vec::new());
+    for repo in repos {
+        match place_of(mirror, repo) {
+            Some(place) => places.push(place),
+            None => missing.push(repo.as_str()),
+        }
+    }
+    if !missing.is_empty() {
+        eprintln!(
+            "no git directory OWNER+NAME/repo beneath {} for: {}",
+            mirror.display(),
+            missing.join(", ")
+        );
+        std::process::exit(1);
+    }
+    places
 }
 
 /// `owner+name/repo` in the folder, in whatever case.

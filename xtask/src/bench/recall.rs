@@ -3,10 +3,12 @@
 //!
 //! What a clone doesn't have is named by an option or its variable: the data (`--data`, `JM_RECALL_DATA`: `public.jsonl`
 //! and `score.py`) and clones of its repositories (`--mirror`, `RB_MIRROR`). `score.py` needs Python with numpy
-//! (`--python`, `JM_RECALL_PYTHON`). Without them it is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
+//! (`--python`, `JM_RECALL_PYTHON`). Without data or clones it is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
+//! `--limit N` ranks about N rows of all repositories. A run that was broken off goes on where it was.
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
@@ -38,18 +40,11 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
         println!("skipped: it needs --data DIR and --mirror DIR (see `xtask/src/bench/recall.rs`)");
         return Ok(());
     };
+    ready(&python, &data)?;
     let package = ["--package", "journeyman-index", "--example", "recall"];
     let words: Vec<&str> = ["build", "--release", "--locked"].into_iter().chain(package).collect();
     crate::cargo(&words, &[])?;
-    let keep = super::target().join("bench-recall");
-    std::fs::create_dir_all(&keep)?;
-    let ranked = keep.join("ranked.jsonl");
-    let mut command = Command::new(super::target().join("release/examples/recall"));
-    command.arg(data.join("public.jsonl")).arg(&mirror).arg(&ranked);
-    if let Some(limit) = limit {
-        command.args(["--limit", &limit.to_string()]);
-    }
-    ensure!(command.status().context("recall")?.success(), "the rows could not be ranked");
+    let ranked = rank(&data.join("public.jsonl"), &mirror, limit)?;
     let scored = Command::new(&python)
         .arg(data.join("score.py"))
         .arg(&ranked)
@@ -61,6 +56,41 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     print!("{text}");
     ensure!(scored.status.success(), "score.py failed: {}", String::from_utf8_lossy(&scored.stderr));
     judge(&text, limit.is_some())
+}
+
+/// Whether the scorer can run: found out before rows are ranked for half an hour.
+fn ready(python: &Path, data: &Path) -> anyhow::Result<()> {
+    for name in ["public.jsonl", "score.py"] {
+        ensure!(data.join(name).is_file(), "there is no {name} in {}", data.display());
+    }
+    let numpy = Command::new(python).args(["-c", "import numpy"]).stderr(Stdio::null()).status();
+    let numpy = numpy.with_context(|| format!("{} could not be started", python.display()))?;
+    ensure!(numpy.success(), "{} has no numpy: name one that has it with --python", python.display());
+    Ok(())
+}
+
+/// Ranks the rows, and gives the ranking's file. What a run that was broken off has ranked is kept, while the program,
+/// the rows and the mirror are the same.
+fn rank(rows: &Path, mirror: &Path, limit: Option<usize>) -> anyhow::Result<PathBuf> {
+    let program = super::target().join("release/examples/recall");
+    let mut key = DefaultHasher::new();
+    for part in [&program, rows] {
+        std::fs::read(part).with_context(|| part.display().to_string())?.hash(&mut key);
+    }
+    (mirror, limit).hash(&mut key);
+    let keep = super::target().join("bench-recall");
+    std::fs::create_dir_all(&keep)?;
+    let part = keep.join(format!("{:016x}.part", key.finish()));
+    let mut command = Command::new(&program);
+    command.arg(rows).arg(mirror).arg(&part).arg("--go-on");
+    if let Some(limit) = limit {
+        command.args(["--limit", &limit.to_string()]);
+    }
+    ensure!(command.status().context("recall")?.success(), "the rows could not be ranked");
+    let ranked = keep.join("ranked.jsonl");
+    std::fs::rename(&part, &ranked)?;
+    println!("the ranking is in {}", ranked.display());
+    Ok(ranked)
 }
 
 /// Holds what `score.py` prints against the bounds; of a part of the rows only those that were answered.
@@ -79,14 +109,26 @@ fn judge(text: &str, part: bool) -> anyhow::Result<()> {
         }
     }
     let mean = *all.get(5).context("score.py printed no MRR")?;
+    let (mut weakest, mut least) = ("", f64::INFINITY);
     let languages = text.lines().filter_map(|line| line.split_whitespace().next()?.strip_prefix("lang="));
     for language in languages.filter(|_| !part) {
         let figures = row(&format!("lang={language} ")).context("a language's row")?;
-        if figures.get(5).is_none_or(|reached| *reached < mean * LEAST_OF_MEAN) {
+        let reached = *figures.get(5).with_context(|| format!("score.py printed no MRR of {language}"))?;
+        if reached < mean * LEAST_OF_MEAN {
             missed.push(format!("{language} is under {:.0} % of the mean", LEAST_OF_MEAN * 100.0));
         }
+        if reached < least {
+            (weakest, least) = (language, reached);
+        }
+    }
+    if !weakest.is_empty() {
+        println!("weakest: {weakest}, with {:.1} % of the mean MRR", least / mean * 100.0);
     }
     ensure!(missed.is_empty(), "bounds are missed: {}", missed.join("; "));
+    println!(
+        "the bounds are held: {}",
+        BOUNDS.map(|(name, _, least)| format!("{name} ≥ {least}")).join(", ")
+    );
     Ok(())
 }
 
