@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use journeyman_agent::config::Environment;
-use journeyman_index::graph::{Direction, Edge, Graph, WHOLE};
+use journeyman_index::graph::{Direction, Edge, Gone, Graph, WHOLE};
 use journeyman_index::{Project, Snapshot};
+use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
@@ -78,6 +79,12 @@ impl Known {
     /// The file that is named, from the project's directory or with its whole path.
     pub(super) fn file(&self, path: &str) -> Result<u32, Failure> {
         named(&self.graph, &self.root, &self.cwd, path)
+    }
+
+    /// Puts files that are gone back, with who needed them. Numbers of files are others afterwards.
+    pub(super) fn put_back(&mut self, gone: &[Gone]) {
+        let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);
+        self.graph = Arc::new(self.graph.with_gone(&self.snapshot, gone, &read));
     }
 
     pub(super) fn path(&self, file: u32) -> String {

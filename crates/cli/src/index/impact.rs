@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use clap::Args;
 use journeyman_agent::config::Environment;
 use journeyman_git::{Change, Entry, Git};
-use journeyman_sandbox::{Sandbox, SandboxSettings};
+use journeyman_index::graph::Gone;
+use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
 use super::deps::Known;
@@ -19,6 +20,9 @@ pub(crate) const HELP: &str = "\
 Files that depend on the changed ones, nearest first, each with the way by which the change reaches it, and the test \
 files among them. It is told from the files as they are now: what a name means is not type-checked, what is put \
 together at run time is not seen, and a test that is written in the changed file itself is not listed.
+
+What only hands on names of others, as a library's root does, passes a change on to those who use one of them. With --diff, \
+who needed a file that is gone is told too.
 
 Exit codes: 0 something is affected, 1 nothing is or an error, 2 usage
 
@@ -52,22 +56,34 @@ pub(crate) struct ImpactArgs {
     directory: Option<PathBuf>,
 }
 
+/// Bytes of a file that is gone whose names are looked for; longer ones are generated.
+const MAX_GONE_BYTES: usize = 1 << 20;
+/// Files that are gone of which git is asked for their text: each takes some milliseconds.
+const MAX_GONE_READ: usize = 100;
+
 /// What differs from the last commit.
 #[derive(Default)]
 struct Differing {
     there: Vec<String>,
-    gone: Vec<String>,
+    gone: Vec<Gone>,
 }
 
 pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, Failure> {
-    let known = Known::open(environment, args.directory.as_deref())?;
+    let mut known = Known::open(environment, args.directory.as_deref())?;
     let mut changed = args.paths.iter().map(|path| known.file(path)).collect::<Result<Vec<_>, _>>()?;
     let mut gone = Vec::new();
     if args.diff {
         let differing = differing(environment, args)?;
         // What is ignored or can't be named isn't in the graph, and nothing there depends on it.
         changed.extend(differing.there.iter().filter_map(|path| known.graph.find(path)));
-        gone = differing.gone;
+        if !differing.gone.is_empty() {
+            let paths: Vec<String> = changed.iter().map(|file| known.graph.path(*file).to_owned()).collect();
+            known.put_back(&differing.gone);
+            gone = differing.gone.into_iter().map(|gone| gone.path).collect();
+            // Numbers are others with them.
+            let all = paths.iter().chain(&gone);
+            changed = all.filter_map(|path| known.graph.find(path)).collect();
+        }
         if changed.is_empty() && gone.is_empty() && !args.json {
             eprintln!("nothing differs from the last commit");
             return Ok(1);
@@ -75,14 +91,22 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     }
     changed.sort_unstable();
     changed.dedup();
-    let reach = known.graph.impact(&changed, args.depth);
+    let reach = known.graph.impact(&known.snapshot, &changed, args.depth);
     let tests = known.graph.tests(&changed, &reach);
     let shown = reach.files.iter().take(args.limit);
     let more = reach.files.len().saturating_sub(args.limit);
     let nothing = u8::from(reach.files.is_empty() && tests.is_empty());
-    let way = |file: u32| reach.way(file).iter().rev().map(|file| known.path(*file)).collect::<Vec<_>>();
+    let way = |file: u32| {
+        let name = |file: &u32| {
+            let is_gone = gone.iter().any(|gone| *gone == known.graph.path(*file));
+            format!("{}{}", known.path(*file), if is_gone { " (gone)" } else { "" })
+        };
+        reach.way(file).iter().rev().map(name).collect::<Vec<_>>()
+    };
     if args.json {
         let paths = |files: &[u32]| files.iter().map(|file| known.graph.path(*file)).collect::<Vec<_>>();
+        let is_there = |path: &&str| !gone.iter().any(|gone| gone == path);
+        let there: Vec<&str> = paths(&changed).into_iter().filter(is_there).collect();
         let affected: Vec<Value> = shown
             .map(|found| {
                 let way = paths(&reach.way(found.file));
@@ -93,14 +117,17 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
         say!(
             "{}",
             json!({
-                "changed": paths(&changed), "gone": gone, "affected": affected, "more": more, "cut": reach.cut,
+                "changed": there, "gone": gone, "affected": affected, "more": more, "cut": reach.cut,
                 "tests": paths(&tests),
             })
         );
         return Ok(nothing);
     }
     for path in &gone {
-        eprintln!("note: {path} is gone; who needed it can't be told from the files of now");
+        let needed = reach.files.iter().any(|found| known.graph.path(found.from) == path);
+        if !needed {
+            eprintln!("note: {} is gone; nothing here needed it", clean(path.as_bytes()));
+        }
     }
     let paint = color::stdout();
     for found in shown {
@@ -138,8 +165,18 @@ fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, 
             Entry::Unmerged | Entry::Untracked { .. } => false,
             Entry::Ignored => continue,
         };
-        let list = if gone { &mut differing.gone } else { &mut differing.there };
-        list.push(entry.path.to_string());
+        let path = entry.path.to_string();
+        if !gone {
+            differing.there.push(path);
+            continue;
+        }
+        let text = if differing.gone.len() < MAX_GONE_READ {
+            // Without its text it is told by what imports it.
+            Git::blocking(git.show("HEAD", &entry.path, MAX_GONE_BYTES)).ok().flatten()
+        } else {
+            None
+        };
+        differing.gone.push(Gone { path, text: text.and_then(|text| String::from_utf8(text).ok()) });
     }
     Ok(differing)
 }

@@ -130,6 +130,15 @@ fn what_differs_from_the_last_commit_is_what_changed() {
     assert_eq!(found["changed"], json!(["src/mid.py", "src/new.py"]));
     assert_eq!(found["gone"], json!(["src/right.py"]));
     assert_eq!(found["tests"], json!(["tests/test_top.py"]));
+    // Who needed what is gone, and who needs those.
+    assert_eq!(paths(&found["affected"]), ["src/left.py", "src/top.py", "tests/test_top.py"]);
+    assert_eq!(found["affected"][0]["way"], json!(["src/right.py", "src/left.py"]));
+    let ran = house.jm(&["impact", "--diff"]).run().expect(0);
+    ran.prints(&["1  src/left.py  needs src/right.py (gone)"]);
+    house.git(&["commit", "-qam", "all"]);
+    std::fs::remove_file(house.project().join("tests/test_top.py")).unwrap();
+    let ran = house.jm(&["impact", "--diff"]).run();
+    ran.says(&["tests/test_top.py is gone; nothing here needed it"]);
 }
 
 #[test]
