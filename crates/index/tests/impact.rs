@@ -48,7 +48,7 @@ fn a_package_hands_on_what_its_parts_define() {
     let tree = Tree::new(&[
         (
             "shop/__init__.py",
-            "from .till import Till, count_coins\nfrom .door import Door as Gate\nfrom .door import knock\n\
+            "from .till import Till as Till, count_coins\nfrom .door import Door as Gate\nfrom .door import knock\n\
              from .lamp import *\n",
         ),
         (

@@ -11,6 +11,7 @@ use journeyman_index::graph::Gone;
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
+use super::at_least_one;
 use super::deps::Known;
 use crate::color;
 use crate::edge::{Failure, root};
@@ -43,10 +44,10 @@ pub(crate) struct ImpactArgs {
     #[arg(long)]
     diff: bool,
     /// Steps to go at most; all if it isn't given
-    #[arg(long, value_name = "N", default_value_t = u32::MAX, hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = u32::MAX, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// Files, at most; tests are all shown
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     limit: usize,
     /// Print one JSON object
     #[arg(long)]

@@ -73,7 +73,11 @@ pub(crate) fn map(environment: &Environment, args: &MapArgs) -> Result<u8, Failu
     if args.json {
         say!("{}", json!({"map": text, "tokens": cost, "shown": shown, "files": graph.len()}));
     } else {
-        say!("{}", text.trim_end());
+        if shown > 0 {
+            say!("{}", text.trim_end());
+        } else if !outlined.is_empty() {
+            eprintln!("no file has room in {} tokens", args.tokens);
+        }
         eprintln!("{shown} of {} files, about {cost} tokens", graph.len());
     }
     Ok(u8::from(shown == 0))

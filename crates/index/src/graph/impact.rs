@@ -342,7 +342,7 @@ impl<'a> Follow<'a> {
                 Role::Extended if others.is_empty() => continue,
                 Role::Extended | Role::Own => true,
             };
-            for (user, times) in self.uses(name) {
+            for (user, lines) in self.uses(name) {
                 let other_family = |number: u32| {
                     graph.node(number).and_then(|node| names::family(node.language)) != Some(family)
                 };
@@ -355,7 +355,7 @@ impl<'a> Follow<'a> {
                 }
                 let imports = self.imports(user);
                 let listed = imports.iter().filter(|import| import.names.contains(name)).count();
-                if times > listed {
+                if lines > listed {
                     users.itself.insert(user);
                 }
                 if comes_in {
@@ -385,15 +385,19 @@ impl<'a> Follow<'a> {
         others
     }
 
-    /// The files that use a name, and how often.
+    /// The files that use a name, and in how many lines: `import a as a` is one.
     fn uses(&self, name: &str) -> Vec<(u32, usize)> {
         let mut uses: Vec<(u32, usize)> = Vec::new();
-        self.snapshot.used(name, |file, _| {
+        let mut before = (u32::MAX, 0);
+        self.snapshot.used(name, |file, line| {
             let node = self.nodes.get(file as usize).copied().unwrap_or(u32::MAX);
+            if node == u32::MAX || before == (node, line) {
+                return;
+            }
+            before = (node, line);
             match uses.last_mut().filter(|(last, _)| *last == node) {
-                Some((_, times)) => *times += 1,
-                None if node != u32::MAX => uses.push((node, 1)),
-                None => {}
+                Some((_, lines)) => *lines += 1,
+                None => uses.push((node, 1)),
             }
         });
         uses
