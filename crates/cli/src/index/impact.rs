@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use journeyman_agent::config::Environment;
 use journeyman_git::{Change, Entry, Git};
-use journeyman_index::graph::Gone;
+use journeyman_index::graph::{Gone, Reach, Reached};
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
@@ -94,63 +94,99 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     changed.dedup();
     let reach = known.graph.impact(&known.snapshot, &changed, args.depth);
     let tests = known.graph.tests(&changed, &reach);
-    let shown = reach.files.iter().take(args.limit);
-    let more = reach.files.len().saturating_sub(args.limit);
-    let nothing = u8::from(reach.files.is_empty() && tests.is_empty());
-    let way = |file: u32| {
-        let name = |file: &u32| {
-            let is_gone = gone.iter().any(|gone| *gone == known.graph.path(*file));
-            format!("{}{}", known.path(*file), if is_gone { " (gone)" } else { "" })
-        };
-        reach.way(file).iter().rev().map(name).collect::<Vec<_>>()
-    };
+    let nothing = reach.files.is_empty() && tests.is_empty();
+    let told = Told { known: &known, changed: &changed, gone: &gone, reach: &reach, tests: &tests };
     if args.json {
-        let paths = |files: &[u32]| files.iter().map(|file| known.graph.path(*file)).collect::<Vec<_>>();
-        let is_there = |path: &&str| !gone.iter().any(|gone| gone == path);
-        let there: Vec<&str> = paths(&changed).into_iter().filter(is_there).collect();
-        let affected: Vec<Value> = shown
-            .map(|found| {
-                let way = paths(&reach.way(found.file));
-                let path = known.graph.path(found.file);
-                json!({"path": path, "distance": found.distance, "way": way, "test": tests.contains(&found.file)})
-            })
-            .collect();
+        told.object(args.limit);
+    } else {
+        told.print(args.limit);
+        if nothing {
+            eprintln!("nothing here depends on it");
+        }
+    }
+    Ok(u8::from(nothing))
+}
+
+/// What a change may matter for.
+struct Told<'a> {
+    known: &'a Known,
+    changed: &'a [u32],
+    /// Files that are gone; they are among the changed ones.
+    gone: &'a [String],
+    reach: &'a Reach,
+    tests: &'a [u32],
+}
+
+impl Told<'_> {
+    fn is_gone(&self, path: &str) -> bool {
+        self.gone.iter().any(|gone| gone == path)
+    }
+
+    fn more(&self, limit: usize) -> usize {
+        self.reach.files.len().saturating_sub(limit)
+    }
+
+    fn object(&self, limit: usize) {
+        let graph = &self.known.graph;
+        let paths = |files: &[u32]| files.iter().map(|file| graph.path(*file)).collect::<Vec<_>>();
+        let mut there = paths(self.changed);
+        there.retain(|path| !self.is_gone(path));
+        let one = |found: &Reached| {
+            let way = paths(&self.reach.way(found.file));
+            let test = self.tests.contains(&found.file);
+            json!({"path": graph.path(found.file), "distance": found.distance, "way": way, "test": test})
+        };
+        let affected: Vec<Value> = self.reach.files.iter().take(limit).map(one).collect();
         say!(
             "{}",
             json!({
-                "changed": there, "gone": gone, "affected": affected, "more": more, "cut": reach.cut,
-                "tests": paths(&tests),
+                "changed": there, "gone": self.gone, "affected": affected, "more": self.more(limit),
+                "cut": self.reach.cut, "tests": paths(self.tests),
             })
         );
-        return Ok(nothing);
     }
-    for path in &gone {
-        let needed = reach.files.iter().any(|found| known.graph.path(found.from) == path);
-        if !needed {
+
+    /// The way by which a change reaches a file, from that file on.
+    fn way(&self, file: u32) -> Vec<String> {
+        let name = |file: &u32| {
+            let gone = if self.is_gone(self.known.graph.path(*file)) { " (gone)" } else { "" };
+            format!("{}{gone}", self.known.path(*file))
+        };
+        self.reach.way(file).iter().rev().map(name).collect()
+    }
+
+    fn print(&self, limit: usize) {
+        let is_needed = |path: &String| {
+            let from = |found: &Reached| self.known.graph.path(found.from) == path;
+            self.reach.files.iter().any(from)
+        };
+        for path in self.gone.iter().filter(|path| !is_needed(path)) {
             eprintln!("note: {} is gone; nothing here needed it", clean(path.as_bytes()));
         }
-    }
-    let paint = color::stdout();
-    for found in shown {
-        let way = way(found.file);
-        let short: Vec<&str> = way.iter().skip(1).take(WAY_SHOWN).map(String::as_str).collect();
-        let dots = if way.len() > WAY_SHOWN + 1 { " → …" } else { "" };
-        let words = format!("needs {}{dots}", short.join(" → "));
-        say!("{:>3}  {}  {}", found.distance, paint.bold(&known.path(found.file)), paint.dim(&words));
-    }
-    if more > 0 || reach.cut {
-        say!("     {}", paint.dim(&format!("… and {more} more; --limit shows them")));
-    }
-    if !tests.is_empty() {
-        say!("tests to run:");
-        for test in &tests {
-            say!("  {}", known.path(*test));
+        let paint = color::stdout();
+        for found in self.reach.files.iter().take(limit) {
+            let way = self.way(found.file);
+            let short: Vec<&str> = way.iter().skip(1).take(WAY_SHOWN).map(String::as_str).collect();
+            let dots = if way.len() > WAY_SHOWN + 1 { " → …" } else { "" };
+            let words = format!("needs {}{dots}", short.join(" → "));
+            say!(
+                "{:>3}  {}  {}",
+                found.distance,
+                paint.bold(&self.known.path(found.file)),
+                paint.dim(&words)
+            );
+        }
+        let more = self.more(limit);
+        if more > 0 || self.reach.cut {
+            say!("     {}", paint.dim(&format!("… and {more} more; --limit shows them")));
+        }
+        if !self.tests.is_empty() {
+            say!("tests to run:");
+            for test in self.tests {
+                say!("  {}", self.known.path(*test));
+            }
         }
     }
-    if nothing == 1 {
-        eprintln!("nothing here depends on it");
-    }
-    Ok(nothing)
 }
 
 fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, Failure> {

@@ -283,14 +283,21 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         eprintln!("{more} more; --limit shows them");
     }
     if nothing {
-        let file = RelPath::parse(&args.symbol).ok().and_then(|path| snapshot.find(&path));
-        let hint = file.map_or(
-            "",
-            |_| "; it is a file: jm symbols tells what it defines, jm deps --reverse who needs it",
+        eprintln!(
+            "{} is neither defined nor used here{}",
+            clean(args.symbol.as_bytes()),
+            hint(&snapshot, &args.symbol)
         );
-        eprintln!("{} is neither defined nor used here{hint}", clean(args.symbol.as_bytes()));
     }
     Ok(u8::from(nothing))
+}
+
+/// What else may be meant by a name that nothing has.
+fn hint(snapshot: &Snapshot, name: &str) -> &'static str {
+    match RelPath::parse(name).ok().and_then(|path| snapshot.find(&path)) {
+        Some(_) => "; it is a file: jm symbols tells what it defines, jm deps --reverse who needs it",
+        None => "",
+    }
 }
 
 /// Sections as JSON.

@@ -60,6 +60,14 @@ struct Renamed {
     of: Vec<String>,
 }
 
+/// Who defines a name, and who uses it.
+#[derive(Debug, Default)]
+struct Named {
+    definers: Vec<u32>,
+    /// In how many lines.
+    users: Vec<(u32, usize)>,
+}
+
 /// A file from which on is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
@@ -86,6 +94,7 @@ struct Follow<'a> {
     users: HashMap<u32, Rc<Users>>,
     behind: HashMap<u32, Rc<Bits>>,
     renamed: HashMap<u32, Rc<Vec<Renamed>>>,
+    named: HashMap<String, Rc<Named>>,
     handed: usize,
     affected: Bits,
     next: Vec<Step>,
@@ -110,6 +119,7 @@ impl<'a> Follow<'a> {
             users: HashMap::new(),
             behind: HashMap::new(),
             renamed: HashMap::new(),
+            named: HashMap::new(),
             handed: 0,
             affected: Bits::default(),
             next: Vec::new(),
@@ -191,7 +201,8 @@ impl<'a> Follow<'a> {
                 continue;
             }
             let all = users.itself.contains(to) && self.imports(to).iter().any(|import| is_whole(import));
-            let renamed = self.uses_renamed(to, file, &users);
+            // What needs it itself is gone on from as a file.
+            let renamed = !users.itself.contains(file) && self.uses_renamed(to, file, &users);
             if all || renamed || users.by_name.contains(to) {
                 self.reached(Reached { file: to, distance, from: file, of: Some(of) });
                 if all || renamed || users.itself.contains(to) {
@@ -335,14 +346,15 @@ impl<'a> Follow<'a> {
         let own = defined.iter().filter(|(_, role)| **role != Role::Member).map(|(name, _)| name.clone());
         users.names.extend(own.chain([module(&node.path).to_owned()]));
         for (name, role) in &defined {
-            let others = self.definers(name, file);
+            let named = self.named(name);
+            let others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
             let comes_in = match role {
                 Role::Member => others.is_empty(),
                 // What is somebody else's type is used by everybody.
                 Role::Extended if others.is_empty() => continue,
                 Role::Extended | Role::Own => true,
             };
-            for (user, lines) in self.uses(name) {
+            for (user, lines) in named.users.iter().copied() {
                 let other_family = |number: u32| {
                     graph.node(number).and_then(|node| names::family(node.language)) != Some(family)
                 };
@@ -366,8 +378,18 @@ impl<'a> Follow<'a> {
         Some(users)
     }
 
-    /// Other files that define a name.
-    fn definers(&self, name: &str, file: u32) -> Vec<u32> {
+    /// Who defines a name and who uses it. Members of many types are called alike: each name is looked up once.
+    fn named(&mut self, name: &str) -> Rc<Named> {
+        if let Some(known) = self.named.get(name) {
+            return Rc::clone(known);
+        }
+        let named = Rc::new(Named { definers: self.definers(name), users: self.uses(name) });
+        self.named.insert(name.to_owned(), Rc::clone(&named));
+        named
+    }
+
+    /// Files that define a name.
+    fn definers(&self, name: &str) -> Vec<u32> {
         let mut others = Vec::new();
         self.snapshot.defined(name, |symbol| {
             if others.len() >= MAX_DEFINERS {
@@ -376,7 +398,7 @@ impl<'a> Follow<'a> {
             let Some((at, symbol)) = self.snapshot.symbol(symbol) else { return };
             let node = self.nodes.get(at as usize).copied().unwrap_or(u32::MAX);
             let defines = role(symbol.kind).is_some_and(|role| role != Role::Extended);
-            if symbol.name == name && node != file && node != u32::MAX && defines {
+            if symbol.name == name && node != u32::MAX && defines {
                 others.push(node);
             }
         });
