@@ -160,7 +160,7 @@ async fn the_first_prompt_has_what_an_index_finds() {
     // A recording has to play back where there is none.
     let taped = RunSettings { index_patience: None, ..auto() };
     let said = first_message(&mut indexed(&shop()), taped).await;
-    assert!(!said.contains("<outline>") && !said.contains("deep/in/ "), "{said}");
+    assert!(!said.contains("<outline>") && !said.contains("till.py"), "{said}");
 }
 
 async fn without_an_index_the_first_prompt_waits_for_none() {
