@@ -59,7 +59,9 @@ fn check() -> anyhow::Result<()> {
     house()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    cargo(&["test", "--workspace", "--locked"], &[])
+    // Examples are left out, which Clippy has seen: each would be one more program with all grammars in it.
+    cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"], &[])?;
+    cargo(&["test", "--workspace", "--locked", "--doc"], &[])
 }
 
 fn house() -> anyhow::Result<()> {

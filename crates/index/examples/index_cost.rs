@@ -30,6 +30,8 @@ type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 const QUERIES: usize = 400;
 /// Changes of one file.
 const UPDATES: usize = 41;
+/// Characters of the slowest query that are shown.
+const SHOWN: usize = 200;
 /// Results that are asked for.
 const LIMIT: usize = 20;
 
@@ -130,7 +132,7 @@ fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
         None => own_queries(&snapshot),
     };
     let (mut searcher, mut tokenizer) = (Searcher::new(), Tokenizer::new());
-    let (mut walls, mut cpus, mut found) = (Vec::new(), Vec::new(), 0);
+    let (mut walls, mut cpus, mut found, mut slowest) = (Vec::new(), Vec::new(), 0, (0.0, ""));
     // Once over all of it, so that what is asked for is in memory as it is after a while.
     for measured in [false, true] {
         for text in &texts {
@@ -140,6 +142,9 @@ fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
             let (wall, cpu) = start.passed();
             if measured {
                 found += usize::from(!answer.files.is_empty());
+                if cpu > slowest.0 {
+                    slowest = (cpu, text);
+                }
                 walls.push(wall);
                 cpus.push(cpu);
             }
@@ -150,7 +155,7 @@ fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
         "step": "query", "queries": texts.len(), "answered": found, "words": words / texts.len().max(1),
         "p50_ms": at(&mut walls, 0.5), "p99_ms": at(&mut walls, 0.99),
         "cpu_p50_ms": at(&mut cpus, 0.5), "cpu_p99_ms": at(&mut cpus, 0.99), "cpu_max_ms": at(&mut cpus, 1.0),
-        "bytes": snapshot.totals().bytes,
+        "bytes": snapshot.totals().bytes, "slowest": slowest.1.chars().take(SHOWN).collect::<String>(),
     }))
 }
 
@@ -263,8 +268,12 @@ fn idle(directory: &Path) -> Fallible<Value> {
         let query = Query::new("open a file and read lines", &mut Tokenizer::new());
         Searcher::new().search(&*snapshot, None, &query, Context::default(), LIMIT);
     }
+    let asked = memory("VmRSS:");
+    // What those who follow a tree do when nothing happens for a while.
+    index.tidy()?;
     Ok(json!({
         "step": "idle", "index_bytes": size(directory)?, "bare_mib": bare, "opened_mib": opened,
+        "asked_mib": asked,
         "idle_mib": memory("VmRSS:"), "own_mib": memory("RssAnon:"),
     }))
 }

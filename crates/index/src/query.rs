@@ -13,7 +13,9 @@ mod score;
 mod signals;
 
 pub use clean::{MAX_QUERY, MAX_TERMS, Place, Query, Term};
-pub use corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, Posting, Purpose, SymbolEntry, Totals};
+pub use corpus::{
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living, Posting, Purpose, SymbolEntry, Totals,
+};
 pub use definitions::{Definition, Match, definitions};
 pub use memory::Memory;
 pub use rank::{Answer, Context, FileHit, MAX_LIMIT, Passage, Reason, Searcher};

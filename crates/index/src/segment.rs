@@ -10,20 +10,23 @@
 
 mod build;
 mod codec;
+mod column;
 mod data;
 mod dictionary;
 mod invert;
 mod layout;
+mod letters;
 mod map;
 mod merge;
 mod read;
 mod write;
 
 pub use build::Builder;
-pub(crate) use codec::{Cursor, put, put_bytes, uses};
+pub(crate) use codec::{Cursor, counted, counts, put, put_bytes, uses};
 pub use dictionary::Dictionary;
 pub use layout::{FileRecord, SymbolRecord};
 pub(crate) use layout::{Words, version};
+pub(crate) use letters::{letters, may_be_one_off, may_contain};
 pub(crate) use map::map;
 pub use merge::merge;
 pub use read::{ReferenceAt, Segment};

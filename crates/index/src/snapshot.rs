@@ -10,7 +10,7 @@ use journeyman_protocol::RelPath;
 
 use crate::bits::Bits;
 use crate::facts::Stamp;
-use crate::segment::{FileRecord, Id, Segment, SymbolRecord};
+use crate::segment::{FileRecord, Id, Segment, SymbolRecord, Words};
 
 /// A segment with what lives in it.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(crate) struct Living {
     /// Files that are gone, or are newer elsewhere.
     pub(crate) dead: Bits,
     /// Their chunks.
-    dead_chunks: Bits,
+    pub(crate) dead_chunks: Bits,
     /// Newer stamps of files whose content is the same, by file, sorted.
     pub(crate) restamped: Vec<(Id, Stamp)>,
     pub(crate) totals: Totals,
@@ -58,18 +58,15 @@ impl Totals {
         self.symbols = with(self.symbols, other.symbols);
     }
 
-    fn of(segment: &Segment, file: &FileRecord) -> Self {
-        let chunks = file.first_chunk..file.first_chunk.saturating_add(file.chunks);
+    fn of(segment: &Segment, number: Id, file: &FileRecord) -> Self {
+        let length = |which, document| u64::from(segment.lengths(which).get(document));
         Self {
             files: 1,
             bytes: file.stamp.size,
             chunks: u64::from(file.chunks),
-            chunk_terms: chunks
-                .filter_map(|chunk| segment.chunk(chunk))
-                .map(|chunk| u64::from(chunk.length))
-                .sum(),
-            path_terms: u64::from(file.path_length),
-            symbol_terms: u64::from(file.symbol_length),
+            chunk_terms: segment.chunks_of(number).map(|chunk| length(Words::Chunks, chunk)).sum(),
+            path_terms: length(Words::Paths, number),
+            symbol_terms: length(Words::Symbols, number),
             symbols: u64::from(file.symbols),
         }
     }
@@ -81,7 +78,7 @@ impl Living {
         let mut totals = Totals::default();
         for file in 0..segment.files() {
             if let Some(record) = segment.file(file) {
-                totals.each(Totals::of(&segment, &record), u64::wrapping_add);
+                totals.each(Totals::of(&segment, file, &record), u64::wrapping_add);
             }
         }
         Self::known(segment, Bits::default(), Vec::new(), totals)
@@ -96,12 +93,7 @@ impl Living {
     ) -> Self {
         let mut dead_chunks = Bits::default();
         for file in dead.iter() {
-            if let Some(record) = segment.file(file) {
-                let chunks = record.first_chunk..record.first_chunk.saturating_add(record.chunks);
-                chunks
-                    .take_while(|chunk| *chunk < segment.chunks())
-                    .for_each(|chunk| dead_chunks.insert(chunk));
-            }
+            segment.chunks_of(file).for_each(|chunk| dead_chunks.insert(chunk));
         }
         restamped.sort_unstable_by_key(|(file, _)| *file);
         Self { segment, dead, dead_chunks, restamped, totals, first_file: 0, first_chunk: 0, first_symbol: 0 }
@@ -111,11 +103,8 @@ impl Living {
     pub(crate) fn bury(&mut self, file: Id) {
         let Some(record) = self.segment.file(file).filter(|_| !self.dead.contains(file)) else { return };
         self.dead.insert(file);
-        let chunks = record.first_chunk..record.first_chunk.saturating_add(record.chunks);
-        chunks
-            .take_while(|chunk| *chunk < self.segment.chunks())
-            .for_each(|chunk| self.dead_chunks.insert(chunk));
-        self.totals.each(Totals::of(&self.segment, &record), u64::wrapping_sub);
+        self.segment.chunks_of(file).for_each(|chunk| self.dead_chunks.insert(chunk));
+        self.totals.each(Totals::of(&self.segment, file, &record), u64::wrapping_sub);
         self.restamped.retain(|(one, _)| *one != file);
     }
 
@@ -306,12 +295,12 @@ impl Snapshot {
     #[must_use]
     pub fn chunk(&self, number: Id) -> Option<ChunkView> {
         let (living, own) = self.at(number, |one| one.first_chunk)?;
-        let record = living.segment.chunk(own)?;
+        let (segment, lines) = (&living.segment, living.segment.chunk(own)?);
         Some(ChunkView {
-            file: living.first_file.saturating_add(record.file),
-            first_line: record.first_line,
-            lines: record.lines,
-            length: record.length,
+            file: living.number_of(segment.file_of_chunk(own)),
+            first_line: lines.start,
+            lines: lines.len() as u32,
+            length: segment.lengths(Words::Chunks).get(own),
         })
     }
 
@@ -349,7 +338,7 @@ impl Snapshot {
     pub fn chunks_with(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             let all_live = one.dead_chunks.is_empty();
-            one.segment.counted(crate::segment::Words::Chunks, term, |chunk, times| {
+            one.segment.counted(Words::Chunks, term, |chunk, times| {
                 if all_live || !one.dead_chunks.contains(chunk) {
                     visit(one.first_chunk + chunk, times);
                 }

@@ -109,10 +109,14 @@ pub fn follow(
             due = due.or_else(|| Some(format!("{} files changed", left.len())));
         }
         if due.is_none() && left.is_empty() {
-            if !tidied && quiet_since.elapsed() > LEISURE {
-                tidied = true;
-                // What can't be put in order now can be later.
-                project.index().tidy().ok();
+            if quiet_since.elapsed() > LEISURE {
+                // What can't be put in order now can be later. Whoever asked meanwhile mapped memory again.
+                if tidied {
+                    project.index().rest()
+                } else {
+                    project.index().tidy().ok().unwrap_or_default()
+                }
+                (quiet_since, tidied) = (Instant::now(), true);
             }
             continue;
         }

@@ -418,16 +418,16 @@ impl Work<'_> {
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
         for living in self.snapshot.living() {
             let Some(words) = living.segment.words(Words::Used) else { continue };
-            words.search(b"", &fst::automaton::AlwaysMatch, |key, number| {
-                if wanted.contains(&names::number(key)) {
-                    uses(words.list(number), |file, _| {
+            let mut entries = words.entries();
+            while let Some((_, list)) = entries.advance() {
+                if wanted.contains(&names::number(entries.key())) {
+                    uses(list, |file, _| {
                         if let Some(node) = by_file.get(&living.number_of(file)) {
                             users.insert(*node);
                         }
                     });
                 }
-                true
-            });
+            }
         }
     }
 }
@@ -484,7 +484,7 @@ impl Names {
     fn of(&mut self, segment: &Segment, many: bool) {
         self.all.clear();
         if many && let Some(words) = segment.words(Words::Used) {
-            words.search(b"", &fst::automaton::AlwaysMatch, |key, _| {
+            words.beginning(b"", |key| {
                 self.all.push(names::number(key));
                 true
             });

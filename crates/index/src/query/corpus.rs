@@ -1,5 +1,7 @@
 //! What ranking has to know of an index.
 
+use std::ops::Range;
+
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Kind;
 
@@ -88,18 +90,69 @@ pub enum Like<'a> {
     Typo(&'a str),
 }
 
+impl Like<'_> {
+    /// Whether a name in lower case is like this one.
+    #[must_use]
+    pub fn fits(self, name: &str) -> bool {
+        match self {
+            Self::Prefix(wanted) => name.starts_with(wanted),
+            Self::Subsequence(wanted) => is_subsequence(wanted, name),
+            Self::Typo(wanted) => is_one_off(wanted, name),
+        }
+    }
+}
+
+/// Whether the characters of one stand in the other in their order.
+fn is_subsequence(wanted: &str, name: &str) -> bool {
+    let mut rest = name.chars();
+    wanted.chars().all(|character| rest.any(|other| other == character))
+}
+
+/// Whether one character inserted, deleted or replaced is the difference, or none is.
+fn is_one_off(one: &str, other: &str) -> bool {
+    // A character has four bytes at most.
+    if one.len().abs_diff(other.len()) > 4 {
+        return false;
+    }
+    let (mut left, mut right) = (one.chars(), other.chars());
+    loop {
+        let (before_left, before_right) = (left.clone(), right.clone());
+        match (left.next(), right.next()) {
+            (None, None) => return true,
+            (a, b) if a == b => {}
+            _ => {
+                let same = |a: &std::str::Chars<'_>, b: &std::str::Chars<'_>| a.as_str() == b.as_str();
+                return same(&left, &right) || same(&left, &before_right) || same(&before_left, &right);
+            }
+        }
+    }
+}
+
+/// A file that is in use, and what ranking asks of all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Living {
+    /// Its number.
+    pub file: u32,
+    /// Its chunks.
+    pub chunks: Range<u32>,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
 /// That a document has a term.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Posting {
     /// The document.
     pub document: u32,
-    /// The file that it is, or is of.
-    pub file: u32,
     /// How often it has the term.
     pub times: u32,
     /// How many terms it has, each as often as it stands there.
     pub length: u32,
 }
+
+/// Where a corpus keeps which documents have a term: numbers that it alone understands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lists(pub(crate) Vec<[u32; 3]>);
 
 /// What of a file counts for ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,28 +186,26 @@ pub trait Corpus {
     /// What a field has in all.
     fn totals(&self, field: Field) -> Totals;
 
+    /// Where it is kept which documents have a term: what is asked with it is answered without looking for the term again.
+    fn find(&self, field: Field, term: &str) -> Lists;
+
     /// How many documents have a term.
-    fn documents_with(&self, field: Field, term: &str) -> u64;
+    fn documents_with(&self, field: Field, lists: &Lists) -> u64;
 
-    /// Visits the documents that have a term, each with its number and how often it has the term.
-    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32));
+    /// Visits the documents that have a term, many at once, with all that scoring has to know of each. Documents that
+    /// aren't in use may be among them.
+    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting]));
 
-    /// Visits the documents that have a term, with all that scoring has to know of each: [`Corpus::postings`] and
-    /// [`Corpus::length`], in less time.
-    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(Posting)) {
-        self.postings(field, term, &mut |document, times| {
-            let file = if field == Field::Chunk { self.file_of_chunk(document) } else { document };
-            visit(Posting { document, file, times, length: self.length(field, document) });
-        });
-    }
+    /// Visits the files that are in use, in rising order.
+    fn each_file(&self, visit: &mut dyn FnMut(Living));
+
+    /// The chunks of a file that is in use; none of others.
+    fn chunks_of(&self, file: u32) -> Range<u32>;
 
     /// What a file is for; `None` for a number that isn't in use. [`Corpus::file`], in less time.
     fn purpose(&self, file: u32) -> Option<Purpose> {
         self.file(file).as_ref().map(Purpose::of)
     }
-
-    /// How many terms a document has, each as often as it stands there. 0 for what isn't in use.
-    fn length(&self, field: Field, document: u32) -> u32;
 
     /// A file; `None` for a number that isn't in use.
     fn file(&self, file: u32) -> Option<FileEntry<'_>>;
@@ -162,18 +213,24 @@ pub trait Corpus {
     /// A chunk; `None` for a number that isn't in use.
     fn chunk(&self, chunk: u32) -> Option<ChunkEntry>;
 
-    /// The file of a chunk that is in use: [`Corpus::chunk`], in less time. It is asked for every chunk that has a
-    /// word of the query.
-    fn file_of_chunk(&self, chunk: u32) -> u32;
-
     /// The number of the file at a path.
     fn file_at(&self, path: &[u8]) -> Option<u32>;
 
     /// Visits the files whose last path component, in ASCII lower case, is `name` in ASCII lower case.
     fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32));
 
-    /// Visits the symbols whose name in lower case is `name`.
-    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>));
+    /// Visits the symbols whose name in lower case is `name`: each one's file and its number.
+    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32));
+
+    /// Shows a symbol, if it is in use.
+    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>));
+
+    /// Shows all of those.
+    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+        let mut symbols = Vec::new();
+        self.called(name, &mut |_, symbol| symbols.push(symbol));
+        symbols.into_iter().for_each(|symbol| self.symbol(symbol, visit));
+    }
 
     /// Visits names of symbols, in lower case, that are like one. At most `limit`: the first ones in the order of their
     /// bytes. A name may be visited twice.
@@ -181,4 +238,30 @@ pub trait Corpus {
 
     /// Visits a file's symbols in the order of their first lines.
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_like_others() {
+        assert!(
+            is_subsequence("gtn", "getname") && !is_subsequence("ntg", "getname") && is_subsequence("", "x")
+        );
+        for (one, other) in [
+            ("open", "open"),
+            ("open", "opn"),
+            ("open", "oopen"),
+            ("open", "oxen"),
+            ("", "a"),
+            ("naïve", "naive"),
+            ("é", ""),
+        ] {
+            assert!(is_one_off(one, other) && is_one_off(other, one), "{one} {other}");
+        }
+        for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab"), ("aé", "éa")] {
+            assert!(!is_one_off(one, other) && !is_one_off(other, one), "{one} {other}");
+        }
+    }
 }

@@ -7,10 +7,15 @@ use journeyman_syntax::outline::Kind;
 use super::corpus::{Corpus, Like, SymbolEntry};
 use super::signals::is_source;
 
-/// Names that are looked at for each way of being alike.
+/// Names that begin so, or are one letter off, which are looked at: the first ones of all.
 const MAX_NAMES: usize = 400;
-/// Names that merely have the letters in order, of which the [`MAX_NAMES`] tightest are looked at: most are noise.
+/// Names that merely have the letters in order, and how many of these are looked at, the tightest ones: most are noise.
 const MAX_LOOSE: usize = 5_000;
+const MAX_TIGHT: usize = 100;
+/// Definitions that are looked at for each way of being alike, if no more are asked for. A name that everything has (`new`,
+/// `main`) has thousands in a large tree; then those in files that define what is named before it come first, and source
+/// before tests.
+const MAX_LOOKED_AT: usize = 256;
 /// Of so many letters one may stand by itself, neither at the beginning of a part nor right after the one before.
 const LETTERS_A_STRAY: usize = 4;
 /// Characters of a name and of what is asked that are compared letter by letter.
@@ -78,12 +83,122 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
     let asked = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
     let (scope, name) = asked.rsplit_once('.').unwrap_or(("", &asked));
     let folded = name.to_lowercase();
-    // What a definition is sorted by, and the definition.
-    let mut found: Vec<(Key, Definition)> = Vec::new();
-    let take = |folded_name: &str, fuzzy: Option<Match>, found: &mut Vec<(Key, Definition)>| {
-        corpus.symbols_called(folded_name, &mut |symbol| {
+    let mut finder = Finder { corpus, scope, name, budget: limit.max(MAX_LOOKED_AT), found: Vec::new() };
+    finder.take(std::iter::once(folded.as_str()), None);
+    if finder.found.len() < limit && folded.len() >= LEAST_FUZZY {
+        finder.fuzzy(&folded, limit);
+    }
+    let mut found = finder.found;
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.truncate(limit);
+    found.into_iter().map(|(_, definition)| definition).collect()
+}
+
+/// Gathers definitions of a name.
+struct Finder<'a, C: ?Sized> {
+    corpus: &'a C,
+    /// What is named before it.
+    scope: &'a str,
+    name: &'a str,
+    /// Definitions that are looked at for each way of being alike.
+    budget: usize,
+    /// What each is sorted by, and the definition.
+    found: Vec<(Key, Definition)>,
+}
+
+impl<C: Corpus + ?Sized> Finder<'_, C> {
+    /// Names that are like it, one way after the other.
+    fn fuzzy(&mut self, folded: &str, limit: usize) {
+        let corpus = self.corpus;
+        let names = |like: Like<'_>, seen: &mut BTreeSet<String>| {
+            let mut names: Vec<String> = Vec::new();
+            corpus.names_like(like, MAX_NAMES, &mut |other| {
+                if seen.insert(other.to_owned()) {
+                    names.push(other.to_owned());
+                }
+            });
+            names.sort_by_key(String::len);
+            names
+        };
+        let mut seen = BTreeSet::from([folded.to_owned()]);
+        let beginning = names(Like::Prefix(folded), &mut seen);
+        self.take(beginning.iter().map(String::as_str), Some(Match::Prefix));
+        // What else is like it comes after them.
+        if self.scope.is_empty() && self.found.len() >= limit {
+            return;
+        }
+        let typed = names(Like::Typo(folded), &mut seen);
+        self.take(typed.iter().map(String::as_str), Some(Match::Typo));
+        let loose = in_order(corpus, folded, &seen);
+        self.take(loose.iter().map(String::as_str), Some(Match::Subsequence));
+        self.found.retain_mut(|(key, definition)| {
+            if !matches!(definition.matched, Match::Subsequence | Match::Typo) {
+                return true;
+            }
+            match humps(folded, &definition.name) {
+                Humps::Parts => (key.matched, definition.matched) = (Match::Hump, Match::Hump),
+                Humps::Strays(strays) if definition.matched == Match::Subsequence => key.strays = strays,
+                Humps::Noise => return definition.matched == Match::Typo,
+                Humps::Strays(_) => {}
+            }
+            true
+        });
+    }
+
+    /// Looks at the definitions of some names, in lower case, as far as the budget goes.
+    fn take<'n>(&mut self, names: impl Iterator<Item = &'n str>, fuzzy: Option<Match>) {
+        let mut left = self.budget;
+        for name in names {
+            let mut called: Vec<(u32, u32)> = Vec::new();
+            self.corpus.called(name, &mut |file, symbol| called.push((file, symbol)));
+            if called.len() > left {
+                self.most_wanted(&mut called, left);
+            }
+            left -= called.len();
+            for (_, symbol) in called {
+                self.look(symbol, fuzzy);
+            }
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Leaves `count` of some definitions, each a file and a symbol: those that would come first by what is known of their files.
+    fn most_wanted(&self, called: &mut Vec<(u32, u32)>, count: usize) {
+        let outer = self.scope.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let mut outer_files = BTreeSet::new();
+        if !outer.is_empty() {
+            self.corpus.called(&outer, &mut |file, _| {
+                outer_files.insert(file);
+            });
+        }
+        let corpus = self.corpus;
+        let path = |file: u32| corpus.file(file).map(|entry| entry.path);
+        // A path is looked up where all else is the same alone.
+        let mut keyed: Vec<_> = called
+            .iter()
+            .map(|(file, symbol)| {
+                let aside = !corpus.purpose(*file).is_some_and(is_source);
+                ((!outer_files.contains(file), aside), *file, *symbol)
+            })
+            .collect();
+        let order = |a: &((bool, bool), u32, u32), b: &((bool, bool), u32, u32)| {
+            a.0.cmp(&b.0).then_with(|| path(a.1).cmp(&path(b.1))).then_with(|| a.2.cmp(&b.2))
+        };
+        if count < keyed.len() {
+            keyed.select_nth_unstable_by(count, order);
+            keyed.truncate(count);
+        }
+        keyed.sort_unstable_by_key(|(_, _, symbol)| *symbol);
+        *called = keyed.into_iter().map(|(_, file, symbol)| (file, symbol)).collect();
+    }
+
+    fn look(&mut self, symbol: u32, fuzzy: Option<Match>) {
+        let Self { corpus, scope, name, found, .. } = self;
+        corpus.symbol(symbol, &mut |symbol| {
             let matched = match fuzzy {
-                _ if symbol.name == name => Match::Exact,
+                _ if symbol.name == *name => Match::Exact,
                 None => Match::Case,
                 Some(fuzzy) => fuzzy,
             };
@@ -101,40 +216,7 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
             };
             found.push((key, definition(&symbol, matched)));
         });
-    };
-    take(&folded, None, &mut found);
-    if found.len() < limit && folded.len() >= LEAST_FUZZY {
-        let mut names: BTreeSet<(Match, String)> = BTreeSet::new();
-        let mut seen: BTreeSet<String> = BTreeSet::from([folded.clone()]);
-        for (matched, like) in [(Match::Prefix, Like::Prefix(&folded)), (Match::Typo, Like::Typo(&folded))] {
-            corpus.names_like(like, MAX_NAMES, &mut |other| {
-                if seen.insert(other.to_owned()) {
-                    names.insert((matched, other.to_owned()));
-                }
-            });
-        }
-        for (matched, other) in names {
-            take(&other, Some(matched), &mut found);
-        }
-        for other in in_order(corpus, &folded, &seen) {
-            take(&other, Some(Match::Subsequence), &mut found);
-        }
-        found.retain_mut(|(key, definition)| {
-            if !matches!(definition.matched, Match::Subsequence | Match::Typo) {
-                return true;
-            }
-            match humps(&folded, &definition.name) {
-                Humps::Parts => (key.matched, definition.matched) = (Match::Hump, Match::Hump),
-                Humps::Strays(strays) if definition.matched == Match::Subsequence => key.strays = strays,
-                Humps::Noise => return definition.matched == Match::Typo,
-                Humps::Strays(_) => {}
-            }
-            true
-        });
     }
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    found.truncate(limit);
-    found.into_iter().map(|(_, definition)| definition).collect()
 }
 
 /// By what definitions are sorted; in each, the lesser one comes first.
@@ -190,7 +272,7 @@ fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String
         }
     });
     names.sort_unstable();
-    names.truncate(MAX_NAMES);
+    names.truncate(MAX_TIGHT);
     names.into_iter().map(|(_, _, name)| name).collect()
 }
 

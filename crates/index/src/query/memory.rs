@@ -1,9 +1,12 @@
 //! An index in memory: for tests, and for trees that nobody asks twice.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::corpus::{ChunkEntry, Corpus, Field, FileEntry, Like, SymbolEntry, Totals};
+use super::corpus::{
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living, Posting, SymbolEntry, Totals,
+};
 use crate::facts::{Count, FileFacts, SymbolFact};
 
 /// What is known of some files, in memory. Files keep the order in which they were added.
@@ -16,7 +19,9 @@ pub struct Memory {
     path_field: Postings,
     symbol_field: Postings,
     paths: HashMap<Box<[u8]>, u32>,
-    names: BTreeMap<String, Vec<(u32, u32)>>,
+    /// Each symbol's file, and which of its symbols it is.
+    symbols: Vec<(u32, u32)>,
+    names: BTreeMap<String, Vec<u32>>,
     basenames: HashMap<Box<[u8]>, Vec<u32>>,
 }
 
@@ -69,7 +74,9 @@ impl Memory {
         self.path_field.push(&numbers, &facts.path_counts);
         self.symbol_field.push(&numbers, &facts.symbol_counts);
         for (number, symbol) in (0..).zip(&facts.symbols) {
-            self.names.entry(symbol.name.to_lowercase()).or_default().push((file, number));
+            let own = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
+            self.names.entry(symbol.name.to_lowercase()).or_default().push(own);
+            self.symbols.push((file, number));
         }
         let path = facts.path.as_bytes();
         self.paths.insert(path.into(), file);
@@ -85,8 +92,8 @@ impl Memory {
         }
     }
 
-    fn list(&self, field: Field, term: &str) -> &[(u32, u32)] {
-        let list = self.terms.get(term).and_then(|term| self.field(field).by_term.get(term));
+    fn list(&self, field: Field, lists: &Lists) -> &[(u32, u32)] {
+        let list = lists.0.first().and_then(|[term, ..]| self.field(field).by_term.get(term));
         list.map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -124,18 +131,20 @@ impl Corpus for Memory {
         Totals { documents: field.lengths.len() as u64, length: field.total }
     }
 
-    fn documents_with(&self, field: Field, term: &str) -> u64 {
-        self.list(field, term).len() as u64
+    fn find(&self, _: Field, term: &str) -> Lists {
+        Lists(self.terms.get(term).map(|number| [*number, 0, 0]).into_iter().collect())
     }
 
-    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32)) {
-        for (document, times) in self.list(field, term) {
-            visit(*document, *times);
+    fn documents_with(&self, field: Field, lists: &Lists) -> u64 {
+        self.list(field, lists).len() as u64
+    }
+
+    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting])) {
+        let lengths = &self.field(field).lengths;
+        for (document, times) in self.list(field, lists) {
+            let length = lengths.get(*document as usize).copied().unwrap_or(0);
+            visit(&[Posting { document: *document, times: *times, length }]);
         }
-    }
-
-    fn length(&self, field: Field, document: u32) -> u32 {
-        self.field(field).lengths.get(document as usize).copied().unwrap_or(0)
     }
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {
@@ -149,8 +158,18 @@ impl Corpus for Memory {
         self.chunks.get(chunk as usize).copied()
     }
 
-    fn file_of_chunk(&self, chunk: u32) -> u32 {
-        self.chunks.get(chunk as usize).map_or(0, |chunk| chunk.file)
+    fn each_file(&self, visit: &mut dyn FnMut(Living)) {
+        for file in 0..self.file_bound() {
+            let Some(purpose) = self.purpose(file) else { continue };
+            visit(Living { file, chunks: self.chunks_of(file), purpose });
+        }
+    }
+
+    fn chunks_of(&self, file: u32) -> Range<u32> {
+        let start = self.chunks.partition_point(|chunk| chunk.file < file);
+        let of_file = self.chunks.get(start..).unwrap_or_default();
+        let count = of_file.partition_point(|chunk| chunk.file == file);
+        start as u32..(start + count) as u32
     }
 
     fn file_at(&self, path: &[u8]) -> Option<u32> {
@@ -163,22 +182,24 @@ impl Corpus for Memory {
         }
     }
 
-    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
-        for (file, symbol) in self.names.get(name).into_iter().flatten() {
-            let facts = self.files.get(*file as usize);
-            if let Some(symbol) = facts.and_then(|facts| facts.symbols.get(*symbol as usize)) {
-                visit(entry(*file, symbol));
+    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
+        for number in self.names.get(name).into_iter().flatten() {
+            if let Some((file, _)) = self.symbols.get(*number as usize) {
+                visit(*file, *number);
             }
         }
     }
 
+    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
+        let Some((file, own)) = self.symbols.get(symbol as usize) else { return };
+        let facts = self.files.get(*file as usize);
+        if let Some(symbol) = facts.and_then(|facts| facts.symbols.get(*own as usize)) {
+            show(entry(*file, symbol));
+        }
+    }
+
     fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
-        let fits = |name: &str| match like {
-            Like::Prefix(prefix) => name.starts_with(prefix),
-            Like::Subsequence(wanted) => is_subsequence(wanted, name),
-            Like::Typo(wanted) => is_one_off(wanted, name),
-        };
-        self.names.keys().filter(|name| fits(name)).take(limit).for_each(|name| visit(name));
+        self.names.keys().filter(|name| like.fits(name)).take(limit).for_each(|name| visit(name));
     }
 
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
@@ -186,43 +207,5 @@ impl Corpus for Memory {
         let mut symbols: Vec<&SymbolFact> = facts.symbols.iter().collect();
         symbols.sort_by_key(|symbol| symbol.first_line);
         symbols.into_iter().for_each(|symbol| visit(entry(file, symbol)));
-    }
-}
-
-/// Whether the characters of one stand in the other in their order.
-pub(super) fn is_subsequence(wanted: &str, name: &str) -> bool {
-    let mut rest = name.chars();
-    wanted.chars().all(|character| rest.any(|other| other == character))
-}
-
-/// Whether one character inserted, deleted or replaced is the difference, or none is.
-pub(super) fn is_one_off(one: &str, other: &str) -> bool {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    if one.len().abs_diff(other.len()) > 1 {
-        return false;
-    }
-    let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
-    let most = one.len().min(other.len()) - same;
-    let tail = one.iter().rev().zip(other.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
-    one.len().max(other.len()) - same - tail <= 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_like_others() {
-        assert!(
-            is_subsequence("gtn", "getname") && !is_subsequence("ntg", "getname") && is_subsequence("", "x")
-        );
-        for (one, other) in
-            [("open", "open"), ("open", "opn"), ("open", "oopen"), ("open", "oxen"), ("", "a")]
-        {
-            assert!(is_one_off(one, other) && is_one_off(other, one), "{one} {other}");
-        }
-        for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab")] {
-            assert!(!is_one_off(one, other) && !is_one_off(other, one), "{one} {other}");
-        }
     }
 }

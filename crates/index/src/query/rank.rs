@@ -28,9 +28,6 @@ fn weight(signal: Signal, vectors: f32) -> f32 {
         Signal::History => 0.05,
         Signal::HistoryTitle => 0.15,
         Signal::HistoryPool => 0.25,
-        Signal::Definition => 0.0,
-        Signal::Coverage => 0.0,
-        Signal::Tests => 0.0,
         Signal::Near => 0.10,
         Signal::Vectors => vectors,
     }
@@ -98,6 +95,8 @@ pub struct Passage {
 pub struct Searcher {
     signals: Signals,
     totals: Vec<(u32, f32)>,
+    /// Each file's score.
+    sums: Vec<f32>,
     /// What vectors count this time.
     vectors: f32,
 }
@@ -123,11 +122,9 @@ impl Searcher {
             return Answer::default();
         }
         self.vectors = context.vectors.map_or(0.0, |(_, weight)| weight.max(0.0));
-        // What counts nothing needn't be looked for.
-        let vectors = self.vectors;
-        self.signals.gather(corpus, history, query, context, |signal| weight(signal, vectors) > 0.0);
-        let scales = self.scales(corpus);
-        self.add_up(corpus, query, &scales);
+        self.signals.gather(corpus, history, query, context);
+        let scales = self.scales();
+        self.add_up(query, &scales);
         let best = self.best(corpus, limit);
         let mut files: Vec<FileHit> =
             best.into_iter().filter_map(|(file, score)| self.hit(corpus, file, score, &scales)).collect();
@@ -143,8 +140,8 @@ impl Searcher {
         history: Option<&History>,
         query: &Query,
     ) -> Vec<(u32, [f32; Signal::ALL.len()])> {
-        self.signals.gather(corpus, history, query, Context::default(), |_| true);
-        let files = (0..corpus.file_bound()).filter(|file| corpus.file(*file).is_some());
+        self.signals.gather(corpus, history, query, Context::default());
+        let files = (0..).zip(&self.signals.purposes).filter_map(|(file, purpose)| purpose.map(|_| file));
         files.map(|file| (file, self.signals.files.each_ref().map(|scores| scores.get(file)))).collect()
     }
 
@@ -152,39 +149,41 @@ impl Searcher {
     ///
     /// The least one isn't taken off, as the study does: ranks of its rows are as good without, and a word that all files
     /// have would find none of them.
-    fn scales<C: Corpus + ?Sized>(&self, corpus: &C) -> [f32; Signal::ALL.len()] {
-        self.signals.files.each_ref().map(|scores| {
-            let most = |wanted: &dyn Fn(u32) -> bool| {
-                let files = scores.documents().iter().filter(|file| wanted(**file));
-                files.map(|file| scores.get(*file)).fold(0.0_f32, f32::max)
-            };
-            let of_source = most(&|file| corpus.purpose(file).is_some_and(is_source));
-            if of_source > 0.0 { of_source } else { most(&|_| true) }
+    fn scales(&self) -> [f32; Signal::ALL.len()] {
+        let Signals { files, purposes, .. } = &self.signals;
+        files.each_ref().map(|scores| {
+            let (mut of_source, mut of_any) = (0.0_f32, 0.0_f32);
+            for (score, purpose) in scores.all().iter().zip(purposes) {
+                let Some(purpose) = purpose.filter(|_| *score > of_source) else { continue };
+                of_any = of_any.max(*score);
+                if is_source(purpose) {
+                    of_source = *score;
+                }
+            }
+            if of_source > 0.0 { of_source } else { of_any }
         })
     }
 
-    fn add_up<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query, scales: &[f32; Signal::ALL.len()]) {
-        let Self { signals, totals, vectors } = self;
-        totals.clear();
-        let mut files: Vec<u32> =
-            signals.files.iter().flat_map(|scores| scores.documents()).copied().collect();
-        files.sort_unstable();
-        files.dedup();
+    fn add_up(&mut self, query: &Query, scales: &[f32; Signal::ALL.len()]) {
+        let Self { signals, totals, sums, vectors } = self;
+        sums.clear();
+        sums.resize(signals.purposes.len(), 0.0);
+        for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
+            let weight = weight(*signal, *vectors);
+            if weight > 0.0 && *scale > 0.0 {
+                sums.iter_mut()
+                    .zip(scores.all())
+                    .for_each(|(sum, score)| *sum += weight * scaled(*score, *scale));
+            }
+        }
+        let [_, _, _, mention, ..] = &signals.files;
         let wants_tests = query.terms.iter().any(|term| term.text == "test" && term.title_weight > 0.0);
-        for file in files {
-            let Some(Purpose { flags, .. }) = corpus.purpose(file) else { continue };
-            let mut total = 0.0;
-            for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
-                total += weight(*signal, *vectors) * scaled(scores.get(file), *scale);
-            }
+        totals.clear();
+        for ((file, sum), purpose) in (0..).zip(sums.iter()).zip(&signals.purposes) {
+            let Some(Purpose { flags, .. }) = purpose.filter(|_| *sum > 0.0) else { continue };
             let aside = flags.test && !wants_tests || flags.doc || flags.vendored || flags.generated;
-            let [_, _, _, mention, ..] = &signals.files;
-            if aside && mention.get(file) < 0.5 {
-                total *= ASIDE;
-            }
-            if total > 0.0 {
-                totals.push((file, total));
-            }
+            let part = if aside && mention.get(file) < 0.5 { ASIDE } else { 1.0 };
+            totals.push((file, sum * part));
         }
     }
 
@@ -232,10 +231,10 @@ impl Searcher {
             places.get(at).map(|(_, place)| *place)
         };
         let mut chunks: Vec<Vec<(u32, f32)>> = vec![Vec::new(); files.len()];
-        for (chunk, file) in self.signals.chunks.documents().iter().zip(&self.signals.chunk_files) {
-            if let Some(list) = place_of(*file).and_then(|place| chunks.get_mut(place)) {
-                list.push((*chunk, self.signals.chunks.get(*chunk)));
-            }
+        for (hit, list) in files.iter().zip(&mut chunks) {
+            let own = corpus.chunks_of(hit.file);
+            let scores = self.signals.chunks.of(own.clone());
+            list.extend(own.zip(scores.iter().copied()).filter(|(_, score)| *score > 0.0));
         }
         // Where no word is found, what is like the query is shown.
         for (file, chunk, score) in self.signals.similar.iter().filter(|_| self.vectors > 0.0) {

@@ -1,7 +1,9 @@
 //! Sums of scores over many documents, in arrays that are used again for the next query.
 
+use std::ops::Range;
+
 use super::clean::Term;
-use super::corpus::{Corpus, Field, Posting};
+use super::corpus::{Corpus, Field, Lists, Posting};
 
 /// BM25's saturation, as the study has it.
 pub(crate) const K1: f32 = 1.2;
@@ -9,41 +11,32 @@ pub(crate) const K1: f32 = 1.2;
 /// left out beyond that: 3 million are some 15 ms, and a tree of 20 MB has no query with so many.
 const MAX_POSTINGS: u64 = 3_000_000;
 
-/// A score a document, and which documents have one.
+/// A score a document.
 #[derive(Debug, Default)]
 pub(crate) struct Scores {
     values: Vec<f32>,
-    touched: Vec<u32>,
 }
 
 impl Scores {
     /// Forgets all, for documents beneath `bound`.
     pub(crate) fn reset(&mut self, bound: u32) {
-        for document in self.touched.drain(..) {
-            if let Some(value) = self.values.get_mut(document as usize) {
-                *value = 0.0;
-            }
-        }
+        self.values.clear();
         self.values.resize(bound as usize, 0.0);
     }
 
-    /// Adds to a document's score. What is not above 0 changes nothing.
+    /// Adds to a document's score.
     #[inline]
     pub(crate) fn add(&mut self, document: u32, score: f32) {
-        if let Some(value) = self.values.get_mut(document as usize)
-            && score > 0.0
-        {
-            if *value == 0.0 {
-                self.touched.push(document);
-            }
+        if let Some(value) = self.values.get_mut(document as usize) {
             *value += score;
         }
     }
 
     /// Makes a document's score at least this.
     pub(crate) fn raise(&mut self, document: u32, score: f32) {
-        let now = self.get(document);
-        self.add(document, score - now);
+        if let Some(value) = self.values.get_mut(document as usize) {
+            *value = value.max(score);
+        }
     }
 
     #[inline]
@@ -51,9 +44,15 @@ impl Scores {
         self.values.get(document as usize).copied().unwrap_or(0.0)
     }
 
-    /// The documents that have a score.
-    pub(crate) fn documents(&self) -> &[u32] {
-        &self.touched
+    /// The scores of documents that follow each other.
+    #[inline]
+    pub(crate) fn of(&self, documents: Range<u32>) -> &[f32] {
+        self.values.get(documents.start as usize..documents.end as usize).unwrap_or_default()
+    }
+
+    /// Every document's score.
+    pub(crate) fn all(&self) -> &[f32] {
+        &self.values
     }
 }
 
@@ -64,14 +63,14 @@ pub(crate) fn idf(with: u64, all: u64) -> f32 {
     (((all - with + 0.5) / (with + 0.5)).ln_1p()) as f32
 }
 
-/// BM25 of one field: `add` gets a posting, the term's place in the list and what the term adds, the terms in order.
+/// Adds BM25 of one field to the scores of its documents, the terms in order.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn bm25<C: Corpus + ?Sized>(
     corpus: &C,
     field: Field,
     terms: &[Term],
     length_weight: f32,
-    add: &mut dyn FnMut(Posting, usize, f32),
+    scores: &mut Scores,
 ) {
     let totals = corpus.totals(field);
     if totals.documents == 0 {
@@ -79,17 +78,19 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     }
     let average = (totals.length as f64 / totals.documents as f64).max(1.0) as f32;
     let (base, slope) = (K1 * (1.0 - length_weight), K1 * length_weight / average);
-    let with: Vec<u64> = terms.iter().map(|term| corpus.documents_with(field, &term.text)).collect();
+    let lists: Vec<Lists> = terms.iter().map(|term| corpus.find(field, &term.text)).collect();
+    let with: Vec<u64> = lists.iter().map(|lists| corpus.documents_with(field, lists)).collect();
     let most = most_documents(&with);
-    for (place, (term, with)) in terms.iter().zip(with).enumerate() {
+    for ((term, lists), with) in terms.iter().zip(&lists).zip(with) {
         if with == 0 || with > most {
             continue;
         }
-        let weight = idf(with, totals.documents) * (K1 + 1.0);
-        corpus.each(field, &term.text, &mut |posting| {
-            let times = posting.times as f32;
-            let norm = base + slope * posting.length as f32;
-            add(posting, place, weight * times / (times + norm));
+        let weight = idf(with, totals.documents) * (K1 + 1.0) * term.weight;
+        corpus.each(field, lists, &mut |postings| {
+            for Posting { document, times, length } in postings {
+                let times = *times as f32;
+                scores.add(*document, weight * times / (times + base + slope * *length as f32));
+            }
         });
     }
 }
@@ -120,14 +121,13 @@ mod tests {
         scores.reset(3);
         scores.add(1, 2.0);
         scores.add(1, 0.5);
-        scores.add(2, -1.0);
         scores.add(9, 1.0);
         scores.raise(0, 1.0);
         scores.raise(0, 0.5);
-        assert_eq!((scores.get(0), scores.get(1), scores.get(2), scores.get(9)), (1.0, 2.5, 0.0, 0.0));
-        assert_eq!(scores.documents(), [1, 0]);
+        assert_eq!((scores.all(), scores.get(9)), (&[1.0, 2.5, 0.0][..], 0.0));
+        assert_eq!((scores.of(1..3), scores.of(2..9)), (&[2.5, 0.0][..], &[][..]));
         scores.reset(2);
-        assert!(scores.documents().is_empty() && scores.get(1) == 0.0);
+        assert_eq!(scores.all(), [0.0, 0.0]);
     }
 
     #[test]

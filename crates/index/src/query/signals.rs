@@ -1,11 +1,9 @@
 //! What speaks for a file, one signal after the other.
 
-use std::collections::BTreeMap;
-
 use super::clean::{Place, Query};
 use super::corpus::{Corpus, Field, FileEntry, Purpose};
 use super::rank::Context;
-use super::score::{Scores, bm25, idf};
+use super::score::{Scores, bm25};
 use crate::history::History;
 use crate::vectors::Similar;
 
@@ -15,8 +13,6 @@ const PATH_LENGTHS: f32 = 0.3;
 const SYMBOL_LENGTHS: f32 = 0.4;
 /// What a file's second and third chunk add of theirs.
 const FURTHER_CHUNKS: [f32; 2] = [1.0 / 2.0, 1.0 / 3.0];
-/// A name that more files define tells nothing.
-const MAX_DEFINERS: usize = 60;
 /// Files of one name that a mention may mean.
 const MAX_NAMESAKES: usize = 2_000;
 /// Endings that a module's file may have.
@@ -47,12 +43,6 @@ pub enum Signal {
     HistoryTitle,
     /// All messages of its commits together are like the query.
     HistoryPool,
-    /// It defines a name that the query has, letter by letter.
-    Definition,
-    /// How many of the query's words it has at all.
-    Coverage,
-    /// Tests of it have the query's words.
-    Tests,
     /// It is near the file that is being looked at.
     Near,
     /// The vectors of its three best chunks are like the query's.
@@ -61,7 +51,7 @@ pub enum Signal {
 
 impl Signal {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Path,
         Self::Symbols,
@@ -69,9 +59,6 @@ impl Signal {
         Self::History,
         Self::HistoryTitle,
         Self::HistoryPool,
-        Self::Definition,
-        Self::Coverage,
-        Self::Tests,
         Self::Near,
         Self::Vectors,
     ];
@@ -87,13 +74,16 @@ impl Signal {
             Self::History => "history",
             Self::HistoryTitle => "history-title",
             Self::HistoryPool => "history-pool",
-            Self::Definition => "definition",
-            Self::Coverage => "coverage",
-            Self::Tests => "tests",
             Self::Near => "near",
             Self::Vectors => "vectors",
         }
     }
+}
+
+/// The greater one and the lesser one.
+#[inline]
+fn sorted(one: f32, other: f32) -> (f32, f32) {
+    (if one > other { one } else { other }, if one > other { other } else { one })
 }
 
 /// Whether a file is what people write to make the program: what signals are scaled by.
@@ -112,18 +102,15 @@ pub(crate) fn is_component(path: &[u8]) -> bool {
 pub(crate) struct Signals {
     pub(crate) chunks: Scores,
     pub(crate) files: [Scores; Signal::ALL.len()],
-    /// The file of each chunk that has a score, in their order.
-    pub(crate) chunk_files: Vec<u32>,
+    /// What each file is for; nothing for numbers that aren't in use.
+    pub(crate) purposes: Vec<Option<Purpose>>,
     /// Chunks that are like the query by their vectors, with their files: by file, the best first.
     pub(crate) similar: Vec<(u32, u32, f32)>,
-    best: Vec<[f32; 3]>,
-    seen: Vec<u32>,
 }
 
 impl Signals {
     fn of(&mut self, signal: Signal) -> &mut Scores {
-        let [text, path, symbols, mention, history, title, pool, definition, coverage, tests, near, vectors] =
-            &mut self.files;
+        let [text, path, symbols, mention, history, title, pool, near, vectors] = &mut self.files;
         match signal {
             Signal::Text => text,
             Signal::Path => path,
@@ -132,43 +119,29 @@ impl Signals {
             Signal::History => history,
             Signal::HistoryTitle => title,
             Signal::HistoryPool => pool,
-            Signal::Definition => definition,
-            Signal::Coverage => coverage,
-            Signal::Tests => tests,
             Signal::Near => near,
             Signal::Vectors => vectors,
         }
     }
 
-    /// Asks those that are wanted.
+    /// Asks all of them.
     pub(crate) fn gather<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
         history: Option<&History>,
         query: &Query,
         context: Context<'_>,
-        wanted: impl Fn(Signal) -> bool,
     ) {
-        self.chunks.reset(corpus.chunk_bound());
         for scores in &mut self.files {
             scores.reset(corpus.file_bound());
         }
-        self.text(corpus, query, wanted(Signal::Coverage));
+        self.text(corpus, query);
         for (signal, field, lengths) in
             [(Signal::Path, Field::Path, PATH_LENGTHS), (Signal::Symbols, Field::Symbol, SYMBOL_LENGTHS)]
         {
-            let scores = self.of(signal);
-            bm25(corpus, field, &query.terms, lengths, &mut |posting, place, score| {
-                scores.add(posting.file, score * query.terms.get(place).map_or(0.0, |term| term.weight));
-            });
+            bm25(corpus, field, &query.terms, lengths, self.of(signal));
         }
         self.mentions(corpus, query);
-        if wanted(Signal::Definition) {
-            self.definitions(corpus, query);
-        }
-        if wanted(Signal::Tests) {
-            self.tests(corpus);
-        }
         if let Some(history) = history {
             self.history(corpus, history, query);
         }
@@ -184,7 +157,8 @@ impl Signals {
 
     fn vectors<C: Corpus + ?Sized>(&mut self, corpus: &C, similar: &Similar) {
         let chunks = similar.chunks.iter();
-        self.similar.extend(chunks.map(|(chunk, score)| (corpus.file_of_chunk(*chunk), *chunk, *score)));
+        self.similar
+            .extend(chunks.filter_map(|(chunk, score)| Some((corpus.chunk(*chunk)?.file, *chunk, *score))));
         self.similar.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.2.total_cmp(&a.2)));
         let Self { files: [.., vectors], similar, .. } = self;
         for of_one in similar.chunk_by(|(file, ..), (other, ..)| file == other) {
@@ -196,51 +170,26 @@ impl Signals {
         }
     }
 
-    fn text<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query, covered: bool) {
-        let documents = corpus.totals(Field::Chunk).documents;
-        let terms = query.terms.iter().filter(|_| covered);
-        let worth: Vec<f32> = terms
-            .map(|term| term.weight * idf(corpus.documents_with(Field::Chunk, &term.text), documents))
-            .collect();
-        let Self { chunks, chunk_files, seen, files, best, .. } = self;
-        chunk_files.clear();
-        let [text, .., coverage, _, _, _] = files;
-        seen.clear();
-        seen.resize(corpus.file_bound() as usize, 0);
-        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTHS, &mut |posting, place, score| {
-            chunks.add(posting.document, score * query.terms.get(place).map_or(0.0, |term| term.weight));
-            if chunk_files.len() < chunks.documents().len() {
-                chunk_files.push(posting.file);
-            }
-            if !covered {
-                return;
-            }
-            let file = posting.file;
-            let mark = u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1);
-            if let Some(last) = seen.get_mut(file as usize)
-                && *last != mark
-            {
-                *last = mark;
-                coverage.add(file, worth.get(place).copied().unwrap_or(0.0));
-            }
-        });
-        best.clear();
-        best.resize(corpus.file_bound() as usize, [0.0; 3]);
-        for (chunk, file) in chunks.documents().iter().zip(chunk_files.iter()) {
-            let score = chunks.get(*chunk);
-            let Some([first, second, third]) = best.get_mut(*file as usize) else { continue };
-            if score > *first {
-                (*third, *second, *first) = (*second, *first, score);
-            } else if score > *second {
-                (*third, *second) = (*second, score);
-            } else if score > *third {
-                *third = score;
-            }
-        }
+    fn text<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
+        let Self { chunks, purposes, files: [text, ..], .. } = self;
+        chunks.reset(corpus.chunk_bound());
+        bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTHS, chunks);
+        purposes.clear();
+        purposes.resize(corpus.file_bound() as usize, None);
         let [half, less] = FURTHER_CHUNKS;
-        for (file, [first, second, third]) in (0..).zip(best.iter()) {
-            text.add(file, first + second * half + third * less);
-        }
+        corpus.each_file(&mut |living| {
+            if let Some(purpose) = purposes.get_mut(living.file as usize) {
+                *purpose = Some(living.purpose);
+            }
+            let [mut first, mut second, mut third] = [0.0; 3];
+            // Without branches, which nobody could foretell here.
+            for score in chunks.of(living.chunks) {
+                let (best, rest) = sorted(first, *score);
+                let (next, rest) = sorted(second, rest);
+                (first, second, third) = (best, next, sorted(third, rest).0);
+            }
+            text.add(living.file, first + second * half + third * less);
+        });
     }
 
     fn mentions<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
@@ -252,54 +201,6 @@ impl Signals {
         for parts in &query.modules {
             for (file, score) in modules(corpus, parts) {
                 self.of(Signal::Mention).raise(file, score);
-            }
-        }
-    }
-
-    fn definitions<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
-        let files = corpus.totals(Field::Symbol).documents;
-        let single = query.symbol.as_deref().and_then(|symbol| symbol.rsplit(['.', ':', '#']).next());
-        for name in query.names.iter().map(String::as_str).chain(single) {
-            let mut definers: BTreeMap<u32, f32> = BTreeMap::new();
-            corpus.symbols_called(&name.to_lowercase(), &mut |symbol| {
-                if symbol.local {
-                    return;
-                }
-                let exact = if symbol.name == name { 1.0 } else { 0.5 };
-                let scoped = !symbol.scope.is_empty() && {
-                    let scope = symbol.scope.rsplit('.').next().unwrap_or_default();
-                    let follows = |parts: &Vec<String>| {
-                        parts.windows(2).any(|pair| matches!(pair, [a, b] if a == scope && b == name))
-                    };
-                    query.modules.iter().any(follows)
-                };
-                let score = exact * if scoped { 2.0 } else { 1.0 };
-                let best = definers.entry(symbol.file).or_insert(0.0);
-                *best = best.max(score);
-            });
-            if definers.len() > MAX_DEFINERS {
-                continue;
-            }
-            let worth = idf(definers.len() as u64, files);
-            for (file, score) in definers {
-                self.of(Signal::Definition).add(file, score * worth);
-            }
-        }
-    }
-
-    /// What tests have of the query, for the files that they test by their name.
-    fn tests<C: Corpus + ?Sized>(&mut self, corpus: &C) {
-        let [text, .., tests, _, _] = &mut self.files;
-        for file in text.documents() {
-            let is_test = corpus.purpose(*file).is_some_and(|purpose| purpose.flags.test);
-            let Some(entry) = corpus.file(*file).filter(|_| is_test) else { continue };
-            let score = text.get(*file);
-            for name in tested(entry.path) {
-                corpus.files_called(&name, &mut |other| {
-                    if corpus.purpose(other).is_some_and(is_source) {
-                        tests.raise(other, score);
-                    }
-                });
             }
         }
     }
@@ -318,21 +219,6 @@ impl Signals {
                 }
             }
         }
-    }
-}
-
-/// Names of the files that a test tests, in lower case, by its own name.
-fn tested(path: &[u8]) -> Vec<Vec<u8>> {
-    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let Some((stem, ending)) = name.rsplit_once('.') else { return Vec::new() };
-    let without = ["_test", "_tests", "_spec", ".test", ".spec", "tests", "test", "spec"]
-        .iter()
-        .find_map(|mark| stem.strip_suffix(mark))
-        .or_else(|| ["test_", "test-", "test"].iter().find_map(|mark| stem.strip_prefix(mark)));
-    match without {
-        Some(stem) if stem.len() > 1 => vec![format!("{stem}.{ending}").into_bytes()],
-        _ => Vec::new(),
     }
 }
 
@@ -401,21 +287,6 @@ fn modules<C: Corpus + ?Sized>(corpus: &C, parts: &[String]) -> Vec<(u32, f32)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tests_name_what_they_test() {
-        for (path, expected) in [
-            ("tests/test_app.py", Some("app.py")),
-            ("x/gin_test.go", Some("gin.go")),
-            ("a/GsonTest.java", Some("gson.java")),
-            ("b/vnode.spec.ts", Some("vnode.ts")),
-            ("tests/all.rs", None),
-            ("test.py", None),
-        ] {
-            let expected: Vec<Vec<u8>> = expected.into_iter().map(|name| name.as_bytes().to_vec()).collect();
-            assert_eq!(tested(path.as_bytes()), expected, "{path}");
-        }
-    }
 
     #[test]
     fn components_are_source() {

@@ -7,7 +7,8 @@ use super::codec::{CountList, PlainList, UseList, put, put_bytes};
 use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
 use super::invert::{Interner, Posting, trigrams};
-use super::layout::{ChunkRecord, FileRecord, Span, SymbolRecord, Words};
+use super::layout::{FileRecord, Parts, Span, SymbolRecord, Words};
+use super::letters;
 use super::write::Contents;
 use crate::IndexError;
 use crate::facts::{Count, FileFacts, Import, Section};
@@ -19,12 +20,9 @@ use crate::facts::{Count, FileFacts, Import, Section};
 #[derive(Debug, Default)]
 pub struct Builder {
     files: Vec<FileRecord>,
-    chunks: Vec<u8>,
-    chunk_count: u32,
-    symbols: Vec<u8>,
-    symbol_count: u32,
+    /// All but the files' records, which aren't complete before the end.
+    parts: Parts,
     data: DataWriter,
-    path_bytes: Vec<u8>,
     /// The names that each file uses, by number.
     names: Vec<Vec<u32>>,
     /// Each file's imports and sections.
@@ -69,7 +67,7 @@ impl Builder {
         let postings = [&self.in_chunks, &self.in_paths, &self.in_symbols, &self.definitions, &self.uses];
         let postings: usize = postings.iter().map(|postings| postings.len()).sum();
         let interned = self.terms.weight() + self.defined.weight() + self.used.weight();
-        let own = self.chunks.len() + self.symbols.len() + self.data.weight() + self.weight;
+        let own = self.parts.weight() + self.data.weight() + self.weight;
         own + interned + postings * size_of::<Posting>() + self.trigrams.len() * size_of::<u32>()
     }
 
@@ -79,7 +77,7 @@ impl Builder {
     /// [`IndexError::TooMuch`] when the segment would become larger than its format allows.
     pub fn add(&mut self, facts: &FileFacts) -> Result<(), IndexError> {
         let file = u32::try_from(self.files.len()).map_err(|_| IndexError::TooMuch("files"))?;
-        let (first_chunk, first_symbol) = (self.chunk_count, self.symbol_count);
+        let (first_chunk, first_symbol) = (self.parts.chunk_count(), self.parts.symbol_count());
         self.add_terms(file, facts);
         self.add_symbols(facts)?;
         let names = self.add_references(file, facts);
@@ -90,9 +88,9 @@ impl Builder {
         put_imports(&mut rest, &facts.imports);
         put_sections(&mut rest, &facts.sections);
         self.weight += rest.len();
-        let path = append_path(&mut self.path_bytes, facts.path.as_bytes())?;
+        let path = append_path(&mut self.parts.paths, facts.path.as_bytes())?;
         let length = |counts: &[Count]| counts.iter().map(|count| count.times).sum();
-        self.files.push(FileRecord {
+        let record = FileRecord {
             path,
             stamp: facts.stamp,
             hash: facts.hash,
@@ -102,13 +100,14 @@ impl Builder {
             shallow: facts.shallow,
             lines: facts.lines,
             first_chunk,
-            chunks: self.chunk_count - first_chunk,
+            chunks: self.parts.chunk_count() - first_chunk,
             first_symbol,
-            symbols: self.symbol_count - first_symbol,
-            path_length: length(&facts.path_counts),
-            symbol_length: length(&facts.symbol_counts),
+            symbols: self.parts.symbol_count() - first_symbol,
             details: Span::default(),
-        });
+        };
+        let (path_length, symbol_length) = (length(&facts.path_counts), length(&facts.symbol_counts));
+        self.parts.columns.push(&record, facts.path.as_bytes(), path_length, symbol_length);
+        self.files.push(record);
         self.paths.push((facts.path.as_bytes().to_vec(), file));
         self.names.push(names);
         self.rest.push(rest);
@@ -123,13 +122,11 @@ impl Builder {
             let some = counts.iter().filter_map(known);
             into.extend(some.map(|(key, more)| Posting { key, document, more }));
         };
-        for (at, chunk) in facts.chunks.iter().enumerate() {
-            put(&mut self.in_chunks, self.chunk_count + at as u32, &chunk.counts);
+        for chunk in &facts.chunks {
+            put(&mut self.in_chunks, self.parts.chunk_count(), &chunk.counts);
             let length = chunk.counts.iter().map(|count| count.times).sum();
-            let record = ChunkRecord { file, first_line: chunk.first_line, lines: chunk.lines, length };
-            record.put(&mut self.chunks);
+            self.parts.push_chunk(chunk.first_line, chunk.lines, length);
         }
-        self.chunk_count += facts.chunks.len() as u32;
         put(&mut self.in_paths, file, &facts.path_counts);
         put(&mut self.in_symbols, file, &facts.symbol_counts);
     }
@@ -151,11 +148,10 @@ impl Builder {
                 doc: symbol.doc.clone(),
             };
             let span = self.data.append(|data| record.put(data))?;
-            self.symbols.extend_from_slice(&span.at.to_le_bytes());
             let name = symbol.name.to_lowercase();
             let key = self.defined.number(&name);
-            self.definitions.push(Posting { key, document: self.symbol_count, more: 0 });
-            self.symbol_count += 1;
+            self.definitions.push(Posting { key, document: self.parts.symbol_count(), more: 0 });
+            self.parts.symbols.extend_from_slice(&span.at.to_le_bytes());
         }
         Ok(())
     }
@@ -180,8 +176,8 @@ impl Builder {
     pub fn finish(mut self, path: &Path, durable: bool) -> Result<(), IndexError> {
         let used = self.used.sorted();
         self.add_details(&used.ranks)?;
-        let mut files = Vec::with_capacity(self.files.len() * super::layout::FILE);
-        self.files.iter().for_each(|file| file.put(&mut files));
+        let Self { files, parts, .. } = &mut self;
+        files.iter().for_each(|file| file.put(&mut parts.files));
         let terms = self.terms.sorted();
         let counted = |postings: Vec<Posting>| {
             terms.dictionary(&postings, |list, out| {
@@ -223,8 +219,10 @@ impl Builder {
             dictionary(by_name(&self.paths).into_iter().map(|(name, list)| (name, list.bytes)))?,
         ];
         debug_assert_eq!(Words::ALL.len(), words.len());
-        let (data, blocks) = self.data.finish()?;
-        let parts = [files, self.chunks, self.symbols, self.path_bytes, data, blocks];
+        let mut parts = self.parts;
+        (parts.data, parts.blocks) = self.data.finish()?;
+        let [.., defined, _, _, _] = &words;
+        parts.letters = letters::column(defined);
         Contents { parts, words }.write(path, durable)
     }
 

@@ -23,10 +23,12 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    #[inline]
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
+    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.rest.is_empty()
     }
@@ -70,6 +72,7 @@ impl<'a> Cursor<'a> {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
+    #[inline]
     pub(crate) fn bytes(&mut self) -> &'a [u8] {
         let len = usize::try_from(self.number()).unwrap_or(usize::MAX).min(self.rest.len());
         let (bytes, rest) = self.rest.split_at_checked(len).unwrap_or((&[], &[]));
@@ -77,24 +80,36 @@ impl<'a> Cursor<'a> {
         bytes
     }
 
+    /// Makes a dictionary's key the next one, which is written as how many bytes the two share and the others, and gives the
+    /// length of its list.
+    pub(crate) fn next_key(&mut self, key: &mut Vec<u8>) -> usize {
+        key.truncate(usize::try_from(self.number()).unwrap_or(usize::MAX));
+        key.extend_from_slice(self.bytes());
+        usize::try_from(self.number()).unwrap_or(usize::MAX)
+    }
+
     pub(crate) fn text(&mut self) -> &'a str {
         std::str::from_utf8(self.bytes()).unwrap_or_default()
     }
 
+    #[inline]
     fn fixed<const N: usize>(&mut self) -> [u8; N] {
         let (bytes, rest) = self.rest.split_first_chunk::<N>().map_or(([0; N], &[][..]), |(a, b)| (*a, b));
         self.rest = rest;
         bytes
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self) -> u8 {
         u8::from_le_bytes(self.fixed())
     }
 
+    #[inline]
     pub(crate) fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.fixed())
     }
 
+    #[inline]
     pub(crate) fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.fixed())
     }

@@ -1,14 +1,14 @@
 //! From keys to lists, sorted by key.
 //!
-//! Keys stand in blocks of [`APART`], each as how many bytes it shares with the one before, and the others. A look-up searches
-//! the blocks by halves and then goes through one. That is less space than a minimal automaton where lists are what most of a
+//! Keys stand in blocks of [`APART`], each as how many bytes it shares with the one before, the others, and how long its list is. A look-up searches
+//! the blocks by halves, most of the time by the first eight bytes of each alone, and then goes through one. That is less space than a minimal automaton where lists are what most of a
 //! segment is, a fraction of its time to write, and going through all keys, as every search for something like a name does, is
 //! a walk over memory in order.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use fst::Automaton;
 use memmap2::Mmap;
 
 use super::codec::{Cursor, put, put_bytes};
@@ -16,8 +16,9 @@ use crate::IndexError;
 
 /// Keys of a block.
 const APART: u32 = 16;
-/// Bytes of a block's row: where its keys begin, and where its lists do. After the last one stands how many keys there are.
-const ROW: usize = 8;
+/// Bytes of a block's row: the beginning of its first key, where its keys begin, and where its lists do. After the last one
+/// stands how many keys there are.
+const ROW: usize = 16;
 const COUNT: usize = 4;
 
 /// A part of the mapped file.
@@ -65,6 +66,7 @@ impl DictionaryBuilder {
         }
         let mut shared = common(key, &self.last);
         if self.count.is_multiple_of(APART) {
+            self.blocks.extend_from_slice(&head(key).to_le_bytes());
             for section in [&self.keys, &self.lists] {
                 let at = u32::try_from(section.len()).map_err(|_| IndexError::TooMuch("a dictionary"))?;
                 self.blocks.extend_from_slice(&at.to_le_bytes());
@@ -73,7 +75,8 @@ impl DictionaryBuilder {
         }
         put(&mut self.keys, shared as u64);
         put_bytes(&mut self.keys, key.get(shared..).unwrap_or_default());
-        put_bytes(&mut self.lists, list);
+        put(&mut self.keys, list.len() as u64);
+        self.lists.extend_from_slice(list);
         self.last.truncate(shared);
         self.last.extend_from_slice(key.get(shared..).unwrap_or_default());
         self.count = self.count.checked_add(1).ok_or(IndexError::TooMuch("a dictionary's keys"))?;
@@ -84,6 +87,13 @@ impl DictionaryBuilder {
         self.blocks.extend_from_slice(&self.count.to_le_bytes());
         [self.keys, self.blocks, self.lists]
     }
+}
+
+/// A key's first bytes as a number that sorts as they do; what isn't there is zero.
+fn head(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    head.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(head)
 }
 
 /// How many bytes two keys share at their beginning.
@@ -121,15 +131,16 @@ impl Dictionary {
         self.count == 0
     }
 
-    /// Where each block's keys and lists begin.
     fn rows(&self) -> &[[u8; ROW]] {
         self.blocks.as_ref().as_chunks::<ROW>().0
     }
 
+    /// Where a block's keys and lists begin.
     fn row(&self, block: usize) -> (u32, u32) {
         let row = self.rows().get(block);
         row.map_or((u32::MAX, u32::MAX), |row| {
             let mut cursor = Cursor::new(row);
+            cursor.u64();
             (cursor.u32(), cursor.u32())
         })
     }
@@ -141,24 +152,55 @@ impl Dictionary {
 
     /// The last block that doesn't begin after a key.
     fn block(&self, key: &[u8]) -> Option<usize> {
-        let first = |row: &[u8; ROW]| {
-            let mut keys = self.keys_at(Cursor::new(row).u32());
-            keys.number();
-            keys.bytes()
+        let wanted = head(key);
+        let not_after = |row: &[u8; ROW]| {
+            let mut row = Cursor::new(row);
+            match row.u64().cmp(&wanted) {
+                Ordering::Equal => {
+                    let mut keys = self.keys_at(row.u32());
+                    keys.number();
+                    keys.bytes() <= key
+                }
+                other => other == Ordering::Less,
+            }
         };
-        self.rows().partition_point(|row| first(row) <= key).checked_sub(1)
+        self.rows().partition_point(not_after).checked_sub(1)
     }
 
     /// A key's number: its place among the sorted ones.
+    #[cfg(test)]
     pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
+        self.find(key).map(|(number, _)| number)
+    }
+
+    /// A key's list.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.range(key).map(|range| self.list(range))
+    }
+
+    /// Where a key's list is.
+    pub(crate) fn range(&self, key: &[u8]) -> Option<Range<u32>> {
+        self.find(key).map(|(_, list)| list)
+    }
+
+    /// The list that is there.
+    pub(crate) fn list(&self, range: Range<u32>) -> &[u8] {
+        self.lists.as_ref().get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
+
+    /// A key's number, and where its list is.
+    fn find(&self, key: &[u8]) -> Option<(u32, Range<u32>)> {
         let block = self.block(key)?;
-        let mut keys = self.keys_at(self.row(block).0);
+        let (keys, mut list) = self.row(block);
+        let mut keys = self.keys_at(keys);
         let first = u32::try_from(block).ok()?.checked_mul(APART)?;
         // How much of `key` the last one has, which is less than it.
         let mut same = 0;
         for number in first..self.count.min(first.saturating_add(APART)) {
             let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX);
-            let rest = keys.bytes();
+            let (rest, length) = (keys.bytes(), keys.small());
+            let start = list;
+            list = list.saturating_add(length);
             // It differs from `key` where the last one did, or before that, where it must be greater.
             if shared > same {
                 continue;
@@ -166,7 +208,7 @@ impl Dictionary {
             let wanted = key.get(same..).filter(|_| shared == same)?;
             let more = common(rest, wanted);
             match (rest.get(more), wanted.get(more)) {
-                (None, None) => return Some(number),
+                (None, None) => return Some((number, start..list)),
                 (Some(_), None) => return None,
                 (Some(own), Some(other)) if own > other => return None,
                 _ => same += more,
@@ -183,65 +225,42 @@ impl Dictionary {
         let mut keys = self.keys_at(self.row((number / APART) as usize).0);
         let mut key = Vec::new();
         for _ in 0..=number % APART {
-            key.truncate(usize::try_from(keys.number()).unwrap_or(usize::MAX));
-            key.extend_from_slice(keys.bytes());
+            keys.next_key(&mut key);
         }
         Some(key)
     }
 
-    /// The list of the key with a number.
-    pub(crate) fn list(&self, number: u32) -> &[u8] {
-        let at = self.row((number / APART) as usize).1;
-        let mut lists = Cursor::new(self.lists.as_ref().get(at as usize..).unwrap_or_default());
-        for _ in 0..number % APART {
-            lists.bytes();
-        }
-        lists.bytes()
-    }
-
-    /// A key's list.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.number(key).map(|number| self.list(number))
-    }
-
-    /// Every key that an automaton accepts, in rising order, until `visit` says that it is enough. Those that begin with
-    /// `prefix` alone are looked at.
-    pub(crate) fn search<A: Automaton>(
-        &self,
-        prefix: &[u8],
-        automaton: &A,
-        mut visit: impl FnMut(&[u8], u32) -> bool,
-    ) {
+    /// Every key that begins so, in rising order, until `visit` says that it is enough.
+    pub(crate) fn beginning(&self, prefix: &[u8], mut visit: impl FnMut(&[u8]) -> bool) {
         let block = self.block(prefix).unwrap_or(0);
         let mut keys = self.keys_at(self.row(block).0);
         let mut key: Vec<u8> = Vec::new();
-        // What the automaton says after each byte, as far as it goes on at all.
-        let mut states = vec![automaton.start()];
         let first = u32::try_from(block).unwrap_or(u32::MAX).saturating_mul(APART);
-        for number in first..self.count {
-            let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX).min(key.len());
-            key.truncate(shared);
-            key.extend_from_slice(keys.bytes());
-            if !prefix.is_empty() && !key.starts_with(prefix) {
-                if key.as_slice() > prefix {
+        for _ in first..self.count {
+            keys.next_key(&mut key);
+            if key.starts_with(prefix) {
+                if !visit(&key) {
                     return;
                 }
-                states.truncate(shared + 1);
-                continue;
+            } else if key.as_slice() > prefix {
+                return;
             }
-            // It stopped within what is the same now.
-            if states.len() <= shared + 1 && states.last().is_some_and(|state| !automaton.can_match(state)) {
-                continue;
+        }
+    }
+
+    /// Every key whose number is given, of numbers in rising order, until `visit` says that it is enough.
+    pub(crate) fn those(&self, numbers: impl Iterator<Item = u32>, mut visit: impl FnMut(&[u8]) -> bool) {
+        let (mut keys, mut key, mut next) = (self.keys_at(0), Vec::new(), 0);
+        for number in numbers.take_while(|number| *number < self.count) {
+            let block = number / APART;
+            if block > next / APART || number < next {
+                (keys, next) = (self.keys_at(self.row(block as usize).0), block * APART);
             }
-            states.truncate(shared + 1);
-            let known = states.len().saturating_sub(1);
-            for byte in key.get(known..).unwrap_or_default() {
-                let Some(state) = states.last().filter(|state| automaton.can_match(state)) else { break };
-                let next = automaton.accept(state, *byte);
-                states.push(next);
+            while next <= number {
+                keys.next_key(&mut key);
+                next += 1;
             }
-            let whole = states.len() == key.len() + 1;
-            if whole && states.last().is_some_and(|state| automaton.is_match(state)) && !visit(&key, number) {
+            if !visit(&key) {
                 return;
             }
         }
@@ -251,7 +270,7 @@ impl Dictionary {
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries {
             keys: Cursor::new(self.keys.as_ref()),
-            lists: Cursor::new(self.lists.as_ref()),
+            lists: self.lists.as_ref(),
             key: Vec::new(),
             next: 0,
             count: self.count,
@@ -262,7 +281,7 @@ impl Dictionary {
 /// All of a dictionary, key by key.
 pub(crate) struct Entries<'a> {
     keys: Cursor<'a>,
-    lists: Cursor<'a>,
+    lists: &'a [u8],
     key: Vec<u8>,
     next: u32,
     count: u32,
@@ -274,10 +293,11 @@ impl<'a> Entries<'a> {
         if self.next >= self.count {
             return None;
         }
-        self.key.truncate(usize::try_from(self.keys.number()).unwrap_or(usize::MAX));
-        self.key.extend_from_slice(self.keys.bytes());
+        let length = self.keys.next_key(&mut self.key).min(self.lists.len());
         self.next += 1;
-        Some((self.next - 1, self.lists.bytes()))
+        let (list, rest) = self.lists.split_at_checked(length).unwrap_or_default();
+        self.lists = rest;
+        Some((self.next - 1, list))
     }
 
     /// The key that it is at.
@@ -290,8 +310,6 @@ impl<'a> Entries<'a> {
 mod tests {
     use std::collections::BTreeMap;
     use std::io::Write as _;
-
-    use fst::automaton::{AlwaysMatch, Str, Subsequence};
 
     use super::*;
 
@@ -340,45 +358,36 @@ mod tests {
         }
     }
 
-    /// Visits keys.
-    type Visit<'a> = &'a dyn Fn(&mut dyn FnMut(&[u8], u32) -> bool);
-
     #[test]
-    fn searches_find_what_an_automaton_accepts() {
+    fn keys_are_found_by_their_beginning_and_by_their_numbers() {
         let mut random = fastrand::Rng::with_seed(9);
         let mut keys = BTreeMap::new();
         for _ in 0..900 {
-            let key: String = (0..random.usize(1..9)).map(|_| random.char('a'..='d')).collect();
+            // Long beginnings in common, so that blocks begin alike.
+            let key: String = (0..random.usize(1..14)).map(|_| random.char('a'..='c')).collect();
             keys.insert(key.into_bytes(), Vec::new());
         }
+        keys.insert(b"ab\0".to_vec(), Vec::new());
         let dictionary = dictionary(&keys);
-        let all = |prefix: &str, of: Visit<'_>| {
+        for prefix in ["", "a", "abc", "cbacbacba", "cc", "bb", "d"] {
             let mut found = Vec::new();
-            of(&mut |key, _| {
-                found.push(String::from_utf8(key.to_vec()).unwrap());
+            dictionary.beginning(prefix.as_bytes(), |key| {
+                found.push(key.to_vec());
                 true
             });
-            assert!(found.is_sorted() && found.iter().all(|key| key.starts_with(prefix)));
-            found
-        };
-        let texts = || keys.keys().map(|key| String::from_utf8(key.clone()).unwrap());
-        for text in ["a", "abc", "dcba", "cc", "bd", "e"] {
-            let found = all("", &|visit| dictionary.search(b"", &Subsequence::new(text), visit));
-            let within = |key: &String| {
-                let mut left = text.chars().peekable();
-                key.chars().for_each(|c| {
-                    left.next_if_eq(&c);
-                });
-                left.peek().is_none()
-            };
-            assert_eq!(found, texts().filter(within).collect::<Vec<_>>(), "{text}");
-            let found = all(text, &|visit| dictionary.search(text.as_bytes(), &AlwaysMatch, visit));
-            let begins: Vec<_> = texts().filter(|key| key.starts_with(text)).collect();
-            assert_eq!(found, begins, "{text}");
-            assert_eq!(
-                all("", &|visit| dictionary.search(b"", &Str::new(text).starts_with(), visit)),
-                begins
-            );
+            let expected: Vec<_> =
+                keys.keys().filter(|key| key.starts_with(prefix.as_bytes())).cloned().collect();
+            assert_eq!(found, expected, "{prefix}");
+        }
+        for _ in 0..50 {
+            let wanted: Vec<u32> = (0..dictionary.count).filter(|_| random.u8(..) < 40).collect();
+            let mut found = Vec::new();
+            dictionary.those(wanted.iter().copied().chain([dictionary.count, 7]), |key| {
+                found.push(key.to_vec());
+                true
+            });
+            let expected: Vec<_> = wanted.iter().map(|number| dictionary.key(*number).unwrap()).collect();
+            assert_eq!(found, expected);
         }
     }
 }

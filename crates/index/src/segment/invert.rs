@@ -213,7 +213,7 @@ mod tests {
         let made =
             sorted.dictionary(&postings, |list, out| out.extend(list.iter().map(|one| one.document as u8)));
         let [_, _, lists] = made.unwrap();
-        assert_eq!(lists, [1, 9, 2, 1, 7, 2, 1, 2]);
+        assert_eq!(lists, [9, 1, 7, 1, 2]);
     }
 
     #[test]
@@ -227,14 +227,20 @@ mod tests {
             })
             .collect();
         let [keys, _, lists] = trigrams(files.concat(), &ends).unwrap();
-        assert_eq!(keys, [0, 3, 0, 0, 7, 0, 3, b'a', b'a', b'b', 1, 2, b'b', b'c', 0, 3, 255, 255, 255]);
+        let (mut cursor, mut key, mut lists) =
+            (super::super::codec::Cursor::new(&keys), Vec::new(), lists.as_slice());
         let mut all = Vec::new();
-        let mut cursor = super::super::codec::Cursor::new(&lists);
         while !cursor.is_empty() {
+            let length = cursor.next_key(&mut key);
+            let (list, rest) = lists.split_at(length);
+            lists = rest;
             let mut own = Vec::new();
-            dense(cursor.bytes(), |file| own.push(file));
-            all.push(own);
+            dense(list, |file| own.push(file));
+            all.push((key.clone(), own));
         }
-        assert_eq!(all, [vec![0, 2], vec![2], vec![0, 3], vec![0]]);
+        let expected: [(&[u8], &[u32]); 4] =
+            [(&[0, 0, 7], &[0, 2]), (b"aab", &[2]), (b"abc", &[0, 3]), (&[255; 3], &[0])];
+        assert_eq!(all, expected.map(|(key, files)| (key.to_vec(), files.to_vec())));
+        assert!(lists.is_empty());
     }
 }

@@ -6,8 +6,12 @@
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Kind;
 
+use std::ops::Range;
+
 use super::codec::{Cursor, put, put_bytes};
+use super::column::put_length;
 use crate::facts::{Content, Flags, Stamp, Visibility};
+use crate::query::{Purpose, is_component};
 
 /// The first bytes of a segment's file.
 pub(crate) const MAGIC: [u8; 8] = *b"jmindex\0";
@@ -16,10 +20,26 @@ pub(crate) const MAGIC: [u8; 8] = *b"jmindex\0";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Part {
+    /// Files' records.
     Files,
+    /// What each file is for, a byte.
+    Kinds,
+    /// Each file's first chunk.
+    FileChunks,
+    /// Each file's first symbol.
+    FileSymbols,
+    /// How many terms each file's path has.
+    PathLengths,
+    /// How many terms the names of each file's symbols have.
+    SymbolLengths,
+    /// Chunks' lines.
     Chunks,
+    /// How many terms each chunk has.
+    ChunkLengths,
     /// Where each symbol's record begins.
     Symbols,
+    /// Which letters each key of [`Words::Defined`] has.
+    Letters,
     /// Paths, one after the other.
     Paths,
     /// Symbols' records, and each file's names, imports and sections, in blocks.
@@ -29,7 +49,7 @@ pub(crate) enum Part {
 }
 
 /// Sections that are no dictionary's.
-pub(crate) const PARTS: usize = 6;
+pub(crate) const PARTS: usize = 13;
 
 /// Dictionaries, in the order of the header's table, after the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +100,7 @@ pub(crate) const HEADER: usize = MAGIC.len() + 8 + SECTIONS * ROW + SUM;
 /// Says which programs can read each other's segments: the layout, and what is found in files. Part of the header.
 pub(crate) fn version() -> u64 {
     /// Counted up with each change of the layout or of what [`crate::analyse`] finds.
-    const LAYOUT: &str = "8";
+    const LAYOUT: &str = "11";
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT.as_bytes());
     for language in Language::ALL {
@@ -128,11 +148,30 @@ fn number_of_language(language: Option<Language>) -> u8 {
     at.map_or(u8::MAX, |at| at as u8)
 }
 
-pub(crate) fn language_of(number: u8) -> Option<Language> {
+fn language_of(number: u8) -> Option<Language> {
     Language::ALL.get(usize::from(number)).copied()
 }
 
-pub(crate) fn flags_of(flags: u8) -> Flags {
+/// The bit beside the flags that says that a file is code.
+const IS_CODE: u8 = 1 << 7;
+
+fn bits_of(flags: Flags) -> u8 {
+    let flags = [flags.generated, flags.vendored, flags.test, flags.doc, flags.veiled];
+    flags.iter().enumerate().fold(0, |all, (at, set)| all | (u8::from(*set) << at))
+}
+
+/// A file's place in [`Part::Kinds`].
+pub(crate) fn kind_of(record: &FileRecord, path: &[u8]) -> u8 {
+    let is_code = record.language.is_some() || is_component(path);
+    bits_of(record.flags) | if is_code { IS_CODE } else { 0 }
+}
+
+/// What [`kind_of`] wrote.
+pub(crate) fn purpose_of(kind: u8) -> Purpose {
+    Purpose { flags: flags_of(kind), is_code: kind & IS_CODE != 0 }
+}
+
+fn flags_of(flags: u8) -> Flags {
     let set = |at: u8| flags & (1 << at) != 0;
     Flags { generated: set(0), vendored: set(1), test: set(2), doc: set(3), veiled: set(4) }
 }
@@ -181,15 +220,90 @@ pub struct FileRecord {
     pub first_symbol: u32,
     /// How many symbols it has.
     pub symbols: u32,
-    /// Terms in its path, with repetitions.
-    pub path_length: u32,
-    /// Terms in its symbols' names, with repetitions.
-    pub symbol_length: u32,
     pub(crate) details: Span,
 }
 
 /// Bytes of a file's record.
-pub(crate) const FILE: usize = 8 + 32 + 32 + 4 + 4 * 7 + 8;
+pub(crate) const FILE: usize = 8 + 32 + 32 + 4 + 4 + 8;
+
+/// What queries ask of very many files, by column.
+#[derive(Debug, Default)]
+pub(super) struct FileColumns {
+    kinds: Vec<u8>,
+    chunks: Vec<u8>,
+    symbols: Vec<u8>,
+    path_lengths: Vec<u8>,
+    symbol_lengths: Vec<u8>,
+}
+
+impl FileColumns {
+    /// Adds a file, with the number of terms in its path and in the names of its symbols.
+    pub(super) fn push(&mut self, file: &FileRecord, path: &[u8], path_length: u32, symbol_length: u32) {
+        self.kinds.push(kind_of(file, path));
+        self.chunks.extend_from_slice(&file.first_chunk.to_le_bytes());
+        self.symbols.extend_from_slice(&file.first_symbol.to_le_bytes());
+        put_length(&mut self.path_lengths, path_length);
+        put_length(&mut self.symbol_lengths, symbol_length);
+    }
+}
+
+/// A segment's parts, as they are gathered.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) files: Vec<u8>,
+    pub(super) columns: FileColumns,
+    pub(super) chunks: Vec<u8>,
+    pub(super) chunk_lengths: Vec<u8>,
+    pub(super) symbols: Vec<u8>,
+    pub(super) letters: Vec<u8>,
+    pub(super) paths: Vec<u8>,
+    pub(super) data: Vec<u8>,
+    pub(super) blocks: Vec<u8>,
+}
+
+impl Parts {
+    /// Adds a chunk: its first line, how many lines it has, and how many terms.
+    pub(super) fn push_chunk(&mut self, first_line: u32, lines: u32, length: u32) {
+        self.chunks.extend_from_slice(&first_line.to_le_bytes());
+        self.chunks.extend_from_slice(&lines.to_le_bytes());
+        put_length(&mut self.chunk_lengths, length);
+    }
+
+    /// How many chunks there are.
+    pub(super) fn chunk_count(&self) -> u32 {
+        (self.chunks.len() / CHUNK) as u32
+    }
+
+    /// How many symbols there are.
+    pub(super) fn symbol_count(&self) -> u32 {
+        (self.symbols.len() / 4) as u32
+    }
+
+    /// How many bytes they have.
+    pub(super) fn weight(&self) -> usize {
+        self.sections().iter().map(|section| section.len()).sum()
+    }
+
+    /// All of them, in the order of [`Part`].
+    pub(super) fn sections(&self) -> [&[u8]; PARTS] {
+        let columns = &self.columns;
+        [
+            &self.files,
+            &columns.kinds,
+            &columns.chunks,
+            &columns.symbols,
+            &columns.path_lengths,
+            &columns.symbol_lengths,
+            &self.chunks,
+            &self.chunk_lengths,
+            &self.symbols,
+            &self.letters,
+            &self.paths,
+            &self.data,
+            &self.blocks,
+        ]
+    }
+}
 
 impl FileRecord {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
@@ -199,29 +313,18 @@ impl FileRecord {
         out.extend_from_slice(&self.stamp.changed.to_le_bytes());
         out.extend_from_slice(&self.stamp.inode.to_le_bytes());
         out.extend_from_slice(&self.hash);
-        let flags = self.flags;
-        let flags = [flags.generated, flags.vendored, flags.test, flags.doc, flags.veiled];
-        let flags = flags.iter().enumerate().fold(0, |all, (at, set)| all | (u8::from(*set) << at));
         out.extend_from_slice(&[
             self.content as u8,
-            flags,
+            bits_of(self.flags),
             number_of_language(self.language),
             u8::from(self.shallow),
         ]);
-        let rest = [
-            self.lines,
-            self.first_chunk,
-            self.chunks,
-            self.first_symbol,
-            self.symbols,
-            self.path_length,
-            self.symbol_length,
-        ];
-        rest.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        out.extend_from_slice(&self.lines.to_le_bytes());
         self.details.put(out);
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Self {
+    /// Reads what [`FileRecord::put`] wrote; which chunks and symbols are its own stands in columns.
+    pub(crate) fn read(bytes: &[u8], chunks: Range<u32>, symbols: Range<u32>) -> Self {
         let mut cursor = Cursor::new(bytes);
         let path = Span::read(&mut cursor);
         let stamp =
@@ -243,50 +346,17 @@ impl FileRecord {
             language: language_of(language),
             shallow: shallow != 0,
             lines: cursor.u32(),
-            first_chunk: cursor.u32(),
-            chunks: cursor.u32(),
-            first_symbol: cursor.u32(),
-            symbols: cursor.u32(),
-            path_length: cursor.u32(),
-            symbol_length: cursor.u32(),
+            first_chunk: chunks.start,
+            chunks: chunks.len() as u32,
+            first_symbol: symbols.start,
+            symbols: symbols.len() as u32,
             details: Span::read(&mut cursor),
         }
     }
 }
 
-/// What a segment keeps of a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ChunkRecord {
-    pub(crate) file: u32,
-    pub(crate) first_line: u32,
-    pub(crate) lines: u32,
-    /// Terms, with repetitions.
-    pub(crate) length: u32,
-}
-
-/// Where in a file's record what it is stands: content, flags, language.
-pub(crate) const FILE_KIND: usize = 8 + 32 + 32;
-/// Where in a file's record the number of terms in its path is; that of terms in its symbols' names follows.
-pub(crate) const FILE_LENGTHS: usize = 8 + 32 + 32 + 4 + 4 * 5;
-/// Where in a file's record the number of its first symbol is.
-pub(crate) const FILE_FIRST_SYMBOL: usize = 8 + 32 + 32 + 4 + 4 * 3;
-/// Where in a chunk's record the number of its terms is; its file stands first.
-pub(crate) const CHUNK_LENGTH: usize = 12;
 /// Bytes of a chunk's record.
-pub(crate) const CHUNK: usize = 16;
-
-impl ChunkRecord {
-    pub(crate) fn put(self, out: &mut Vec<u8>) {
-        let all = [self.file, self.first_line, self.lines, self.length];
-        all.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-    }
-
-    pub(crate) fn read(bytes: &[u8]) -> Self {
-        let mut cursor = Cursor::new(bytes);
-        let (file, first_line) = (cursor.u32(), cursor.u32());
-        Self { file, first_line, lines: cursor.u32(), length: cursor.u32() }
-    }
-}
+pub(crate) const CHUNK: usize = 8;
 
 /// What a segment keeps of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]

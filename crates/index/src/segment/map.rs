@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
 /// Maps a whole file for reading.
 ///
@@ -14,4 +14,10 @@ pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {
     // never opened for writing again; they lie in the user's own state directory, which nothing but us writes. Removing
     // one leaves the mapping as it is.
     unsafe { MmapOptions::new().map(file) }
+}
+
+/// Gives back the memory that a map's pages take in this process; they are mapped again when they are read.
+pub(crate) fn unmap_pages(map: &Mmap) {
+    // SAFETY: the map is of a file, is shared and never written to, so that what is read again is the same.
+    unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) }.ok();
 }

@@ -7,7 +7,8 @@ use super::build::{append_path, put_details};
 use super::codec::{CountList, PlainList, UseList, counts, dense, plain, put_dense, uses};
 use super::data::DataWriter;
 use super::dictionary::{Dictionary, DictionaryBuilder, Entries, Made};
-use super::layout::{ChunkRecord, FileRecord, Words};
+use super::layout::{FileRecord, Parts, Words};
+use super::letters;
 use super::read::Segment;
 use super::write::Contents;
 use crate::IndexError;
@@ -38,7 +39,9 @@ pub fn merge(
 ) -> Result<(), IndexError> {
     let mut numbers = renumber(segments, lives);
     let words = dictionaries(segments, &mut numbers)?;
-    let parts = records(segments, &numbers, stamps)?;
+    let mut parts = records(segments, &numbers, stamps)?;
+    let [.., defined, _, _, _] = &words;
+    parts.letters = letters::column(defined);
     Contents { parts, words }.write(path, durable)
 }
 
@@ -198,37 +201,35 @@ fn records(
     segments: &[&Segment],
     numbers: &[Numbers],
     stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
-) -> Result<[Vec<u8>; super::layout::PARTS], IndexError> {
-    let (mut files, mut chunks, mut symbols, mut paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+) -> Result<Parts, IndexError> {
+    let mut parts = Parts::default();
     let mut data = DataWriter::default();
     for (place, (segment, numbers)) in segments.iter().zip(numbers).enumerate() {
         for old in 0..segment.files() {
-            let (Some(new), Some(mut record)) = (to(&numbers.files, old), segment.file(old)) else {
-                continue;
-            };
+            let Some(mut record) = to(&numbers.files, old).and_then(|_| segment.file(old)) else { continue };
             record.stamp = stamps(place, old, &record);
             let (names, rest) = segment.details(&record);
             let names = names.into_iter().filter_map(|name| to(&numbers.names, name)).collect();
-            record.path = append_path(&mut paths, segment.path_of(&record))?;
+            let path = segment.path_of(&record);
+            record.path = append_path(&mut parts.paths, path)?;
+            let (first_chunk, first_symbol) = (parts.chunk_count(), parts.symbol_count());
             for symbol in record.first_symbol..record.first_symbol.saturating_add(record.symbols) {
                 let Some(symbol) = segment.symbol(symbol) else { break };
                 let span = data.append(|data| symbol.put(data))?;
-                symbols.extend_from_slice(&span.at.to_le_bytes());
+                parts.symbols.extend_from_slice(&span.at.to_le_bytes());
             }
             record.details = data.append(|data| put_details(data, names, &rest))?;
             for chunk in record.first_chunk..record.first_chunk.saturating_add(record.chunks) {
-                let Some(chunk) = segment.chunk(chunk) else { break };
-                ChunkRecord { file: new, ..chunk }.put(&mut chunks);
+                let Some(lines) = segment.chunk(chunk) else { break };
+                parts.push_chunk(lines.start, lines.len() as u32, segment.lengths(Words::Chunks).get(chunk));
             }
-            record.first_chunk = to(&numbers.chunks, record.first_chunk).unwrap_or_default();
-            record.first_symbol = if record.symbols == 0 {
-                (symbols.len() / 4) as u32
-            } else {
-                to(&numbers.symbols, record.first_symbol).unwrap_or_default()
-            };
-            record.put(&mut files);
+            (record.first_chunk, record.first_symbol) = (first_chunk, first_symbol);
+            let [path_length, symbol_length] =
+                [Words::Paths, Words::Symbols].map(|which| segment.lengths(which).get(old));
+            parts.columns.push(&record, path, path_length, symbol_length);
+            record.put(&mut parts.files);
         }
     }
-    let (data, blocks) = data.finish()?;
-    Ok([files, chunks, symbols, paths, data, blocks])
+    (parts.data, parts.blocks) = data.finish()?;
+    Ok(parts)
 }

@@ -1,6 +1,7 @@
 //! Reading a mapped segment.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,18 +9,19 @@ use journeyman_protocol::RelPath;
 use memmap2::Mmap;
 
 use super::Id;
-use super::codec::{Cursor, counted, counts, dense, plain, uses};
+use super::codec::{Cursor, counts, dense, plain, uses};
+use super::column::{Column, Lengths};
 use super::data::Unpacked;
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{
-    CHUNK, CHUNK_LENGTH, ChunkRecord, FILE, FILE_FIRST_SYMBOL, FILE_KIND, FILE_LENGTHS, FileRecord, HEADER,
-    MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, SymbolRecord, Words, flags_of, language_of, version,
+    CHUNK, FILE, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, SymbolRecord, Words,
+    purpose_of, version,
 };
-use super::map::map;
+use super::map::{map, unmap_pages};
 use super::write::sum;
 use crate::IndexError;
 use crate::facts::{Import, Section};
-use crate::query::{Posting, Purpose, is_component};
+use crate::query::{Posting, Purpose};
 
 /// A mapped segment.
 #[derive(Debug)]
@@ -104,6 +106,11 @@ impl Segment {
         Ok(())
     }
 
+    /// Gives back the memory that mapped pages take until they are read again.
+    pub(crate) fn rest(&self) {
+        unmap_pages(&self.map);
+    }
+
     /// Its file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -118,7 +125,21 @@ impl Segment {
 
     /// Visits the sections with their bytes.
     pub(crate) fn sizes(&self, mut visit: impl FnMut(String, u64)) {
-        const PART: [&str; PARTS] = ["files", "chunks", "symbols", "paths", "data", "blocks"];
+        const PART: [&str; PARTS] = [
+            "files",
+            "kinds",
+            "file chunks",
+            "file symbols",
+            "path lengths",
+            "symbol lengths",
+            "chunks",
+            "chunk lengths",
+            "symbols",
+            "letters",
+            "paths",
+            "data",
+            "blocks",
+        ];
         const OF: [&str; OF_WORDS] = ["keys", "offsets", "lists"];
         let words = Words::ALL.iter().flat_map(|words| OF.iter().map(move |of| format!("{words:?} {of}")));
         for (name, row) in PART.iter().map(|name| (*name).to_owned()).chain(words).zip(&self.rows) {
@@ -158,11 +179,36 @@ impl Segment {
         (self.part(Part::Symbols).len() / 4) as u32
     }
 
+    fn column(&self, part: Part) -> Column<'_> {
+        Column::new(self.part(part))
+    }
+
+    /// A file's chunks.
+    pub(crate) fn chunks_of(&self, file: Id) -> Range<Id> {
+        self.column(Part::FileChunks).range(file, self.chunks())
+    }
+
+    /// A file's symbols.
+    pub(crate) fn symbols_of(&self, file: Id) -> Range<Id> {
+        self.column(Part::FileSymbols).range(file, self.symbols())
+    }
+
+    /// How many terms each document has that a term's list is of: a chunk, or, for [`Words::Paths`] and [`Words::Symbols`], a
+    /// file.
+    pub(crate) fn lengths(&self, which: Words) -> Lengths<'_> {
+        Lengths::new(self.part(match which {
+            Words::Paths => Part::PathLengths,
+            Words::Symbols => Part::SymbolLengths,
+            _ => Part::ChunkLengths,
+        }))
+    }
+
     /// A file's record.
     #[must_use]
     pub fn file(&self, file: Id) -> Option<FileRecord> {
         let at = file as usize * FILE;
-        self.part(Part::Files).get(at..at + FILE).map(FileRecord::read)
+        let record = self.part(Part::Files).get(at..at + FILE)?;
+        Some(FileRecord::read(record, self.chunks_of(file), self.symbols_of(file)))
     }
 
     /// A file's path, as bytes.
@@ -181,35 +227,9 @@ impl Segment {
         found
     }
 
-    /// A number of 32 bits.
-    #[inline]
-    fn number(&self, part: Part, at: usize) -> u32 {
-        let bytes = self.part(part).get(at..).and_then(<[u8]>::first_chunk::<4>);
-        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
-    }
-
-    /// The file of a chunk, without the rest of its record.
-    #[inline]
+    /// The file of a chunk.
     pub(crate) fn file_of_chunk(&self, chunk: Id) -> Id {
-        self.number(Part::Chunks, chunk as usize * CHUNK)
-    }
-
-    /// How many terms a chunk has.
-    #[inline]
-    pub(crate) fn chunk_length(&self, chunk: Id) -> u32 {
-        self.number(Part::Chunks, chunk as usize * CHUNK + CHUNK_LENGTH)
-    }
-
-    /// How many terms a file's path has.
-    #[inline]
-    pub(crate) fn path_length(&self, file: Id) -> u32 {
-        self.number(Part::Files, file as usize * FILE + FILE_LENGTHS)
-    }
-
-    /// How many terms a file's symbols' names have.
-    #[inline]
-    pub(crate) fn symbol_length(&self, file: Id) -> u32 {
-        self.number(Part::Files, file as usize * FILE + FILE_LENGTHS + 4)
+        self.column(Part::FileChunks).owner(chunk)
     }
 
     /// Visits the files whose path's last part, in ASCII lower case, is `name`.
@@ -219,14 +239,12 @@ impl Segment {
         }
     }
 
-    /// How many documents have a term, dead ones too.
-    pub(crate) fn with_term(&self, which: Words, term: &str) -> u32 {
-        self.words(which).and_then(|words| words.get(term.as_bytes())).map_or(0, counted)
-    }
-
-    pub(crate) fn chunk(&self, chunk: Id) -> Option<ChunkRecord> {
+    /// A chunk's lines, counted from 1.
+    pub(crate) fn chunk(&self, chunk: Id) -> Option<Range<u32>> {
         let at = chunk as usize * CHUNK;
-        self.part(Part::Chunks).get(at..at + CHUNK).map(ChunkRecord::read)
+        let mut record = Cursor::new(self.part(Part::Chunks).get(at..at + CHUNK)?);
+        let first_line = record.u32();
+        Some(first_line..first_line.saturating_add(record.u32()))
     }
 
     /// A symbol.
@@ -240,15 +258,7 @@ impl Segment {
     /// The file that a symbol is in.
     #[must_use]
     pub fn file_of_symbol(&self, symbol: Id) -> Id {
-        let files = self.part(Part::Files);
-        let first = |file: u32| self.number(Part::Files, file as usize * FILE + FILE_FIRST_SYMBOL);
-        let (mut low, mut high) = (0, (files.len() / FILE) as u32);
-        // The last file whose first symbol isn't after it: files without symbols have the number of the next one's.
-        while low < high {
-            let middle = low.midpoint(high);
-            if first(middle) <= symbol { low = middle + 1 } else { high = middle }
-        }
-        low.saturating_sub(1)
+        self.column(Part::FileSymbols).owner(symbol)
     }
 
     /// Names of what a file's symbol lies in or belongs to, from the outside in, with dots between.
@@ -297,38 +307,47 @@ impl Segment {
         }
     }
 
-    /// As [`Segment::counted`], with the document's file and its length.
-    pub(crate) fn each(&self, which: Words, term: &str, mut visit: impl FnMut(Posting)) {
-        let Some(list) = self.words(which).and_then(|words| words.get(term.as_bytes())) else { return };
-        let number = |bytes: &[u8], at: usize| {
-            let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>);
-            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    /// Visits what a list of [`Segment::counted`] has, with each document's length, and `first` added to its number: many at
+    /// once.
+    pub(crate) fn each(&self, which: Words, list: &[u8], first: Id, visit: &mut dyn FnMut(&[Posting])) {
+        /// As many as fit into the nearest memory beside what is done with them.
+        const BATCH: usize = 256;
+        let lengths = self.lengths(which);
+        let mut batch = [Posting::default(); BATCH];
+        let mut filled = 0;
+        // Lengths are all over the column: looked up one right after the other, the processor waits for many at once.
+        let mut flush = |batch: &mut [Posting]| {
+            for posting in &mut *batch {
+                posting.length = lengths.get(posting.document);
+                posting.document = posting.document.saturating_add(first);
+            }
+            visit(batch);
         };
-        if which == Words::Chunks {
-            let chunks = self.part(Part::Chunks).as_chunks::<CHUNK>().0;
-            counts(list, |document, times| {
-                let chunk = chunks.get(document as usize).map_or(&[][..], <[u8; CHUNK]>::as_slice);
-                let (file, length) = (number(chunk, 0), number(chunk, CHUNK_LENGTH));
-                visit(Posting { document, file, times, length });
-            });
-            return;
-        }
-        let at = if which == Words::Paths { FILE_LENGTHS } else { FILE_LENGTHS + 4 };
-        let files = self.part(Part::Files).as_chunks::<FILE>().0;
         counts(list, |document, times| {
-            let file = files.get(document as usize).map_or(&[][..], <[u8; FILE]>::as_slice);
-            visit(Posting { document, file: document, times, length: number(file, at) });
+            if let Some(place) = batch.get_mut(filled) {
+                *place = Posting { document, times, length: 0 };
+                filled += 1;
+            }
+            if filled == BATCH {
+                flush(&mut batch);
+                filled = 0;
+            }
         });
+        flush(batch.get_mut(..filled).unwrap_or_default());
     }
 
-    /// What a file is for, without the rest of its record.
+    /// What a file is for.
+    #[inline]
     pub(crate) fn purpose(&self, file: Id) -> Option<Purpose> {
-        let at = file as usize * FILE;
-        let record = self.part(Part::Files).get(at..at + FILE)?;
-        let [_, flags, language, _] = record.get(FILE_KIND..)?.first_chunk::<4>()?;
-        let is_code =
-            language_of(*language).is_some() || is_component(self.path_of(&FileRecord::read(record)));
-        Some(Purpose { flags: flags_of(*flags), is_code })
+        self.part(Part::Kinds).get(file as usize).copied().map(purpose_of)
+    }
+
+    /// Visits the names of symbols, in lower case and rising order, whose letters are wanted, until `visit` says that it is
+    /// enough.
+    pub(crate) fn names_with(&self, wanted: impl Fn(u32) -> bool, visit: impl FnMut(&[u8]) -> bool) {
+        let Some(words) = self.words(Words::Defined) else { return };
+        let letters = self.column(Part::Letters).iter();
+        words.those((0..).zip(letters).filter(|(_, own)| wanted(*own)).map(|(number, _)| number), visit);
     }
 
     /// Visits the files that have a trigram of lower-case bytes.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::dictionary::Made;
-use super::layout::{HEADER, MAGIC, PARTS, SUM, Words, version};
+use super::layout::{HEADER, MAGIC, Parts, SUM, Words, version};
 use crate::IndexError;
 
 /// Bytes that are written at once.
@@ -13,7 +13,7 @@ const BUFFER: usize = 64 << 10;
 
 /// What a segment is made of.
 pub(crate) struct Contents {
-    pub(crate) parts: [Vec<u8>; PARTS],
+    pub(super) parts: Parts,
     pub(crate) words: [Made; Words::ALL.len()],
 }
 
@@ -21,7 +21,7 @@ impl Contents {
     /// Writes them to `path`, which must not be there yet, and waits until they are on the disk where `durable`.
     pub(crate) fn write(&self, path: &Path, durable: bool) -> Result<(), IndexError> {
         let sections: Vec<&[u8]> =
-            self.parts.iter().chain(self.words.iter().flatten()).map(Vec::as_slice).collect();
+            self.parts.sections().into_iter().chain(self.words.iter().flatten().map(Vec::as_slice)).collect();
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(&MAGIC);
         header.extend_from_slice(&version().to_le_bytes());

@@ -1,15 +1,15 @@
 //! A snapshot, as ranking sees it.
 
-use fst::Automaton;
-use fst::automaton::{AlwaysMatch, Subsequence};
+use std::ops::Range;
+
 use journeyman_protocol::RelPath;
 
 use super::{Living, Snapshot};
-use crate::query::{ChunkEntry, Corpus, Field, FileEntry, Like, Posting, Purpose, SymbolEntry, Totals};
-use crate::segment::{Id, Words};
-
-/// Names that are longer than this have no typo looked for: nobody typed them.
-const LONGEST_TYPED: usize = 100;
+use crate::query::{
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living as LivingFile, Posting, Purpose, SymbolEntry,
+    Totals,
+};
+use crate::segment::{Id, Words, counted, counts, letters, may_be_one_off, may_contain};
 
 fn words(field: Field) -> Words {
     match field {
@@ -26,6 +26,12 @@ impl Living {
 
     fn first(&self, field: Field) -> u32 {
         if field == Field::Chunk { self.first_chunk } else { self.first_file }
+    }
+
+    /// The snapshot's numbers of a file's chunks.
+    fn chunks_of(&self, file: Id) -> Range<u32> {
+        let own = self.segment.chunks_of(file);
+        self.first_chunk.saturating_add(own.start)..self.first_chunk.saturating_add(own.end)
     }
 
     fn show(&self, symbol: Id, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
@@ -58,16 +64,42 @@ impl Living {
         lives
     }
 
-    fn names(&self, prefix: &str, automaton: &impl Automaton, limit: usize, visit: &mut dyn FnMut(&str)) {
-        let Some(words) = self.segment.words(Words::Defined) else { return };
+    /// Visits names that live, at most `limit`.
+    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         let mut left = limit;
-        words.search(prefix.as_bytes(), automaton, |key, _| {
-            if let Some(name) = std::str::from_utf8(key).ok().filter(|name| self.has(name)) {
+        let mut take = |key: &[u8]| {
+            let fits = |name: &&str| like.fits(name) && self.has(name);
+            if let Some(name) = std::str::from_utf8(key).ok().filter(fits) {
                 visit(name);
                 left = left.saturating_sub(1);
             }
             left > 0
-        });
+        };
+        match like {
+            Like::Prefix(prefix) => {
+                if let Some(words) = self.segment.words(Words::Defined) {
+                    words.beginning(prefix.as_bytes(), take);
+                }
+            }
+            Like::Subsequence(name) => {
+                let wanted = letters(name.as_bytes());
+                self.segment.names_with(|own| may_contain(own, wanted), &mut take);
+            }
+            Like::Typo(name) => {
+                let wanted = letters(name.as_bytes());
+                self.segment.names_with(|own| may_be_one_off(own, wanted), &mut take);
+            }
+        }
+    }
+}
+
+impl Snapshot {
+    /// Lists with what lives of their segments.
+    fn lists<'a>(&'a self, field: Field, lists: &'a Lists) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
+        lists.0.iter().filter_map(move |[number, start, end]| {
+            let one = self.living.get(*number as usize)?;
+            Some((one, one.segment.words(words(field))?.list(*start..*end)))
+        })
     }
 }
 
@@ -90,62 +122,49 @@ impl Corpus for Snapshot {
         Totals { documents, length }
     }
 
-    fn documents_with(&self, field: Field, term: &str) -> u64 {
-        let mut documents = 0;
-        for one in &self.living {
-            if one.dead.is_empty() {
-                documents += u64::from(one.segment.with_term(words(field), term));
-            } else {
-                one.segment.counted(words(field), term, |document, _| {
-                    documents += u64::from(!one.is_dead(field, document));
-                });
-            }
-        }
-        documents
+    fn find(&self, field: Field, term: &str) -> Lists {
+        let found = (0..).zip(&self.living).filter_map(|(number, one)| {
+            let list = one.segment.words(words(field))?.range(term.as_bytes())?;
+            Some([number, list.start, list.end])
+        });
+        Lists(found.collect())
     }
 
-    fn postings(&self, field: Field, term: &str, visit: &mut dyn FnMut(u32, u32)) {
-        for one in &self.living {
-            let first = one.first(field);
+    fn documents_with(&self, field: Field, lists: &Lists) -> u64 {
+        let of_one = |(one, list): (&Living, &[u8])| {
             if one.dead.is_empty() {
-                one.segment.counted(words(field), term, |document, times| visit(first + document, times));
-            } else {
-                one.segment.counted(words(field), term, |document, times| {
-                    if !one.is_dead(field, document) {
-                        visit(first + document, times);
-                    }
-                });
+                return u64::from(counted(list));
             }
+            let mut documents = 0;
+            counts(list, |document, _| documents += u64::from(!one.is_dead(field, document)));
+            documents
+        };
+        self.lists(field, lists).map(of_one).sum()
+    }
+
+    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting])) {
+        for (one, list) in self.lists(field, lists) {
+            one.segment.each(words(field), list, one.first(field), visit);
         }
     }
 
-    fn each(&self, field: Field, term: &str, visit: &mut dyn FnMut(Posting)) {
+    fn each_file(&self, visit: &mut dyn FnMut(LivingFile)) {
         for one in &self.living {
-            let (first, first_file, all_live) = (one.first(field), one.first_file, one.dead.is_empty());
-            one.segment.each(words(field), term, |own| {
-                if all_live || !one.is_dead(field, own.document) {
-                    let (document, file) = (first + own.document, first_file.saturating_add(own.file));
-                    visit(Posting { document, file, ..own });
-                }
-            });
+            for file in (0..one.segment.files()).filter(|file| !one.dead.contains(*file)) {
+                let Some(purpose) = one.segment.purpose(file) else { continue };
+                visit(LivingFile { file: one.number_of(file), chunks: one.chunks_of(file), purpose });
+            }
         }
+    }
+
+    fn chunks_of(&self, file: u32) -> Range<u32> {
+        let found = self.at(file, |one| one.first_file);
+        found.filter(|(one, own)| !one.dead.contains(*own)).map_or(0..0, |(one, own)| one.chunks_of(own))
     }
 
     fn purpose(&self, file: u32) -> Option<Purpose> {
         let (one, own) = self.at(file, |one| one.first_file)?;
         if one.dead.contains(own) { None } else { one.segment.purpose(own) }
-    }
-
-    fn length(&self, field: Field, document: u32) -> u32 {
-        let Some((one, own)) = self.at(document, |one| one.first(field)) else { return 0 };
-        if one.is_dead(field, own) {
-            return 0;
-        }
-        match field {
-            Field::Chunk => one.segment.chunk_length(own),
-            Field::Path => one.segment.path_length(own),
-            Field::Symbol => one.segment.symbol_length(own),
-        }
     }
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {
@@ -166,14 +185,9 @@ impl Corpus for Snapshot {
 
     fn chunk(&self, chunk: u32) -> Option<ChunkEntry> {
         let (one, own) = self.at(chunk, |one| one.first_chunk)?;
-        let record = one.segment.chunk(own).filter(|_| !one.dead_chunks.contains(own))?;
-        let file = one.number_of(record.file);
-        Some(ChunkEntry { file, first_line: record.first_line, lines: record.lines })
-    }
-
-    fn file_of_chunk(&self, chunk: u32) -> u32 {
-        self.at(chunk, |one| one.first_chunk)
-            .map_or(0, |(one, own)| one.number_of(one.segment.file_of_chunk(own)))
+        let lines = one.segment.chunk(own).filter(|_| !one.dead_chunks.contains(own))?;
+        let file = one.number_of(one.segment.file_of_chunk(own));
+        Some(ChunkEntry { file, first_line: lines.start, lines: lines.len() as u32 })
     }
 
     fn file_at(&self, path: &[u8]) -> Option<u32> {
@@ -191,9 +205,20 @@ impl Corpus for Snapshot {
         }
     }
 
-    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+    fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32)) {
         for one in &self.living {
-            one.segment.defined(name, |symbol| one.show(symbol, visit));
+            one.segment.defined(name, |symbol| {
+                let file = one.segment.file_of_symbol(symbol);
+                if !one.dead.contains(file) {
+                    visit(one.number_of(file), one.first_symbol.saturating_add(symbol));
+                }
+            });
+        }
+    }
+
+    fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>)) {
+        if let Some((one, own)) = self.at(symbol, |one| one.first_symbol) {
+            one.show(own, show);
         }
     }
 
@@ -201,15 +226,7 @@ impl Corpus for Snapshot {
         // Each segment's first ones: the first ones of all are among them.
         let mut names: Vec<String> = Vec::new();
         for one in &self.living {
-            let mut keep = |name: &str| names.push(name.to_owned());
-            match like {
-                Like::Prefix(prefix) => one.names(prefix, &AlwaysMatch, limit, &mut keep),
-                Like::Subsequence(of) => one.names("", &Subsequence::new(of), limit, &mut keep),
-                Like::Typo(name) if name.len() <= LONGEST_TYPED => {
-                    one.names("", &Typo { name }, limit, &mut keep);
-                }
-                Like::Typo(_) => {}
-            }
+            one.names_like(like, limit, &mut |name| names.push(name.to_owned()));
         }
         names.sort_unstable();
         names.dedup();
@@ -218,80 +235,6 @@ impl Corpus for Snapshot {
 
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let Some((one, own)) = self.at(file, |one| one.first_file) else { return };
-        let Some(record) = one.segment.file(own) else { return };
-        for symbol in record.first_symbol..record.first_symbol.saturating_add(record.symbols) {
-            one.show(symbol, visit);
-        }
-    }
-}
-
-/// Accepts what one inserted, deleted or replaced byte makes of a name, and the name.
-struct Typo<'a> {
-    name: &'a str,
-}
-
-/// How far a text has come along the name: without a change, and at which places with one.
-#[derive(Clone, Copy)]
-struct Along {
-    exact: Option<usize>,
-    changed: u128,
-}
-
-impl Automaton for Typo<'_> {
-    type State = Along;
-
-    fn start(&self) -> Along {
-        Along { exact: Some(0), changed: 0 }
-    }
-
-    fn is_match(&self, state: &Along) -> bool {
-        let len = self.name.len();
-        let deleted = state.exact.is_some_and(|at| at == len || at + 1 == len);
-        deleted || state.changed & (1 << len) != 0
-    }
-
-    fn can_match(&self, state: &Along) -> bool {
-        state.exact.is_some() || state.changed != 0
-    }
-
-    fn accept(&self, state: &Along, byte: u8) -> Along {
-        let name = self.name.as_bytes();
-        let is = |at: usize| name.get(at) == Some(&byte);
-        let mut next = Along { exact: None, changed: 0 };
-        for at in (0..name.len()).filter(|at| state.changed & (1 << at) != 0 && is(*at)) {
-            next.changed |= 1 << (at + 1);
-        }
-        if let Some(at) = state.exact {
-            // One more, another one, one less.
-            next.changed |= 1 << at;
-            if at < name.len() {
-                next.changed |= 1 << (at + 1);
-            }
-            if is(at + 1) {
-                next.changed |= 1 << (at + 2);
-            }
-            next.exact = Some(at + 1).filter(|_| is(at));
-        }
-        next
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_typo_is_found_and_two_are_not() {
-        let accepts = |name, text: &str| {
-            let typo = Typo { name };
-            let end = text.bytes().fold(typo.start(), |state, byte| typo.accept(&state, byte));
-            typo.is_match(&end)
-        };
-        for text in ["parse", "parsee", "pars", "arse", "pbrse", "xparse", "pase"] {
-            assert!(accepts("parse", text), "{text}");
-        }
-        for text in ["", "par", "sparsee", "pasre", "parsing", "p"] {
-            assert!(!accepts("parse", text), "{text}");
-        }
+        one.segment.symbols_of(own).for_each(|symbol| one.show(symbol, visit));
     }
 }

@@ -180,14 +180,22 @@ impl Index {
     }
 
     /// Makes one segment of many small ones, and of what is half dead: what updates leave to be done when nobody waits. Does
-    /// nothing where another process writes.
+    /// no such thing where another process writes. Then [rests](Self::rest).
     ///
     /// # Errors
     /// [`IndexError`].
     pub fn tidy(&self) -> Result<(), IndexError> {
-        let Some(_lock) = self.lock(false)? else { return Ok(()) };
-        let mut manifest = self.current()?;
-        self.put_in_order(&mut manifest, When::AtLeisure)
+        let done = match self.lock(false)? {
+            Some(_lock) => self.put_in_order(&mut self.current()?, When::AtLeisure),
+            None => Ok(()),
+        };
+        self.rest();
+        done
+    }
+
+    /// Gives back the memory that queries mapped; it is mapped again when it is read.
+    pub fn rest(&self) {
+        self.snapshot().living().iter().for_each(|living| living.segment.rest());
     }
 
     /// What is on record, whoever wrote it.

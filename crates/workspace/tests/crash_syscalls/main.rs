@@ -191,6 +191,9 @@ fn between(tree: &Model, known: &Known) -> String {
     text
 }
 
+/// Calls that a process makes on its way out, when all is done.
+const LAST_CALLS: usize = 4;
+
 fn killed(task: &Task) {
     let known = Known::of(task, false);
     let mut ends = [0, 0];
@@ -201,7 +204,9 @@ fn killed(task: &Task) {
             let reached = tried.trace.calls.len() > at;
             let what =
                 format!("{}: {:?} of {}, call {:?}", task.name, plan(at), known.calls.len(), known.calls[at]);
-            assert!(tried.trace.code.is_none() || !reached, "{what}: {:?}", tried.trace.code);
+            // Where the last calls come from two threads, one can end the process while the other's call is being killed.
+            let ending = tried.trace.code == Some(0) && at + LAST_CALLS >= tried.trace.calls.len();
+            assert!(tried.trace.code.is_none() || !reached || ending, "{what}: {:?}", tried.trace.code);
             ends[usize::from(verify(task, &tried, &known, &what))] += 1;
         }
     }

@@ -1,0 +1,100 @@
+//! Numbers of 32 bits, one for each file, chunk or name: what a query asks of very many of them stands close together.
+
+use std::ops::Range;
+
+/// A column of a mapped segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column<'a> {
+    numbers: &'a [[u8; 4]],
+}
+
+impl<'a> Column<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { numbers: bytes.as_chunks().0 }
+    }
+
+    /// 0 for what isn't there.
+    #[inline]
+    pub(crate) fn get(self, at: u32) -> u32 {
+        self.numbers.get(at as usize).map_or(0, |number| u32::from_le_bytes(*number))
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = u32> + 'a {
+        self.numbers.iter().map(|number| u32::from_le_bytes(*number))
+    }
+
+    /// Where each row's things begin and the next one's do, of `all` things.
+    pub(crate) fn range(self, row: u32, all: u32) -> Range<u32> {
+        let start = self.get(row).min(all);
+        let end = self.numbers.get(row as usize + 1).map_or(all, |number| u32::from_le_bytes(*number));
+        start..end.clamp(start, all)
+    }
+
+    /// The last row that doesn't begin after a thing: rows that have none begin where the next one does.
+    pub(crate) fn owner(self, thing: u32) -> u32 {
+        let after = self.numbers.partition_point(|first| u32::from_le_bytes(*first) <= thing);
+        (after as u32).saturating_sub(1)
+    }
+}
+
+/// How many terms documents have. Those with more than 16 bits can tell are as long as those that just don't.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lengths<'a> {
+    lengths: &'a [[u8; 2]],
+}
+
+impl<'a> Lengths<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { lengths: bytes.as_chunks().0 }
+    }
+
+    /// 0 for what isn't there.
+    #[inline]
+    pub(crate) fn get(self, at: u32) -> u32 {
+        self.lengths.get(at as usize).map_or(0, |length| u32::from(u16::from_le_bytes(*length)))
+    }
+}
+
+/// Appends a length.
+pub(super) fn put_length(out: &mut Vec<u8>, length: u32) {
+    out.extend_from_slice(&u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes());
+}
+
+/// Writes a column.
+pub(crate) fn put_column(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_own_what_lies_between_their_beginnings() {
+        let bytes = put_column([0, 2, 2, 5]);
+        let column = Column::new(&bytes);
+        let ranges: Vec<_> = (0..5).map(|row| column.range(row, 5)).collect();
+        assert_eq!(ranges, [0..2, 2..2, 2..5, 5..5, 0..5]);
+        assert_eq!((0..5).map(|thing| column.owner(thing)).collect::<Vec<_>>(), [0, 0, 2, 2, 2]);
+        assert_eq!(column.iter().collect::<Vec<_>>(), [0, 2, 2, 5]);
+    }
+
+    #[test]
+    fn lengths_have_a_greatest() {
+        let mut bytes = Vec::new();
+        [0, 7, 65_535, 70_000].into_iter().for_each(|length| put_length(&mut bytes, length));
+        let lengths = Lengths::new(&bytes);
+        assert_eq!([0, 1, 2, 3, 4].map(|at| lengths.get(at)), [0, 7, 65_535, 65_535, 0]);
+    }
+
+    #[test]
+    fn damaged_rows_stay_within_bounds() {
+        let bytes = put_column([9, 3, 700]);
+        let column = Column::new(&bytes);
+        for row in 0..4 {
+            let range = column.range(row, 5);
+            assert!(range.start <= range.end && range.end <= 5, "{range:?}");
+        }
+        assert_eq!(Column::new(&[1, 2, 3]).owner(7), 0);
+    }
+}
