@@ -38,6 +38,8 @@ pub struct Connected {
     pub secrets: Vec<String>,
     /// The day that a recording's prompts name; a replay has to say the same.
     pub day: Option<String>,
+    /// Whether it records or plays back: requests have to be the same wherever that is done.
+    pub taped: bool,
 }
 
 /// What a connection may be besides the network.
@@ -128,6 +130,7 @@ fn scripted(path: &Path) -> Result<Connected, ConfigError> {
         tool_calling: true,
         secrets: Vec::new(),
         day: None,
+        taped: false,
     })
 }
 
@@ -190,7 +193,8 @@ fn finish(
         (None, None) => journeyman_model::connect(endpoint, model),
     }
     .map_err(refused)?;
-    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets, day })
+    let taped = cassette.record.is_some() || cassette.replay.is_some();
+    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets, day, taped })
 }
 
 /// What the environment and a provider's table say of each of its requests.

@@ -37,6 +37,7 @@ mod connect;
 pub mod copies;
 mod error;
 mod finished;
+mod foresight;
 mod fork;
 mod freshness;
 mod holdback;
@@ -87,8 +88,9 @@ pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
 pub use record::{Asked, Books, MessageId, Queued, Record, Setting, record_of};
 pub use session::{CutOff, Parts, Programs, SessionHandle, resume, start};
 pub use settings::{
-    Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS,
-    DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, Purse, RunSettings, TodoSettings,
+    Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_PATIENCE,
+    DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT,
+    Purse, RunSettings, TodoSettings,
 };
 pub use shared::{Answer, Status};
 pub use state::{OpenCall, State, Task};

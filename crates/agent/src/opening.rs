@@ -108,15 +108,23 @@ impl Worker {
 
     /// Packs the first context: the system parts are kept, the first message is returned.
     async fn pack(&mut self, task: &str) -> Result<String, AgentError> {
+        let found = self.settings.index_patience.map(|patience| (self.look_up(task), patience));
         let listing = self.listing().await?;
         self.checks = self.find_checks(&listing);
         let commands: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
         self.know_checks(commands.clone());
         let tools = self.tools();
+        // It was begun before the tree was listed; who isn't done soon isn't waited for.
+        let found = match found {
+            Some((looked_up, patience)) => tokio::time::timeout(patience, looked_up).await.ok(),
+            None => None,
+        };
+        let found = found.and_then(Result::ok).flatten();
         let packed = first(&Inputs {
             task,
             workspace: &self.parts.workspace,
             listing: &listing,
+            found: found.as_ref(),
             checks: &commands,
             mode: self.settings.mode,
             user_instructions: self.settings.instructions.as_deref(),

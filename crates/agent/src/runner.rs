@@ -274,7 +274,7 @@ impl Worker {
     }
 
     /// What a search may show of: what `read_file` would be allowed to read without a question.
-    fn may_show(&self) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
+    pub(crate) fn may_show(&self) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
         let (policy, mode) = (self.parts.policy.clone(), self.settings.mode);
         if policy.rules().is_empty() {
             return Arc::new(|_| true);

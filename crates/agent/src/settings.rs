@@ -25,6 +25,9 @@ pub const DEFAULT_TODO_INTERVAL: u32 = 10;
 /// Tokens that the first context may cost, of windows that start at 32,000.
 pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
+/// How long the first request waits for the index: what is there already answers within some milliseconds.
+pub const DEFAULT_INDEX_PATIENCE: Duration = Duration::from_millis(20);
+
 /// Which checks decide whether a change is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,6 +142,9 @@ pub struct RunSettings {
     pub max_output: Option<Tokens>,
     /// What the first context may cost.
     pub context_budget: Tokens,
+    /// How long the first context waits for what the index finds for the task, beside what it waits for anyway. `None` where it
+    /// is to be of the files alone: a recording has to play back where there is no index.
+    pub index_patience: Option<Duration>,
     /// What the session is to be opened with again beside the configuration; it changes nothing of the run.
     pub asked: Asked,
     /// The day, as `2026-01-31`, for the prompt.
@@ -173,6 +179,7 @@ impl Default for RunSettings {
             thinking: None,
             max_output: None,
             context_budget: DEFAULT_CONTEXT_BUDGET,
+            index_patience: Some(DEFAULT_INDEX_PATIENCE),
             asked: Asked::default(),
             today: String::new(),
             platform: std::env::consts::OS.to_owned(),

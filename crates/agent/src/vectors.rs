@@ -6,10 +6,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use journeyman_index::vectors::{EmbedError, Embedder, Model2Vec, Patience, Purpose, Similar, View};
+pub use journeyman_index::vectors::Vectorer;
+use journeyman_index::vectors::{EmbedError, Embedder, Model2Vec, Patience, Purpose};
 use journeyman_model::{Embeddings, Endpoint, ModelError};
 use journeyman_policy::secrets::Redactor;
 use tokio_util::sync::CancellationToken;
@@ -24,8 +25,6 @@ const WEIGHT: f64 = 0.2;
 /// How long a query waits for its vector. A server on this machine takes some milliseconds, one that loads its model
 /// first takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Chunks that may be like a query. Ranking by vectors beyond them is noise, and each costs a little.
-const MOST_LIKE: usize = 1_000;
 /// Texts of one request. A server works on one text after the other; more only make stopping slower.
 const BATCH: usize = 32;
 /// Requests at the same time: one is worked on while the next one is on its way.
@@ -35,27 +34,16 @@ const BEAT: Duration = Duration::from_millis(20);
 /// Texts aren't cut shorter than this for a server that finds them too long.
 const SHORTEST: usize = 256;
 
-/// A model that makes vectors, and what they count.
-pub struct Vectorer {
-    /// The model.
-    pub embedder: Arc<dyn Embedder>,
-    /// What vectors count in a search, where words count 1.
-    pub weight: f32,
-    /// How long a query waits.
-    pub timeout: Duration,
-}
-
-impl std::fmt::Debug for Vectorer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Vectorer").field("model", &self.embedder.name()).finish_non_exhaustive()
-    }
-}
-
-/// The model that the configuration names; `None` where it names none. A server isn't asked yet.
+/// The model that the configuration names; `None` where it names none. A server isn't asked yet. What `redactor` knows for
+/// secrets is sent to none, nor are the values of `secrets` and the server's own key.
 ///
 /// # Errors
 /// [`ConfigError::Model`] where it can't be loaded, or nothing leads to it.
-pub fn vectorer(config: &Config, environment: &Environment) -> Result<Option<Vectorer>, ConfigError> {
+pub fn vectorer(
+    config: &Config,
+    environment: &Environment,
+    redactor: Arc<Redactor>,
+) -> Result<Option<Vectorer>, ConfigError> {
     let Some(name) = config.vectors.model.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
     let refused = |what: String| ConfigError::Model(format!("index.vectors: {what}"));
     let embedder: Arc<dyn Embedder> = match name.strip_prefix(MODEL2VEC) {
@@ -74,10 +62,10 @@ pub fn vectorer(config: &Config, environment: &Environment) -> Result<Option<Vec
                 .map_err(|error| refused(error.to_string()))?;
             let secrets = config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned);
             let key = endpoint.key.as_ref().map(|key| key.reveal().to_owned());
-            let redactor = Redactor::new(secrets.chain(key));
+            let redactors = [redactor, Arc::new(Redactor::new(secrets.chain(key)))];
             let prefix = |prefix: &Option<String>| prefix.clone().unwrap_or_default();
             let prefixes = [prefix(&config.vectors.query_prefix), prefix(&config.vectors.document_prefix)];
-            let server = Server::new(endpoint, &model, redactor, prefixes);
+            let server = Server::new(endpoint, &model, redactors, prefixes);
             Arc::new(server.map_err(|error| refused(error.to_string()))?)
         }
     };
@@ -86,31 +74,12 @@ pub fn vectorer(config: &Config, environment: &Environment) -> Result<Option<Vec
     Ok(Some(Vectorer { embedder, weight, timeout: config.vectors.timeout.unwrap_or(TIMEOUT) }))
 }
 
-impl Vectorer {
-    /// What of a project is like a query. Nothing that takes longer than the deadline, and nothing at all where there are
-    /// no vectors to compare with.
-    ///
-    /// # Errors
-    /// [`EmbedError`] where the query has no vector; the search goes on without.
-    pub fn similar(&self, view: &View, query: &str, stop: &AtomicBool) -> Result<Similar, EmbedError> {
-        if view.chunks() == 0 {
-            return Ok(Similar::default());
-        }
-        let patience = Patience { stop, until: Some(Instant::now() + self.timeout) };
-        let query = journeyman_index::vectors::beginning(query);
-        let vectors = self.embedder.embed(&[query], Purpose::Query, patience)?;
-        let name = self.embedder.name();
-        let vectors = journeyman_index::vectors::checked(name, 1, self.embedder.dimensions(), vectors)?;
-        Ok(vectors.first().map(|vector| view.nearest(vector, MOST_LIKE)).unwrap_or_default())
-    }
-}
-
 /// A model behind `/embeddings`.
 struct Server {
     name: String,
     identity: [u8; 32],
     client: Embeddings,
-    redactor: Redactor,
+    redactors: [Arc<Redactor>; 2],
     /// Before queries, and before other texts.
     prefixes: [String; 2],
     /// Bytes of a text that the model was seen to read.
@@ -121,7 +90,7 @@ impl Server {
     fn new(
         endpoint: Endpoint,
         model: &str,
-        redactor: Redactor,
+        redactors: [Arc<Redactor>; 2],
         prefixes: [String; 2],
     ) -> Result<Self, ModelError> {
         let mut hasher = blake3::Hasher::new();
@@ -135,7 +104,7 @@ impl Server {
             name: client.name(),
             identity: *hasher.finalize().as_bytes(),
             client,
-            redactor,
+            redactors,
             prefixes,
             longest: AtomicUsize::new(usize::MAX),
         })
@@ -208,8 +177,9 @@ impl Embedder for Server {
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let [query, document] = &self.prefixes;
         let prefix = if purpose == Purpose::Query { query } else { document };
-        let texts: Vec<String> =
-            texts.iter().map(|text| format!("{prefix}{}", self.redactor.redact(text))).collect();
+        let [one, other] = &self.redactors;
+        let clean = |text: &&str| format!("{prefix}{}", other.redact(&one.redact(text)));
+        let texts: Vec<String> = texts.iter().map(clean).collect();
         let failed = |what: String| EmbedError::Failed { model: self.name.clone(), what };
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -29,6 +29,7 @@ fn the_system_prompt_and_the_tools_are_small() {
             task: "a task",
             workspace: &workspace,
             listing: &listing,
+            found: None,
             checks: &[],
             mode,
             user_instructions: None,

@@ -70,6 +70,7 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
         tool_calling: true,
         secrets: Vec::new(),
         day: None,
+        taped: false,
     };
     let config = Config { mode: Some(Mode::Auto), ..Config::default() };
     let wired = wire(environment, &house, &root, &config, connected, Approver::Nobody, Checks::Found)?;

@@ -6,6 +6,7 @@ mod follow;
 mod impact;
 mod map;
 mod names;
+mod place;
 mod search;
 mod vectors;
 mod why;
@@ -105,8 +106,12 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, F
         );
         return Ok(u8::from(!embedded));
     }
+    let unreadable = match report.unreadable {
+        0 => String::new(),
+        count => format!(", {count} can't be read"),
+    };
     say!(
-        "{} files, {} symbols; {} read, {} gone, in {took:.1} s",
+        "{} files, {} symbols; {} read, {} gone{unreadable}, in {took:.1} s",
         totals.files,
         totals.symbols,
         report.read,
@@ -193,10 +198,25 @@ fn refresh(project: &Project) -> Result<Report, Failure> {
     Ok(report)
 }
 
+/// How many are shown: none would be no answer.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("0 shows nothing".to_owned()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// The project's index, up to date, and what it has.
 fn current(environment: &Environment, directory: Option<&Path>) -> Result<(Project, Arc<Snapshot>), Failure> {
     let project = open(environment, directory)?;
-    refresh(&project)?;
+    if let Err(error) = refresh(&project) {
+        // What there is answers too, such as where the disk is full or isn't to be written to.
+        if project.index().snapshot().totals().files == 0 {
+            return Err(error);
+        }
+        eprintln!("note: the files may have changed since they were indexed: {error}");
+    }
     let snapshot = project.index().snapshot();
     if snapshot.is_partial() {
         eprintln!("note: not all files are in the index yet");

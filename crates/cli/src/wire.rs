@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::config::{Config, Environment, load_policy};
+use journeyman_agent::config::{Config, Environment, load_own, load_policy};
 use journeyman_agent::copies::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::model::Model;
+use journeyman_agent::vectors::vectorer;
 use journeyman_agent::{
     Approver, Checks, Connected, DEFAULT_TODO_INTERVAL, Parts, Programs, RunSettings, TodoSettings, providers,
 };
@@ -16,13 +17,14 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Mode, Needs, Tokens};
 use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, toolchains};
 use journeyman_store::Store;
-use journeyman_tools::{Registry, SharedIndex};
+use journeyman_tools::{FindVectorer, Registry, SharedIndex};
 use journeyman_workspace::{Tier, Workspace};
 
 use crate::confinement;
 use crate::edge::{Failure, House, now};
 use crate::policy::ADMIN_POLICY;
 use crate::sessions::holder;
+use crate::settings::ADMIN;
 use crate::summary;
 
 /// A project, and what sessions on it are run, verified and landed with.
@@ -39,6 +41,7 @@ pub(crate) struct Ground {
     programs: Arc<Programs>,
     tiers: Vec<Tier>,
     needs: Needs,
+    vectors: Arc<FindVectorer>,
     pub(crate) holder: String,
 }
 
@@ -56,6 +59,7 @@ impl Ground {
         let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
         let mut secrets = secrets;
         secrets.extend(configured_secrets(environment, config));
+        let redactor = Arc::new(Redactor::new(secrets));
         let programs = environment.clone();
         let git = Git::new(root, Arc::clone(&sandbox));
         let git = match environment.vars.iter().find(|(name, _)| *name == "PATH") {
@@ -75,7 +79,8 @@ impl Ground {
             committer,
             sandbox,
             toolchains: Arc::new(toolchains(&host, root)),
-            redactor: Arc::new(Redactor::new(secrets)),
+            vectors: vectors(environment, &redactor),
+            redactor,
             programs: Arc::new(move |name: &str| programs.has_program(name)),
             tiers: if config.isolation.is_empty() { Tier::ALL.to_vec() } else { config.isolation.clone() },
             needs: confinement::needs(config)?,
@@ -91,7 +96,8 @@ impl Ground {
     /// What is known of the whole project.
     fn index(&self) -> SharedIndex {
         let (workspace, redactor) = (Arc::clone(&self.workspace), Arc::clone(&self.redactor));
-        SharedIndex::new(workspace, redactor, Some(self.git.clone()))
+        let index = SharedIndex::new(workspace, redactor, Some(self.git.clone()));
+        index.with_vectors(Arc::clone(&self.vectors))
     }
 
     /// What copies of the project are made of and with.
@@ -122,6 +128,15 @@ impl Ground {
             committer: Some(self.committer.clone()),
         }
     }
+}
+
+/// The model of vectors that the user's own configuration names, when somebody asks; a repository has no say.
+fn vectors(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<FindVectorer> {
+    let (environment, redactor) = (environment.clone(), Arc::clone(redactor));
+    Arc::new(move || {
+        let config = load_own(&environment, Some(Path::new(ADMIN))).map_err(|error| error.to_string())?;
+        vectorer(&config, &environment, Arc::clone(&redactor)).map_err(|error| error.to_string())
+    })
 }
 
 /// Values of variables that hold keys or that the user calls secrets. Keys of providers that a run doesn't ask are nobody's
@@ -234,6 +249,7 @@ fn run_settings(
         thinking: journeyman_agent::thinking(config),
         max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
         asked: standard.asked,
+        index_patience: if connected.taped { None } else { standard.index_patience },
         context_budget: config
             .context_tokens
             .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),

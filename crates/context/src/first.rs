@@ -7,8 +7,9 @@ use journeyman_workspace::{Body, Listing, Workspace, WorkspaceError};
 
 use crate::cut::{LEAST, cut};
 use crate::fence::fenced;
-use crate::map::{DEFAULT_BUDGET, map_for};
+use crate::map::{DEFAULT_BUDGET, Near, map_for};
 use crate::mention::mentions;
+use crate::outlines::{Outlined, outline_map};
 use crate::words::Words;
 use crate::{Estimate, instructions, prompt};
 
@@ -16,6 +17,8 @@ use crate::{Estimate, instructions, prompt};
 const INSTRUCTIONS: Tokens = Tokens(8_000);
 /// One file that the task names, in tokens; a larger one keeps its head and tail, or the line that is named.
 const ONE_FILE: Tokens = Tokens(4_000);
+/// Of the map's budget, in hundredths: what files define that an index finds for the task. What they don't need is for paths.
+const OUTLINES: u64 = 60;
 /// All files that the task names, in tokens.
 const ALL_FILES: Tokens = Tokens(12_000);
 /// A larger file is only pointed at, in bytes.
@@ -34,6 +37,8 @@ pub struct Inputs<'a> {
     pub workspace: &'a Workspace,
     /// Its files, sorted.
     pub listing: &'a Listing,
+    /// What an index finds for the task, where there is one already.
+    pub found: Option<&'a Found>,
     /// The commands of the checks that run when the model stops.
     pub checks: &'a [String],
     /// What is allowed without asking.
@@ -52,6 +57,15 @@ pub struct Inputs<'a> {
     pub platform: &'a str,
     /// What system prompt and first message may cost together, without the tools' schemas.
     pub budget: Tokens,
+}
+
+/// What an index finds for a task.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// Files with how much is for them, 0 to 1; those that the listing doesn't have aren't shown.
+    pub files: Vec<(RelPath, f64)>,
+    /// What the best of them define, the first ones first.
+    pub outlines: Vec<Outlined>,
 }
 
 /// A part of the system prompt.
@@ -202,7 +216,21 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
 }
 
 fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens) {
-    let map = map_for(inputs.listing, budget, &Words::of(inputs.task));
+    let outlines = inputs.found.map(|found| found.outlines.as_slice()).unwrap_or_default();
+    // A path may be taken for one of the listing's only where it is there.
+    let there = |outlined: &&Outlined| {
+        let path = RelPath::parse(outlined.path.as_bytes());
+        path.is_ok_and(|path| inputs.listing.paths.binary_search(&path).is_ok())
+    };
+    let outlines: Vec<Outlined> = outlines.iter().filter(there).cloned().collect();
+    let (outline, _) = outline_map(&outlines, Tokens(budget.0 * OUTLINES / 100));
+    let files = inputs.found.map(|found| found.files.as_slice()).unwrap_or_default();
+    let near = Near {
+        words: Words::of(inputs.task),
+        files: files.iter().map(|(path, share)| (path.as_bytes(), *share)).collect(),
+    };
+    let left = Tokens(budget.0.saturating_sub(Estimate.count(&outline).0));
+    let map = map_for(inputs.listing, left, &near);
     if map.is_empty() {
         out.push_str("The project has no files yet.\n\n");
         return;
@@ -213,6 +241,13 @@ fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens) {
         inputs.listing.paths.len(),
         fenced("map", &[], &map)
     );
+    if !outline.is_empty() {
+        let _infallible = writeln!(
+            out,
+            "What a search of the project finds for the task, the likeliest files first, with what they define:\n{}\n",
+            fenced("outline", &[], &outline)
+        );
+    }
 }
 
 /// The files that the task names, as far as they fit.

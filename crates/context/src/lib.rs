@@ -19,7 +19,8 @@
 //!
 //! Text of files, and output of commands, is set apart by tags that it can't contain, so that it can't pass for ours.
 //! Packing is a function of its arguments and of the files it reads through the workspace; it reads no clock, writes
-//! nothing, and starts nothing. It doesn't yet know symbols, search, or how to compact a long session.
+//! nothing, and starts nothing. What an index finds comes in as
+//! [`Found`]; it doesn't yet know how to compact a long session.
 
 mod cut;
 mod estimate;
@@ -37,6 +38,6 @@ pub use cut::{Cut, LEAST, cut};
 pub use estimate::Estimate;
 pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
 pub use fence::fenced;
-pub use first::{ContextError, Inputs, PackReport, Packed, SystemText, first, system_prompt};
+pub use first::{ContextError, Found, Inputs, PackReport, Packed, SystemText, first, system_prompt};
 pub use map::{DEFAULT_BUDGET, repository_map};
 pub use outlines::{Outlined, Signature, outline_map};

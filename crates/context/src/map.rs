@@ -1,6 +1,6 @@
 //! The repository map: a tree of paths that fits a budget.
 
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::fmt::Write as _;
 
 use journeyman_protocol::{RelPath, TokenCounter as _, Tokens};
@@ -13,6 +13,8 @@ use crate::words::Words;
 pub const DEFAULT_BUDGET: Tokens = Tokens(1_500);
 /// A directory shows at most this many of its files; the rest is a number.
 const MAX_NAMES: usize = 60;
+/// What the file counts that an index found best; a word of the task in its name counts one.
+const FOUND: f64 = 3.0;
 /// A longer name is shortened, in bytes: names of content hashes tell nothing.
 const MAX_NAME_BYTES: usize = 80;
 
@@ -22,11 +24,28 @@ const MAX_NAME_BYTES: usize = 80;
 /// beneath. The same listing and budget give the same text. Takes time about linear in the listing.
 #[must_use]
 pub fn repository_map(listing: &Listing, budget: Tokens) -> String {
-    map_for(listing, budget, &Words::default())
+    map_for(listing, budget, &Near::default())
 }
 
-/// The same, with what is near to the task's words before the rest.
-pub(crate) fn map_for(listing: &Listing, budget: Tokens, words: &Words) -> String {
+/// What is shown before the rest.
+#[derive(Default)]
+pub(crate) struct Near<'a> {
+    /// What has these words in its name.
+    pub(crate) words: Words,
+    /// Files by their paths, with how much is for them: 0 to 1.
+    pub(crate) files: HashMap<&'a [u8], f64>,
+}
+
+impl Near<'_> {
+    /// How near a file is. The best one that was found counts as much as three words.
+    fn file(&self, path: &[u8], name: &[u8]) -> u32 {
+        let found = self.files.get(path).map_or(0, |share| (share.clamp(0.0, 1.0) * FOUND).ceil() as u32);
+        self.words.score(name) + found
+    }
+}
+
+/// The same, with what is near to the task before the rest.
+pub(crate) fn map_for(listing: &Listing, budget: Tokens, near: &Near<'_>) -> String {
     if listing.paths.is_empty() {
         return String::new();
     }
@@ -34,7 +53,7 @@ pub(crate) fn map_for(listing: &Listing, budget: Tokens, words: &Words) -> Strin
     if !order.is_sorted() {
         order.sort();
     }
-    let mut tree = Tree::of(&order, words);
+    let mut tree = Tree::of(&order, near);
     tree.expand(budget.0);
     tree.render(listing.truncated)
 }
@@ -73,7 +92,7 @@ struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     /// Reads paths in the order of their bytes, in which all that is beneath a directory stands together.
-    fn of(paths: &[&'a RelPath], words: &Words) -> Self {
+    fn of(paths: &[&'a RelPath], near: &Near<'_>) -> Self {
         let mut tree = Self { directories: vec![Directory::default()] };
         let mut current = 0;
         for path in paths {
@@ -85,10 +104,10 @@ impl<'a> Tree<'a> {
             while let Some(slash) = bytes.get(from..).and_then(|rest| rest.iter().position(|b| *b == b'/')) {
                 let name = bytes.get(from..from + slash).unwrap_or_default();
                 from += slash + 1;
-                current = tree.add(current, bytes.get(..from).unwrap_or_default(), words.score(name));
+                current = tree.add(current, bytes.get(..from).unwrap_or_default(), near.words.score(name));
             }
             let name = bytes.get(from..).unwrap_or_default();
-            let score = words.score(name);
+            let score = near.file(bytes, name);
             if let Some(directory) = tree.directories.get_mut(current) {
                 directory.files.push(File { name, score });
                 directory.total += 1;
@@ -324,9 +343,20 @@ mod tests {
         let mut paths: Vec<&str> = many.iter().map(String::as_str).collect();
         paths.extend(["deep/er/still/invoice_total.rs", "deep/er/still/other.rs"]);
         let listing = listing(&paths);
-        let map = map_for(&listing, Tokens(200), &Words::of("InvoiceTotal rounds wrongly"));
+        let words = Words::of("InvoiceTotal rounds wrongly");
+        let map = map_for(&listing, Tokens(200), &Near { words, ..Near::default() });
         assert!(map.contains("deep/er/still/ invoice_total.rs other.rs\n"), "{map}");
         assert!(!repository_map(&listing, Tokens(200)).contains("invoice_total"));
+    }
+
+    #[test]
+    fn what_an_index_found_comes_first() {
+        let many: Vec<String> = (0..500).map(|n| format!("pkg{}/mod{n}/x.rs", n % 50)).collect();
+        let mut paths: Vec<&str> = many.iter().map(String::as_str).collect();
+        paths.extend(["deep/er/still/cents.rs", "deep/er/still/other.rs"]);
+        let files = HashMap::from([(&b"deep/er/still/cents.rs"[..], 0.1), (b"not/there.rs", 1.0)]);
+        let map = map_for(&listing(&paths), Tokens(200), &Near { files, ..Near::default() });
+        assert!(map.contains("deep/er/still/ cents.rs other.rs\n"), "{map}");
     }
 
     #[test]

@@ -53,6 +53,7 @@ impl Project {
             task: "Fix the total in src/cart.rs:3",
             workspace: &workspace,
             listing: &listing,
+            found: None,
             checks: &checks,
             mode: Mode::Auto,
             user_instructions: None,

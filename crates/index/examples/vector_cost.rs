@@ -65,7 +65,8 @@ fn main() {
 
     let start = Instant::now();
     let vectors = Vectors::open(index.directory(), &model).unwrap();
-    let options = Options { threads, progress: &|_| {}, stop: &never };
+    let redactor = journeyman_policy::secrets::Redactor::default();
+    let options = Options { threads, progress: &|_| {}, stop: &never, redactor: &redactor };
     let report = vectors.follow(&snapshot, &source, &model, options).unwrap();
     assert_eq!(report.failed, None);
     time(&format!("keeping {} vectors", report.embedded), start);

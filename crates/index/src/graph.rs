@@ -11,6 +11,8 @@
 
 mod ask;
 mod follow;
+mod gone;
+mod impact;
 mod kept;
 mod names;
 mod paths;
@@ -30,6 +32,7 @@ use crate::segment::Id;
 pub use ask::{Cycle, Direction, MAX_REACHED, Reach, Reached};
 pub use follow::Done;
 use follow::{Found, Read};
+pub use gone::Gone;
 use kept::{Kept, Mark};
 pub use names::WHOLE;
 
@@ -40,6 +43,9 @@ pub const LEAST_NAMES: u32 = 128;
 const KEEP_PART: usize = 64;
 /// Changed files from which on it is kept in any case.
 const KEEP_COUNT: usize = 2_000;
+/// Files that may have changed since the graph was kept, and bytes of it, where somebody can't wait: some milliseconds.
+const AT_HAND_CHANGED: usize = 20;
+const AT_HAND_BYTES: u64 = 8 << 20;
 /// Names that are told of an edge.
 const MAX_NAMES: usize = 5;
 /// Names that are told in words.
@@ -111,7 +117,7 @@ impl Graph {
     /// The graph of a snapshot, by nothing else than it and the text of settings, which `read` gives by path.
     #[must_use]
     pub fn new(snapshot: &Snapshot, read: &dyn Fn(&str) -> Option<String>) -> Self {
-        Self::found(follow::follow(snapshot, None, read))
+        follow::follow(snapshot, None, read, usize::MAX).map(Self::found).unwrap_or_default()
     }
 
     fn found(found: Found) -> Self {
@@ -260,7 +266,9 @@ impl Cache {
             return Arc::clone(graph);
         }
         let kept = Kept::load(&self.directory);
-        let found = follow::follow(snapshot, kept.as_ref(), read);
+        let Some(found) = follow::follow(snapshot, kept.as_ref(), read, usize::MAX) else {
+            return Arc::default();
+        };
         let changed = found.done.changed;
         let worth = changed > KEEP_COUNT || changed.saturating_mul(KEEP_PART) > found.nodes.len();
         if worth && !snapshot.is_partial() {
@@ -270,5 +278,20 @@ impl Cache {
         let graph = Arc::new(Graph::found(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         graph
+    }
+
+    /// The graph of a snapshot, if it is known but for a few files: for who can't wait until it is made.
+    pub(crate) fn at_hand(&self, snapshot: &Arc<Snapshot>, read: &Read<'_>) -> Option<Arc<Graph>> {
+        // Who has it is making one.
+        let mut last = self.last.try_lock().ok()?;
+        if let Some((_, graph)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
+            return Some(Arc::clone(graph));
+        }
+        let length = std::fs::metadata(self.directory.join(kept::NAME)).ok()?.len();
+        let kept = (length <= AT_HAND_BYTES).then(|| Kept::load(&self.directory))??;
+        let found = follow::follow(snapshot, Some(&kept), read, AT_HAND_CHANGED)?;
+        let graph = Arc::new(Graph::found(found));
+        *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
+        Some(graph)
     }
 }

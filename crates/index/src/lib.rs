@@ -11,6 +11,7 @@ mod error;
 pub mod facts;
 pub mod graph;
 pub mod history;
+pub mod overview;
 pub mod pattern;
 pub mod project;
 pub mod query;

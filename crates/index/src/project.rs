@@ -145,6 +145,21 @@ impl Project {
         })
     }
 
+    /// The graph, if it is known but for a few files that changed: for who can't wait until it is made.
+    #[must_use]
+    pub fn graph_at_hand(&self, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
+        self.graph.at_hand(snapshot, &|path| match self.source.read(&RelPath::parse(path).ok()?) {
+            Ok(Bytes::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => None,
+        })
+    }
+
+    /// What was kept of the commits when they were last looked at; git isn't asked.
+    #[must_use]
+    pub fn history_at_hand(&self) -> Option<History> {
+        History::load(&self.history).ok().flatten()
+    }
+
     /// The lines that a pattern of the `regex` crate matches in, by path and line; at most `limit` (and whether there are
     /// more). Only files that may have one are read.
     ///

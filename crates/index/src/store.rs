@@ -83,6 +83,12 @@ impl Index {
         Ok(index)
     }
 
+    /// Whether there is one in a directory.
+    #[must_use]
+    pub fn is_in(directory: &Path) -> bool {
+        Manifest::is_in(directory)
+    }
+
     /// The same, of which what this redactor knows for secrets is kept out, besides what has the shape of one. It holds
     /// for what is read from now on.
     #[must_use]

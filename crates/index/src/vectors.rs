@@ -15,6 +15,7 @@ mod model2vec;
 mod part;
 mod quantise;
 mod store;
+mod vectorer;
 mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,7 @@ pub use follow::{Options, Progress, Report};
 pub use model2vec::{Model2Vec, ModelFault};
 pub use quantise::{Quantised, quantise};
 pub use store::{Stats, Vectors};
+pub use vectorer::Vectorer;
 pub use view::{Similar, View};
 
 /// Dimensions that a vector may have: the largest known models have 4,096.

@@ -280,9 +280,9 @@ fn neighbours_are_told_by_distance() {
 
 #[test]
 fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
-    let (_kept, _, graph) = chain();
+    let (_kept, snapshot, graph) = chain();
     let core = graph.find("src/core.py").unwrap();
-    let reach = graph.impact(&[core], u32::MAX);
+    let reach = graph.impact(&snapshot, &[core], u32::MAX);
     assert_eq!(
         paths(&graph, reach.files.iter().map(|found| found.file)),
         ["src/mid.py", "src/top.py", "tests/test_top.py"]
@@ -294,7 +294,10 @@ fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
     );
     assert_eq!(paths(&graph, graph.tests(&[core], &reach)), ["tests/test_top.py"]);
     let none = graph.find("tests/test_none.py").unwrap();
-    assert_eq!(paths(&graph, graph.tests(&[none], &graph.impact(&[none], 5))), ["tests/test_none.py"]);
+    assert_eq!(
+        paths(&graph, graph.tests(&[none], &graph.impact(&snapshot, &[none], 5))),
+        ["tests/test_none.py"]
+    );
 }
 
 #[test]
@@ -319,7 +322,7 @@ fn ways_and_circles() {
 /// Rust's modules need each other to and fro by their nature: `mod` alone makes no circle.
 #[test]
 fn a_declared_module_makes_no_circle() {
-    let (_kept, _, graph) = tree(&[
+    let (_kept, snapshot, graph) = tree(&[
         ("Cargo.toml", "[package]\nname = \"m\"\n"),
         ("src/lib.rs", "mod one;\nmod two;\npub struct Shared;\n"),
         ("src/one.rs", "use crate::Shared;\nuse crate::two::Two;\n"),
@@ -327,7 +330,7 @@ fn a_declared_module_makes_no_circle() {
     ]);
     assert_eq!(graph.cycles(), []);
     let two = graph.find("src/two.rs").unwrap();
-    let reach = graph.impact(&[two], 1);
+    let reach = graph.impact(&snapshot, &[two], 1);
     assert_eq!(paths(&graph, reach.files.iter().map(|found| found.file)), ["src/one.rs"]);
 }
 

@@ -110,7 +110,9 @@ impl House {
 
     fn follow_with(&self, embedder: &dyn Embedder, stop: &AtomicBool) -> Report {
         refresh(&self.index, &self.tree());
-        let options = Options { threads: NonZero::new(2).unwrap(), progress: &|_| {}, stop };
+        let redactor = journeyman_policy::secrets::Redactor::default();
+        let options =
+            Options { threads: NonZero::new(2).unwrap(), progress: &|_| {}, stop, redactor: &redactor };
         let source = WorkTree::new(&self.tree(), 1);
         self.open(embedder).follow(&self.index.snapshot(), &source, embedder, options).unwrap()
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use journeyman_index::Snapshot;
 use journeyman_index::graph::{Direction, Graph};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
@@ -101,7 +102,7 @@ fn tell(context: &ToolContext, path: &RelPath, reverse: bool, depth: u32) -> Res
         answer.line(&format!("[{FILES} of {} are looked at]", reach.files.len()));
     }
     if reverse {
-        tests(&graph, file, &mut answer);
+        tests(&graph, &asked.snapshot, file, &mut answer);
     } else {
         let packages: Vec<&str> = graph.packages(file).take(PACKAGES).collect();
         if !packages.is_empty() {
@@ -121,8 +122,8 @@ fn is_shown(context: &ToolContext, path: &str) -> bool {
 }
 
 /// The tests that reach a file, however far away.
-fn tests(graph: &Graph, file: u32, answer: &mut Answer<'_>) {
-    let tests = graph.tests(&[file], &graph.impact(&[file], u32::MAX));
+fn tests(graph: &Graph, snapshot: &Snapshot, file: u32, answer: &mut Answer<'_>) {
+    let tests = graph.tests(&[file], &graph.impact(snapshot, &[file], u32::MAX));
     if tests.is_empty() {
         return;
     }

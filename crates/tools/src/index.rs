@@ -5,6 +5,10 @@
 //! and sees to it that what the session itself has changed is in. A session that works in a copy has an index of the
 //! copy's files, which begins as the project's.
 
+mod leisure;
+mod likeness;
+mod links;
+
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -15,6 +19,7 @@ use std::time::{Duration, Instant};
 use journeyman_git::Git;
 use journeyman_index::history::History;
 use journeyman_index::store::{Options, Progress, Report};
+use journeyman_index::vectors::Similar;
 use journeyman_index::{Index, Project, Snapshot};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
@@ -22,6 +27,9 @@ use journeyman_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
+pub use likeness::FindVectorer;
+use likeness::Likeness;
+use links::Links;
 
 /// Threads that read files: the session's commands want the machine too.
 const MOST_THREADS: usize = 4;
@@ -88,6 +96,10 @@ struct Core {
     state: Mutex<State>,
     news: Condvar,
     history: Mutex<Option<Arc<History>>>,
+    links: Arc<Links>,
+    likeness: Option<Likeness>,
+    /// How long nobody may have asked before it is put in order.
+    leisure: Duration,
 }
 
 #[derive(Default)]
@@ -107,6 +119,12 @@ struct State {
     cut: bool,
     failed: Option<String>,
     closed: bool,
+    /// When it was asked or written last.
+    used: Option<Instant>,
+    /// Somebody waits for leisure to put it in order.
+    resting: bool,
+    /// It is being put in order.
+    tidying: bool,
 }
 
 impl Drop for SharedIndex {
@@ -116,6 +134,8 @@ impl Drop for SharedIndex {
         if let Some(stop) = &state.running {
             stop.store(true, Ordering::Relaxed);
         }
+        drop(state);
+        self.core.news.notify_all();
     }
 }
 
@@ -126,6 +146,26 @@ impl SharedIndex {
     pub fn new(workspace: Arc<Workspace>, redactor: Arc<Redactor>, git: Option<Git>) -> Self {
         let directory = workspace.state_dir().join("index");
         Self { core: Arc::new(Core::new(workspace, directory, None, redactor, git, false)) }
+    }
+
+    /// The same, in which a search finds by vectors too, where the user named a model for them. It is asked for when
+    /// somebody searches first.
+    #[must_use]
+    pub fn with_vectors(mut self, find: Arc<FindVectorer>) -> Self {
+        let directory = self.core.directory.clone();
+        if let Some(core) = Arc::get_mut(&mut self.core) {
+            core.likeness = Some(Likeness::new(find, directory));
+        }
+        self
+    }
+
+    /// The same, put in order after so long a time in which nobody asked; five seconds if it isn't said.
+    #[must_use]
+    pub fn at_leisure_after(mut self, leisure: Duration) -> Self {
+        if let Some(core) = Arc::get_mut(&mut self.core) {
+            core.leisure = leisure;
+        }
+        self
     }
 
     /// The same, made or brought up to date while the model is asked for the first time ([`SharedIndex::ahead`]), so that
@@ -142,7 +182,39 @@ impl SharedIndex {
         let directory = workspace.state_dir().join("index");
         let (seed, git) = (Some(self.core.directory.clone()), self.core.git.clone());
         let (redactor, ahead) = (Arc::clone(&self.core.redactor), self.core.ahead.load(Ordering::Relaxed));
-        Self { core: Arc::new(Core::new(workspace, directory, seed, redactor, git, ahead)) }
+        let mut core = Core::new(workspace, directory, seed, redactor, git, ahead);
+        core.likeness = self.core.likeness.as_ref().map(Likeness::again);
+        core.leisure = self.core.leisure;
+        Self { core: Arc::new(core) }
+    }
+
+    /// What was there when it was used last, if anything was: it is neither made nor brought up to date, and nothing is waited
+    /// for but opening it. For whoever can't wait.
+    #[must_use]
+    pub fn at_hand(&self) -> Option<(Arc<Project>, Arc<Snapshot>)> {
+        let core = &self.core;
+        if core.lock().opened.is_none() && !Index::is_in(core.seed.as_ref().unwrap_or(&core.directory)) {
+            return None;
+        }
+        let project = core.opened().ok()?;
+        let snapshot = project.index().snapshot();
+        (snapshot.totals().files > 0).then_some((project, snapshot))
+    }
+
+    /// Files at most two steps in the dependency graph from some others, by their numbers in what was asked for, with their
+    /// steps. The graph is made and followed beside: where it is of an earlier state of the files, it is told from that, and
+    /// where there is none in time, nothing is near.
+    #[must_use]
+    pub fn near(&self, asked: &Asked, files: &[RelPath]) -> Vec<(u32, u32)> {
+        self.core.links.near(&asked.project, &asked.snapshot, files)
+    }
+
+    /// What is like a query by vectors, with what that counts, and a note where that can't be known this time. Waits for
+    /// the model as long as the user's configuration says.
+    #[must_use]
+    pub fn similar(&self, asked: &Asked, query: &str) -> (Option<(Similar, f32)>, Option<String>) {
+        let likeness = self.core.likeness.as_ref();
+        likeness.map_or((None, None), |one| one.similar(&asked.snapshot, query, &self.core.redactor))
     }
 
     /// What is kept out of the index and of results.
@@ -223,6 +295,7 @@ impl SharedIndex {
             return Err(ToolError::Index(why.clone()));
         }
         let note = state.note(&snapshot, &lacks);
+        core.rest(&mut state);
         drop(state);
         Ok(Asked { project: core.reached(&project), snapshot, note, lacks })
     }
@@ -267,6 +340,9 @@ impl Core {
             state: Mutex::default(),
             news: Condvar::new(),
             history: Mutex::default(),
+            links: Arc::default(),
+            likeness: None,
+            leisure: leisure::LEISURE,
         }
     }
 
@@ -316,6 +392,7 @@ impl Core {
 
     fn refresh(&self, stop: &AtomicBool) -> Result<Report, String> {
         let project = self.opened().map_err(|error| error.to_string())?;
+        self.wait_until_tidy(&CancellationToken::new()).map_err(|error| error.to_string())?;
         let project = self.reached(&project);
         let progress = |progress| self.lock().progress = Some(progress);
         let options = Options { threads: threads(), wait: false, progress: &progress, stop };
@@ -386,6 +463,7 @@ impl Core {
             return Ok(Vec::new());
         }
         let project = self.reached(project);
+        self.wait_until_tidy(cancel)?;
         let end = Instant::now() + WAIT_FOR_OTHERS;
         let never = AtomicBool::new(false);
         loop {

@@ -35,6 +35,8 @@ const AT_LENGTH: usize = 3;
 const LINES: (usize, usize) = (10, 4);
 /// Reasons that are given of a file.
 const REASONS: usize = 3;
+/// Files that the session looked at last, whose neighbours count a little: it works on some at a time.
+const RECENT: usize = 5;
 /// A query is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 80;
 
@@ -73,17 +75,23 @@ impl SearchCode {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let history = context.index.history().await;
         let context = context.clone();
-        in_background(move || search(&context, &query, under.as_ref(), limit, history.as_ref())).await
+        let wanted = Wanted { text: arguments.query, query, under, limit, history };
+        in_background(move || search(&context, &wanted)).await
     }
 }
 
-fn search(
-    context: &ToolContext,
-    query: &Query,
-    under: Option<&RelPath>,
+/// What a call asks for.
+struct Wanted {
+    text: String,
+    query: Query,
+    under: Option<RelPath>,
     limit: usize,
-    history: Option<&Arc<History>>,
-) -> Result<ToolOutput, ToolError> {
+    history: Option<Arc<History>>,
+}
+
+fn search(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
+    let Wanted { text, query, under, limit, history } = wanted;
+    let (under, limit) = (under.as_ref(), *limit);
     if let Some(path) = under.filter(|path| !matches!(context.workspace.stat(path), Ok(Some(_)))) {
         return Err(not_found(&context.workspace, path.clone()));
     }
@@ -91,9 +99,13 @@ fn search(
     let snapshot = &*asked.snapshot;
     // Those that aren't beneath the directory, or that a rule keeps back, are left out afterwards.
     let most = if under.is_some() { MAX_LIMIT } else { limit * 2 };
+    let near = context.index.near(&asked, &context.seen.recent(RECENT));
+    let (similar, without) = context.index.similar(&asked, text);
+    let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
     let found =
-        Searcher::new().search(snapshot, history.map(|history| &**history), query, Context::default(), most);
-    let mut answer = Answer::new(context, &asked.note);
+        Searcher::new().search(snapshot, history.as_deref(), query, Context { near: &near, vectors }, most);
+    let without = without.map(|why| format!("[note: vectors don't count this time: {why}]\n"));
+    let mut answer = Answer::new(context, &format!("{}{}", asked.note, without.unwrap_or_default()));
     let mut any = false;
     for one in found.definitions.iter().filter(|one| one.matched <= Match::Prefix).take(DEFINITIONS) {
         let path = path_of(snapshot, one.file).filter(|path| is_beneath(path.as_bytes(), under));

@@ -162,6 +162,16 @@ impl Seen {
         entries
     }
 
+    /// The files that were read or written last and are there, the last one first.
+    #[must_use]
+    pub fn recent(&self, most: usize) -> Vec<RelPath> {
+        let books = self.books();
+        let there = books.files.iter().filter(|(_, file)| file.known.is_some());
+        let mut files: Vec<(u64, &RelPath)> = there.map(|(path, file)| (file.used, path)).collect();
+        files.sort_unstable_by_key(|(used, _)| std::cmp::Reverse(*used));
+        files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
+    }
+
     /// Remembers what a log has: of each file its newest entry comes last. It isn't a change to be logged again.
     pub fn restore(&self, entries: impl IntoIterator<Item = SeenFile>) {
         let mut books = self.books();

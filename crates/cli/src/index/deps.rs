@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use clap::Args;
 use journeyman_agent::config::Environment;
-use journeyman_index::graph::{Direction, Edge, Graph, WHOLE};
+use journeyman_index::graph::{Direction, Edge, Gone, Graph, WHOLE};
 use journeyman_index::{Project, Snapshot};
+use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
-use super::current;
+use super::place::Place;
+use super::{at_least_one, current};
 use crate::color;
-use crate::edge::{Failure, root};
+use crate::edge::Failure;
 use crate::stdout::say;
 
 pub(crate) const HELP: &str = "\
@@ -39,7 +41,7 @@ pub(crate) struct DepsArgs {
     #[arg(long)]
     reverse: bool,
     /// Steps to go
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// The shortest way to another file
     #[arg(long, value_name = "OTHER", conflicts_with_all = ["reverse", "cycles"])]
@@ -48,7 +50,7 @@ pub(crate) struct DepsArgs {
     #[arg(long, conflicts_with = "reverse")]
     cycles: bool,
     /// Files, at most
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
     limit: usize,
     /// Print one JSON object
     #[arg(long)]
@@ -63,21 +65,25 @@ pub(super) struct Known {
     pub(super) project: Project,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) graph: Arc<Graph>,
-    root: PathBuf,
-    cwd: PathBuf,
+    place: Place,
 }
 
 impl Known {
     pub(super) fn open(environment: &Environment, directory: Option<&Path>) -> Result<Self, Failure> {
         let (project, snapshot) = current(environment, directory)?;
         let graph = project.graph(&snapshot);
-        let root = root(environment, directory)?;
-        Ok(Self { project, snapshot, graph, root, cwd: environment.cwd.clone() })
+        Ok(Self { project, snapshot, graph, place: Place::of(environment, directory)? })
     }
 
     /// The file that is named, from the project's directory or with its whole path.
     pub(super) fn file(&self, path: &str) -> Result<u32, Failure> {
-        named(&self.graph, &self.root, &self.cwd, path)
+        named(&self.graph, &self.place, path)
+    }
+
+    /// Puts files that are gone back, with who needed them. Numbers of files are others afterwards.
+    pub(super) fn put_back(&mut self, gone: &[Gone]) {
+        let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);
+        self.graph = Arc::new(self.graph.with_gone(&self.snapshot, gone, &read));
     }
 
     pub(super) fn path(&self, file: u32) -> String {
@@ -98,24 +104,10 @@ impl Known {
     }
 }
 
-/// The file that is named, from the project's directory or with its whole path.
-fn named(graph: &Graph, root: &Path, cwd: &Path, path: &str) -> Result<u32, Failure> {
-    let whole = cwd.join(path);
-    let whole = std::fs::canonicalize(&whole).unwrap_or(whole);
-    let inside = whole.strip_prefix(root).ok().and_then(|inside| inside.to_str());
-    let plain = path.trim_start_matches("./");
-    // With -C, names are told from the project's directory.
-    graph.find(plain).or_else(|| graph.find(inside?)).ok_or_else(|| {
-        let similar = graph.similar(plain);
-        let meant = if similar.is_empty() {
-            String::new()
-        } else {
-            format!("; did you mean {}?", similar.join(" or "))
-        };
-        Failure::usage(format_args!(
-            "{plain} is not in the index: there is no such file, or it is ignored{meant}"
-        ))
-    })
+/// The file of a graph that is named.
+fn named(graph: &Graph, place: &Place, path: &str) -> Result<u32, Failure> {
+    let similar = |path: &str| graph.similar(path).into_iter().map(str::to_owned).collect();
+    place.file(path, &|path| graph.find(path), &similar)
 }
 
 /// The files near one, as the search takes them.
@@ -127,7 +119,7 @@ pub(super) fn near(
     path: &str,
 ) -> Result<Vec<(u32, u32)>, Failure> {
     let graph = project.graph(snapshot);
-    let file = named(&graph, &root(environment, directory)?, &environment.cwd, path)?;
+    let file = named(&graph, &Place::of(environment, directory)?, path)?;
     Ok(graph.near(file))
 }
 

@@ -7,9 +7,11 @@ use anyhow::Context as _;
 use clap::Args;
 use journeyman_agent::config::Environment;
 use journeyman_git::{Change, Entry, Git};
-use journeyman_sandbox::{Sandbox, SandboxSettings};
+use journeyman_index::graph::{Gone, Reach, Reached};
+use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
+use super::at_least_one;
 use super::deps::Known;
 use crate::color;
 use crate::edge::{Failure, root};
@@ -19,6 +21,9 @@ pub(crate) const HELP: &str = "\
 Files that depend on the changed ones, nearest first, each with the way by which the change reaches it, and the test \
 files among them. It is told from the files as they are now: what a name means is not type-checked, what is put \
 together at run time is not seen, and a test that is written in the changed file itself is not listed.
+
+What only hands on names of others, as a library's root does, passes a change on to those who use one of them. With --diff, \
+who needed a file that is gone is told too.
 
 Exit codes: 0 something is affected, 1 nothing is or an error, 2 usage
 
@@ -39,10 +44,10 @@ pub(crate) struct ImpactArgs {
     #[arg(long)]
     diff: bool,
     /// Steps to go at most; all if it isn't given
-    #[arg(long, value_name = "N", default_value_t = u32::MAX, hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = u32::MAX, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// Files, at most; tests are all shown
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     limit: usize,
     /// Print one JSON object
     #[arg(long)]
@@ -52,22 +57,34 @@ pub(crate) struct ImpactArgs {
     directory: Option<PathBuf>,
 }
 
+/// Bytes of a file that is gone whose names are looked for; longer ones are generated.
+const MAX_GONE_BYTES: usize = 1 << 20;
+/// Files that are gone of which git is asked for their text: each takes some milliseconds.
+const MAX_GONE_READ: usize = 100;
+
 /// What differs from the last commit.
 #[derive(Default)]
 struct Differing {
     there: Vec<String>,
-    gone: Vec<String>,
+    gone: Vec<Gone>,
 }
 
 pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, Failure> {
-    let known = Known::open(environment, args.directory.as_deref())?;
+    let mut known = Known::open(environment, args.directory.as_deref())?;
     let mut changed = args.paths.iter().map(|path| known.file(path)).collect::<Result<Vec<_>, _>>()?;
     let mut gone = Vec::new();
     if args.diff {
         let differing = differing(environment, args)?;
         // What is ignored or can't be named isn't in the graph, and nothing there depends on it.
         changed.extend(differing.there.iter().filter_map(|path| known.graph.find(path)));
-        gone = differing.gone;
+        if !differing.gone.is_empty() {
+            let paths: Vec<String> = changed.iter().map(|file| known.graph.path(*file).to_owned()).collect();
+            known.put_back(&differing.gone);
+            gone = differing.gone.into_iter().map(|gone| gone.path).collect();
+            // Numbers are others with them.
+            let all = paths.iter().chain(&gone);
+            changed = all.filter_map(|path| known.graph.find(path)).collect();
+        }
         if changed.is_empty() && gone.is_empty() && !args.json {
             eprintln!("nothing differs from the last commit");
             return Ok(1);
@@ -75,54 +92,101 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     }
     changed.sort_unstable();
     changed.dedup();
-    let reach = known.graph.impact(&changed, args.depth);
+    let reach = known.graph.impact(&known.snapshot, &changed, args.depth);
     let tests = known.graph.tests(&changed, &reach);
-    let shown = reach.files.iter().take(args.limit);
-    let more = reach.files.len().saturating_sub(args.limit);
-    let nothing = u8::from(reach.files.is_empty() && tests.is_empty());
-    let way = |file: u32| reach.way(file).iter().rev().map(|file| known.path(*file)).collect::<Vec<_>>();
+    let nothing = reach.files.is_empty() && tests.is_empty();
+    let told = Told { known: &known, changed: &changed, gone: &gone, reach: &reach, tests: &tests };
     if args.json {
-        let paths = |files: &[u32]| files.iter().map(|file| known.graph.path(*file)).collect::<Vec<_>>();
-        let affected: Vec<Value> = shown
-            .map(|found| {
-                let way = paths(&reach.way(found.file));
-                let path = known.graph.path(found.file);
-                json!({"path": path, "distance": found.distance, "way": way, "test": tests.contains(&found.file)})
-            })
-            .collect();
+        told.object(args.limit);
+    } else {
+        told.print(args.limit);
+        if nothing {
+            eprintln!("nothing here depends on it");
+        }
+    }
+    Ok(u8::from(nothing))
+}
+
+/// What a change may matter for.
+struct Told<'a> {
+    known: &'a Known,
+    changed: &'a [u32],
+    /// Files that are gone; they are among the changed ones.
+    gone: &'a [String],
+    reach: &'a Reach,
+    tests: &'a [u32],
+}
+
+impl Told<'_> {
+    fn is_gone(&self, path: &str) -> bool {
+        self.gone.iter().any(|gone| gone == path)
+    }
+
+    fn more(&self, limit: usize) -> usize {
+        self.reach.files.len().saturating_sub(limit)
+    }
+
+    fn object(&self, limit: usize) {
+        let graph = &self.known.graph;
+        let paths = |files: &[u32]| files.iter().map(|file| graph.path(*file)).collect::<Vec<_>>();
+        let mut there = paths(self.changed);
+        there.retain(|path| !self.is_gone(path));
+        let one = |found: &Reached| {
+            let way = paths(&self.reach.way(found.file));
+            let test = self.tests.contains(&found.file);
+            json!({"path": graph.path(found.file), "distance": found.distance, "way": way, "test": test})
+        };
+        let affected: Vec<Value> = self.reach.files.iter().take(limit).map(one).collect();
         say!(
             "{}",
             json!({
-                "changed": paths(&changed), "gone": gone, "affected": affected, "more": more, "cut": reach.cut,
-                "tests": paths(&tests),
+                "changed": there, "gone": self.gone, "affected": affected, "more": self.more(limit),
+                "cut": self.reach.cut, "tests": paths(self.tests),
             })
         );
-        return Ok(nothing);
     }
-    for path in &gone {
-        eprintln!("note: {path} is gone; who needed it can't be told from the files of now");
+
+    /// The way by which a change reaches a file, from that file on.
+    fn way(&self, file: u32) -> Vec<String> {
+        let name = |file: &u32| {
+            let gone = if self.is_gone(self.known.graph.path(*file)) { " (gone)" } else { "" };
+            format!("{}{gone}", self.known.path(*file))
+        };
+        self.reach.way(file).iter().rev().map(name).collect()
     }
-    let paint = color::stdout();
-    for found in shown {
-        let way = way(found.file);
-        let short: Vec<&str> = way.iter().skip(1).take(WAY_SHOWN).map(String::as_str).collect();
-        let dots = if way.len() > WAY_SHOWN + 1 { " → …" } else { "" };
-        let words = format!("needs {}{dots}", short.join(" → "));
-        say!("{:>3}  {}  {}", found.distance, paint.bold(&known.path(found.file)), paint.dim(&words));
-    }
-    if more > 0 || reach.cut {
-        say!("     {}", paint.dim(&format!("… and {more} more; --limit shows them")));
-    }
-    if !tests.is_empty() {
-        say!("tests to run:");
-        for test in &tests {
-            say!("  {}", known.path(*test));
+
+    fn print(&self, limit: usize) {
+        let is_needed = |path: &String| {
+            let from = |found: &Reached| self.known.graph.path(found.from) == path;
+            self.reach.files.iter().any(from)
+        };
+        for path in self.gone.iter().filter(|path| !is_needed(path)) {
+            eprintln!("note: {} is gone; nothing here needed it", clean(path.as_bytes()));
+        }
+        let paint = color::stdout();
+        for found in self.reach.files.iter().take(limit) {
+            let way = self.way(found.file);
+            let short: Vec<&str> = way.iter().skip(1).take(WAY_SHOWN).map(String::as_str).collect();
+            let dots = if way.len() > WAY_SHOWN + 1 { " → …" } else { "" };
+            let words = format!("needs {}{dots}", short.join(" → "));
+            say!(
+                "{:>3}  {}  {}",
+                found.distance,
+                paint.bold(&self.known.path(found.file)),
+                paint.dim(&words)
+            );
+        }
+        let more = self.more(limit);
+        if more > 0 || self.reach.cut {
+            say!("     {}", paint.dim(&format!("… and {more} more; --limit shows them")));
+        }
+        if !self.tests.is_empty() {
+            say!("tests to run:");
+            for test in self.tests {
+                say!("  {}", self.known.path(*test));
+            }
         }
     }
-    if nothing == 1 {
-        eprintln!("nothing here depends on it");
-    }
-    Ok(nothing)
 }
 
 fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, Failure> {
@@ -138,8 +202,18 @@ fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, 
             Entry::Unmerged | Entry::Untracked { .. } => false,
             Entry::Ignored => continue,
         };
-        let list = if gone { &mut differing.gone } else { &mut differing.there };
-        list.push(entry.path.to_string());
+        let path = entry.path.to_string();
+        if !gone {
+            differing.there.push(path);
+            continue;
+        }
+        let text = if differing.gone.len() < MAX_GONE_READ {
+            // Without its text it is told by what imports it.
+            Git::blocking(git.show("HEAD", &entry.path, MAX_GONE_BYTES)).ok().flatten()
+        } else {
+            None
+        };
+        differing.gone.push(Gone { path, text: text.and_then(|text| String::from_utf8(text).ok()) });
     }
     Ok(differing)
 }

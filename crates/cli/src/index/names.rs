@@ -6,12 +6,14 @@ use clap::Args;
 use journeyman_agent::config::Environment;
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{Docs, Place, is_document};
+use journeyman_index::facts::Content;
 use journeyman_index::query::{Corpus as _, SymbolEntry};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 use serde_json::json;
 
-use super::current;
+use super::place::Place as Where;
+use super::{at_least_one, current};
 use crate::color;
 use crate::edge::Failure;
 use crate::stdout::say;
@@ -55,7 +57,7 @@ pub(crate) struct RefsArgs {
     /// The name; what it lies in may stand before it, with dots or `::` between
     symbol: String,
     /// Places, at most
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
     limit: usize,
     /// Documentation alone
     #[arg(long)]
@@ -69,13 +71,13 @@ pub(crate) struct RefsArgs {
 }
 
 pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u8, Failure> {
-    let path = RelPath::parse(&args.path).map_err(Failure::usage)?;
-    let (_, snapshot) = current(environment, args.directory.as_deref())?;
-    let Some(file) = snapshot.find(&path) else {
-        return Err(Failure::usage(format_args!(
-            "{path} is not in the index: there is no such file, or it is ignored"
-        )));
-    };
+    let (project, snapshot) = current(environment, args.directory.as_deref())?;
+    let place = Where::of(environment, args.directory.as_deref())?;
+    let find = |path: &str| snapshot.find(&RelPath::parse(path).ok()?);
+    let similar =
+        |path: &str| project.graph(&snapshot).similar(path).into_iter().map(str::to_owned).collect();
+    let file = place.file(&args.path, &find, &similar)?;
+    let path = path_of(&snapshot, file);
     let mut symbols = Vec::new();
     snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
         let depth = if symbol.scope.is_empty() { 0 } else { symbol.scope.split('.').count() };
@@ -115,11 +117,22 @@ pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u
         say!("{number} {}{:<11} {shown}{beside}", "  ".repeat(line.depth), line.kind);
     }
     if args.json {
-        say!("{}", json!({"path": path.to_string(), "symbols": all}));
+        say!("{}", json!({"path": path, "symbols": all}));
     } else if count == 0 {
-        eprintln!("{path} defines nothing that is known");
+        eprintln!("{} defines nothing: {}", clean(path.as_bytes()), reason(&snapshot, file));
     }
     Ok(u8::from(count == 0))
+}
+
+/// Why a file has no symbols.
+fn reason(snapshot: &Snapshot, file: u32) -> &'static str {
+    match Snapshot::file(snapshot, file).map(|file| file.record.content) {
+        Some(Content::Binary) => "it is binary",
+        Some(Content::Huge) => "it is too long to be taken apart",
+        Some(Content::Minified) => "a program wrote its lines",
+        Some(Content::Unreadable) => "it can't be read",
+        _ => "it has no definitions that are understood",
+    }
 }
 
 /// A symbol as it is shown.
@@ -270,9 +283,21 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         eprintln!("{more} more; --limit shows them");
     }
     if nothing {
-        eprintln!("{} is neither defined nor used here", clean(args.symbol.as_bytes()));
+        eprintln!(
+            "{} is neither defined nor used here{}",
+            clean(args.symbol.as_bytes()),
+            hint(&snapshot, &args.symbol)
+        );
     }
     Ok(u8::from(nothing))
+}
+
+/// What else may be meant by a name that nothing has.
+fn hint(snapshot: &Snapshot, name: &str) -> &'static str {
+    match RelPath::parse(name).ok().and_then(|path| snapshot.find(&path)) {
+        Some(_) => "; it is a file: jm symbols tells what it defines, jm deps --reverse who needs it",
+        None => "",
+    }
 }
 
 /// Sections as JSON.

@@ -14,7 +14,7 @@ use journeyman_index::tokens::Tokenizer;
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
-use super::current;
+use super::{at_least_one, current};
 use crate::color;
 use crate::edge::{Failure, root};
 use crate::stdout::say;
@@ -56,7 +56,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_enum, default_value = "file")]
     kind: Kind,
     /// Results, at most
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     limit: usize,
     /// Case doesn't matter (--kind text)
     #[arg(long, short)]
@@ -102,6 +102,11 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         None
     });
     let query = Query::new(&text, &mut Tokenizer::new());
+    if query.is_empty() && args.kind != Kind::Symbol {
+        return Err(Failure::usage(
+            "the query has no word that can be looked for; --kind text finds any text by a pattern",
+        ));
+    }
     let most = if args.kind == Kind::Doc { journeyman_index::query::MAX_LIMIT } else { args.limit };
     let similar = match args.kind {
         Kind::Symbol => None,
@@ -187,6 +192,9 @@ fn lines(
     }
     if more {
         eprintln!("there are more; --limit shows them");
+    }
+    if lines.is_empty() {
+        eprintln!("nothing was found");
     }
     Ok(u8::from(lines.is_empty()))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -10,11 +11,13 @@ use journeyman_agent::config::{Environment, load_own};
 use journeyman_agent::vectors::{Vectorer, vectorer};
 use journeyman_index::vectors::{EmbedError, Options, Progress, Similar, Stats, Vectors};
 use journeyman_index::{Project, Snapshot};
+use journeyman_policy::secrets::Redactor;
 use serde_json::{Value, json};
 
 use super::{BEAT, PATIENCE, threads};
 use crate::edge::Failure;
 use crate::settings::ADMIN;
+use crate::wire::configured_secrets;
 
 /// A model and what is kept of it.
 pub(super) struct Held {
@@ -25,7 +28,8 @@ pub(super) struct Held {
 /// The vectors of the model that the user's own configuration names; a repository has no say.
 pub(super) fn held(environment: &Environment, project: &Project) -> Result<Option<Held>, Failure> {
     let config = load_own(environment, Some(Path::new(ADMIN)))?;
-    let Some(model) = vectorer(&config, environment)? else { return Ok(None) };
+    let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
+    let Some(model) = vectorer(&config, environment, redactor)? else { return Ok(None) };
     let vectors = Vectors::open(project.index().directory(), &*model.embedder).context("the vectors")?;
     if let Some(why) = vectors.found_damaged() {
         eprintln!("note: {why}");
@@ -47,7 +51,12 @@ impl Held {
             }
         };
         let stop = AtomicBool::new(false);
-        let options = Options { threads: threads(), progress: &progress, stop: &stop };
+        let options = Options {
+            threads: threads(),
+            progress: &progress,
+            stop: &stop,
+            redactor: project.index().redactor(),
+        };
         if let Err(error) = self.vectors.verify() {
             eprintln!("note: {error}");
         }

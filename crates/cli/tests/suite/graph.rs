@@ -69,7 +69,19 @@ fn a_path_that_is_not_there_is_answered_with_those_that_may_be_meant() {
         .says(&["is not in the index", "did you mean src/core.py"]);
     house.jm(&["impact", "core.py"]).run().expect(2).says(&["did you mean src/core.py"]);
     house.jm(&["why", "lib/mid.py", "stock"]).run().expect(2).says(&["did you mean src/mid.py"]);
-    house.jm(&["deps", "ignored/out.py"]).run().expect(2).says(&["or it is ignored"]);
+    house
+        .jm(&["deps", "ignored/out.py"])
+        .run()
+        .expect(2)
+        .says(&[".gitignore, .ignore or .journeymanignore leaves"]);
+    house.jm(&["deps", "src"]).run().expect(2).says(&["src is a directory; name a file"]);
+    house.jm(&["impact", "/etc/hostname"]).run().expect(2).says(&["is outside of the project"]);
+    house.jm(&["symbols", "../elsewhere.py"]).run().expect(2).says(&["is not in the index"]);
+    let whole = house.project().join("src/core.py");
+    for tell in ["symbols", "deps", "impact"] {
+        house.jm(&[tell, whole.to_str().unwrap()]).run().expect(0);
+        house.jm(&[tell, ""]).run().expect(2).says(&["the path is empty"]);
+    }
     house.jm(&["deps"]).run().expect(2).says(&["PATH"]);
 }
 
@@ -130,6 +142,15 @@ fn what_differs_from_the_last_commit_is_what_changed() {
     assert_eq!(found["changed"], json!(["src/mid.py", "src/new.py"]));
     assert_eq!(found["gone"], json!(["src/right.py"]));
     assert_eq!(found["tests"], json!(["tests/test_top.py"]));
+    // Who needed what is gone, and who needs those.
+    assert_eq!(paths(&found["affected"]), ["src/left.py", "src/top.py", "tests/test_top.py"]);
+    assert_eq!(found["affected"][0]["way"], json!(["src/right.py", "src/left.py"]));
+    let ran = house.jm(&["impact", "--diff"]).run().expect(0);
+    ran.prints(&["1  src/left.py  needs src/right.py (gone)"]);
+    house.git(&["commit", "-qam", "all"]);
+    std::fs::remove_file(house.project().join("tests/test_top.py")).unwrap();
+    let ran = house.jm(&["impact", "--diff"]).run();
+    ran.says(&["tests/test_top.py is gone; nothing here needed it"]);
 }
 
 #[test]
@@ -146,7 +167,7 @@ fn the_map_shows_what_much_hangs_on_and_what_a_task_needs() {
     assert!(found["tokens"].as_u64().unwrap() <= 2_000);
     let small = object(&house.jm(&["map", "--tokens", "30", "--json"]).run().expect(0));
     assert!(small["tokens"].as_u64().unwrap() <= 30 && small["shown"].as_u64().unwrap() >= 1, "{small}");
-    house.jm(&["map", "--tokens", "0"]).run().expect(1);
+    house.jm(&["map", "--tokens", "0"]).run().expect(1).says(&["no file has room in 0 tokens"]);
     house.jm(&["map", " "]).run().expect(2).says(&["the task is empty"]);
 }
 

@@ -33,6 +33,8 @@ fn a_question_finds_the_file_that_answers_it() {
     assert_eq!(paths, [&json!("docs/guide.md")]);
     house.jm(&["search", "zebra"]).run().expect(1).says(&["nothing was found"]);
     house.jm(&["search", "  "]).run().expect(2).says(&["the query is empty"]);
+    house.jm(&["search", "..."]).run().expect(2).says(&["no word that can be looked for", "--kind text"]);
+    house.jm(&["search", "customer", "--limit", "0"]).run().expect(2).says(&["0 shows nothing"]);
     let piped = house.jm(&["search", "-", "--limit", "1"]).input("customer waits\n").run().expect(0);
     assert!(piped.stdout.starts_with("src/bell.py"), "{}", piped.stdout);
 }
@@ -53,7 +55,11 @@ fn names_are_found_where_they_are_defined_and_used() {
     house.jm(&["refs", "no_such_name"]).run().expect(1).says(&["neither defined nor used"]);
     let symbols = house.jm(&["symbols", "src/shop.py"]).run().expect(0);
     symbols.prints(&["class", "method", "def open_door(self)"]);
-    house.jm(&["symbols", "build/out.py"]).run().expect(2).says(&["is not in the index"]);
+    house.jm(&["symbols", "build/out.py"]).run().expect(2).says(&["is not in the index", ".gitignore"]);
+    house.jm(&["symbols", "src/shpo.py"]).run().expect(2).says(&["did you mean src/shop.py?"]);
+    house.jm(&["refs", "src/shop.py"]).run().expect(1).says(&["it is a file", "jm symbols"]);
+    house.write("blob.py", "\0\u{1}\0");
+    house.jm(&["symbols", "blob.py"]).run().expect(1).says(&["blob.py defines nothing: it is binary"]);
 }
 
 #[test]
@@ -62,7 +68,7 @@ fn lines_are_found_by_a_pattern() {
     let ran = house.jm(&["search", "RING_\\w+\\(", "--kind", "text", "-i"]).run().expect(0);
     assert_eq!(ran.stdout, "src/bell.py:1: def ring_bell():\nsrc/shop.py:4:         return ring_bell()\n");
     house.jm(&["search", "ring_(", "--kind", "text"]).run().expect(2).says(&["no regular expression"]);
-    house.jm(&["search", "zebra", "--kind", "text"]).run().expect(1);
+    house.jm(&["search", "zebra", "--kind", "text"]).run().expect(1).says(&["nothing was found"]);
 }
 
 #[test]

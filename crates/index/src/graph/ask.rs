@@ -1,11 +1,13 @@
 //! Questions to the graph. All answers are in the same order whatever was indexed when: by distance, then by path.
 
+use hashbrown::HashMap;
+
 use super::{Edge, Graph};
 
 /// Files of an answer, at most: nobody reads more, and what reaches more reaches everything.
 pub const MAX_REACHED: usize = 20_000;
 /// Steps in a graph: a longer way than this is the same as none.
-const MAX_STEPS: u32 = 1_000;
+pub(super) const MAX_STEPS: u32 = 1_000;
 /// Files near one that count as such: what is near to everything isn't near to anything.
 const MAX_NEAR: usize = 200;
 /// Steps at which a file is near.
@@ -34,6 +36,8 @@ pub struct Reached {
     pub distance: u32,
     /// The file before it on the way, one step nearer.
     pub from: u32,
+    /// The file whose names `from` only hands on, if it does no more.
+    pub of: Option<u32>,
 }
 
 /// What was reached, the nearest first, without where it began.
@@ -43,6 +47,8 @@ pub struct Reach {
     pub files: Vec<Reached>,
     /// There are more than [`MAX_REACHED`].
     pub cut: bool,
+    /// By files that hand on names of another one, and by that one: the file before it on the way.
+    pub(super) handed: HashMap<(u32, u32), u32>,
 }
 
 impl Reach {
@@ -50,10 +56,16 @@ impl Reach {
     #[must_use]
     pub fn way(&self, file: u32) -> Vec<u32> {
         let mut way = vec![file];
-        let mut here = file;
+        let (mut here, mut of) = (file, None);
         // Each step is one nearer.
-        while let Some(found) = self.files.iter().find(|found| found.file == here) {
-            here = found.from;
+        while way.len() <= MAX_STEPS as usize {
+            let found = self.files.iter().find(|found| found.file == here);
+            let next = match of {
+                Some(origin) if here != origin => self.handed.get(&(here, origin)).map(|from| (*from, of)),
+                _ => found.map(|found| (found.from, found.of)),
+            };
+            let Some(next) = next else { break };
+            (here, of) = next;
             way.push(here);
         }
         way.reverse();
@@ -84,11 +96,11 @@ impl Graph {
         })
     }
 
-    /// The files that a change of some may matter for, at most `depth` steps away. That a file is declared to be a part of
-    /// another one doesn't count.
+    /// The files that depend on some, at most `depth` steps away, file by file. That a file is declared to be a part of
+    /// another one doesn't count. [`Graph::impact`] leaves out those that only seem to.
     #[must_use]
-    pub fn impact(&self, changed: &[u32], depth: u32) -> Reach {
-        self.reach(changed, depth, &|file, visit| {
+    pub fn depending(&self, on: &[u32], depth: u32) -> Reach {
+        self.reach(on, depth, &|file, visit| {
             self.back(file).iter().filter(|edge| edge.depends()).for_each(|edge| visit(edge.to));
         })
     }
@@ -118,7 +130,7 @@ impl Graph {
                 next(*from, &mut |file| {
                     if !seen.contains(file) {
                         seen.insert(file);
-                        found.push(Reached { file, distance, from: *from });
+                        found.push(Reached { file, distance, from: *from, of: None });
                     }
                 });
             }
@@ -204,6 +216,13 @@ impl Graph {
     /// more closely.
     #[must_use]
     pub fn near(&self, file: u32) -> Vec<(u32, u32)> {
+        let near = self.nearby(file).into_iter();
+        near.filter_map(|(file, steps)| Some((self.node(file)?.file, steps))).collect()
+    }
+
+    /// The same by their numbers here.
+    #[must_use]
+    pub fn nearby(&self, file: u32) -> Vec<(u32, u32)> {
         let reach = self.neighbours(&[file], Direction::Both, NEAR);
         let weight = |found: &super::Reached| {
             let edge = |from, to| self.edge(from, to).map_or(0, |edge| edge.weight());
@@ -216,7 +235,7 @@ impl Graph {
             .collect();
         near.sort_unstable();
         near.truncate(MAX_NEAR);
-        near.into_iter().filter_map(|(steps, _, file)| Some((self.node(file)?.file, steps))).collect()
+        near.into_iter().map(|(steps, _, file)| (file, steps)).collect()
     }
 }
 

@@ -93,10 +93,18 @@ fn nodes(snapshot: &Snapshot) -> Vec<Node> {
     nodes
 }
 
-/// The graph of a snapshot, by what is kept of an earlier one.
-pub(super) fn follow(snapshot: &Snapshot, kept: Option<&Kept>, read: &Read<'_>) -> Found {
+/// The graph of a snapshot, by what is kept of an earlier one; nothing where more files than `most` changed since.
+pub(super) fn follow(
+    snapshot: &Snapshot,
+    kept: Option<&Kept>,
+    read: &Read<'_>,
+    most: usize,
+) -> Option<Found> {
     let nodes = nodes(snapshot);
     let change = Change::between(kept, &nodes);
+    if change.count > most {
+        return None;
+    }
     let mut work =
         Work { snapshot, kept, nodes: &nodes, change: &change, packages: HashMap::new(), names: Vec::new() };
     let mut files: Vec<FoundFile> = (0..nodes.len()).map(|node| work.known(node)).collect();
@@ -108,7 +116,7 @@ pub(super) fn follow(snapshot: &Snapshot, kept: Option<&Kept>, read: &Read<'_>) 
         work.link_again(&mut files, &rows, moved, &mut done);
     }
     let packages = sorted_packages(work.names, &mut files);
-    Found { nodes, files, packages, rows, done }
+    Some(Found { nodes, files, packages, rows, done })
 }
 
 /// What differs between what is kept and what is there now.

@@ -26,7 +26,7 @@ const RULES: u64 = 1;
 const ROW: usize = 12;
 /// Bytes of a file's mark.
 pub(super) const MARK: usize = 16;
-const NAME: &str = "graph";
+pub(super) const NAME: &str = "graph";
 const NEW: &str = "graph.new";
 /// Locked by who writes.
 const LOCK: &str = "graph.lock";

@@ -74,6 +74,11 @@ pub(super) fn definitions(symbols: impl Iterator<Item = SymbolRecord>) -> Vec<u6
     names
 }
 
+/// Whether a name is one that counts.
+pub(super) fn is_name(name: &str) -> bool {
+    name.len() >= SHORT
+}
+
 /// Whether others can mean a definition by its name.
 pub(super) fn counts(symbol: &SymbolRecord) -> bool {
     defined(symbol).is_some()
@@ -82,7 +87,7 @@ pub(super) fn counts(symbol: &SymbolRecord) -> bool {
 /// What a definition is looked for by; nothing where nobody elsewhere can mean it.
 fn defined(symbol: &SymbolRecord) -> Option<u64> {
     let name = symbol.name.as_str();
-    if symbol.local || name.len() < SHORT {
+    if symbol.local || !is_name(name) {
         return None;
     }
     let lone = match symbol.kind {

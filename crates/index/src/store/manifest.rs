@@ -46,6 +46,11 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
+    /// Whether a directory has one.
+    pub(crate) fn is_in(directory: &Path) -> bool {
+        directory.join(NAME).is_file()
+    }
+
     /// What the index in a directory has; nothing where there is none yet.
     ///
     /// # Errors

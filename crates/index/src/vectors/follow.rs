@@ -33,6 +33,8 @@ pub struct Options<'a> {
     pub progress: &'a (dyn Fn(Progress) + Sync),
     /// Set to stop early: what was done until then is kept.
     pub stop: &'a AtomicBool,
+    /// What no model is asked about, besides what has the shape of a secret.
+    pub redactor: &'a Redactor,
 }
 
 /// How far following is.
@@ -96,7 +98,6 @@ impl Vectors {
             places: HashMap::new(),
             flushed: Instant::now(),
             report,
-            redactor: Redactor::default(),
         };
         let of = files.len();
         for (at, file) in files.into_iter().enumerate() {
@@ -199,8 +200,6 @@ struct Work<'a> {
     places: HashMap<Key, usize>,
     flushed: Instant,
     report: Report,
-    /// What no model is asked about.
-    redactor: Redactor,
 }
 
 impl Work<'_> {
@@ -213,7 +212,7 @@ impl Work<'_> {
                 return;
             }
         };
-        let text = text(&bytes, &self.redactor);
+        let text = text(&bytes, self.options.redactor);
         let lines = Lines::of(&text);
         let mut chunks = Vec::with_capacity(file.places.len());
         for (first_line, count) in &file.places {

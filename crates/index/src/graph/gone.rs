@@ -1,0 +1,213 @@
+//! Files that are gone, put back into a graph: who needed them.
+//!
+//! An import that meant one of them means nothing now, or something else. So imports that may have meant one are resolved
+//! again as if it were still there; and where its text is at hand, whoever uses a name of it that nothing defines any more
+//! needed it too.
+
+use hashbrown::HashMap;
+use journeyman_syntax::facts;
+use journeyman_syntax::language::Language;
+
+use super::impact::{Role, role};
+use super::paths::Tree;
+use super::resolve::{Meant, Settings, last, parent, resolve};
+use super::{Edge, Graph, Node, WHOLE, names};
+use crate::Snapshot;
+use crate::facts::Flags;
+
+/// Files that are put back, at most.
+const MAX_GONE: usize = 2_000;
+/// Files of settings that are read, as when a graph is made.
+const MAX_SETTINGS: usize = 20_000;
+
+/// A file that is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Gone {
+    /// Where it was.
+    pub path: String,
+    /// What was in it, if that is known.
+    pub text: Option<String>,
+}
+
+impl Graph {
+    /// The same graph with files that are gone: with who needed them, and without what they needed. Numbers of files are
+    /// others in it. Those that are there again are left out.
+    #[must_use]
+    pub fn with_gone(
+        &self,
+        snapshot: &Snapshot,
+        gone: &[Gone],
+        read: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        let is_new = |gone: &&Gone| self.find(&gone.path).is_none();
+        let gone: Vec<&Gone> = gone.iter().filter(is_new).take(MAX_GONE).collect();
+        let mut nodes: Vec<(Node, Option<u32>)> =
+            (0..).zip(&self.nodes).map(|(old, node)| (node.clone(), Some(old))).collect();
+        nodes.extend(gone.iter().map(|gone| (lost(gone), None)));
+        nodes.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
+        nodes.dedup_by(|(one, _), (other, _)| one.path == other.path);
+        let mut now = vec![0; self.nodes.len()];
+        for (number, (_, old)) in (0..).zip(&nodes) {
+            if let Some(place) = old.and_then(|old| now.get_mut(old as usize)) {
+                *place = number;
+            }
+        }
+        let edges = |old: u32| -> Vec<Edge> {
+            let to = |edge: &Edge| Some(Edge { to: *now.get(edge.to as usize)?, ..*edge });
+            self.edges(old).iter().filter_map(to).collect()
+        };
+        let mut all: Vec<Vec<Edge>> =
+            nodes.iter().map(|(_, old)| old.map(edges).unwrap_or_default()).collect();
+        let packages_of = nodes
+            .iter()
+            .map(|(_, old)| {
+                old.and_then(|old| self.packages_of.get(old as usize)).cloned().unwrap_or_default()
+            })
+            .collect();
+        let nodes: Vec<Node> = nodes.into_iter().map(|(node, _)| node).collect();
+        let lost = Lost { nodes: &nodes, snapshot, gone: &gone };
+        for (from, edge) in lost.imports(read).into_iter().chain(lost.users()) {
+            let Some(edges) = all.get_mut(from as usize) else { continue };
+            match edges.binary_search_by_key(&edge.to, |edge| edge.to) {
+                Ok(at) => {
+                    if let Some(known) = edges.get_mut(at) {
+                        known.names = known.names.max(edge.names);
+                    }
+                }
+                Err(at) => edges.insert(at, edge),
+            }
+        }
+        let edges = all.into_iter().map(Into::into).collect();
+        Self { nodes, edges, packages: self.packages.clone(), packages_of, ..Self::default() }
+    }
+}
+
+fn lost(gone: &Gone) -> Node {
+    Node {
+        path: gone.path.as_str().into(),
+        // No snapshot has it.
+        file: u32::MAX,
+        mark: Default::default(),
+        language: Language::of_path(&gone.path),
+        flags: Flags::default(),
+    }
+}
+
+struct Lost<'a> {
+    /// All files, with those that are gone.
+    nodes: &'a [Node],
+    snapshot: &'a Snapshot,
+    gone: &'a [&'a Gone],
+}
+
+impl Lost<'_> {
+    fn number(&self, path: &str) -> Option<u32> {
+        self.nodes.binary_search_by(|node| (*node.path).cmp(path)).ok().map(|at| at as u32)
+    }
+
+    /// Who imported them.
+    fn imports(&self, read: &dyn Fn(&str) -> Option<String>) -> Vec<(u32, Edge)> {
+        // By the words that an import of one has to have.
+        let mut words: Vec<String> = Vec::new();
+        for gone in self.gone {
+            let name = last(&gone.path);
+            let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
+            words.extend([stem.to_lowercase(), last(parent(&gone.path)).to_lowercase()]);
+        }
+        words.retain(|word| !word.is_empty());
+        words.sort_unstable();
+        words.dedup();
+        let at_root = self.gone.iter().any(|gone| parent(&gone.path).is_empty());
+        let tree = Tree::new(self.nodes.iter().map(|node| &*node.path));
+        let mut settings = None;
+        let mut found = Vec::new();
+        for (from, node) in (0..).zip(self.nodes) {
+            let (Some(language), Some(view)) = (node.language, self.snapshot.file(node.file)) else {
+                continue;
+            };
+            let imports = view.segment().imports(&view.record);
+            let may_mean = imports.iter().any(|import| {
+                let target = import.target.to_lowercase();
+                let has = |text: &str| words.iter().any(|word| text.contains(word.as_str()));
+                // What is named by its place alone (`from . import x`) has no words, or not its own.
+                at_root
+                    || import.relative
+                    || has(&target)
+                    || import.names.iter().any(|name| has(&name.to_lowercase()))
+            });
+            if !may_mean {
+                continue;
+            }
+            let settings = settings.get_or_insert_with(|| self.settings(read));
+            let edges = resolve(&node.path, language, &imports, &tree, settings);
+            for (import, meant) in imports.iter().zip(&edges.meant) {
+                let Meant::Files(files) = meant else { continue };
+                let meant = files.iter().filter_map(|path| self.number(path));
+                let lost = |to: &u32| self.nodes.get(*to as usize).is_some_and(|node| node.file == u32::MAX);
+                found.extend(
+                    meant
+                        .filter(lost)
+                        .map(|to| (from, Edge { to, line: import.line.max(1), ..Edge::default() })),
+                );
+            }
+        }
+        found
+    }
+
+    fn settings(&self, read: &dyn Fn(&str) -> Option<String>) -> Settings {
+        let mut settings = Settings::default();
+        let speaks = |node: &&Node| node.file != u32::MAX && !Settings::concerns(&node.path).is_empty();
+        for node in self.nodes.iter().filter(speaks).take(MAX_SETTINGS) {
+            if let Some(text) = read(&node.path) {
+                settings.put(&node.path, &text);
+            }
+        }
+        settings
+    }
+
+    /// Who uses names of theirs that nothing defines any more.
+    fn users(&self) -> Vec<(u32, Edge)> {
+        let mut by_file: HashMap<u32, u32> = HashMap::with_capacity(self.nodes.len());
+        by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
+        let mut found = Vec::new();
+        for gone in self.gone {
+            let language = Language::of_path(&gone.path);
+            let (Some(to), Some(text), Some(family)) =
+                (self.number(&gone.path), &gone.text, names::family(language))
+            else {
+                continue;
+            };
+            let Some(facts) = language.and_then(|language| facts::read(language, text).ok()) else {
+                continue;
+            };
+            let mut own: Vec<&str> = facts
+                .symbols
+                .iter()
+                .filter(|symbol| !symbol.local && role(symbol.kind) == Some(Role::Own))
+                .map(|symbol| symbol.name.as_str())
+                .collect();
+            own.sort_unstable();
+            own.dedup();
+            for name in own.into_iter().filter(|name| names::is_name(name)) {
+                let mut is_defined = false;
+                self.snapshot.defined(name, |symbol| {
+                    is_defined |= self.snapshot.symbol(symbol).is_some_and(|(_, symbol)| symbol.name == name);
+                });
+                if is_defined {
+                    continue;
+                }
+                self.snapshot.used(name, |file, _| {
+                    let user = by_file.get(&file).copied();
+                    let same = |user: &u32| {
+                        let node = self.nodes.get(*user as usize);
+                        node.is_some_and(|node| names::family(node.language) == Some(family))
+                    };
+                    if let Some(user) = user.filter(same) {
+                        found.push((user, Edge { to, names: WHOLE, ..Edge::default() }));
+                    }
+                });
+            }
+        }
+        found
+    }
+}

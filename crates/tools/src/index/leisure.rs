@@ -1,0 +1,82 @@
+//! Putting the index in order when nobody asks: small segments become larger ones, what is dead goes. So updates stay cheap
+//! and memory falls.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Core, LOOK, STOPPING, State};
+use crate::ToolError;
+
+/// How long nobody may have asked.
+pub(super) const LEISURE: Duration = Duration::from_secs(5);
+
+impl Core {
+    /// Notes that it was used, and sees to it that it is put in order when it isn't any more.
+    pub(super) fn rest(self: &Arc<Self>, state: &mut State) {
+        state.used = Some(Instant::now());
+        if state.resting || state.closed {
+            return;
+        }
+        let core = Arc::clone(self);
+        let started = std::thread::Builder::new().name("index-order".to_owned()).spawn(move || {
+            let _resting = Resting(&core);
+            core.put_in_order();
+        });
+        // Without a thread it stays as it is, which costs no more than before.
+        state.resting = started.is_ok();
+    }
+
+    fn put_in_order(&self) {
+        let Some(mut state) = self.leisurely() else { return };
+        let Some(project) = state.opened.clone() else { return };
+        state.tidying = true;
+        drop(state);
+        // What can't be put in order now can be later.
+        project.index().tidy().ok();
+    }
+
+    /// Waits until nobody has asked for a while; nothing where the session ended before.
+    fn leisurely(&self) -> Option<MutexGuard<'_, State>> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            let quiet = state.used.map_or(Duration::ZERO, |used| used.elapsed());
+            let left = self.leisure.saturating_sub(quiet);
+            if left.is_zero() && state.running.is_none() {
+                return Some(state);
+            }
+            // While it is being brought up to date, its end is news.
+            let left = left.max(LOOK);
+            state = self.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits while it is being put in order: who does that has the right to write.
+    pub(super) fn wait_until_tidy(&self, cancel: &CancellationToken) -> Result<(), ToolError> {
+        let end = Instant::now() + STOPPING;
+        let mut state = self.lock();
+        while state.tidying && Instant::now() < end {
+            if cancel.is_cancelled() {
+                return Err(ToolError::Cancelled);
+            }
+            state = self.news.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+}
+
+/// Somebody who waits for leisure, whose end is told whatever comes of it.
+struct Resting<'a>(&'a Core);
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        (state.resting, state.tidying) = (false, false);
+        drop(state);
+        self.0.news.notify_all();
+    }
+}

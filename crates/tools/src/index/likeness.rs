@@ -1,0 +1,92 @@
+//! Vectors, where the user turned them on: what of the project is like a query.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use journeyman_index::Snapshot;
+use journeyman_index::vectors::{Similar, Vectorer, Vectors, View};
+use journeyman_policy::secrets::Redactor;
+
+/// After a failure a model isn't asked again for so long: each time may take until its deadline.
+const REST: Duration = Duration::from_secs(60);
+
+/// Gives the model that the user named, or says why it can't be used; `None` where none is named.
+pub type FindVectorer = dyn Fn() -> Result<Option<Vectorer>, String> + Send + Sync;
+
+/// What finds by vectors, opened when it is first asked: loading a model takes a while.
+pub(super) struct Likeness {
+    find: Arc<FindVectorer>,
+    /// Where the project's vectors are kept.
+    directory: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Unopened,
+    /// There are none, or the model couldn't be opened.
+    Without,
+    Open {
+        model: Vectorer,
+        vectors: Vectors,
+        view: Option<(Arc<Snapshot>, View)>,
+        failed: Option<Instant>,
+    },
+}
+
+impl Likeness {
+    pub(super) fn new(find: Arc<FindVectorer>, directory: PathBuf) -> Self {
+        Self { find, directory, state: Mutex::default() }
+    }
+
+    /// The same for a copy of the project: its files' vectors are known by their content.
+    pub(super) fn again(&self) -> Self {
+        Self::new(Arc::clone(&self.find), self.directory.clone())
+    }
+
+    /// What is like a query, what that counts, and a note where it can't be known. Nothing is sent that the redactor knows
+    /// for a secret.
+    pub(super) fn similar(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        query: &str,
+        redactor: &Redactor,
+    ) -> (Option<(Similar, f32)>, Option<String>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut note = None;
+        if matches!(*state, State::Unopened) {
+            let opened = self.open();
+            *state = opened.unwrap_or_else(|error| {
+                note = Some(error);
+                State::Without
+            });
+        }
+        let State::Open { model, vectors, view, failed } = &mut *state else { return (None, note) };
+        if failed.is_some_and(|at| at.elapsed() < REST) {
+            return (None, None);
+        }
+        if view.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, snapshot)) {
+            *view = Some((Arc::clone(snapshot), vectors.view(snapshot)));
+        }
+        let Some((_, view)) = view else { return (None, None) };
+        match model.similar(view, &redactor.redact(query), &AtomicBool::new(false)) {
+            Ok(similar) => {
+                *failed = None;
+                (Some((similar, model.weight)), None)
+            }
+            Err(error) => {
+                *failed = Some(Instant::now());
+                (None, Some(error.to_string()))
+            }
+        }
+    }
+
+    fn open(&self) -> Result<State, String> {
+        let Some(model) = (self.find)()? else { return Ok(State::Without) };
+        let vectors = Vectors::open(&self.directory, &*model.embedder).map_err(|error| error.to_string())?;
+        Ok(State::Open { model, vectors, view: None, failed: None })
+    }
+}

@@ -1,0 +1,101 @@
+//! The dependency graph, as far as it is known by now: made and followed beside the session's work.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use journeyman_index::graph::Graph;
+use journeyman_index::{Project, Snapshot};
+use journeyman_protocol::RelPath;
+
+/// How long a question waits where no graph is known yet. A project of some thousand files has one by then, or has one kept.
+const WAIT: Duration = Duration::from_millis(300);
+/// Files near to those that were looked at last, at most.
+const MAX_NEAR: usize = 400;
+
+/// The graph of the newest snapshot that one was made of.
+#[derive(Default)]
+pub(super) struct Links {
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    known: Option<(Arc<Snapshot>, Arc<Graph>)>,
+    making: bool,
+}
+
+impl Links {
+    /// The graph of this snapshot, or of an earlier one where that isn't made yet; nothing where none is.
+    fn graph(self: &Arc<Self>, project: &Arc<Project>, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, graph)) = state.known.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
+            return Some(Arc::clone(graph));
+        }
+        if !state.making {
+            let making = Making { links: Arc::clone(self), made: None };
+            let (project, snapshot) = (Arc::clone(project), Arc::clone(snapshot));
+            let started = std::thread::Builder::new().name("graph".to_owned()).spawn(move || {
+                let mut making = making;
+                let graph = project.graph(&snapshot);
+                making.made = Some((snapshot, graph));
+            });
+            state.making = started.is_ok();
+        }
+        let end = Instant::now() + WAIT;
+        while state.making && state.known.is_none() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.known.as_ref().map(|(_, graph)| Arc::clone(graph))
+    }
+
+    /// What is near to some files, at most two steps away, by numbers of the snapshot.
+    pub(super) fn near(
+        self: &Arc<Self>,
+        project: &Arc<Project>,
+        snapshot: &Arc<Snapshot>,
+        files: &[RelPath],
+    ) -> Vec<(u32, u32)> {
+        if files.is_empty() {
+            return Vec::new();
+        }
+        let Some(graph) = self.graph(project, snapshot) else { return Vec::new() };
+        let mut near: BTreeMap<u32, u32> = BTreeMap::new();
+        for file in files.iter().filter_map(|file| graph.find(file.as_str()?)) {
+            for (file, steps) in graph.nearby(file) {
+                // The graph may be of an earlier snapshot: its files are known by their paths.
+                let found = RelPath::parse(graph.path(file).as_bytes()).ok();
+                let Some(number) = found.and_then(|path| snapshot.find(&path)) else { continue };
+                let known = near.entry(number).or_insert(steps);
+                *known = steps.min(*known);
+            }
+        }
+        let mut near: Vec<(u32, u32)> = near.into_iter().collect();
+        near.sort_by_key(|(_, steps)| *steps);
+        near.truncate(MAX_NEAR);
+        near
+    }
+}
+
+/// A graph in the making, whose end is told whatever comes of it.
+struct Making {
+    links: Arc<Links>,
+    made: Option<(Arc<Snapshot>, Arc<Graph>)>,
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let mut state = self.links.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.making = false;
+        if self.made.is_some() {
+            state.known = self.made.take();
+        }
+        drop(state);
+        self.links.news.notify_all();
+    }
+}
