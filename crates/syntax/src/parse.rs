@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point};
 
-use crate::hostile;
 use crate::language::Language;
+use crate::{hostile, memory};
 
 /// Longer texts are not parsed: source that people write is far shorter.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -196,6 +196,7 @@ fn run(
     old: Option<&tree_sitter::Tree>,
 ) -> Result<tree_sitter::Tree, Unparsed> {
     let grammar = language.grammar().ok_or(Unparsed::NoGrammar)?;
+    memory::prepare();
     PARSERS.with(|parsers| {
         // Nothing here calls back into itself.
         let mut parsers = parsers.try_borrow_mut().map_err(|_| Unparsed::TooMuchWork)?;
