@@ -133,7 +133,8 @@ impl Patterns {
     /// # Errors
     /// What is wrong with it, in words.
     pub(crate) fn read(grammar: &Grammar, source: &str) -> Result<Self, String> {
-        let mut reader = Reader { grammar, rest: source, names: Vec::new(), predicates: Vec::new(), places: Vec::new() };
+        let mut reader =
+            Reader { grammar, rest: source, names: Vec::new(), predicates: Vec::new(), places: Vec::new() };
         let mut all = Vec::new();
         while reader.peek().is_some() {
             let root = reader.pattern()?;
@@ -232,7 +233,9 @@ impl<'tree> Matcher<'tree> {
             self.left -= 1;
             if child.field.is_none() || child.field == own.field {
                 for shape in &child.shapes {
-                    self.shape(shape, own.node, &mut |matcher| matcher.children(rest, (at + 1, offered.1), then));
+                    self.shape(shape, own.node, &mut |matcher| {
+                        matcher.children(rest, (at + 1, offered.1), then)
+                    });
                 }
             }
             if child.immediate && own.node.is_named() {
@@ -246,7 +249,9 @@ impl Predicate {
     fn holds(&self, captured: &[Captured<'_>], text: &str) -> bool {
         captured.iter().filter(|(name, _)| *name == self.capture).all(|(_, node)| {
             let own = text.get(node.byte_range()).unwrap_or_default();
-            self.texts.iter().any(|text| if self.begins { own.starts_with(text.as_str()) } else { own == text })
+            self.texts
+                .iter()
+                .any(|text| if self.begins { own.starts_with(text.as_str()) } else { own == text })
         })
     }
 }
@@ -309,7 +314,11 @@ impl<'a> Reader<'a> {
     fn kind(&self, name: &str, named: bool) -> Result<u16, String> {
         let kind = self.grammar.id_for_node_kind(name, named);
         let seen = |kind: &u16| !named || self.grammar.node_kind_is_visible(*kind);
-        if kind == 0 || !seen(&kind) { Err(self.wrong(&format!("no kind is called {name}"))) } else { Ok(kind) }
+        if kind == 0 || !seen(&kind) {
+            Err(self.wrong(&format!("no kind is called {name}")))
+        } else {
+            Ok(kind)
+        }
     }
 
     /// A pattern with its captures and predicates; it may stand in brackets with them.
@@ -329,7 +338,11 @@ impl<'a> Reader<'a> {
             }
             self.expect(')')?;
         }
-        if matches!(shape.wanted, Wanted::Kind(_)) { Ok(shape) } else { Err(self.wrong("a pattern begins with a kind")) }
+        if matches!(shape.wanted, Wanted::Kind(_)) {
+            Ok(shape)
+        } else {
+            Err(self.wrong("a pattern begins with a kind"))
+        }
     }
 
     /// A node in any of the ways in which it may be written, with its captures.
@@ -438,5 +451,7 @@ impl<'a> Reader<'a> {
 /// The numbers of a kind of named nodes: some have several.
 fn numbers(grammar: &Grammar, name: &str) -> Vec<u16> {
     let kinds = 0..u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
-    kinds.filter(|id| grammar.node_kind_is_named(*id) && grammar.node_kind_for_id(*id) == Some(name)).collect()
+    kinds
+        .filter(|id| grammar.node_kind_is_named(*id) && grammar.node_kind_for_id(*id) == Some(name))
+        .collect()
 }
