@@ -3,6 +3,7 @@
 //! - `parse TREE`: the grammars alone on a tree's files, which is the bound of all that needs them.
 //! - `text TREE`, `build TREE DIRECTORY`: makes the index of a tree, of files and words alone, or whole.
 //! - `scan TREE DIRECTORY`: opens it, and brings it up to date with nothing changed.
+//! - `graph TREE DIRECTORY`: makes the graph of what depends on what, opens what was kept of it, and asks it for a file.
 //! - `query DIRECTORY [QUERIES]`: asks it, with the lines of a file (each a JSON object with `query`), or else with names and
 //!   sentences out of the index itself.
 //! - `update TREE DIRECTORY`: changes a file, and looks for what it says now. Nothing in the tree is written.
@@ -16,6 +17,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use journeyman_index::project::Project;
 use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::source::{Bytes, Listing, Source, WorkTree};
 use journeyman_index::store::{Options, Report};
@@ -43,6 +45,7 @@ fn main() -> Fallible<()> {
         ["text", tree] => text(tree.as_ref()),
         ["build", tree, directory] => build(tree.as_ref(), directory.as_ref()),
         ["scan", tree, directory] => scan(tree.as_ref(), directory.as_ref()),
+        ["graph", tree, directory] => graph(tree.as_ref(), directory.as_ref()),
         ["query", directory] => query(directory.as_ref(), None),
         ["query", directory, queries] => query(directory.as_ref(), Some(queries.as_ref())),
         ["update", tree, directory] => update(tree.as_ref(), directory.as_ref()),
@@ -121,6 +124,31 @@ fn scan(tree: &Path, directory: &Path) -> Fallible<Value> {
     Ok(json!({
         "step": "scan", "open_ms": at(&mut opening, 0.5), "ms": wall, "cpu_ms": cpu,
         "read": report.read + report.same, "files": index.snapshot().totals().files,
+    }))
+}
+
+fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
+    let mut figures = Vec::new();
+    let (mut files, mut edges) = (0, 0);
+    for made in [true, false] {
+        if made {
+            // What an earlier run kept.
+            std::fs::remove_file(directory.join("graph")).or_else(|error| {
+                if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+            })?;
+        }
+        let project = Project::open(tree, directory, 2)?;
+        let snapshot = project.index().snapshot();
+        let start = Clock::start();
+        let graph = project.graph(&snapshot);
+        figures.push(start.passed());
+        files = graph.len();
+        edges = (0..files as u32).map(|file| graph.edges(file).len()).sum();
+    }
+    let [(wall, cpu), (again, again_cpu)] = figures.as_slice() else { return Err("two rounds".into()) };
+    Ok(json!({
+        "step": "graph", "files": files, "edges": edges, "ms": wall, "cpu_ms": cpu, "again_ms": again,
+        "again_cpu_ms": again_cpu, "peak_mib": memory("VmHWM:"),
     }))
 }
 

@@ -9,9 +9,11 @@ mod purpose;
 mod trigrams;
 
 use std::borrow::Cow;
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use hashbrown::{DefaultHashBuilder, HashTable};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use journeyman_syntax::facts::read;
@@ -184,6 +186,7 @@ fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
         symbol_counts: Vec::new(),
         trigrams: Vec::new(),
         symbols: Vec::new(),
+        names: Vec::new(),
         references: Vec::new(),
         imports: Vec::new(),
         sections: Vec::new(),
@@ -195,23 +198,50 @@ fn add_syntax(facts: &mut FileFacts, text: &str) {
     let Ok(mut found) = read(language, text) else { return };
     found.symbols.truncate(MAX_SYMBOLS);
     let known = |inside: Option<u32>| inside.filter(|inside| (*inside as usize) < MAX_SYMBOLS);
-    let reference = |one: &journeyman_syntax::references::Reference| Reference {
-        name: one.name(text).to_owned(),
-        line: one.line,
-        inside: known(one.inside),
-    };
+    let mut used = Used::default();
     // A document's keys and words aren't uses of anything.
     if !DOCUMENTS.contains(&language) {
-        facts.references = found.references.iter().take(MAX_REFERENCES).map(reference).collect();
+        for one in found.references.iter().take(MAX_REFERENCES) {
+            used.add(one.name(text), one.line, known(one.inside));
+        }
     }
     facts.symbols = found.symbols.into_iter().map(symbol).collect();
     facts.imports = found.imports;
     facts.imports.truncate(MAX_IMPORTS);
     facts.sections = found.sections;
     facts.sections.truncate(MAX_SECTIONS);
-    let room = MAX_REFERENCES.saturating_sub(facts.references.len());
+    let room = MAX_REFERENCES.saturating_sub(used.references.len());
     let named = facts.sections.iter().flat_map(crate::docs::references).take(room);
-    facts.references.extend(named);
+    named.for_each(|(name, line)| used.add(&name, line, None));
+    (facts.names, facts.references) = (used.names, used.references);
+}
+
+/// Names that are used, each written down once.
+#[derive(Default)]
+struct Used {
+    numbers: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    names: Vec<Box<str>>,
+    references: Vec<Reference>,
+}
+
+impl Used {
+    fn add(&mut self, name: &str, line: u32, inside: Option<u32>) {
+        let Self { numbers, hasher, names, references } = self;
+        let hash = hasher.hash_one(name);
+        let known = numbers.find(hash, |number| own(names, *number) == name).copied();
+        let number = known.unwrap_or_else(|| {
+            let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
+            numbers.insert_unique(hash, number, |number| hasher.hash_one(own(names, *number)));
+            names.push(name.into());
+            number
+        });
+        references.push(Reference { name: number, line, inside });
+    }
+}
+
+fn own(names: &[Box<str>], number: u32) -> &str {
+    names.get(number as usize).map(|name| &**name).unwrap_or_default()
 }
 
 fn symbol(symbol: Symbol) -> SymbolFact {

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 pub use found::{Found, Why, find};
 
-use crate::facts::{Kind, Reference, Section};
+use crate::facts::{Kind, Section};
 use crate::query::{Corpus, is_source};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
@@ -47,10 +47,10 @@ pub struct Place {
 }
 
 /// That a section names things, as uses of marked names at its first line.
-pub(crate) fn references(section: &Section) -> impl Iterator<Item = Reference> {
+pub(crate) fn references(section: &Section) -> impl Iterator<Item = (String, u32)> {
     let last = |mention: &String| mention.rsplit('.').next().map(|name| format!("{MARK}{name}"));
     let line = section.first_line;
-    section.mentions.iter().filter_map(last).map(move |name| Reference { name, line, inside: None })
+    section.mentions.iter().filter_map(last).map(move |name| (name, line))
 }
 
 /// Whether a name is kept because documentation names it.

@@ -99,10 +99,10 @@ pub struct SymbolFact {
 }
 
 /// A name that is used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
-    /// The name.
-    pub name: String,
+    /// Which of [`FileFacts::names`].
+    pub name: u32,
     /// The line, counted from 1.
     pub line: u32,
     /// Which of the file's symbols it stands in.
@@ -140,6 +140,8 @@ pub struct FileFacts {
     pub trigrams: Vec<u32>,
     /// What it defines.
     pub symbols: Vec<SymbolFact>,
+    /// The distinct names that it uses, in the order in which they come.
+    pub names: Vec<Box<str>>,
     /// What it uses.
     pub references: Vec<Reference>,
     /// What it brings in.

@@ -408,7 +408,7 @@ fn whoever_means_something_else_had_looked_there() {
                 let imports = read(case.language, text).unwrap().imports;
                 let with = resolve(path, case.language, &imports, &all, &settings);
                 let without = resolve(path, case.language, &imports, &fewer, &settings);
-                let touched: BTreeSet<Key> = touched(gone).into();
+                let touched: BTreeSet<Key> = touched(gone).collect();
                 let looked = |keys: &[Key]| keys.iter().any(|key| touched.contains(key));
                 if with.meant != without.meant {
                     assert!(looked(&with.looked) && looked(&without.looked), "{gone} {path}: {text}");

@@ -24,7 +24,7 @@ const MAX_BRACKETS: usize = 60;
 /// Bytes that open a line of YAML, and signs in it that open a block.
 const MAX_INDENT: usize = 100;
 
-/// Whether the language's scanner may be given the text. `deepest` is how deep brackets lie in one another in it.
+/// Whether the language's scanner may be given the text. `deepest` is how deep brackets lie in one another in it; of other languages than Bash and Ruby, at most.
 pub(crate) fn is_trusted(language: Language, text: &str, deepest: usize) -> bool {
     if text.contains('\0') {
         return false;

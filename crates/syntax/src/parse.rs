@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point};
 
-use crate::hostile;
 use crate::language::Language;
+use crate::{hostile, memory};
 
 /// Longer texts are not parsed: source that people write is far shorter.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -175,6 +175,18 @@ fn admit(language: Language, text: &str) -> Result<(), Unparsed> {
     if text.len() > MAX_BYTES {
         return Err(Unparsed::TooLong);
     }
+    let opening = text.bytes().filter(|byte| matches!(byte, b'(' | b'[' | b'{')).count();
+    // Most texts have too few to lie too deep; how deep exactly, only few languages' scanners have to be asked about.
+    let exact = opening > MAX_BRACKETS || matches!(language, Language::Bash | Language::Ruby);
+    let deepest = if exact { deepest(text) } else { opening };
+    if deepest > MAX_BRACKETS {
+        return Err(Unparsed::TooDeep);
+    }
+    if hostile::is_trusted(language, text, deepest) { Ok(()) } else { Err(Unparsed::Untrusted) }
+}
+
+/// How deep brackets lie in one another, whatever they are.
+fn deepest(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
         match byte {
@@ -184,10 +196,7 @@ fn admit(language: Language, text: &str) -> Result<(), Unparsed> {
         }
         deepest = deepest.max(depth);
     }
-    if deepest > MAX_BRACKETS {
-        return Err(Unparsed::TooDeep);
-    }
-    if hostile::is_trusted(language, text, deepest) { Ok(()) } else { Err(Unparsed::Untrusted) }
+    deepest
 }
 
 fn run(
@@ -196,6 +205,7 @@ fn run(
     old: Option<&tree_sitter::Tree>,
 ) -> Result<tree_sitter::Tree, Unparsed> {
     let grammar = language.grammar().ok_or(Unparsed::NoGrammar)?;
+    memory::prepare();
     PARSERS.with(|parsers| {
         // Nothing here calls back into itself.
         let mut parsers = parsers.try_borrow_mut().map_err(|_| Unparsed::TooMuchWork)?;

@@ -7,16 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use tree_sitter::{Node, Query, QueryCursor, StreamingIterator as _};
+use tree_sitter::Node;
 
 use crate::imports::{self, Import};
 use crate::language::Language;
 use crate::outline::{Kind, MAX_SYMBOLS, is_attribute_kind, is_comment_kind};
 use crate::parse::{MAX_DEPTH, Tree};
+use crate::pattern::{Matcher, Patterns, Role};
 use crate::references::MAX_REFERENCES;
-
-/// Matches that a query may have in the making at once.
-const MAX_MATCHES: u32 = 1024;
 
 /// A pattern of the outline's query may begin with it.
 const DEFINITION: u8 = 1;
@@ -87,28 +85,12 @@ pub(crate) struct Walked<'tree> {
 struct Table {
     /// By a kind's number.
     flags: Vec<u8>,
-    query: Query,
-    /// By a capture's number.
-    roles: Vec<Role>,
-    /// By a pattern's number, where what it matches has to lie: the kinds right around it, from the outside in, any of
-    /// several. None at all means anywhere.
-    places: Vec<Vec<Path>>,
+    query: Patterns,
     /// By a kind's number, the patterns that begin with it.
     patterns: BTreeMap<u16, Vec<usize>>,
 }
 
-/// Kinds that lie in one another, from the outside in. A kind may have several numbers.
-type Path = Vec<Vec<u16>>;
-
-#[derive(Clone, Copy, PartialEq)]
-enum Role {
-    Name,
-    Parent,
-    Definition(Kind),
-    Other,
-}
-
-/// Compiled tables, by the language's place among all: they take tens of milliseconds for some grammars, once a process.
+/// Tables, by the language's place among all.
 static TABLES: [OnceLock<Option<Table>>; Language::ALL.len()] =
     [const { OnceLock::new() }; Language::ALL.len()];
 
@@ -117,60 +99,24 @@ fn table(language: Language) -> Option<&'static Table> {
     place.get_or_init(|| Table::new(language).ok()).as_ref()
 }
 
-/// What a language's query is faulty in.
+/// What a language's query is faulty in, by tree-sitter's judgement too: that knows what a grammar can't give.
 pub(crate) fn check(language: Language) -> Result<(), String> {
-    if language.grammar().is_none() {
-        return Ok(());
-    }
+    let Some(grammar) = language.grammar() else { return Ok(()) };
+    crate::memory::prepare();
+    let query = tree_sitter::Query::new(&grammar(), language.outline_query());
+    query.map_err(|error| error.to_string())?;
     Table::new(language).map(drop)
 }
 
 impl Table {
     fn new(language: Language) -> Result<Self, String> {
         let grammar = language.grammar().ok_or("no grammar")?();
-        let source = language.outline_query();
-        let query = Query::new(&grammar, source).map_err(|error| error.to_string())?;
-        let roles = query
-            .capture_names()
-            .iter()
-            .map(|name| match (*name, Kind::of(name)) {
-                ("name", _) => Ok(Role::Name),
-                ("parent", _) => Ok(Role::Parent),
-                (_, Some(kind)) => Ok(Role::Definition(kind)),
-                (other, None) if other.starts_with('_') => Ok(Role::Other),
-                (other, None) => Err(format!("no kind is called {other}")),
-            })
-            .collect::<Result<_, _>>()?;
+        let query = Patterns::read(&grammar, language.outline_query())?;
         let kinds = || 0..u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
-        let named = |name: &str| -> Vec<u16> {
-            kinds()
-                .filter(|id| grammar.node_kind_is_named(*id) && grammar.node_kind_for_id(*id) == Some(name))
-                .collect()
-        };
         let mut patterns: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-        let mut places = Vec::new();
-        for pattern in 0..query.pattern_count() {
-            let own = source.get(query.start_byte_for_pattern(pattern)..).unwrap_or_default();
-            let root = own.trim_start_matches(['(', ' ']);
-            let root = root.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
-            let ids = named(root);
-            if ids.is_empty() {
-                return Err(format!("the pattern {pattern} begins with no kind: {root}"));
-            }
-            for id in ids {
-                patterns.entry(id).or_default().push(pattern);
-            }
-            let mut allowed = Vec::new();
-            for property in query.property_settings(pattern).iter().filter(|property| &*property.key == "in")
-            {
-                let path = property.value.as_deref().unwrap_or_default();
-                let path: Path = path.split_whitespace().map(named).collect();
-                if path.iter().any(Vec::is_empty) {
-                    return Err(format!("the pattern {pattern} lies in an unknown kind"));
-                }
-                allowed.push(path);
-            }
-            places.push(allowed);
+        for (number, pattern) in query.all().iter().enumerate() {
+            let kind = pattern.kind().ok_or("a pattern begins with any kind")?;
+            patterns.entry(kind).or_default().push(number);
         }
         let flags = kinds()
             .map(|id| {
@@ -181,7 +127,7 @@ impl Table {
                 flags(language, kind) | if patterns.contains_key(&id) { DEFINITION } else { 0 }
             })
             .collect();
-        Ok(Self { flags, query, roles, places, patterns })
+        Ok(Self { flags, query, patterns })
     }
 
     fn flags(&self, kind: u16) -> u8 {
@@ -190,7 +136,8 @@ impl Table {
 
     /// Whether what lies in these nodes is where the pattern looks for it.
     fn fits(&self, pattern: usize, ancestors: &[Node<'_>]) -> bool {
-        let Some(places) = self.places.get(pattern) else { return false };
+        let Some(pattern) = self.query.pattern(pattern) else { return false };
+        let places = &pattern.places;
         places.is_empty()
             || places.iter().any(|path| {
                 let mut around =
@@ -262,10 +209,8 @@ pub(crate) fn walk<'tree>(tree: &'tree Tree, text: &str, wanted: Wanted) -> Opti
         Wanted::Symbols => !(NAME | IMPORT),
         Wanted::All => !0,
     };
-    let mut queries = QueryCursor::new();
-    queries.set_match_limit(MAX_MATCHES);
-    queries.set_max_start_depth(Some(0));
-    let mut walk = Walk { language: tree.language(), table, text, queries, walked: Walked::default() };
+    let matcher = Matcher::new(tree.root());
+    let mut walk = Walk { language: tree.language(), table, text, matcher, walked: Walked::default() };
     let mut ancestors: Vec<Node<'tree>> = Vec::new();
     let mut cursor = tree.root().walk();
     loop {
@@ -294,7 +239,7 @@ struct Walk<'a, 'tree> {
     language: Language,
     table: &'a Table,
     text: &'a str,
-    queries: QueryCursor,
+    matcher: Matcher<'tree>,
     walked: Walked<'tree>,
 }
 
@@ -330,39 +275,29 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     fn definition(&mut self, node: Node<'tree>, ancestors: &[Node<'tree>]) {
-        let fits = |pattern: &usize| self.table.fits(*pattern, ancestors);
-        if !self.table.patterns.get(&node.kind_id()).is_some_and(|patterns| patterns.iter().any(fits)) {
+        let Self { table, text, matcher, walked: Walked { found: all, .. }, .. } = self;
+        let Some(patterns) = table.patterns.get(&node.kind_id()) else { return };
+        let mut fitting = patterns.iter().copied().filter(|number| table.fits(*number, ancestors)).peekable();
+        if fitting.peek().is_none() {
             return;
         }
-        let mut matches = self.queries.matches(&self.table.query, node, self.text.as_bytes());
-        while let Some(one) = matches.next() {
-            if self.walked.found.len() >= MAX_SYMBOLS {
-                return;
-            }
-            if !self.table.fits(one.pattern_index, ancestors) {
-                continue;
-            }
+        table.query.matches(fitting, node, text, matcher, &mut |pattern, captured| {
             let (mut definition, mut name, mut parent) = (None, None, None);
-            for capture in one.captures() {
-                match self.table.roles.get(capture.index as usize) {
-                    Some(Role::Name) => name = name.or(Some(capture.node)),
-                    Some(Role::Parent) => parent = parent.or(Some(capture.node)),
-                    Some(Role::Definition(kind)) => definition = Some((*kind, capture.node)),
-                    Some(Role::Other) | None => {}
+            for (role, node) in captured {
+                match role {
+                    Role::Name => name = name.or(Some(*node)),
+                    Role::Parent => parent = parent.or(Some(*node)),
+                    Role::Definition(kind) => definition = Some((*kind, *node)),
+                    Role::Other => {}
                 }
             }
-            if let (Some((kind, found)), Some(name)) = (definition, name) {
+            if let (Some((kind, found)), Some(name)) = (definition, name)
+                && all.len() < MAX_SYMBOLS
+            {
                 let whole = if found == node { whole(node, ancestors) } else { found };
-                self.walked.found.push(Found {
-                    kind,
-                    node: found,
-                    name,
-                    parent,
-                    whole,
-                    pattern: one.pattern_index,
-                });
+                all.push(Found { kind, node: found, name, parent, whole, pattern });
             }
-        }
+        });
     }
 }
 

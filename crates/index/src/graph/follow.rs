@@ -5,12 +5,13 @@
 //! elsewhere, and where another set of files defines one of them.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::language::Language;
 
 use super::kept::{Kept, Mark};
-use super::names::{self, Row};
+use super::names::{self, Row, Used};
 use super::paths::Tree;
 use super::resolve::{Key, Meant, Settings, resolve, touched};
 use super::{Edge, Node};
@@ -23,6 +24,11 @@ use crate::snapshot::{FileView, Snapshot};
 const MAX_SETTINGS: usize = 20_000;
 /// Files of one segment from which on reading all its names at once costs less than one after the other.
 const MANY: usize = 24;
+/// Items that one thread does sooner than several, and how many of more are done at once.
+const ALONE: usize = 512;
+const PIECE: usize = 128;
+/// Threads at most: somebody may be at work beside it.
+const MAX_THREADS: usize = 4;
 /// No number of a file.
 const NONE: u32 = u32::MAX;
 
@@ -181,6 +187,16 @@ impl Change {
     }
 }
 
+/// What a file's imports mean, before anything is numbered.
+struct Resolved {
+    /// By target.
+    imports: Vec<Edge>,
+    packages: BTreeSet<String>,
+    /// As in [`FoundFile`].
+    brought: Vec<u64>,
+    looked: Vec<u32>,
+}
+
 struct Work<'a> {
     snapshot: &'a Snapshot,
     kept: Option<&'a Kept>,
@@ -255,44 +271,13 @@ impl Work<'_> {
         }
         let settings = self.settings(&again, read);
         let tree = Tree::new(self.nodes.iter().map(|node| &*node.path));
-        for number in self.in_order(again) {
-            let Some(node) = self.nodes.get(number as usize) else { continue };
-            let (Some(view), Some(language)) = (self.snapshot.file(node.file), node.language) else {
-                continue;
-            };
-            let imports = view.segment().imports(&view.record);
-            let edges = resolve(&node.path, language, &imports, &tree, &settings);
-            let mut targets: HashMap<u32, (u32, bool)> = HashMap::new();
-            let mut packages = BTreeSet::new();
-            let mut brought = Vec::new();
-            for (import, meant) in imports.iter().zip(&edges.meant) {
-                // `mod x;` says that a file is a part of this one, and not yet that this one needs it.
-                let part = language == Language::Rust
-                    && import.relative
-                    && import.up == 0
-                    && import.names.is_empty()
-                    && !import.target.contains(['/', '.']);
-                match meant {
-                    Meant::Files(found) => {
-                        brought.extend(import.names.iter().map(|name| names::number(name.as_bytes())));
-                        for to in found.iter().filter_map(|path| tree.number(path)) {
-                            let known = targets.entry(to).or_insert((u32::MAX, true));
-                            *known = (known.0.min(import.line.max(1)), known.1 && part);
-                        }
-                    }
-                    Meant::Package(name) => drop(packages.insert(name.as_str())),
-                    Meant::Nothing => {}
-                }
-            }
-            let packages = packages.into_iter().map(|name| self.package(name)).collect();
-            let mut imports: Vec<Edge> =
-                targets.into_iter().map(|(to, (line, part))| Edge { to, line, part, names: 0 }).collect();
-            imports.sort_unstable_by_key(|edge| edge.to);
-            let mut looked: Vec<u32> = edges.looked.into_iter().map(place).collect();
-            looked.sort_unstable();
-            looked.dedup();
-            brought.sort_unstable();
-            brought.dedup();
+        let again = self.in_order(again);
+        let each = |some: &[u32]| -> Vec<(u32, Resolved)> {
+            some.iter().filter_map(|node| Some((*node, self.resolved(*node, &tree, &settings)?))).collect()
+        };
+        for (number, resolved) in shared_out(&again, each).into_iter().flatten() {
+            let Resolved { imports, packages, brought, looked } = resolved;
+            let packages = packages.iter().map(|name| self.package(name)).collect();
             let Some(file) = files.get_mut(number as usize) else { continue };
             if file.brought != brought || !imported(&file.edges).eq(imported(&imports)) {
                 moved.insert(number);
@@ -301,6 +286,45 @@ impl Work<'_> {
             *file = FoundFile { edges: joined(&imports, &links), packages, brought, looked };
         }
         moved
+    }
+
+    /// What a file's imports mean.
+    fn resolved(&self, number: u32, tree: &Tree<'_>, settings: &Settings) -> Option<Resolved> {
+        let node = self.nodes.get(number as usize)?;
+        let (view, language) = (self.snapshot.file(node.file)?, node.language?);
+        let imports = view.segment().imports(&view.record);
+        let edges = resolve(&node.path, language, &imports, tree, settings);
+        let mut targets: HashMap<u32, (u32, bool)> = HashMap::new();
+        let mut packages = BTreeSet::new();
+        let mut brought = Vec::new();
+        for (import, meant) in imports.iter().zip(edges.meant) {
+            // `mod x;` says that a file is a part of this one, and not yet that this one needs it.
+            let part = language == Language::Rust
+                && import.relative
+                && import.up == 0
+                && import.names.is_empty()
+                && !import.target.contains(['/', '.']);
+            match meant {
+                Meant::Files(found) => {
+                    brought.extend(import.names.iter().map(|name| names::number(name.as_bytes())));
+                    for to in found.iter().filter_map(|path| tree.number(path)) {
+                        let known = targets.entry(to).or_insert((u32::MAX, true));
+                        *known = (known.0.min(import.line.max(1)), known.1 && part);
+                    }
+                }
+                Meant::Package(name) => drop(packages.insert(name)),
+                Meant::Nothing => {}
+            }
+        }
+        let mut imports: Vec<Edge> =
+            targets.into_iter().map(|(to, (line, part))| Edge { to, line, part, names: 0 }).collect();
+        imports.sort_unstable_by_key(|edge| edge.to);
+        let mut looked: Vec<u32> = edges.looked.into_iter().map(place).collect();
+        looked.sort_unstable();
+        looked.dedup();
+        brought.sort_unstable();
+        brought.dedup();
+        Some(Resolved { imports, packages, brought, looked })
     }
 
     /// What the settings say of the languages that are to be resolved.
@@ -325,9 +349,14 @@ impl Work<'_> {
             rows.extend(kept.rows().filter_map(now).filter(|(_, file)| *file != NONE));
         }
         let fresh = (0..self.nodes.len() as u32).filter(|node| !self.change.is_same(*node as usize));
-        for node in self.in_order(fresh.collect()) {
-            rows.extend(self.definitions(node).into_iter().map(|name| (name, node)));
-        }
+        let each = |some: &[u32]| -> Vec<Row> {
+            let defined = |node: &u32| {
+                let node = *node;
+                self.definitions(node).into_iter().map(move |name| (name, node))
+            };
+            some.iter().flat_map(defined).collect()
+        };
+        rows.extend(shared_out(&self.in_order(fresh.collect()), each).into_iter().flatten());
         rows.sort_unstable();
         rows
     }
@@ -364,20 +393,29 @@ impl Work<'_> {
                 self.view(**node).is_some_and(|view| std::ptr::eq(view.segment(), first.segment()))
             };
             let here: Vec<u32> = rest.iter().take_while(same).copied().collect();
-            by_segment.of(first.segment(), here.len() >= MANY);
-            for node in &here {
-                let (Some(view), Some(file)) = (self.view(*node), files.get_mut(*node as usize)) else {
-                    continue;
-                };
-                let used = by_segment.used(&view);
-                let imports: Vec<u32> = imported(&file.edges).collect();
-                let brought = names::Brought { files: &imports, names: &file.brought };
-                let links = names::links(*node, &used, rows, self.nodes, &brought);
-                let own: Vec<Edge> = file.edges.iter().filter(|edge| edge.line > 0).copied().collect();
-                file.edges = joined(&own, &links);
+            by_segment.of(first.segment(), here.len() >= MANY, rows);
+            let known: &[FoundFile] = files;
+            let each = |some: &[u32]| -> Vec<(u32, Vec<Edge>)> {
+                let linked = |node: &u32| Some((*node, self.linked(*node, known, &by_segment, rows)?));
+                some.iter().filter_map(linked).collect()
+            };
+            for (node, edges) in shared_out(&here, each).into_iter().flatten() {
+                if let Some(file) = files.get_mut(node as usize) {
+                    file.edges = edges;
+                }
             }
             from += here.len().max(1);
         }
+    }
+
+    /// A file's edges with what the names say that it uses.
+    fn linked(&self, node: u32, files: &[FoundFile], names: &Names, rows: &[Row]) -> Option<Vec<Edge>> {
+        let (view, file) = (self.view(node)?, files.get(node as usize)?);
+        let imports: Vec<u32> = imported(&file.edges).collect();
+        let brought = names::Brought { files: &imports, names: &file.brought };
+        let links = names::links(node, &names.used(&view, rows), rows, self.nodes, &brought);
+        let own: Vec<Edge> = file.edges.iter().filter(|edge| edge.line > 0).copied().collect();
+        Some(joined(&own, &links))
     }
 
     fn view(&self, node: u32) -> Option<FileView<'_>> {
@@ -473,31 +511,69 @@ fn sorted_packages(names: Vec<Box<str>>, files: &mut [FoundFile]) -> Vec<Box<str
     order.into_iter().filter_map(|name| names.get(name as usize).cloned()).collect()
 }
 
-/// The numbers of the names that files of a segment use.
+/// What the names that files of a segment use are defined by.
 #[derive(Default)]
 struct Names {
-    /// By a name's place in the segment's dictionary, where all were read at once.
-    all: Vec<u64>,
+    /// By a name's place in the segment's dictionary, where all were read at once; nothing of one that nobody defines.
+    all: Vec<Option<Used>>,
 }
 
 impl Names {
-    fn of(&mut self, segment: &Segment, many: bool) {
+    fn of(&mut self, segment: &Segment, many: bool, rows: &[Row]) {
         self.all.clear();
         if many && let Some(words) = segment.words(Words::Used) {
+            let mut numbers = Vec::new();
             words.beginning(b"", |key| {
-                self.all.push(names::number(key));
+                numbers.push(names::number(key));
                 true
             });
+            let each = |some: &[u64]| -> Vec<Option<Used>> {
+                some.iter().map(|number| names::used(*number, rows)).collect()
+            };
+            self.all.extend(shared_out(&numbers, each).into_iter().flatten());
         }
     }
 
-    fn used(&self, view: &FileView<'_>) -> Vec<u64> {
+    /// The names that a file uses and somebody defines.
+    fn used(&self, view: &FileView<'_>, rows: &[Row]) -> Vec<Used> {
         let (places, _) = view.segment().details(&view.record);
         let words = view.segment().words(Words::Used);
-        let one = |place: u32| {
-            let known = self.all.get(place as usize).copied();
-            known.or_else(|| Some(names::number(&words?.key(place)?)))
+        let one = |place: u32| match self.all.get(place as usize) {
+            Some(known) => *known,
+            None => names::used(names::number(&words?.key(place)?), rows),
         };
         places.into_iter().filter_map(one).collect()
     }
+}
+
+/// Does something with all items, piece by piece, on several threads where there are many; what comes of it is in the items'
+/// order.
+fn shared_out<T: Sync, R: Send>(items: &[T], each: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+    if items.len() < ALONE {
+        return vec![each(items)];
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let pieces: Vec<&[T]> = items.chunks(PIECE).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut own = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = pieces.get(at) else { return own };
+            own.push((at, each(piece)));
+        }
+    };
+    let mut found = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => found.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        found
+    });
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, found)| found).collect()
 }

@@ -29,6 +29,16 @@ const SHORT: usize = 3;
 /// Where a name is defined: the name's number, of which the lowest bit says that it may stand alone, and the file.
 pub(super) type Row = (u64, u32);
 
+/// A name that is used: its number, and where the rows of its definitions begin.
+pub(super) type Used = (u64, u32);
+
+/// Where a name's definitions are; nothing where nobody defines it, or so many do that it tells nothing.
+pub(super) fn used(name: u64, rows: &[Row]) -> Option<Used> {
+    let from = rows.partition_point(|row| row.0 & !1 < name);
+    let here = |at: usize| rows.get(at).is_some_and(|row| row.0 & !1 == name);
+    (here(from) && !here(from + MAX_DEFINERS)).then_some((name, u32::try_from(from).ok()?))
+}
+
 /// FNV-1a of 64 bits without the lowest one. Two names of one number make one edge too many.
 pub(super) fn number(name: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -128,7 +138,7 @@ pub(super) struct Brought<'a> {
 /// The files that one depends on by the names it uses, by number.
 pub(super) fn links(
     own: u32,
-    used: &[u64],
+    used: &[Used],
     rows: &[Row],
     nodes: &[Node],
     brought: &Brought<'_>,
@@ -138,14 +148,12 @@ pub(super) fn links(
     let folder = parent(&node.path);
     let mut weights: std::collections::BTreeMap<u32, u32> = std::collections::BTreeMap::new();
     let mut files: Vec<(u32, bool)> = Vec::new();
-    for name in used {
-        let from = rows.partition_point(|row| row.0 & !1 < *name);
-        let here = rows.get(from..).unwrap_or_default();
-        // One more than may be: a look at all of them would take long where everybody defines it.
+    for (name, from) in used {
         files.clear();
-        let same = here.iter().take_while(|row| row.0 & !1 == *name).take(MAX_DEFINERS + 1);
+        let here = rows.get(*from as usize..).unwrap_or_default();
+        let same = here.iter().take_while(|row| row.0 & !1 == *name);
         files.extend(same.map(|(name, file)| (*file, name & 1 == 1)));
-        if files.len() > MAX_DEFINERS || files.iter().any(|(file, _)| *file == own) {
+        if files.iter().any(|(file, _)| *file == own) {
             continue;
         }
         files.retain(|(file, _)| {

@@ -1,12 +1,14 @@
 //! The paths of a snapshot, for resolving: made when something is to be resolved, and dropped afterwards.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::resolve::{Paths, last, parent};
 
 /// Paths in their order, found by their parts.
 pub(super) struct Tree<'a> {
     paths: HashMap<&'a str, u32>,
+    /// All folders that any file lies beneath, but for the root.
+    around: HashSet<&'a str>,
     /// By folder, the files right in it.
     folders: HashMap<&'a str, Vec<&'a str>>,
     /// By a file's name, the files.
@@ -20,6 +22,7 @@ impl<'a> Tree<'a> {
     pub(super) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
         let mut tree = Self {
             paths: HashMap::new(),
+            around: HashSet::new(),
             folders: HashMap::new(),
             names: HashMap::new(),
             folder_names: HashMap::new(),
@@ -28,9 +31,13 @@ impl<'a> Tree<'a> {
             let folder = parent(path);
             tree.paths.insert(path, number);
             tree.names.entry(last(path)).or_default().push(path);
-            let folder_names = &mut tree.folder_names;
+            let (folder_names, around) = (&mut tree.folder_names, &mut tree.around);
             let inside = tree.folders.entry(folder).or_insert_with(|| {
                 folder_names.entry(last(folder)).or_default().push(folder);
+                let mut outer = folder;
+                while !outer.is_empty() && around.insert(outer) {
+                    outer = parent(outer);
+                }
                 Vec::new()
             });
             inside.push(path);
@@ -47,6 +54,10 @@ impl<'a> Tree<'a> {
 impl Paths for Tree<'_> {
     fn has(&self, path: &str) -> bool {
         self.paths.contains_key(path)
+    }
+
+    fn any_beneath(&self, folder: &str) -> bool {
+        folder.is_empty() || self.around.contains(folder)
     }
 
     fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str)) {
@@ -72,7 +83,7 @@ mod tests {
 
     #[test]
     fn it_tells_what_a_list_of_paths_in_memory_tells() {
-        let paths = ["a.rs", "a/a.rs", "a/b/a.rs", "a/b/c.rs", "b/b/x.rs"];
+        let paths = ["a.rs", "a/a.rs", "a/b/a.rs", "a/b/c.rs", "b/b/x.rs", "c-d/e/f/x.rs"];
         let (tree, known) = (Tree::new(paths.into_iter()), Known::new(paths));
         let all = |visit: Visit<'_>| {
             let mut found = Vec::new();
@@ -80,8 +91,24 @@ mod tests {
             found.sort();
             found
         };
-        for name in ["", "a", "b", "a/b", "b/b", "a.rs", "a/a.rs", "c.rs", "none"] {
+        for name in [
+            "",
+            "a",
+            "b",
+            "c",
+            "c-d",
+            "c-d/e",
+            "c-d/e/f",
+            "c-d/e/f/x",
+            "a/b",
+            "b/b",
+            "a.rs",
+            "a/a.rs",
+            "c.rs",
+            "none",
+        ] {
             assert_eq!(tree.has(name), known.has(name), "{name}");
+            assert_eq!(tree.any_beneath(name), known.any_beneath(name), "{name}");
             assert_eq!(all(&|visit| tree.inside(name, visit)), all(&|visit| known.inside(name, visit)));
             assert_eq!(all(&|visit| tree.named(name, visit)), all(&|visit| known.named(name, visit)));
             assert_eq!(all(&|visit| tree.folders(name, visit)), all(&|visit| known.folders(name, visit)));

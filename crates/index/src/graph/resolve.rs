@@ -29,7 +29,9 @@ mod script;
 mod settings;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
+use hashbrown::HashSet;
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
@@ -85,7 +87,7 @@ pub fn resolve(
     paths: &dyn Paths,
     settings: &Settings,
 ) -> Edges {
-    let mut look = Look { path, folder: parent(path), paths, settings, looked: BTreeSet::new() };
+    let mut look = Look { path, folder: parent(path), paths, settings, looked: HashSet::new(), roots: None };
     let meant = imports
         .iter()
         .map(|import| match look.one(language, import) {
@@ -99,7 +101,9 @@ pub fn resolve(
             other => other,
         })
         .collect();
-    Edges { meant, looked: look.looked.into_iter().collect() }
+    let mut looked: Vec<Key> = look.looked.into_iter().collect();
+    looked.sort_unstable();
+    Edges { meant, looked }
 }
 
 /// The folder of a path, without a slash at its end; empty for the root.
@@ -114,10 +118,16 @@ pub(super) fn last(path: &str) -> &str {
 
 /// A path from a folder, with its `.` and `..` taken out. Nothing where it leaves the project.
 fn join(folder: &str, relative: &str) -> Option<String> {
-    let mut parts: Vec<&str> = Vec::new();
     if folder.len() + relative.len() > MAX_PATH {
         return None;
     }
+    // Most have nothing to be taken out; folders of the project never have.
+    let plain = |path: &str| !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    if plain(relative) && (folder.is_empty() || plain(folder)) {
+        let slash = if folder.is_empty() { "" } else { "/" };
+        return Some([folder, slash, relative].concat());
+    }
+    let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(relative.split('/')) {
         match part {
             "" | "." => {}
@@ -146,7 +156,9 @@ struct Look<'a> {
     folder: &'a str,
     paths: &'a dyn Paths,
     settings: &'a Settings,
-    looked: BTreeSet<Key>,
+    looked: HashSet<Key>,
+    /// Folders that Python's absolute imports may begin at, once they were looked for.
+    roots: Option<Rc<[String]>>,
 }
 
 impl Look<'_> {
@@ -177,8 +189,20 @@ impl Look<'_> {
 
     /// The path, if there is such a file.
     fn file(&mut self, path: String) -> Option<String> {
-        (!path.is_empty() && path.len() <= MAX_PATH && self.note(Key::path(&path)) && self.paths.has(&path))
-            .then_some(path)
+        let there = !path.is_empty()
+            && path.len() <= MAX_PATH
+            && self.any_beneath(parent(&path))
+            && self.note(Key::path(&path))
+            && self.paths.has(&path);
+        there.then_some(path)
+    }
+
+    /// Whether anything lies in a folder. What is looked for in one where nothing does has one key for all of it.
+    fn any_beneath(&mut self, folder: &str) -> bool {
+        self.paths.any_beneath(folder) || {
+            self.note(Key::beneath(folder));
+            false
+        }
     }
 
     /// The first of some files that is there, from a folder.

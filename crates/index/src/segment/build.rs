@@ -157,15 +157,12 @@ impl Builder {
     }
 
     fn add_references(&mut self, file: u32, facts: &FileFacts) -> Vec<u32> {
-        let first = self.uses.len();
+        let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name)).collect();
         for reference in &facts.references {
-            let key = self.used.number(&reference.name);
-            self.uses.push(Posting { key, document: file, more: reference.line });
+            let Some(key) = names.get(reference.name as usize) else { continue };
+            self.uses.push(Posting { key: *key, document: file, more: reference.line });
         }
-        let own = self.uses.get(first..).unwrap_or_default();
-        let mut names: Vec<u32> = own.iter().map(|posting| posting.key).collect();
         names.sort_unstable();
-        names.dedup();
         names
     }
 

@@ -3,4 +3,4 @@
 (media_statement . (_) @name) @module
 (supports_statement . (_) @name) @module
 (at_rule (at_keyword) . (keyword_query) @name) @module
-((declaration (property_name) @name) @variable (#match? @name "^--"))
+((declaration (property_name) @name) @variable (#begins? @name "--"))

@@ -41,9 +41,13 @@ impl Mentions {
                 quoted = !quoted;
             }
             before = Some(part);
-            for (name, looks) in names(part) {
+            for (written, looks) in names(part) {
                 let worth = if code { looks } else { looks || quoted };
-                if worth && self.names.len() < MAX_MENTIONS && !self.known.contains(&name) {
+                if !worth || self.names.len() >= MAX_MENTIONS {
+                    continue;
+                }
+                let name = parts(written).collect::<Vec<_>>().join(".");
+                if !self.known.contains(&name) {
                     self.known.insert(name.clone());
                     self.names.push(name);
                 }
@@ -52,21 +56,29 @@ impl Mentions {
     }
 }
 
-/// Names in a text, and whether each looks like code by itself.
-fn names(text: &str) -> impl Iterator<Item = (String, bool)> {
+/// Names in a text as they are written, and whether each looks like code by itself.
+fn names(text: &str) -> impl Iterator<Item = (&str, bool)> {
     // Each piece is a name and the sign after it.
-    text.split_inclusive(|c: char| !is_part(c) && !matches!(c, '.' | ':' | '#')).filter_map(|piece| {
+    text.split_inclusive(|c: char| !is_part(c) && !is_joint(c)).filter_map(|piece| {
         let whole = piece.trim_end_matches(|c: char| !is_part(c));
-        let parts: Vec<&str> = whole.split(['.', ':', '#']).filter(|part| !part.is_empty()).collect();
-        let last = parts.last()?;
-        let begins = |part: &&str| part.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        let long = !(2..=MAX_NAME).contains(&last.len()) || whole.len() > MAX_NAME || parts.len() > MAX_PARTS;
-        if long || !parts.iter().all(begins) {
+        let last = parts(whole).last()?;
+        let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let long = !(2..=MAX_NAME).contains(&last.len()) || whole.len() > MAX_NAME;
+        if long || parts(whole).count() > MAX_PARTS || !parts(whole).all(begins) {
             return None;
         }
-        let looks = piece.ends_with('(') || whole.contains("::") || parts.iter().any(|part| is_no_word(part));
-        Some((parts.join("."), looks))
+        let looks = piece.ends_with('(') || whole.contains("::") || parts(whole).any(is_no_word);
+        Some((whole, looks))
     })
+}
+
+/// The names that a name is made of.
+fn parts(whole: &str) -> impl Iterator<Item = &str> {
+    whole.split(is_joint).filter(|part| !part.is_empty())
+}
+
+fn is_joint(c: char) -> bool {
+    matches!(c, '.' | ':' | '#')
 }
 
 /// Whether a name is written as no word is.

@@ -111,6 +111,7 @@ pub(super) fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
     PARSER.with(|parser| {
         let mut slot = parser.try_borrow_mut().ok()?;
         if slot.is_none() {
+            crate::memory::prepare();
             let mut parser = Parser::new();
             parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
             *slot = Some(parser);

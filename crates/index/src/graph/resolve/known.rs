@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Paths {
     /// Whether there is such a file.
     fn has(&self, path: &str) -> bool;
+    /// Whether any file lies in a folder, or in one beneath it.
+    fn any_beneath(&self, folder: &str) -> bool;
     /// Each file right in a folder; the root is empty.
     fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str));
     /// Each file whose last part is this.
@@ -27,6 +29,11 @@ impl Key {
         Self::of(b'f', path)
     }
 
+    /// A folder that nothing lies in, however deep.
+    pub(super) fn beneath(path: &str) -> Self {
+        Self::of(b'b', path)
+    }
+
     pub(super) fn name(name: &str) -> Self {
         Self::of(b'n', name)
     }
@@ -43,15 +50,15 @@ impl Key {
 }
 
 /// The places that a file's coming or going changes: whoever looked at one of them is to be resolved again.
-#[must_use]
-pub fn touched(path: &str) -> [Key; 4] {
+pub fn touched(path: &str) -> impl Iterator<Item = Key> {
     let folder = super::parent(path);
-    [
+    let own = [
         Key::path(path),
         Key::name(super::last(path)),
         Key::folder(folder),
         Key::folder_name(super::last(folder)),
-    ]
+    ];
+    own.into_iter().chain(super::around(folder).map(Key::beneath))
 }
 
 /// Paths in memory.
@@ -107,6 +114,13 @@ fn whole(folder: &str, name: &str) -> String {
 impl Paths for Known {
     fn has(&self, path: &str) -> bool {
         self.folders.get(super::parent(path)).is_some_and(|names| names.contains(super::last(path)))
+    }
+
+    fn any_beneath(&self, folder: &str) -> bool {
+        let first = format!("{folder}/");
+        let deeper =
+            || self.folders.range(first.clone()..).next().is_some_and(|(path, _)| path.starts_with(&first));
+        folder.is_empty() || self.folders.contains_key(folder) || deeper()
     }
 
     fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str)) {

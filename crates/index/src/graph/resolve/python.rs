@@ -1,5 +1,7 @@
 //! Python: modules are files, packages are folders, and roots are what nobody says.
 
+use std::rc::Rc;
+
 use journeyman_syntax::imports::Import;
 
 use super::{Look, Meant, around, found, join, or_package, parent};
@@ -19,8 +21,8 @@ impl Look<'_> {
             return found(files).unwrap_or_default();
         }
         let Some(first) = parts.first().copied() else { return Meant::Nothing };
-        for root in self.roots() {
-            let files = self.module(&root, &parts, &import.names);
+        for root in self.roots().iter() {
+            let files = self.module(root, &parts, &import.names);
             if !files.is_empty() {
                 return Meant::Files(files);
             }
@@ -38,7 +40,10 @@ impl Look<'_> {
     }
 
     /// Folders that absolute imports may begin at, the nearest first.
-    fn roots(&mut self) -> Vec<String> {
+    fn roots(&mut self) -> Rc<[String]> {
+        if let Some(roots) = &self.roots {
+            return Rc::clone(roots);
+        }
         let mut roots = Vec::new();
         // The folder around the outermost package that the file is in.
         let inner: Vec<String> = around(self.folder).map(str::to_owned).collect();
@@ -51,6 +56,8 @@ impl Look<'_> {
         }
         let mut seen = std::collections::BTreeSet::new();
         roots.retain(|root| seen.insert(root.clone()));
+        let roots: Rc<[String]> = roots.into();
+        self.roots = Some(Rc::clone(&roots));
         roots
     }
 
@@ -58,8 +65,9 @@ impl Look<'_> {
     fn module(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
         let Some(folder) = join(root, &parts.join("/")) else { return Vec::new() };
         let mut files = Vec::new();
-        let mut others = names.is_empty();
-        for name in names {
+        let there = names.is_empty() || self.any_beneath(&folder);
+        let mut others = names.is_empty() || !there;
+        for name in names.iter().filter(|_| there) {
             match self.python_file(&folder, name) {
                 Some(file) => files.push(file),
                 None => others = true,

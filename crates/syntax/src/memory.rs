@@ -1,0 +1,47 @@
+//! The parser's memory. Unsafe: it is C that asks for it.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::sync::Once;
+
+use libmimalloc_sys::{mi_free, mi_malloc, mi_realloc, mi_zalloc};
+use tree_sitter::{Allocator, set_allocator};
+
+/// Gives tree-sitter an allocator that is made for many small pieces: a tree is a piece a node, made one after the other and
+/// freed at once. To be called before anything else of tree-sitter's that may ask for memory.
+pub(crate) fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let allocator = Allocator { malloc, calloc, realloc, free: mi_free };
+        // SAFETY: the four belong to one allocator, which aligns as the C library's does and never gives null for more than
+        // nothing. Nobody else in the workspace uses tree-sitter, and this crate makes parsers and queries only after
+        // a call of this function, in which other threads wait until it is done: nothing of another allocator lives, and
+        // nobody else is at it.
+        unsafe { set_allocator(Some(allocator)) };
+    });
+}
+
+unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    there(unsafe { mi_malloc(size) }, size)
+}
+
+unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    // More than there can be is never there.
+    let size = count.checked_mul(size).unwrap_or(usize::MAX);
+    // SAFETY: any size may be asked for.
+    there(unsafe { mi_zalloc(size) }, size)
+}
+
+unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: what is given is null or from this allocator, for tree-sitter was given no other.
+    there(unsafe { mi_realloc(old, size) }, size)
+}
+
+/// Ends the process where there is no memory, as tree-sitter itself does by default: it uses what it gets without a look.
+fn there(found: *mut c_void, size: usize) -> *mut c_void {
+    if found.is_null() && size > 0 {
+        std::process::abort();
+    }
+    found
+}
