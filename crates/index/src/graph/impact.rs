@@ -200,7 +200,7 @@ impl<'a> Follow<'a> {
             if to == of || graph.node(to).and_then(|node| names::family(node.language)) != family {
                 continue;
             }
-            let all = users.itself.contains(to) && self.imports(to).iter().any(|import| is_whole(import));
+            let all = users.itself.contains(to) && self.imports(to).iter().any(is_whole);
             // What needs it itself is gone on from as a file.
             let renamed = !users.itself.contains(file) && self.uses_renamed(to, file, &users);
             if all || renamed || users.by_name.contains(to) {

@@ -29,12 +29,14 @@ enum State {
     Unopened,
     /// There are none, or the model couldn't be opened.
     Without,
-    Open {
-        model: Vectorer,
-        vectors: Vectors,
-        view: Option<(Arc<Snapshot>, View)>,
-        failed: Option<Instant>,
-    },
+    Open(Box<Open>),
+}
+
+struct Open {
+    model: Vectorer,
+    vectors: Vectors,
+    view: Option<(Arc<Snapshot>, View)>,
+    failed: Option<Instant>,
 }
 
 impl Likeness {
@@ -64,7 +66,8 @@ impl Likeness {
                 State::Without
             });
         }
-        let State::Open { model, vectors, view, failed } = &mut *state else { return (None, note) };
+        let State::Open(open) = &mut *state else { return (None, note) };
+        let Open { model, vectors, view, failed } = &mut **open;
         if failed.is_some_and(|at| at.elapsed() < REST) {
             return (None, None);
         }
@@ -87,6 +90,6 @@ impl Likeness {
     fn open(&self) -> Result<State, String> {
         let Some(model) = (self.find)()? else { return Ok(State::Without) };
         let vectors = Vectors::open(&self.directory, &*model.embedder).map_err(|error| error.to_string())?;
-        Ok(State::Open { model, vectors, view: None, failed: None })
+        Ok(State::Open(Box::new(Open { model, vectors, view: None, failed: None })))
     }
 }
