@@ -105,7 +105,7 @@ fn made(tree: &Path, directory: &Path, step: &str, refresh: Refresh) -> Fallible
     Ok(json!({
         "step": step, "files": report.read, "bytes": report.bytes, "ms": wall, "cpu_ms": cpu,
         "chunks": totals.chunks, "symbols": totals.symbols, "index_bytes": size,
-        "parts": index.snapshot().sizes(), "peak_mib": memory("VmHWM:"),
+        "parts": index.snapshot().sizes(), "peak_mib": memory("VmHWM:"), "left_mib": memory("RssAnon:"),
     }))
 }
 

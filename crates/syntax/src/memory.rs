@@ -28,7 +28,7 @@ unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 
 unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     // More than there can be is never there.
-    let size = count.checked_mul(size).unwrap_or(usize::MAX);
+    let size = count.saturating_mul(size);
     // SAFETY: any size may be asked for.
     there(unsafe { mi_zalloc(size) }, size)
 }

@@ -171,7 +171,7 @@ impl Patterns {
         node: Node<'tree>,
         text: &str,
         matcher: &mut Matcher<'tree>,
-        show: &mut dyn FnMut(usize, &[(Role, Node<'tree>)]),
+        show: Show<'_, 'tree>,
     ) {
         matcher.offered.clear();
         let children = matcher.offer(node);
@@ -200,6 +200,9 @@ impl std::fmt::Debug for Patterns {
     }
 }
 
+/// Is shown a pattern's number and what it captured.
+type Show<'a, 'tree> = &'a mut dyn FnMut(usize, &[(Role, Node<'tree>)]);
+/// What goes on with a match in the making.
 type Then<'a, 'tree> = &'a mut dyn FnMut(&mut Matcher<'tree>);
 
 impl<'tree> Matcher<'tree> {
@@ -454,4 +457,73 @@ fn numbers(grammar: &Grammar, name: &str) -> Vec<u16> {
     kinds
         .filter(|id| grammar.node_kind_is_named(*id) && grammar.node_kind_for_id(*id) == Some(name))
         .collect()
+}
+
+#[cfg(test)]
+#[cfg(feature = "python")]
+mod tests {
+    use super::*;
+    use crate::{language::Language, parse::parse};
+
+    fn patterns(source: &str) -> Result<Patterns, String> {
+        Patterns::read(&Language::Python.grammar().ok_or("no grammar")?(), source)
+    }
+
+    /// The texts of what is called `name` in each match of the text's first statement.
+    fn names(source: &str, text: &str) -> Vec<String> {
+        let (patterns, tree) = (patterns(source).unwrap(), parse(Language::Python, text).unwrap());
+        let node = tree.root().child(0).unwrap();
+        let mut found = Vec::new();
+        patterns.matches(0..patterns.all().len(), node, text, &mut Matcher::new(node), &mut |_, captured| {
+            let names = captured.iter().filter(|(role, _)| *role == Role::Name);
+            found.extend(names.map(|(_, node)| text[node.byte_range()].to_owned()));
+        });
+        found
+    }
+
+    #[test]
+    fn patterns_say_which_children_count() {
+        let text = "f(a, b, c)";
+        let call =
+            |list: &str| format!("(expression_statement (call arguments: (argument_list {list}))) @function");
+        for (list, expected) in [
+            ("(identifier) @name", vec!["a", "b", "c"]),
+            (". (identifier) @name", vec!["a"]),
+            ("(identifier) . (identifier) @name", vec!["b", "c"]),
+            ("(identifier) (identifier) @name", vec!["b", "c", "c"]),
+            ("[(string) (identifier)] @name", vec!["a", "b", "c"]),
+            ("\"(\" @name", vec!["("]),
+            ("(string) @name", vec![]),
+            ("(identifier) @name (#any-of? @name \"b\" \"c\")", vec!["b", "c"]),
+            ("(identifier) @name (#begins? @name \"c\")", vec!["c"]),
+        ] {
+            assert_eq!(names(&call(list), text), expected, "{list}");
+        }
+        assert_eq!(names("(expression_statement (call function: _ @name)) @function", text), ["f"]);
+    }
+
+    #[test]
+    fn a_match_is_looked_for_within_bounds() {
+        let list = "(identifier) ".repeat(6);
+        let query = format!("(expression_statement (call arguments: (argument_list {list}))) @function");
+        let text = format!("f({})", "a, ".repeat(2_000));
+        assert_eq!(names(&query, &text), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_query_is_told() {
+        for (source, wrong) in [
+            ("(function_definition name: (_) @name) @thing", "no kind is called thing"),
+            ("(no_such_node)", "no kind is called no_such_node"),
+            ("(expression)", "no kind is called expression"),
+            ("(module no_field: (_))", "no field is called no_field"),
+            ("(module", "a node is missing"),
+            ("((module) (#set! in \"nothing\"))", "an unknown kind"),
+            ("((module) @name (#match? @name \"x\"))", "no predicate is called match?"),
+            ("_ @name", "( is missing"),
+        ] {
+            let told = patterns(source).unwrap_err();
+            assert!(told.starts_with(wrong), "{source}: {told}");
+        }
+    }
 }
