@@ -216,20 +216,7 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         return Err(Failure::usage("name a symbol"));
     }
     let (_, snapshot) = current(environment, args.directory.as_deref())?;
-    let mut defined = Vec::new();
-    snapshot.symbols_called(&name.to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
-        let within =
-            scope.is_empty() || symbol.scope == scope || symbol.scope.ends_with(&format!(".{scope}"));
-        if symbol.name == name && within {
-            defined.push((
-                path_of(&snapshot, symbol.file),
-                symbol.name_line,
-                symbol.kind.name(),
-                symbol.scope.to_owned(),
-            ));
-        }
-    });
-    defined.sort();
+    let defined = defined(&snapshot, name, scope);
     let mut docs = Docs::new(&snapshot);
     let meant = docs.called(name, scope);
     let mut documented = docs.naming(name, &meant);
@@ -290,6 +277,21 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         );
     }
     Ok(u8::from(nothing))
+}
+
+/// Where a name is defined that lies in such a scope: path, line, kind, scope.
+fn defined(snapshot: &Snapshot, name: &str, scope: &str) -> Vec<(String, u32, &'static str, String)> {
+    let mut defined = Vec::new();
+    snapshot.symbols_called(&name.to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
+        let within =
+            scope.is_empty() || symbol.scope == scope || symbol.scope.ends_with(&format!(".{scope}"));
+        if symbol.name == name && within {
+            let path = path_of(snapshot, symbol.file);
+            defined.push((path, symbol.name_line, symbol.kind.name(), symbol.scope.to_owned()));
+        }
+    });
+    defined.sort();
+    defined
 }
 
 /// What else may be meant by a name that nothing has.
