@@ -176,7 +176,7 @@ impl Purpose {
 /// Files and chunks have numbers beneath [`Corpus::file_bound`] and [`Corpus::chunk_bound`]; not each need be in use.
 /// Only what is alive is shown and counted, so that what is found doesn't depend on what was there before. In which
 /// order postings and symbols are visited doesn't matter.
-pub trait Corpus {
+pub trait Corpus: Sync {
     /// One more than the greatest number of a file.
     fn file_bound(&self) -> u32;
 
@@ -192,9 +192,12 @@ pub trait Corpus {
     /// How many documents have a term.
     fn documents_with(&self, field: Field, lists: &Lists) -> u64;
 
-    /// Visits the documents that have a term, many at once, with all that scoring has to know of each. Documents that
-    /// aren't in use may be among them.
-    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting]));
+    /// Documents in stretches that several threads can go through, a stretch each: together all of them, in order.
+    fn parts(&self, field: Field) -> Vec<Range<u32>>;
+
+    /// Visits the documents of one or more such stretches that have a term, many at once, with all that scoring has to know of
+    /// each. Documents that aren't in use may be among them.
+    fn each(&self, field: Field, lists: &Lists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting]));
 
     /// Visits the files that are in use, in rising order.
     fn each_file(&self, visit: &mut dyn FnMut(Living));

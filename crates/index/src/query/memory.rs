@@ -139,7 +139,11 @@ impl Corpus for Memory {
         self.list(field, lists).len() as u64
     }
 
-    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting])) {
+    fn parts(&self, field: Field) -> Vec<Range<u32>> {
+        vec![0..u32::try_from(self.field(field).lengths.len()).unwrap_or(u32::MAX)]
+    }
+
+    fn each(&self, field: Field, lists: &Lists, _: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
         let lengths = &self.field(field).lengths;
         for (document, times) in self.list(field, lists) {
             let length = lengths.get(*document as usize).copied().unwrap_or(0);

@@ -7,9 +7,11 @@ use super::corpus::{Corpus, Field, Lists, Posting};
 
 /// BM25's saturation, as the study has it.
 pub(crate) const K1: f32 = 1.2;
-/// Postings of chunks that are read for one query. The terms that are in most documents, whose weight is the least, are
-/// left out beyond that: 3 million are some 15 ms, and a tree of 20 MB has no query with so many.
+/// Postings of a field that are read for one query. Beyond that the terms that add the least for each document that has them
+/// are left out: 3 million are some 12 ms, and a tree of 20 MB has no query with so many.
 const MAX_POSTINGS: u64 = 3_000_000;
+/// Postings from which threads are quicker than one.
+const WORTH_THREADS: u64 = 200_000;
 
 /// A score a document.
 #[derive(Debug, Default)]
@@ -25,7 +27,6 @@ impl Scores {
     }
 
     /// Adds to a document's score.
-    #[inline]
     pub(crate) fn add(&mut self, document: u32, score: f32) {
         if let Some(value) = self.values.get_mut(document as usize) {
             *value += score;
@@ -78,37 +79,84 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     }
     let average = (totals.length as f64 / totals.documents as f64).max(1.0) as f32;
     let (base, slope) = (K1 * (1.0 - length_weight), K1 * length_weight / average);
-    let lists: Vec<Lists> = terms.iter().map(|term| corpus.find(field, &term.text)).collect();
-    let with: Vec<u64> = lists.iter().map(|lists| corpus.documents_with(field, lists)).collect();
-    let most = most_documents(&with);
-    for ((term, lists), with) in terms.iter().zip(&lists).zip(with) {
-        if with == 0 || with > most {
-            continue;
+    let wanted: Vec<Wanted> = terms
+        .iter()
+        .filter_map(|term| {
+            let lists = corpus.find(field, &term.text);
+            let with = corpus.documents_with(field, &lists);
+            let weight = idf(with, totals.documents) * (K1 + 1.0) * term.weight;
+            (with > 0).then_some(Wanted { lists, with, weight })
+        })
+        .collect();
+    let wanted = worthwhile(wanted, MAX_POSTINGS);
+    let add = |part: Range<u32>, scores: &mut [f32]| {
+        for Wanted { lists, weight, .. } in &wanted {
+            corpus.each(field, lists, part.clone(), &mut |postings| {
+                for Posting { document, times, length } in postings {
+                    let times = *times as f32;
+                    if let Some(score) = scores.get_mut(document.wrapping_sub(part.start) as usize) {
+                        *score += weight * times / (times + base + slope * *length as f32);
+                    }
+                }
+            });
         }
-        let weight = idf(with, totals.documents) * (K1 + 1.0) * term.weight;
-        corpus.each(field, lists, &mut |postings| {
-            for Posting { document, times, length } in postings {
-                let times = *times as f32;
-                scores.add(*document, weight * times / (times + base + slope * *length as f32));
-            }
-        });
+    };
+    let mut parts = corpus.parts(field).into_iter();
+    let last = parts.next_back();
+    if wanted.iter().map(|wanted| wanted.with).sum::<u64>() < WORTH_THREADS {
+        return add(0..scores.values.len() as u32, &mut scores.values);
     }
+    std::thread::scope(|scope| {
+        let mut rest = scores.values.as_mut_slice();
+        let add = &add;
+        for part in parts {
+            let (own, after) = std::mem::take(&mut rest).split_at_mut_checked(part.len()).unwrap_or_default();
+            rest = after;
+            scope.spawn(move || add(part, own));
+        }
+        if let Some(part) = last {
+            add(part, rest);
+        }
+    });
 }
 
-/// In how many documents a term may be, that no more than [`MAX_POSTINGS`] are read.
-fn most_documents(with: &[u64]) -> u64 {
-    if with.iter().sum::<u64>() <= MAX_POSTINGS {
-        return u64::MAX;
+/// A term's lists.
+struct Wanted {
+    lists: Lists,
+    /// How many documents have it.
+    with: u64,
+    /// What it may add to a document's score.
+    weight: f32,
+}
+
+/// Those of some terms, in their order, that add the most for each document that is looked at, so that no more than `most` are.
+/// The best one is among them, whatever it costs.
+#[allow(clippy::cast_precision_loss)]
+fn worthwhile(mut terms: Vec<Wanted>, most: u64) -> Vec<Wanted> {
+    if terms.iter().map(|term| term.with).sum::<u64>() <= most {
+        return terms;
     }
-    let mut sorted = with.to_vec();
-    sorted.sort_unstable();
+    let mut order: Vec<(f32, usize, u64)> = terms
+        .iter()
+        .enumerate()
+        .map(|(place, term)| (term.weight / term.with as f32, place, term.with))
+        .collect();
+    order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut read = 0;
-    let fitting = sorted.iter().take_while(|with| {
-        read += **with;
-        read <= MAX_POSTINGS
+    let fitting = order.iter().take_while(|(_, _, with)| {
+        read += *with;
+        read <= most
     });
-    // Equals are kept or left out together, so the rarest are read whatever they cost.
-    fitting.last().or(sorted.first()).copied().unwrap_or(0)
+    let count = fitting.count().max(1);
+    let mut kept = vec![false; terms.len()];
+    for (_, place, _) in order.iter().take(count) {
+        if let Some(kept) = kept.get_mut(*place) {
+            *kept = true;
+        }
+    }
+    let mut kept = kept.into_iter();
+    terms.retain(|_| kept.next().unwrap_or(false));
+    terms
 }
 
 #[cfg(test)]
@@ -131,9 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn rare_terms_are_read_first() {
-        assert_eq!(most_documents(&[5, 10]), u64::MAX);
-        assert_eq!(most_documents(&[MAX_POSTINGS, 7, 3]), 7);
-        assert_eq!(most_documents(&[MAX_POSTINGS * 2]), MAX_POSTINGS * 2);
+    fn what_tells_the_most_is_read() {
+        let kept = |terms: &[(u64, f32)], most| -> Vec<u64> {
+            let terms = terms.iter().map(|(with, weight)| Wanted {
+                lists: Lists::default(),
+                with: *with,
+                weight: *weight,
+            });
+            worthwhile(terms.collect(), most).iter().map(|term| term.with).collect()
+        };
+        assert_eq!(kept(&[(5, 1.0), (10, 1.0)], 15), [5, 10]);
+        // A rare term before a frequent one, and one of the first line before others.
+        assert_eq!(kept(&[(100, 1.0), (7, 1.0), (3, 1.0)], 50), [7, 3]);
+        assert_eq!(kept(&[(60, 1.0), (50, 6.0), (3, 1.0)], 60), [50, 3]);
+        assert_eq!(kept(&[(200, 1.0)], 60), [200]);
+        assert!(kept(&[], 60).is_empty());
     }
 }

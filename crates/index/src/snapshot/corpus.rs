@@ -1,5 +1,6 @@
 //! A snapshot, as ranking sees it.
 
+use std::num::NonZero;
 use std::ops::Range;
 
 use journeyman_protocol::RelPath;
@@ -10,6 +11,9 @@ use crate::query::{
     Totals,
 };
 use crate::segment::{Id, Words, counted, counts, letters, may_be_one_off, may_contain};
+
+/// Threads that go through lists: memory is the bound soon.
+const MOST_THREADS: usize = 4;
 
 fn words(field: Field) -> Words {
     match field {
@@ -142,9 +146,27 @@ impl Corpus for Snapshot {
         self.lists(field, lists).map(of_one).sum()
     }
 
-    fn each(&self, field: Field, lists: &Lists, visit: &mut dyn FnMut(&[Posting])) {
+    fn parts(&self, field: Field) -> Vec<Range<u32>> {
+        let bound = if field == Field::Chunk { self.chunk_numbers() } else { self.file_numbers() };
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+        let enough = bound.div_ceil(threads as u32);
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for next in self.living.iter().skip(1).map(|one| one.first(field)) {
+            if next - start >= enough {
+                parts.push(start..next);
+                start = next;
+            }
+        }
+        parts.push(start..bound);
+        parts
+    }
+
+    fn each(&self, field: Field, lists: &Lists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
         for (one, list) in self.lists(field, lists) {
-            one.segment.each(words(field), list, one.first(field), visit);
+            if part.contains(&one.first(field)) {
+                one.segment.each(words(field), list, one.first(field), visit);
+            }
         }
     }
 
