@@ -8,8 +8,9 @@ use super::corpus::{Corpus, Field, Lists, Posting};
 /// BM25's saturation, as the study has it.
 pub(crate) const K1: f32 = 1.2;
 /// Postings of a field that are read for one query. Beyond that the terms that add the least for each document that has them
-/// are left out: 3 million are some 12 ms, and a tree of 20 MB has no query with so many.
-const MAX_POSTINGS: u64 = 3_000_000;
+/// are left out. A tree of 20 MB has few queries with so many; of a kernel's size, they are one and a half for each chunk,
+/// and with such a bound the public rows are ranked as well (`docs/search.md`).
+const MAX_POSTINGS: u64 = 1_500_000;
 /// Postings from which threads are quicker than one.
 const WORTH_THREADS: u64 = 200_000;
 
