@@ -140,7 +140,8 @@ impl Corpus for Memory {
     }
 
     fn parts(&self, field: Field) -> Vec<Range<u32>> {
-        vec![0..u32::try_from(self.field(field).lengths.len()).unwrap_or(u32::MAX)]
+        let all = 0..u32::try_from(self.field(field).lengths.len()).unwrap_or(u32::MAX);
+        std::iter::once(all).collect()
     }
 
     fn each(&self, field: Field, lists: &Lists, _: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
