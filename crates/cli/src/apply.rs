@@ -150,7 +150,7 @@ fn path_in(given: &str, place: &std::path::Path) -> Result<RelPath, Failure> {
 fn read_reply() -> Result<String, Failure> {
     let mut input = std::io::stdin().lock();
     if input.is_terminal() {
-        eprintln!("reading the reply from the terminal; end it with Ctrl-D");
+        tell!("reading the reply from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
     input.by_ref().take(MAX_REPLY + 1).read_to_end(&mut bytes).context("standard input")?;
@@ -265,11 +265,11 @@ fn tell(args: &ApplyArgs, plan: &Plan) {
             say!("{}", line(change, paint));
         }
         for note in change.notes.iter().filter_map(|note| note.note.as_deref()) {
-            eprintln!("  {}", clean(note.as_bytes()));
+            tell!("  {}", clean(note.as_bytes()));
         }
         if let Some(finding) = &change.broken {
             let warning = format!("it doesn't parse any more: line {}: {}", finding.line, finding.message);
-            eprintln!("  {}", color::stderr().yellow(&clean(warning.as_bytes())));
+            tell!("  {}", color::stderr().yellow(&clean(warning.as_bytes())));
         }
     }
     for same in &plan.unchanged {
@@ -281,16 +281,16 @@ fn tell(args: &ApplyArgs, plan: &Plan) {
         );
     }
     for failure in &plan.failed {
-        eprintln!("{}: {}", color::stderr().red("refused"), clean(failure.message.as_bytes()));
+        tell!("{}: {}", color::stderr().red("refused"), clean(failure.message.as_bytes()));
     }
     if plan.failed.is_empty() {
         return;
     }
     let held = plan.changes.len() - plan.writes().len();
     if held > 0 {
-        eprintln!("nothing was written; {held} of the files could be changed: --partial writes those");
+        tell!("nothing was written; {held} of the files could be changed: --partial writes those");
     } else if plan.writes().is_empty() {
-        eprintln!("nothing was written");
+        tell!("nothing was written");
     }
 }
 

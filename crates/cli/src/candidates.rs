@@ -68,10 +68,10 @@ pub(crate) async fn run(
         }
         let others = report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
         if landed.end == LandEnd::Landed && others && shown.output == Output::Text {
-            eprintln!("the others are kept; remove them with: jm discard --all {parent}");
+            tell!("the others are kept; remove them with: jm discard --all {parent}");
         }
     } else if shown.output == Output::Text {
-        eprintln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
+        tell!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
     shown.print(&report)
 }
@@ -87,7 +87,7 @@ fn pick(candidates: &[CandidateReport], land: bool, shown: Shown) -> Result<Opti
     let asks = shown.is_interactive() && std::io::stdin().is_terminal();
     let (Some(first), true) = (kept.first(), asks) else { return Ok(None) };
     let paint = color::stderr();
-    eprint!("\n{}", summary::candidates(candidates, paint));
+    tell_part!("\n{}", summary::candidates(candidates, paint));
     let verified = kept.iter().filter(|candidate| candidate.outcome == Some(Outcome::Verified));
     let numbers: Vec<String> = verified.map(|candidate| candidate.number.to_string()).collect();
     if numbers.is_empty() {
@@ -103,7 +103,7 @@ fn pick(candidates: &[CandidateReport], land: bool, shown: Shown) -> Result<Opti
                 let picked = kept.iter().find(|candidate| candidate.number.to_string() == other);
                 return Ok(picked.map(|picked| picked.session.clone()));
             }
-            _ => eprintln!("there are: y, n, {}", numbers.join(", ")),
+            _ => tell!("there are: y, n, {}", numbers.join(", ")),
         }
     }
 }

@@ -35,8 +35,8 @@ pub(crate) async fn fork(environment: &Environment, args: &ForkArgs) -> Result<u
         return Ok(0);
     }
     say!("{child}");
-    eprintln!("a copy of {} up to entry {at}; the files are as they are", parent.id);
-    eprintln!("go on with it: jm resume {child} \"MESSAGE\"");
+    tell!("a copy of {} up to entry {at}; the files are as they are", parent.id);
+    tell!("go on with it: jm resume {child} \"MESSAGE\"");
     Ok(0)
 }
 
@@ -85,8 +85,8 @@ pub(crate) async fn import(environment: &Environment, args: &ImportArgs) -> Resu
     })?;
     house.store.set_status(&id, STATUS_IMPORTED, now()).await.context("the session log")?;
     say!("{id}");
-    eprintln!("look at it: jm show {id}");
-    eprintln!("go on with it: jm resume {id} -C DIRECTORY \"MESSAGE\"");
+    tell!("look at it: jm show {id}");
+    tell!("go on with it: jm resume {id} -C DIRECTORY \"MESSAGE\"");
     Ok(0)
 }
 
@@ -122,7 +122,7 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
             return Err(Failure::usage("nobody can be asked here; --yes removes without asking"));
         }
         for session in &sessions {
-            eprintln!("  {}  {}", session.id, clean(session.title.as_bytes()));
+            tell!("  {}  {}", session.id, clean(session.title.as_bytes()));
         }
         let question = match sessions.len() {
             1 => "Remove this session for good? What it changed in the project stays. [y/N] ".to_owned(),
@@ -133,7 +133,7 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
             }
         };
         if !prompt::confirm(&question).context("asking")? {
-            eprintln!("nothing was removed");
+            tell!("nothing was removed");
             return Ok(1);
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<
     let workspace = house.workspace(&root(environment, args.directory.as_deref())?)?;
     let checkpoints = workspace.checkpoints().context("the checkpoints")?;
     if checkpoints.is_empty() && !args.json {
-        eprintln!("no checkpoints yet in this directory; `jm run` makes one before it changes anything");
+        tell!("no checkpoints yet in this directory; `jm run` makes one before it changes anything");
     }
     let paint = color::stdout();
     let width = checkpoints.last().map_or(0, |newest| newest.id.to_string().len());
@@ -102,12 +102,12 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Fai
         }
     }
     let changed = diff.files.iter().map(|file| &file.path);
-    eprint!("{}", summary::runs_code(changed, color::stderr()));
+    tell_part!("{}", summary::runs_code(changed, color::stderr()));
     for path in &diff.lost {
-        eprintln!("{path}: a content of it isn't kept any more, so that it is only named");
+        tell!("{path}: a content of it isn't kept any more, so that it is only named");
     }
     if diff.truncated && !args.stat {
-        eprintln!("the diff is longer than {MAX_DIFF} bytes and was cut; --stat names every file");
+        tell!("the diff is longer than {MAX_DIFF} bytes and was cut; --stat names every file");
     }
     Ok(0)
 }

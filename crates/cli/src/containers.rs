@@ -77,7 +77,7 @@ pub(crate) fn settings(
         image,
         image_environment: config.image_environment,
         cpus: config.cpus,
-        progress: Some(Progress::new(|line| eprintln!("  {line}"))),
+        progress: Some(Progress::new(|line| tell!("  {line}"))),
     }))
 }
 

@@ -132,7 +132,7 @@ impl Delivery {
             // The run is over and its work is in the copy: that is what has to be said.
             Err(error) if report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept) => {
                 if shown.output == Output::StreamJson {
-                    eprintln!(
+                    tell!(
                         "{} not landed: {}",
                         color::stderr().red("error:"),
                         clean(error.to_string().as_bytes())

@@ -36,11 +36,11 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
     let house = House::open(environment)?;
     if let Err(error) = house.sandbox(&Config::default())?.enforcement(&journeyman_protocol::Needs::ALL).await
     {
-        eprintln!("{} {error}", paint.red("no sandbox works here, so the demo would run nothing:"));
+        tell!("{} {error}", paint.red("no sandbox works here, so the demo would run nothing:"));
         return Ok(NO_SANDBOX);
     }
     if !environment.has_program("cargo") {
-        eprintln!(
+        tell!(
             "{}",
             paint.red("the demo's project is in Rust and there is no cargo on the PATH to check it with")
         );
@@ -55,13 +55,13 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
         }
         std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
     }
-    eprintln!(
+    tell!(
         "{}",
         paint.bold("A demo of `jm run`. No model is asked: a script that ships with jm plays its part.")
     );
-    eprintln!("Everything else is real: the edits, the checks, the sandbox, the session, the undo.");
-    eprintln!("  project: {}", root.display());
-    eprintln!("  task:    {TASK}\n");
+    tell!("Everything else is real: the edits, the checks, the sandbox, the session, the undo.");
+    tell!("  project: {}", root.display());
+    tell!("  task:    {TASK}\n");
     let model = ScriptedModel::parse(SCRIPT).context("the demo's script")?;
     let connected = Connected {
         name: model.name(),
@@ -76,7 +76,7 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
     let wired = wire(environment, &house, &root, &config, connected, Approver::Nobody, Checks::Found)?;
     let delivery = Delivery::new(&DeliveryArgs::default(), deliver::Place::Project)?;
     let report = drive(&wired, TASK.to_owned(), delivery, Shown::of(&RunOptions::default())).await?;
-    eprintln!();
+    tell!();
     print(&report, Output::Text, Progress::Shown)?;
     place.say_goodbye(&root);
     Ok(report.exit_code)
@@ -97,9 +97,9 @@ impl Place {
 
     fn say_goodbye(&self, root: &Path) {
         if self.keep {
-            eprintln!("the project is in {}", root.display());
+            tell!("the project is in {}", root.display());
         } else {
-            eprintln!("(the project was a temporary copy; `jm demo --keep` leaves it, to try the undo)");
+            tell!("(the project was a temporary copy; `jm demo --keep` leaves it, to try the undo)");
         }
     }
 }

@@ -120,7 +120,7 @@ fn settings(environment: &Environment, house: &House) -> Config {
     match of_the_user(environment, &house.state_dir) {
         Ok(config) => config,
         Err(error) => {
-            eprintln!("{} {}", color::stderr().yellow("warning: your configuration isn't used:"), error);
+            tell!("{} {}", color::stderr().yellow("warning: your configuration isn't used:"), error);
             Config::default()
         }
     }

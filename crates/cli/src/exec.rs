@@ -112,14 +112,14 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> 
     let network = request.network.clone();
     if !args.quiet {
         if ground.unprotected() > 0 {
-            eprintln!(
+            tell!(
                 "{} {} more guarded files lie deep in the project and aren't protected: there are too many",
                 color::stderr().yellow("jm exec:"),
                 ground.unprotected()
             );
         }
         for note in confinement::notes(&sandbox, &request.needs).await {
-            eprintln!("{} {note}", color::stderr().yellow("jm exec:"));
+            tell!("{} {note}", color::stderr().yellow("jm exec:"));
         }
     }
     let (completed, read) = see_through(&sandbox, request, args).await?;

@@ -156,7 +156,7 @@ fn open(environment: &Environment, directory: Option<&Path>) -> Result<Project, 
     let project =
         Project::open_redacting(&place, &directory, threads().get(), redactor).context("the index")?;
     if let Some(why) = project.index().found_damaged() {
-        eprintln!("note: {why}");
+        tell!("note: {why}");
     }
     Ok(project)
 }
@@ -188,10 +188,10 @@ fn refresh(project: &Project) -> Result<Report, Failure> {
         write!(std::io::stderr(), "\r\u{1b}[K").ok();
     }
     if report.left_to_another {
-        eprintln!("note: another process is bringing the index up to date; this is what there is so far");
+        tell!("note: another process is bringing the index up to date; this is what there is so far");
     }
     if report.cut {
-        eprintln!(
+        tell!(
             "warning: the project has more files than the index takes; name what isn't needed in .journeymanignore"
         );
     }
@@ -215,11 +215,11 @@ fn current(environment: &Environment, directory: Option<&Path>) -> Result<(Proje
         if project.index().snapshot().totals().files == 0 {
             return Err(error);
         }
-        eprintln!("note: the files may have changed since they were indexed: {error}");
+        tell!("note: the files may have changed since they were indexed: {error}");
     }
     let snapshot = project.index().snapshot();
     if snapshot.is_partial() {
-        eprintln!("note: not all files are in the index yet");
+        tell!("note: not all files are in the index yet");
     }
     Ok((project, snapshot))
 }

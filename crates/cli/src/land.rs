@@ -54,7 +54,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         let question =
             format!("Nothing verified what session {} did. Land it all the same? [y/N] ", chosen.session);
         if !prompt::confirm(&question).context("asking")? {
-            eprintln!("nothing was landed");
+            tell!("nothing was landed");
             return Ok(1);
         }
         wish.unverified = Unverified::Land;
@@ -202,7 +202,7 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
         let question =
             format!("Discard what was changed by {}? It can't be brought back. [y/N] ", named.join(", "));
         if !prompt::confirm(&question).context("asking")? {
-            eprintln!("nothing was discarded");
+            tell!("nothing was discarded");
             return Ok(1);
         }
     }

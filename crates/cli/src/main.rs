@@ -1,6 +1,9 @@
 //! `jm`: the command line over the Journeyman library. Flags and glue only; nothing here is needed by a
 //! library user.
 
+#[macro_use]
+mod stderr;
+
 mod apply;
 mod args;
 mod candidates;

@@ -29,25 +29,22 @@ pub(crate) fn show(paint: Paint, asked: &Asked) -> Option<Answer> {
         // A terminal that is gone is noticed by whoever reads from it.
         rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush).ok();
     }
-    eprintln!();
-    eprintln!("{} {}", paint.yellow("May I run this?"), clean(asked.summary.as_bytes()));
+    tell!();
+    tell!("{} {}", paint.yellow("May I run this?"), clean(asked.summary.as_bytes()));
     // All of it: what a summary leaves out is what would be hidden.
     for line in whole.lines() {
-        eprintln!("  {} {line}", paint.dim("│"));
+        tell!("  {} {line}", paint.dim("│"));
     }
-    eprintln!("  {} {}", paint.dim("why it asks:"), clean(asked.verdict.reason.as_bytes()));
+    tell!("  {} {}", paint.dim("why it asks:"), clean(asked.verdict.reason.as_bytes()));
     if let Some(lost) = &asked.verdict.destroys {
-        eprintln!("  {} {}", paint.red("would be lost:"), clean(lost.as_bytes()));
+        tell!("  {} {}", paint.red("would be lost:"), clean(lost.as_bytes()));
     }
     if let Some(rules) = &asked.rules {
         // Nobody says «always» without having seen to what.
         let rules: Vec<String> = rules.iter().map(|(_, rule)| rule.to_string()).collect();
         let rules = clean(rules.join("\n").as_bytes()).replace('\n', "\n    ");
-        eprintln!("  {} {rules}", paint.dim("«always» would allow, in this session:"));
-        eprintln!(
-            "  {}",
-            paint.dim("«forever» would allow that in every session of yours (your policy.toml)")
-        );
+        tell!("  {} {rules}", paint.dim("«always» would allow, in this session:"));
+        tell!("  {}", paint.dim("«forever» would allow that in every session of yours (your policy.toml)"));
     }
     offer(paint, asked);
     None
@@ -58,7 +55,7 @@ pub(crate) fn offer(paint: Paint, asked: &Asked) {
     let always = if asked.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
     let choices = format!("[y]es{always}  [n]o  or say what to do instead:");
     // A terminal that is gone is noticed by whoever reads from it.
-    eprint!("  {} ", paint.bold(&choices));
+    tell_part!("  {} ", paint.bold(&choices));
 }
 
 /// What a line means; `None` where it has to be asked again.
@@ -82,7 +79,7 @@ pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Said> {
                 let kept = if word.to_lowercase().starts_with('f') { Kept::Forever } else { Kept::Session };
                 return Some(Said { answer: Answer::AllowRule { note }, kept });
             }
-            eprintln!("  {}", paint.yellow("this is asked about every time"));
+            tell!("  {}", paint.yellow("this is asked about every time"));
             None
         }
         "n" | "no" => Some(Answer::Deny { note }.into()),
@@ -109,9 +106,9 @@ pub(crate) fn trust(
     values: &[String],
 ) -> std::io::Result<bool> {
     let shown = clean(path.display().to_string().as_bytes());
-    eprintln!("{} {shown} sets what runs code or sends data:", paint.yellow("New or changed:"));
+    tell!("{} {shown} sets what runs code or sends data:", paint.yellow("New or changed:"));
     for (key, value) in keys.iter().zip(values) {
-        eprintln!("  {} {} = {}", paint.dim("│"), clean(key.as_bytes()), clean(value.as_bytes()));
+        tell!("  {} {} = {}", paint.dim("│"), clean(key.as_bytes()), clean(value.as_bytes()));
     }
     confirm("Have you read it and trust it? [y/N] ")
 }

@@ -89,10 +89,10 @@ impl Questions {
     fn keep(&self, rules: &Rules) {
         let Some(dir) = &self.config_dir else { return };
         match keep_rules(dir, rules, &summary::day(now())) {
-            Ok(path) => eprintln!("  {}", color::stderr().dim(&format!("written to {}", path.display()))),
+            Ok(path) => tell!("  {}", color::stderr().dim(&format!("written to {}", path.display()))),
             Err(error) => {
                 let text = clean(format!("it holds in this session only: {error}").as_bytes());
-                eprintln!("  {} {text}", color::stderr().yellow("not written:"));
+                tell!("  {} {text}", color::stderr().yellow("not written:"));
             }
         }
     }
@@ -103,7 +103,7 @@ impl Questions {
         if place == 0 && self.shown {
             self.shown = false;
             // What follows begins a line of its own.
-            eprintln!();
+            tell!();
         }
         true
     }

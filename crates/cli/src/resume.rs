@@ -104,7 +104,7 @@ async fn go_on(
     let ours = summary.status != STATUS_IMPORTED;
     if let Some(setting) = state.setting.as_ref().filter(|_| !ours && !options.quiet) {
         let model = clean(setting.model.as_bytes());
-        eprintln!(
+        tell!(
             "the session was imported: elsewhere it ran with {model} in mode {}, and here it runs as you configure it",
             setting.mode.name()
         );

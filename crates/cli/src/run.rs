@@ -110,7 +110,7 @@ impl Prepared {
     ) -> Result<Wired, Failure> {
         let Settled { config, asked, warnings } = self.settled;
         for warning in warnings {
-            eprintln!("{} {}", color::stderr().yellow("warning:"), clean(warning.as_bytes()));
+            tell!("{} {}", color::stderr().yellow("warning:"), clean(warning.as_bytes()));
         }
         let checks = match (&asked.checks, &config.checks) {
             (Some(Checks::Off), _) => Checks::Off,

@@ -34,7 +34,7 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
     let sessions = house.store.sessions(only, args.limit).await.context("the session log")?;
     if sessions.is_empty() && !args.json {
         let more = if args.all { "" } else { " here; --all lists those of other directories" };
-        eprintln!("no sessions yet{more}");
+        tell!("no sessions yet{more}");
     }
     let paint = color::stdout();
     let mut copies: HashMap<String, Vec<CopyInfo>> = HashMap::new();

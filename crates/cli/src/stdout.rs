@@ -19,7 +19,7 @@ pub(crate) fn write_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprintln!("error: standard output: {error}");
+            tell!("error: standard output: {error}");
             std::process::exit(1);
         }
         _ => {}

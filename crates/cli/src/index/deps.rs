@@ -175,12 +175,12 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Fai
             say!("{} {}", paint.dim("packages:"), packages.join(", "));
         }
         if more > 0 || reach.cut {
-            eprintln!("{more} more; --limit shows them");
+            tell!("{more} more; --limit shows them");
         }
         if reach.files.is_empty() && packages.is_empty() {
             let what =
                 if args.reverse { "nothing here depends on" } else { "nothing is known that it needs:" };
-            eprintln!("{what} {}", known.path(start));
+            tell!("{what} {}", known.path(start));
         }
     }
     Ok(u8::from(reach.files.is_empty() && packages.is_empty()))
@@ -205,11 +205,11 @@ fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, Failure> 
         return Ok(u8::from(way.is_none()));
     }
     let Some(way) = way else {
-        eprintln!("neither of {} and {} depends on the other", known.path(from), known.path(to));
+        tell!("neither of {} and {} depends on the other", known.path(from), known.path(to));
         return Ok(1);
     };
     if turned {
-        eprintln!("note: it is the other way round: {} depends on {}", known.path(to), known.path(from));
+        tell!("note: it is the other way round: {} depends on {}", known.path(to), known.path(from));
     }
     let paint = color::stdout();
     let mut last: Option<u32> = None;
@@ -251,10 +251,10 @@ fn cycles(known: &Known, start: Option<u32>, args: &DepsArgs) -> Result<u8, Fail
         }
     }
     if more > 0 {
-        eprintln!("{more} more; --limit shows them");
+        tell!("{more} more; --limit shows them");
     }
     if cycles.is_empty() {
-        eprintln!("no files import each other in a circle");
+        tell!("no files import each other in a circle");
     }
     Ok(u8::from(cycles.is_empty()))
 }

@@ -86,7 +86,7 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
             changed = all.filter_map(|path| known.graph.find(path)).collect();
         }
         if changed.is_empty() && gone.is_empty() && !args.json {
-            eprintln!("nothing differs from the last commit");
+            tell!("nothing differs from the last commit");
             return Ok(1);
         }
     }
@@ -101,7 +101,7 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     } else {
         told.print(args.limit);
         if nothing {
-            eprintln!("nothing here depends on it");
+            tell!("nothing here depends on it");
         }
     }
     Ok(u8::from(nothing))
@@ -161,7 +161,7 @@ impl Told<'_> {
             self.reach.files.iter().any(from)
         };
         for path in self.gone.iter().filter(|path| !is_needed(path)) {
-            eprintln!("note: {} is gone; nothing here needed it", clean(path.as_bytes()));
+            tell!("note: {} is gone; nothing here needed it", clean(path.as_bytes()));
         }
         let paint = color::stdout();
         for found in self.reach.files.iter().take(limit) {

@@ -76,9 +76,9 @@ pub(crate) fn map(environment: &Environment, args: &MapArgs) -> Result<u8, Failu
         if shown > 0 {
             say!("{}", text.trim_end());
         } else if !outlined.is_empty() {
-            eprintln!("no file has room in {} tokens", args.tokens);
+            tell!("no file has room in {} tokens", args.tokens);
         }
-        eprintln!("{shown} of {} files, about {cost} tokens", graph.len());
+        tell!("{shown} of {} files, about {cost} tokens", graph.len());
     }
     Ok(u8::from(shown == 0))
 }
@@ -94,7 +94,7 @@ fn found(
     let place = root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let history = Git::blocking(project.history(&git)).unwrap_or_else(|error| {
-        eprintln!("note: commits don't count this time: {error}");
+        tell!("note: commits don't count this time: {error}");
         None
     });
     let query = Query::new(task, &mut Tokenizer::new());

@@ -119,7 +119,7 @@ pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u
     if args.json {
         say!("{}", json!({"path": path, "symbols": all}));
     } else if count == 0 {
-        eprintln!("{} defines nothing: {}", clean(path.as_bytes()), reason(&snapshot, file));
+        tell!("{} defines nothing: {}", clean(path.as_bytes()), reason(&snapshot, file));
     }
     Ok(u8::from(count == 0))
 }
@@ -267,10 +267,10 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
         );
     }
     if more > 0 {
-        eprintln!("{more} more; --limit shows them");
+        tell!("{more} more; --limit shows them");
     }
     if nothing {
-        eprintln!(
+        tell!(
             "{} is neither defined nor used here{}",
             clean(args.symbol.as_bytes()),
             hint(&snapshot, &args.symbol)

@@ -98,7 +98,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let history = if args.kind == Kind::Symbol { Ok(None) } else { Git::blocking(project.history(&git)) };
     let history = history.unwrap_or_else(|error| {
-        eprintln!("note: commits don't count this time: {error}");
+        tell!("note: commits don't count this time: {error}");
         None
     });
     let query = Query::new(&text, &mut Tokenizer::new());
@@ -160,7 +160,7 @@ fn sections(found: &[Found], snapshot: &Snapshot, json: bool) -> u8 {
         say!("{}  {}  {}", paint.bold(&place), clean(headings.as_bytes()), paint.dim(&why));
     }
     if found.is_empty() {
-        eprintln!("nothing was found");
+        tell!("nothing was found");
     }
     u8::from(found.is_empty())
 }
@@ -191,10 +191,10 @@ fn lines(
         say!("{}: {}", paint.bold(&place), clean(line.text.as_bytes()));
     }
     if more {
-        eprintln!("there are more; --limit shows them");
+        tell!("there are more; --limit shows them");
     }
     if lines.is_empty() {
-        eprintln!("nothing was found");
+        tell!("nothing was found");
     }
     Ok(u8::from(lines.is_empty()))
 }
@@ -226,7 +226,7 @@ fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
         }
     }
     if answer.files.is_empty() && answer.definitions.is_empty() {
-        eprintln!("nothing was found");
+        tell!("nothing was found");
     }
 }
 

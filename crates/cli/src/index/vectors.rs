@@ -32,7 +32,7 @@ pub(super) fn held(environment: &Environment, project: &Project) -> Result<Optio
     let Some(model) = vectorer(&config, environment, redactor)? else { return Ok(None) };
     let vectors = Vectors::open(project.index().directory(), &*model.embedder).context("the vectors")?;
     if let Some(why) = vectors.found_damaged() {
-        eprintln!("note: {why}");
+        tell!("note: {why}");
     }
     Ok(Some(Held { model, vectors }))
 }
@@ -58,7 +58,7 @@ impl Held {
             redactor: project.index().redactor(),
         };
         if let Err(error) = self.vectors.verify() {
-            eprintln!("note: {error}");
+            tell!("note: {error}");
         }
         let report = self.vectors.follow(snapshot, project.source(), &*self.model.embedder, options);
         let report = report.context("the vectors")?;
@@ -66,15 +66,13 @@ impl Held {
             write!(std::io::stderr(), "\r\u{1b}[K").ok();
         }
         if report.left_to_another {
-            eprintln!("note: another process is embedding; this is what there is so far");
+            tell!("note: another process is embedding; this is what there is so far");
         }
         if report.cut {
-            eprintln!(
-                "warning: the project has more text than can have vectors; the rest is found by its words"
-            );
+            tell!("warning: the project has more text than can have vectors; the rest is found by its words");
         }
         if let Some(error) = &report.failed {
-            eprintln!("warning: not everything has a vector: {error}");
+            tell!("warning: not everything has a vector: {error}");
         }
         Ok(report.failed.is_none())
     }
@@ -121,7 +119,7 @@ pub(super) fn similar(
         held.map(|held| held.similar(snapshot, query).map_err(|error| error.to_string())).transpose()
     });
     found.unwrap_or_else(|error| {
-        eprintln!("note: vectors don't count this time: {error}");
+        tell!("note: vectors don't count this time: {error}");
         None
     })
 }

@@ -76,7 +76,7 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, Failu
     let place = root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let history = Git::blocking(known.project.history(&git)).unwrap_or_else(|error| {
-        eprintln!("note: commits don't count this time: {error}");
+        tell!("note: commits don't count this time: {error}");
         None
     });
     let query = Query::new(&text, &mut Tokenizer::new());

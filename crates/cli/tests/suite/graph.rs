@@ -175,7 +175,7 @@ fn the_map_shows_what_much_hangs_on_and_what_a_task_needs() {
 fn why_a_file_is_found_for_a_query() {
     let house = shop();
     let ran = house.jm(&["why", "src/mid.py", "ledger stock"]).run().expect(0);
-    ran.prints(&["src/mid.py  1 of", "text", "of the score", "definition", "lines 1-", "count_stock"]);
+    ran.prints(&["src/mid.py  1 of", "text", "of the score", "symbols", "lines 1-", "count_stock"]);
     let found = object(&house.jm(&["why", "src/mid.py", "ledger stock", "--json"]).run().expect(0));
     assert_eq!(found["rank"], json!(1));
     assert_eq!(found["signals"][0]["signal"], json!("text"));

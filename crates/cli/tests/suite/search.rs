@@ -116,3 +116,15 @@ fn files_are_followed_until_somebody_says_so() {
         house.jm(&["search", "ring_loudly", "--kind", "symbol"]).run().expect(0).prints(&["src/bell.py:1"]);
     }
 }
+
+#[test]
+fn nobody_has_to_read_what_is_told() {
+    let house = shop();
+    // `jm search zebra 2>&1 | true`.
+    let (theirs, ours) = std::io::pipe().unwrap();
+    drop(theirs);
+    let mut command = house.jm(&["search", "zebra"]).command();
+    let status =
+        command.stdin(std::process::Stdio::null()).stdout(ours.try_clone().unwrap()).stderr(ours).status();
+    assert_eq!(status.unwrap().code(), Some(1));
+}
