@@ -11,7 +11,9 @@ use crate::support::{place, run, text};
 #[test]
 fn a_commands_output_and_code_come_back() {
     let Some(place) = place() else { return };
-    let completed = place.run("echo out; echo err >&2; cat file; exit 7");
+    // Long enough for a tick of the kernel's clock, by which its time is counted.
+    let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let completed = place.run(&format!("echo out; echo err >&2; cat file; {busy}; exit 7"));
     assert_eq!(completed.outcome, Outcome::Exited(7));
     assert_eq!(completed.stdout.text, "out\ncontent\n");
     assert_eq!(completed.stderr.text, "err\n");
