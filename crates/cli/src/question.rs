@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::edge::now;
-use crate::{color, prompt, summary};
+use crate::{color, prompt};
 
 /// A call that somebody has to decide about.
 #[derive(Debug, Clone)]
@@ -88,7 +88,7 @@ impl Questions {
     /// Writes rules into the user's own file. They hold in this session either way.
     fn keep(&self, rules: &Rules) {
         let Some(dir) = &self.config_dir else { return };
-        match keep_rules(dir, rules, &summary::day(now())) {
+        match keep_rules(dir, rules, &now().day()) {
             Ok(path) => tell!("  {}", color::stderr().dim(&format!("written to {}", path.display()))),
             Err(error) => {
                 let text = clean(format!("it holds in this session only: {error}").as_bytes());

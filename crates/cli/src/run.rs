@@ -86,7 +86,7 @@ impl Prepared {
         let cassette = Cassette {
             record: options.model.record.clone(),
             replay: options.model.replay.clone(),
-            day: summary::day(now()),
+            day: now().day(),
         };
         let connected = connect(&settled.config, environment, &cassette, Arc::new(now))?;
         let approver = if interactive { Approver::Handle } else { Approver::Nobody };

@@ -239,42 +239,16 @@ fn grouped(number: u64) -> String {
     out
 }
 
-/// The day of a time as `2026-01-31`, in UTC. The algorithm is Howard Hinnant's `civil_from_days`.
-pub(crate) fn day(at: UnixMillis) -> String {
-    let days = i64::try_from(at.0 / 86_400_000).unwrap_or_default() + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 /// The minute of a time as `2026-01-31 12:34`, in UTC.
 pub(crate) fn minute(at: UnixMillis) -> String {
     let minutes = at.0 / 60_000 % 1_440;
-    format!("{} {:02}:{:02}", day(at), minutes / 60, minutes % 60)
+    format!("{} {:02}:{:02}", at.day(), minutes / 60, minutes % 60)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use journeyman_protocol::Tokens;
-
-    #[test]
-    fn days() {
-        for (ms, expected) in [
-            (0, "1970-01-01"),
-            (951_782_400_000, "2000-02-29"),
-            (1_767_225_599_000, "2025-12-31"),
-            (1_767_225_600_000, "2026-01-01"),
-        ] {
-            assert_eq!(day(UnixMillis(ms)), expected);
-        }
-    }
 
     #[test]
     fn tokens_are_grouped_and_the_cost_is_honest() {

@@ -25,7 +25,6 @@ use crate::edge::{Failure, House, now};
 use crate::policy::ADMIN_POLICY;
 use crate::sessions::holder;
 use crate::settings::ADMIN;
-use crate::summary;
 
 /// A project, and what sessions on it are run, verified and landed with.
 #[derive(Clone)]
@@ -253,7 +252,7 @@ fn run_settings(
         context_budget: config
             .context_tokens
             .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),
-        today: connected.day.clone().unwrap_or_else(|| summary::day(now())),
+        today: connected.day.clone().unwrap_or_else(|| now().day()),
         platform: standard.platform,
     })
 }

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub use found::{Found, Why, find};
 
 use crate::facts::{Kind, Section};
-use crate::query::{Corpus, is_source};
+use crate::query::{Corpus, is_source, within};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 
@@ -106,11 +106,7 @@ impl<'a> Docs<'a> {
                 let own = || {
                     Snapshot::file(self.snapshot, file).map(|view| view.scope(&symbol)).unwrap_or_default()
                 };
-                let within = || {
-                    let own = own();
-                    own == scope || own.strip_suffix(scope).is_some_and(|before| before.ends_with('.'))
-                };
-                symbol.name == name && (scope.is_empty() || within())
+                symbol.name == name && (scope.is_empty() || within(scope, &own()))
             });
             if fits && found.len() < MAX_LOOKED_AT {
                 found.push(id);

@@ -14,7 +14,8 @@ mod signals;
 
 pub use clean::{MAX_QUERY, MAX_TERMS, Place, Query, Term};
 pub use corpus::{
-    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living, Posting, Purpose, SymbolEntry, Totals,
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, LivingFile, Posting, Purpose, SymbolEntry, Totals,
+    full_name,
 };
 pub use definitions::{Definition, Match, definitions};
 pub use memory::Memory;
@@ -22,5 +23,6 @@ pub use rank::{Answer, Context, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
 pub use signals::Signal;
 
 pub(crate) use clean::is_trailer;
+pub(crate) use corpus::within;
 pub(crate) use score::{K1, idf};
 pub(crate) use signals::{is_component, is_source};

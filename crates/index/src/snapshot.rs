@@ -10,6 +10,7 @@ use journeyman_protocol::RelPath;
 
 use crate::bits::Bits;
 use crate::facts::Stamp;
+use crate::query::full_name;
 use crate::segment::{FileRecord, Id, Segment, SymbolRecord, Words};
 
 /// A segment with what lives in it.
@@ -270,6 +271,21 @@ impl Snapshot {
     pub fn file(&self, number: Id) -> Option<FileView<'_>> {
         let (living, own) = self.at(number, |one| one.first_file)?;
         Some(FileView { living, own, record: living.segment.file(own)? })
+    }
+
+    /// A file's path, dead or alive.
+    #[must_use]
+    pub fn path_of(&self, file: Id) -> Option<RelPath> {
+        self.file(file)?.path()
+    }
+
+    /// The symbol that a line stands in, with what that lies in.
+    #[must_use]
+    pub fn symbol_at(&self, file: Id, line: u32) -> Option<String> {
+        let file = self.file(file)?;
+        let inside = file.segment().inside(&file.record, line)?;
+        let symbol = file.segment().symbol(file.record.first_symbol.saturating_add(inside))?;
+        Some(full_name(&file.scope(&symbol), &symbol.name))
     }
 
     /// The living file at a path.

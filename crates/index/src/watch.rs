@@ -110,11 +110,12 @@ pub fn follow(
         }
         if due.is_none() && left.is_empty() {
             if quiet_since.elapsed() > LEISURE {
-                // What can't be put in order now can be later. Whoever asked meanwhile mapped memory again.
                 if tidied {
-                    project.index().rest()
+                    // Whoever asked meanwhile mapped memory again.
+                    project.index().rest();
                 } else {
-                    project.index().tidy().ok().unwrap_or_default()
+                    // What can't be put in order now can be later.
+                    project.index().tidy().ok();
                 }
                 (quiet_since, tidied) = (Instant::now(), true);
             }

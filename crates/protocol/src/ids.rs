@@ -20,6 +20,24 @@ const RANDOM_DIGITS: usize = 8;
 #[serde(transparent)]
 pub struct UnixMillis(pub u64);
 
+impl UnixMillis {
+    /// The day as `2026-01-31`, in UTC. The algorithm is Howard Hinnant's `civil_from_days`.
+    #[must_use]
+    pub fn day(self) -> String {
+        let days = i64::try_from(self.0 / 86_400_000).unwrap_or_default() + 719_468;
+        let era = days.div_euclid(146_097);
+        let day_of_era = days.rem_euclid(146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+}
+
 /// Names a session for as long as its log exists. Sorts by time of creation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
@@ -157,6 +175,19 @@ mod tests {
         for bad in ["", "../../etc/passwd00", "0123456789abcdefg", "0123456789ABCDEFGH", "0123456789abcdefgi"]
         {
             assert!(bad.parse::<SessionId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn days() {
+        for (ms, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400_000, "2000-02-29"),
+            (1_767_225_599_000, "2025-12-31"),
+            (1_767_225_600_000, "2026-01-01"),
+            (1_795_306_000_000, "2026-11-22"),
+        ] {
+            assert_eq!(UnixMillis(ms).day(), expected);
         }
     }
 }

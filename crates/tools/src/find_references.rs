@@ -4,15 +4,15 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_index::query::{Corpus as _, SymbolEntry};
+use journeyman_index::query::{Corpus as _, SymbolEntry, full_name};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::shown;
-use crate::known::{Answer, full_name, is_beneath, nth_line, path_of, within};
-use crate::shape::Shape;
+use crate::known::{Answer, is_beneath, nth_line};
+use crate::shape::{Shape, how_many};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -66,8 +66,7 @@ impl FindReferences {
         if name.is_empty() || name.contains(char::is_whitespace) {
             return Err(self.shape.refuse("`symbol` must be one name; search_code takes questions"));
         }
-        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_USES).min(MOST_USES);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let limit = how_many(arguments.limit, DEFAULT_USES, MOST_USES);
         let wanted = Wanted { scope: scope.to_owned(), name: name.to_owned(), under, limit };
         let context = context.clone();
         in_background(move || find(&context, &wanted)).await
@@ -81,11 +80,9 @@ fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
     let mut answer = Answer::new(context, &asked.note);
     let mut defined: Vec<(RelPath, u32, String)> = Vec::new();
     snapshot.symbols_called(&name.to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
-        let inside =
-            scope.is_empty() || symbol.scope == *scope || symbol.scope.ends_with(&format!(".{scope}"));
         if symbol.name == *name
-            && inside
-            && let Some(path) = path_of(snapshot, symbol.file)
+            && symbol.is_in(scope)
+            && let Some(path) = snapshot.path_of(symbol.file)
         {
             let told = format!("{} {}", symbol.kind.name(), full_name(symbol.scope, symbol.name));
             defined.push((path, symbol.name_line, told));
@@ -99,7 +96,7 @@ fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
     }
     let mut used: Vec<(RelPath, u32, u32)> = Vec::new();
     snapshot.used(name, |file, line| {
-        if let Some(path) = path_of(snapshot, file).filter(|path| is_beneath(path.as_bytes(), under.as_ref()))
+        if let Some(path) = snapshot.path_of(file).filter(|path| is_beneath(path.as_bytes(), under.as_ref()))
         {
             used.push((path, line, file));
         }
@@ -116,7 +113,8 @@ fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
             answer.line(&path.to_string());
             heading = Some(path.clone());
         }
-        let inside = within(snapshot, file, line).map_or(String::new(), |inside| format!("  [in {inside}]"));
+        let inside =
+            snapshot.symbol_at(file, line).map_or(String::new(), |inside| format!("  [in {inside}]"));
         let text =
             answer.text_of(&path).map(|text| nth_line(text, line).trim().to_owned()).unwrap_or_default();
         if !answer.numbered(line, &format!("{text}{inside}")) {
@@ -143,8 +141,7 @@ impl Tool for FindReferences {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: Arguments = self.shape.read(input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
-        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+        self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {

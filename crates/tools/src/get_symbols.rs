@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
 use journeyman_index::facts::Content;
-use journeyman_index::query::{Corpus as _, SymbolEntry, definitions};
+use journeyman_index::query::{Corpus as _, SymbolEntry, definitions, full_name};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::StatKind;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::shown;
-use crate::known::{Answer, full_name, is_beneath, path_of};
+use crate::known::{Answer, is_beneath};
 use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
@@ -77,7 +77,7 @@ fn named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Result<T
     let most = if under.is_some() { usize::MAX } else { DEFINITIONS };
     let mut any = 0;
     for one in definitions(snapshot, name, most) {
-        let path = path_of(snapshot, one.file).filter(|path| is_beneath(path.as_bytes(), under));
+        let path = snapshot.path_of(one.file).filter(|path| is_beneath(path.as_bytes(), under));
         let Some(path) = path.filter(|path| answer.may_show(path)) else { continue };
         if any == DEFINITIONS {
             break;

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::{clip, shown};
-use crate::known::{Answer, day, is_beneath};
-use crate::shape::Shape;
+use crate::known::{Answer, is_beneath};
+use crate::shape::{Shape, how_many};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Commits of an answer.
@@ -80,8 +80,7 @@ impl GitHistory {
         let arguments: HistoryArguments = self.shape.read(&input)?;
         let path = self.shape.directory("path", arguments.path.as_deref())?;
         let query = arguments.query.map(|query| query.trim().to_owned()).filter(|query| !query.is_empty());
-        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_COMMITS).min(MOST_COMMITS);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let limit = how_many(arguments.limit, DEFAULT_COMMITS, MOST_COMMITS);
         let git = git_of(context)?;
         let Some(history) = context.index.history().await else {
             // Why there is none is git's to say.
@@ -127,7 +126,7 @@ fn commits(
         let subject = message.lines().next().unwrap_or_default();
         let subject = if by_id { message.trim_end() } else { clip(subject, SUBJECT_BYTES) };
         let id = commit.id.get(..ID).unwrap_or(&commit.id);
-        let mut lines = format!("{id} {} {}: {subject}", day(UnixMillis(commit.time)), commit.author);
+        let mut lines = format!("{id} {} {}: {subject}", UnixMillis(commit.time).day(), commit.author);
         let most = if by_id { FILES.1 } else { FILES.0 };
         let files: Vec<String> =
             history.files(commit).take(most).map(|file| String::from_utf8_lossy(file).into_owned()).collect();
@@ -213,7 +212,7 @@ fn lines_of(context: &ToolContext, blamed: &[Blamed], text: &str, same: bool, cu
         let subject = context.index.redactor().redact(&run.subject);
         let id = run.commit.get(..ID).unwrap_or(&run.commit);
         let subject = clip(&subject, SUBJECT_BYTES);
-        if !answer.line(&clean(&format!("{id} {} {}: {subject}", day(run.time), run.author))) {
+        if !answer.line(&clean(&format!("{id} {} {}: {subject}", run.time.day(), run.author))) {
             break;
         }
         let lines = (run.first_line..).take(run.lines as usize);
@@ -249,8 +248,7 @@ impl Tool for GitHistory {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: HistoryArguments = self.shape.read(input)?;
-        let path = self.shape.directory("path", arguments.path.as_deref())?;
-        Ok(Effects { reads: path.into_iter().collect(), ..Effects::default() })
+        self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {

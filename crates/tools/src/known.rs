@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use journeyman_index::Snapshot;
-use journeyman_protocol::{RelPath, UnixMillis};
+use journeyman_protocol::RelPath;
 
 use crate::ToolContext;
 use crate::excerpt::clip;
@@ -98,11 +97,6 @@ pub(crate) fn nth_line(text: &str, number: u32) -> &str {
     text.lines().nth(number.saturating_sub(1) as usize).unwrap_or_default()
 }
 
-/// A file's path in a snapshot.
-pub(crate) fn path_of(snapshot: &Snapshot, file: u32) -> Option<RelPath> {
-    snapshot.file(file)?.path()
-}
-
 /// Whether a path is beneath a directory, or it; anything is beneath none.
 pub(crate) fn is_beneath(path: &[u8], directory: Option<&RelPath>) -> bool {
     directory.is_none_or(|directory| {
@@ -111,44 +105,9 @@ pub(crate) fn is_beneath(path: &[u8], directory: Option<&RelPath>) -> bool {
     })
 }
 
-/// A name with what it lies in.
-pub(crate) fn full_name(scope: &str, name: &str) -> String {
-    if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
-}
-
-/// The symbol that a line stands in.
-pub(crate) fn within(snapshot: &Snapshot, file: u32, line: u32) -> Option<String> {
-    let file = snapshot.file(file)?;
-    let inside = file.segment().inside(&file.record, line)?;
-    let symbol = file.segment().symbol(file.record.first_symbol.saturating_add(inside))?;
-    Some(full_name(&file.scope(&symbol), &symbol.name))
-}
-
-/// The day of a time as `2026-01-31`, in UTC. The algorithm is Howard Hinnant's `civil_from_days`.
-pub(crate) fn day(at: UnixMillis) -> String {
-    let days = i64::try_from(at.0 / 86_400_000).unwrap_or(0) + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days() {
-        for (at, expected) in
-            [(0, "1970-01-01"), (951_782_400_000, "2000-02-29"), (1_795_306_000_000, "2026-11-22")]
-        {
-            assert_eq!(day(UnixMillis(at)), expected);
-        }
-    }
 
     #[test]
     fn what_is_beneath() {

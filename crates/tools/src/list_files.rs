@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::shown;
-use crate::shape::{Shape, not_found};
+use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -45,8 +45,7 @@ impl ListFiles {
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: Arguments = self.shape.read(&input)?;
         let under = self.shape.directory("path", arguments.path.as_deref())?;
-        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_FILES).min(MOST_FILES);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let limit = how_many(arguments.limit, DEFAULT_FILES, MOST_FILES);
         let glob = self.shape.glob(arguments.glob)?;
         let context = context.clone();
         in_background(move || list(&context, under, glob, limit)).await
@@ -95,8 +94,7 @@ impl Tool for ListFiles {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: Arguments = self.shape.read(input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
-        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+        self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {

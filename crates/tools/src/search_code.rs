@@ -8,7 +8,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
 use journeyman_index::history::History;
-use journeyman_index::query::{Context, Definition, FileHit, MAX_LIMIT, Match, Passage, Query, Searcher};
+use journeyman_index::query::{
+    Context, Definition, FileHit, MAX_LIMIT, Match, Passage, Query, Searcher, full_name,
+};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
@@ -16,8 +18,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::shown;
-use crate::known::{Answer, full_name, is_beneath, path_of};
-use crate::shape::{Shape, not_found};
+use crate::known::{Answer, is_beneath};
+use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -71,8 +73,7 @@ impl SearchCode {
                 .shape
                 .refuse("`query` has no word that can be looked for; search_text takes any text"));
         }
-        let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_FILES).min(MOST_FILES);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let limit = how_many(arguments.limit, DEFAULT_FILES, MOST_FILES);
         let history = context.index.history().await;
         let context = context.clone();
         let wanted = Wanted { text: arguments.query, query, under, limit, history };
@@ -108,7 +109,7 @@ fn search(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolErro
     let mut answer = Answer::new(context, &format!("{}{}", asked.note, without.unwrap_or_default()));
     let mut any = false;
     for one in found.definitions.iter().filter(|one| one.matched <= Match::Prefix).take(DEFINITIONS) {
-        let path = path_of(snapshot, one.file).filter(|path| is_beneath(path.as_bytes(), under));
+        let path = snapshot.path_of(one.file).filter(|path| is_beneath(path.as_bytes(), under));
         if let Some(path) = path.filter(|path| answer.may_show(path)) {
             any |= answer.line(&definition(&path, one));
         }
@@ -215,8 +216,7 @@ impl Tool for SearchCode {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: Arguments = self.shape.read(input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
-        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+        self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::{clip, shown};
-use crate::shape::{Shape, not_found};
+use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -87,9 +87,6 @@ impl SearchText {
         if arguments.pattern.is_empty() {
             return Err(self.shape.refuse("`pattern` is empty"));
         }
-        let number = |given: Option<u64>, usual: u64, most: u64| {
-            usize::try_from(given.unwrap_or(usual).min(most)).unwrap_or(usize::MAX)
-        };
         let multi_line = arguments.pattern.contains("\\n") || arguments.pattern.contains('\n');
         let ignore_case = arguments.ignore_case.unwrap_or(false);
         let (matcher, note) = compile(&arguments.pattern, ignore_case, multi_line)?;
@@ -102,8 +99,8 @@ impl SearchText {
             multi_line,
             under,
             glob: self.shape.glob(arguments.glob)?,
-            around: number(arguments.context, 0, MOST_CONTEXT),
-            matches: number(arguments.limit.filter(|limit| *limit > 0), DEFAULT_MATCHES, MOST_MATCHES),
+            around: how_many(arguments.context, 0, MOST_CONTEXT),
+            matches: how_many(arguments.limit, DEFAULT_MATCHES, MOST_MATCHES),
         };
         let context = context.clone();
         in_background(move || search.run(&context)).await
@@ -350,8 +347,7 @@ impl Tool for SearchText {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: Arguments = self.shape.read(input)?;
-        let under = self.shape.directory("path", arguments.path.as_deref())?;
-        Ok(Effects { reads: under.into_iter().collect(), ..Effects::default() })
+        self.shape.reads_beneath(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {

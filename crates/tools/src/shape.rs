@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_protocol::{InvalidPath, RelPath, ToolSpec};
+use journeyman_protocol::{Effects, InvalidPath, RelPath, ToolSpec};
 use journeyman_workspace::{ListOptions, Workspace};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,11 @@ const GLOB_BYTES: usize = 1_000;
 /// Every pair of braces multiplies what a glob is compiled to.
 const GLOB_BRACES: usize = 32;
 
+/// How many of something a call gets: what it asks for, or as many as usual, and at most `most`.
+pub(crate) fn how_many(asked: Option<u64>, usual: u64, most: u64) -> usize {
+    usize::try_from(asked.filter(|asked| *asked > 0).unwrap_or(usual).min(most)).unwrap_or(usize::MAX)
+}
+
 impl Shape {
     /// A tool whose arguments are read into `A`, in the project at `root`.
     pub(crate) fn of<A: JsonSchema>(
@@ -52,6 +57,11 @@ impl Shape {
     pub(crate) fn read<A: DeserializeOwned>(&self, input: &Value) -> Result<A, ToolError> {
         let fitted = fit(&self.schema, input.clone()).map_err(|problems| self.refuse(problems))?;
         serde_json::from_value(fitted).map_err(|error| self.refuse(error.to_string()))
+    }
+
+    /// What a call does that only reads what is beneath a directory.
+    pub(crate) fn reads_beneath(&self, path: Option<&str>) -> Result<Effects, ToolError> {
+        Ok(Effects { reads: self.directory("path", path)?.into_iter().collect(), ..Effects::default() })
     }
 
     /// An error about the arguments.

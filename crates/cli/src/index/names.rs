@@ -13,6 +13,7 @@ use journeyman_sandbox::clean;
 use serde_json::json;
 
 use super::place::Place as Where;
+use super::search::path_of;
 use super::{at_least_one, current};
 use crate::color;
 use crate::edge::Failure;
@@ -233,7 +234,7 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
     documented.truncate(args.limit);
     let nothing = defined.is_empty() && used.is_empty();
     let used: Vec<(String, u32, Option<String>)> =
-        used.into_iter().map(|(path, line, file)| (path, line, within(&snapshot, file, line))).collect();
+        used.into_iter().map(|(path, line, file)| (path, line, snapshot.symbol_at(file, line))).collect();
     if args.json {
         let defined: Vec<_> = defined
             .iter()
@@ -283,9 +284,7 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Fai
 fn defined(snapshot: &Snapshot, name: &str, scope: &str) -> Vec<(String, u32, &'static str, String)> {
     let mut defined = Vec::new();
     snapshot.symbols_called(&name.to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
-        let within =
-            scope.is_empty() || symbol.scope == scope || symbol.scope.ends_with(&format!(".{scope}"));
-        if symbol.name == name && within {
+        if symbol.name == name && symbol.is_in(scope) {
             let path = path_of(snapshot, symbol.file);
             defined.push((path, symbol.name_line, symbol.kind.name(), symbol.scope.to_owned()));
         }
@@ -309,20 +308,4 @@ fn written(snapshot: &Snapshot, places: &[Place]) -> Vec<serde_json::Value> {
         json!({"path": path, "line": place.first_line, "lines": place.lines, "headings": place.headings})
     };
     places.iter().map(one).collect()
-}
-
-/// The symbol that a line stands in.
-fn within(snapshot: &Snapshot, file: u32, line: u32) -> Option<String> {
-    let file = snapshot.file(file)?;
-    let inside = file.segment().inside(&file.record, line)?;
-    let symbol = file.segment().symbol(file.record.first_symbol + inside)?;
-    let scope = file.scope(&symbol);
-    Some(if scope.is_empty() { symbol.name } else { format!("{scope}.{}", symbol.name) })
-}
-
-fn path_of(snapshot: &Snapshot, file: u32) -> String {
-    Snapshot::file(snapshot, file)
-        .and_then(|file| file.path())
-        .map(|path| path.to_string())
-        .unwrap_or_default()
 }

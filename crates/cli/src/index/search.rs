@@ -9,7 +9,7 @@ use journeyman_agent::config::Environment;
 use journeyman_git::Git;
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{Found, Why, find};
-use journeyman_index::query::{Answer, Context, Definition, FileHit, Passage, Query, Searcher};
+use journeyman_index::query::{Answer, Context, Definition, FileHit, Passage, Query, Searcher, full_name};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
@@ -165,8 +165,9 @@ fn sections(found: &[Found], snapshot: &Snapshot, json: bool) -> u8 {
     u8::from(found.is_empty())
 }
 
-fn path_of(snapshot: &Snapshot, file: u32) -> String {
-    snapshot.file(file).and_then(|file| file.path()).map(|path| path.to_string()).unwrap_or_default()
+/// A file's path, as it is shown.
+pub(super) fn path_of(snapshot: &Snapshot, file: u32) -> String {
+    snapshot.path_of(file).map(|path| path.to_string()).unwrap_or_default()
 }
 
 fn lines(
@@ -199,19 +200,11 @@ fn lines(
     Ok(u8::from(lines.is_empty()))
 }
 
-fn full_name(definition: &Definition) -> String {
-    if definition.scope.is_empty() {
-        definition.name.clone()
-    } else {
-        format!("{}.{}", definition.scope, definition.name)
-    }
-}
-
 fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
     let paint = color::stdout();
     for definition in &answer.definitions {
         let place = format!("{}:{}", path_of(snapshot, definition.file), definition.name_line);
-        let name = clean(full_name(definition).as_bytes());
+        let name = clean(full_name(&definition.scope, &definition.name).as_bytes());
         let how = definition.matched.name();
         say!("{}  {} {name}  {}", paint.bold(&place), definition.kind.name(), paint.dim(how));
     }
@@ -240,7 +233,7 @@ fn object(answer: &Answer, snapshot: &Snapshot) -> Value {
     let definition = |one: &Definition| {
         json!({
             "path": path_of(snapshot, one.file), "line": one.name_line, "kind": one.kind.name(),
-            "name": full_name(one), "signature": one.signature, "match": one.matched.name(),
+            "name": full_name(&one.scope, &one.name), "signature": one.signature, "match": one.matched.name(),
         })
     };
     let passage = |one: &Passage| json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score});

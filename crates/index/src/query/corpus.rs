@@ -79,6 +79,27 @@ pub struct SymbolEntry<'a> {
     pub local: bool,
 }
 
+impl SymbolEntry<'_> {
+    /// Whether it lies in what is named so, the innermost last; anything lies in nothing.
+    #[must_use]
+    pub fn is_in(&self, scope: &str) -> bool {
+        within(scope, self.scope)
+    }
+}
+
+/// A name with what it lies in.
+#[must_use]
+pub fn full_name(scope: &str, name: &str) -> String {
+    if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
+}
+
+/// Whether what lies in `scope` is asked for by `asked`.
+pub(crate) fn within(asked: &str, scope: &str) -> bool {
+    asked.is_empty()
+        || scope == asked
+        || scope.strip_suffix(asked).is_some_and(|before| before.ends_with('.'))
+}
+
 /// Which names are looked for. All are in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Like<'a> {
@@ -130,7 +151,7 @@ fn is_one_off(one: &str, other: &str) -> bool {
 
 /// A file that is in use, and what ranking asks of all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Living {
+pub struct LivingFile {
     /// Its number.
     pub file: u32,
     /// Its chunks.
@@ -200,7 +221,7 @@ pub trait Corpus: Sync {
     fn each(&self, field: Field, lists: &Lists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting]));
 
     /// Visits the files that are in use, in rising order.
-    fn each_file(&self, visit: &mut dyn FnMut(Living));
+    fn each_file(&self, visit: &mut dyn FnMut(LivingFile));
 
     /// The chunks of a file that is in use; none of others.
     fn chunks_of(&self, file: u32) -> Range<u32>;
@@ -266,5 +287,11 @@ mod tests {
         for (one, other) in [("open", "op"), ("open", "xpex"), ("ab", "ba"), ("", "ab"), ("aé", "éa")] {
             assert!(!is_one_off(one, other) && !is_one_off(other, one), "{one} {other}");
         }
+    }
+
+    #[test]
+    fn scopes_are_compared_by_their_ends() {
+        assert!(within("", "A.B") && within("B", "A.B") && within("A.B", "A.B"));
+        assert!(!within("B", "A.XB") && !within("A", "A.B"));
     }
 }

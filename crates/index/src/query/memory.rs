@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::corpus::{
-    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living, Posting, SymbolEntry, Totals,
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, LivingFile, Posting, SymbolEntry, Totals,
 };
 use crate::facts::{Count, FileFacts, SymbolFact};
 
@@ -163,10 +163,10 @@ impl Corpus for Memory {
         self.chunks.get(chunk as usize).copied()
     }
 
-    fn each_file(&self, visit: &mut dyn FnMut(Living)) {
+    fn each_file(&self, visit: &mut dyn FnMut(LivingFile)) {
         for file in 0..self.file_bound() {
             let Some(purpose) = self.purpose(file) else { continue };
-            visit(Living { file, chunks: self.chunks_of(file), purpose });
+            visit(LivingFile { file, chunks: self.chunks_of(file), purpose });
         }
     }
 

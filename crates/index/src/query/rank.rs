@@ -1,7 +1,7 @@
 //! One score from many signals, and what is shown of a file that has it.
 
 use super::clean::{Place, Query};
-use super::corpus::{Corpus, Purpose, SymbolEntry};
+use super::corpus::{Corpus, Purpose, SymbolEntry, full_name};
 use super::definitions::{Definition, definitions};
 use super::signals::{Signal, Signals, is_source, meant};
 use crate::history::History;
@@ -293,8 +293,7 @@ fn name_passages<C: Corpus + ?Sized>(corpus: &C, hit: &mut FileHit) {
                 .as_ref()
                 .is_none_or(|(most, lines, _)| common > *most || common == *most && symbol.lines < *lines);
             if common * 2 > passage.lines.min(symbol.lines) && better {
-                let dot = if symbol.scope.is_empty() { "" } else { "." };
-                *best = Some((common, symbol.lines, format!("{}{dot}{}", symbol.scope, symbol.name)));
+                *best = Some((common, symbol.lines, full_name(symbol.scope, symbol.name)));
             }
         }
     });

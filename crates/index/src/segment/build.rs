@@ -8,7 +8,6 @@ use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
 use super::invert::{Interner, Posting, trigrams};
 use super::layout::{FileRecord, Parts, Span, SymbolRecord, Words};
-use super::letters;
 use super::write::Contents;
 use crate::IndexError;
 use crate::facts::{Count, FileFacts, Import, Section};
@@ -218,9 +217,7 @@ impl Builder {
         debug_assert_eq!(Words::ALL.len(), words.len());
         let mut parts = self.parts;
         (parts.data, parts.blocks) = self.data.finish()?;
-        let [.., defined, _, _, _] = &words;
-        parts.letters = letters::column(defined);
-        Contents { parts, words }.write(path, durable)
+        Contents::new(parts, words).write(path, durable)
     }
 
     /// Writes down each file's names, by their place among the sorted ones, and the rest.

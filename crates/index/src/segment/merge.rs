@@ -8,7 +8,6 @@ use super::codec::{CountList, PlainList, UseList, counts, dense, plain, put_dens
 use super::data::DataWriter;
 use super::dictionary::{Dictionary, DictionaryBuilder, Entries, Made};
 use super::layout::{FileRecord, Parts, Words};
-use super::letters;
 use super::read::Segment;
 use super::write::Contents;
 use crate::IndexError;
@@ -39,10 +38,8 @@ pub fn merge(
 ) -> Result<(), IndexError> {
     let mut numbers = renumber(segments, lives);
     let words = dictionaries(segments, &mut numbers)?;
-    let mut parts = records(segments, &numbers, stamps)?;
-    let [.., defined, _, _, _] = &words;
-    parts.letters = letters::column(defined);
-    Contents { parts, words }.write(path, durable)
+    let parts = records(segments, &numbers, stamps)?;
+    Contents::new(parts, words).write(path, durable)
 }
 
 fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Numbers> {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::dictionary::Made;
 use super::layout::{HEADER, MAGIC, Parts, SUM, Words, version};
+use super::letters;
 use crate::IndexError;
 
 /// Bytes that are written at once.
@@ -13,11 +14,18 @@ const BUFFER: usize = 64 << 10;
 
 /// What a segment is made of.
 pub(crate) struct Contents {
-    pub(super) parts: Parts,
-    pub(crate) words: [Made; Words::ALL.len()],
+    parts: Parts,
+    words: [Made; Words::ALL.len()],
 }
 
 impl Contents {
+    /// What is gathered, with what follows from it.
+    pub(super) fn new(mut parts: Parts, words: [Made; Words::ALL.len()]) -> Self {
+        let [.., defined, _used, _files, _names] = &words;
+        parts.letters = letters::column(defined);
+        Self { parts, words }
+    }
+
     /// Writes them to `path`, which must not be there yet, and waits until they are on the disk where `durable`.
     pub(crate) fn write(&self, path: &Path, durable: bool) -> Result<(), IndexError> {
         let sections: Vec<&[u8]> =

@@ -7,8 +7,7 @@ use journeyman_protocol::RelPath;
 
 use super::{Living, Snapshot};
 use crate::query::{
-    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, Living as LivingFile, Posting, Purpose, SymbolEntry,
-    Totals,
+    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, LivingFile, Posting, Purpose, SymbolEntry, Totals,
 };
 use crate::segment::{Id, Words, counted, counts, letters, may_be_one_off, may_contain};
 
