@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use journeyman_index::Project;
-use journeyman_index::graph::Reach;
+use journeyman_index::graph::{Changed, Reach};
 use journeyman_index::store::Options;
 use serde_json::json;
 
@@ -32,7 +32,8 @@ fn main() -> Fallible<()> {
     let names = |reach: &Reach| reach.files.iter().map(|found| found.file).collect::<Vec<_>>();
     if let Some(path) = path {
         let file = graph.find(path).ok_or("there is no such file")?;
-        let (all, told) = (graph.depending(&[file], u32::MAX), graph.impact(&snapshot, &[file], u32::MAX));
+        let (all, told) =
+            (graph.depending(&[file], u32::MAX), graph.impact(&snapshot, &[Changed::from(file)], u32::MAX));
         let (all, kept) = (names(&all), names(&told));
         for file in all.iter().filter(|file| !kept.contains(file)) {
             println!("left out  {}", graph.path(*file));
@@ -54,7 +55,7 @@ fn main() -> Fallible<()> {
     for file in (0..u32::try_from(graph.len())?).filter(is_source) {
         let all = graph.depending(&[file], u32::MAX);
         let begun = Instant::now();
-        let told = graph.impact(&snapshot, &[file], u32::MAX);
+        let told = graph.impact(&snapshot, &[Changed::from(file)], u32::MAX);
         took.push(begun.elapsed());
         for (at, reach) in [&all, &told].into_iter().enumerate() {
             if let (Some(files), Some(tests)) = (files.get_mut(at), tests.get_mut(at)) {

@@ -19,6 +19,7 @@ mod paths;
 mod rank;
 pub mod resolve;
 mod similar;
+mod units;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -33,8 +34,10 @@ pub use ask::{Cycle, Direction, MAX_REACHED, Reach, Reached};
 pub use follow::Done;
 use follow::{Found, Read};
 pub use gone::Gone;
+pub use impact::{Changed, Part};
 use kept::{Kept, Mark};
 pub use names::WHOLE;
+use units::Units;
 
 /// What names have to weigh, in 256ths of a name that one file alone can be meant by, for a file to depend on one that
 /// it doesn't import: half a name, which is one that nobody else defines.
@@ -108,6 +111,7 @@ pub struct Graph {
     edges: Vec<Box<[Edge]>>,
     packages: Vec<Box<str>>,
     packages_of: Vec<Box<[u32]>>,
+    units: Units,
     /// By target, with the sources in `to`; made when it is needed.
     back: OnceLock<Vec<Box<[Edge]>>>,
     done: Done,
@@ -124,7 +128,10 @@ impl Graph {
         let (edges, packages_of) =
             found.files.into_iter().map(|file| (file.edges.into(), file.packages.into())).unzip();
         let Found { nodes, packages, done, .. } = found;
-        Self { nodes, edges, packages, packages_of, back: OnceLock::new(), done }
+        let mut edges: Vec<Box<[Edge]>> = edges;
+        let units = Units::of(&nodes);
+        units.part_strangers(&mut edges);
+        Self { nodes, edges, packages, packages_of, units, back: OnceLock::new(), done }
     }
 
     /// What making it took.

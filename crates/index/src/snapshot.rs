@@ -328,6 +328,13 @@ impl Snapshot {
         Some((living.number_of(living.segment.file_of_symbol(own)), record))
     }
 
+    /// The file that has a symbol, and which one of that file's it is.
+    pub(crate) fn place_of_symbol(&self, number: Id) -> Option<(Id, u32)> {
+        let (living, own) = self.at(number, |one| one.first_symbol)?;
+        let file = living.segment.file_of_symbol(own);
+        Some((living.number_of(file), own.checked_sub(living.segment.file(file)?.first_symbol)?))
+    }
+
     /// Visits the living symbols with a name, whatever its case.
     pub fn defined(&self, name: &str, mut visit: impl FnMut(Id)) {
         for one in &self.living {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{options, put};
-use journeyman_index::graph::{Direction, Graph};
+use journeyman_index::graph::{Changed, Direction, Graph};
 use journeyman_index::{Project, Snapshot};
 
 /// Set for the process that a test starts: where the tree and the index are.
@@ -282,7 +282,7 @@ fn neighbours_are_told_by_distance() {
 fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
     let (_kept, snapshot, graph) = chain();
     let core = graph.find("src/core.py").unwrap();
-    let reach = graph.impact(&snapshot, &[core], u32::MAX);
+    let reach = graph.impact(&snapshot, &[Changed::from(core)], u32::MAX);
     assert_eq!(
         paths(&graph, reach.files.iter().map(|found| found.file)),
         ["src/mid.py", "src/top.py", "tests/test_top.py"]
@@ -295,7 +295,7 @@ fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
     assert_eq!(paths(&graph, graph.tests(&[core], &reach)), ["tests/test_top.py"]);
     let none = graph.find("tests/test_none.py").unwrap();
     assert_eq!(
-        paths(&graph, graph.tests(&[none], &graph.impact(&snapshot, &[none], 5))),
+        paths(&graph, graph.tests(&[none], &graph.impact(&snapshot, &[Changed::from(none)], 5))),
         ["tests/test_none.py"]
     );
 }
@@ -330,7 +330,7 @@ fn a_declared_module_makes_no_circle() {
     ]);
     assert_eq!(graph.cycles(), []);
     let two = graph.find("src/two.rs").unwrap();
-    let reach = graph.impact(&snapshot, &[two], 1);
+    let reach = graph.impact(&snapshot, &[Changed::from(two)], 1);
     assert_eq!(paths(&graph, reach.files.iter().map(|found| found.file)), ["src/one.rs"]);
 }
 

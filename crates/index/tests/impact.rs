@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{options, put};
-use journeyman_index::graph::{Gone, Graph};
+use journeyman_index::graph::{Changed, Gone, Graph, Part};
 use journeyman_index::{Project, Snapshot};
 
 struct Tree {
@@ -30,7 +30,22 @@ impl Tree {
     /// What a change of a file affects, by path.
     fn affected(&self, path: &str) -> Vec<&str> {
         let file = self.graph.find(path).unwrap();
-        let reach = self.graph.impact(&self.snapshot, &[file], u32::MAX);
+        let reach = self.graph.impact(&self.snapshot, &[Changed::from(file)], u32::MAX);
+        let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    /// What a change of some lines of a file affects, by path.
+    fn affected_by_line(&self, path: &str, line: u32) -> Vec<&str> {
+        let part = Part { lines: vec![line..=line], gone: Vec::new() };
+        self.affected_by(path, part)
+    }
+
+    fn affected_by(&self, path: &str, part: Part) -> Vec<&str> {
+        let file = self.graph.find(path).unwrap();
+        let changed = [Changed { file, part: Some(part) }];
+        let reach = self.graph.impact(&self.snapshot, &changed, u32::MAX);
         let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
         paths.sort_unstable();
         paths
@@ -103,11 +118,11 @@ fn a_way_leads_through_what_hands_names_on() {
     ]);
     assert_eq!(tree.affected("lib/a.ts"), ["app/sum.ts", "lib/inner.ts"]);
     let (graph, file) = (&tree.graph, |path: &str| tree.graph.find(path).unwrap());
-    let reach = graph.impact(&tree.snapshot, &[file("lib/a.ts")], u32::MAX);
+    let reach = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], u32::MAX);
     let way: Vec<&str> = reach.way(file("app/sum.ts")).into_iter().map(|file| graph.path(file)).collect();
     assert_eq!(way, ["lib/a.ts", "lib/inner.ts", "lib/index.ts", "app/sum.ts"]);
     // Steps are steps, whatever is on the way.
-    let near = graph.impact(&tree.snapshot, &[file("lib/a.ts")], 2);
+    let near = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], 2);
     assert_eq!(near.files.len(), 1);
     assert!(graph.depending(&[file("lib/a.ts")], u32::MAX).files.len() > reach.files.len());
 }
@@ -177,7 +192,7 @@ fn who_needed_what_is_gone() {
     ]);
     assert_eq!(graph.len(), tree.graph.len() + 3);
     let of = |path: &str| {
-        let reach = graph.impact(&tree.snapshot, &[graph.find(path).unwrap()], u32::MAX);
+        let reach = graph.impact(&tree.snapshot, &[Changed::from(graph.find(path).unwrap())], u32::MAX);
         reach.files.iter().map(|found| graph.path(found.file).to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(of("src/lost.py"), ["src/user.py", "src/other.py", "src/top.py"]);
@@ -186,4 +201,89 @@ fn who_needed_what_is_gone() {
     assert_eq!(of("src/user.py"), ["src/other.py", "src/top.py"]);
     let (user, lost) = (graph.find("src/user.py").unwrap(), graph.find("src/lost.py").unwrap());
     assert_eq!(graph.edge(user, lost).unwrap().line, 1);
+}
+
+#[test]
+fn a_change_goes_from_symbol_to_symbol() {
+    let tree = Tree::new(&[
+        (
+            "shop/price.py",
+            "def net(x):\n    return x\n\n\ndef gross(x):\n    return net(x) * 2\n\n\ndef label(x):\n    return str(x)\n",
+        ),
+        (
+            "shop/till.py",
+            "from shop.price import gross, label\n\n\ndef pay(x):\n    return gross(x)\n\n\ndef show(x):\n    return label(x)\n",
+        ),
+        ("shop/sign.py", "from shop.till import show\n\n\ndef sign():\n    show(1)\n"),
+        ("tests/test_pay.py", "from shop.till import pay\n\n\ndef test_pay():\n    pay(1)\n"),
+        ("tests/test_sign.py", "from shop.sign import sign\n\n\ndef test_sign():\n    sign()\n"),
+        ("shop/late.py", "from shop.price import net\n\nTABLE = [net(1)]\n"),
+        ("shop/table.py", "from shop.late import TABLE\n\n\ndef first():\n    return TABLE[0]\n"),
+    ]);
+    // `net` is used by `gross`, which is used by `pay`.
+    assert_eq!(
+        tree.affected_by_line("shop/price.py", 2),
+        ["shop/late.py", "shop/table.py", "shop/till.py", "tests/test_pay.py"]
+    );
+    assert_eq!(
+        tree.affected_by_line("shop/price.py", 10),
+        ["shop/sign.py", "shop/till.py", "tests/test_sign.py"]
+    );
+    assert_eq!(tree.affected_by_line("shop/till.py", 5), ["tests/test_pay.py"]);
+    // What is imported anew is another thing for what uses it.
+    assert_eq!(tree.affected_by_line("shop/sign.py", 1), ["tests/test_sign.py"]);
+    // Who needs a name that is gone.
+    let gone = Part { lines: Vec::new(), gone: vec!["show".to_owned()] };
+    assert_eq!(tree.affected_by("shop/till.py", gone), ["shop/sign.py", "tests/test_sign.py"]);
+    assert!(tree.affected_by("shop/till.py", Part::default()).is_empty());
+}
+
+#[test]
+fn what_belongs_to_a_type_reaches_those_who_have_one() {
+    let tree = Tree::new(&[
+        ("src/log.rs", "pub struct Log;\nimpl Log {\n    pub fn append(&self) {}\n}\npub fn other() {}\n"),
+        (
+            "src/session.rs",
+            "use crate::log::Log;\npub fn open() -> Log {\n    Log\n}\npub fn aside() {\n    crate::log::other();\n}\n",
+        ),
+        ("src/work.rs", "use crate::session;\npub fn work() {\n    session::open().append();\n}\n"),
+        ("src/idle.rs", "use crate::session;\npub fn idle() {\n    session::aside();\n}\n"),
+        ("src/lib.rs", "mod log;\nmod session;\nmod work;\nmod idle;\n"),
+        ("Cargo.toml", "[package]\nname = \"one\"\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("src/log.rs", 3), ["src/session.rs", "src/work.rs"]);
+    assert_eq!(tree.affected_by_line("src/log.rs", 5), ["src/idle.rs", "src/session.rs"]);
+}
+
+#[test]
+fn what_is_built_by_itself_knows_only_what_it_imports() {
+    let tree = Tree::new(&[
+        ("base/Cargo.toml", "[package]\nname = \"base\"\n"),
+        ("base/src/lib.rs", "pub struct Tokens(pub u64);\npub fn all_tokens() {}\n"),
+        ("cut/Cargo.toml", "[package]\nname = \"cut\"\n[dependencies]\nbase = { path = \"../base\" }\n"),
+        (
+            "cut/src/lib.rs",
+            "use base::Tokens;\npub trait Half {\n    fn half(self) -> Self;\n}\nimpl Half for Tokens {\n    fn half(self) -> Self {\n        self\n    }\n}\npub fn cut_short(of: Tokens) {\n    of.half();\n}\npub fn lone_function() {}\n",
+        ),
+        ("alone/Cargo.toml", "[package]\nname = \"alone\"\n"),
+        ("alone/src/lib.rs", "pub fn mine() {\n    lone_function();\n    cut_short();\n}\n"),
+        ("user/Cargo.toml", "[package]\nname = \"user\"\n[dependencies]\nbase = { path = \"../base\" }\n"),
+        ("user/src/lib.rs", "use base::Tokens;\npub fn count(of: Tokens) {}\n"),
+    ]);
+    // Neither who only has a name of the same letters, nor who has the type without what was added to it.
+    assert!(tree.affected("cut/src/lib.rs").is_empty());
+    assert_eq!(tree.affected("base/src/lib.rs"), ["cut/src/lib.rs", "user/src/lib.rs"]);
+}
+
+#[test]
+fn a_fixture_matters_for_the_tests_beneath_it() {
+    let tree = Tree::new(&[
+        ("tests/conftest.py", "def shop():\n    return 1\n\n\ndef door():\n    return 2\n"),
+        ("tests/unit/test_shop.py", "def test_shop(shop):\n    assert shop\n"),
+        ("tests/unit/test_door.py", "def test_door(door):\n    assert door\n"),
+        ("other/test_shop.py", "def test_shop(shop):\n    assert shop\n"),
+        ("src/use.py", "def use(shop):\n    return shop\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("tests/conftest.py", 2), ["tests/unit/test_shop.py"]);
+    assert_eq!(tree.affected("tests/conftest.py"), ["tests/unit/test_door.py", "tests/unit/test_shop.py"]);
 }

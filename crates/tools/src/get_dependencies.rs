@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
-use journeyman_index::graph::{Direction, Graph};
+use journeyman_index::graph::{Changed, Direction, Graph, Part};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,6 +40,17 @@ struct Arguments {
     reverse: Option<bool>,
     /// Steps (1)
     depth: Option<u64>,
+    /// Tests of this line alone
+    line: Option<u32>,
+}
+
+/// What a call asks for.
+struct Wanted {
+    path: RelPath,
+    reverse: bool,
+    depth: u32,
+    /// Only the tests of what stands there.
+    line: Option<u32>,
 }
 
 /// Tells what hangs on what.
@@ -59,12 +70,15 @@ impl GetDependencies {
         let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MOST_DEPTH);
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         let reverse = arguments.reverse.unwrap_or(false);
+        let wanted = Wanted { path, reverse, depth, line: arguments.line.filter(|line| *line > 0) };
         let context = context.clone();
-        in_background(move || tell(&context, &path, reverse, depth)).await
+        in_background(move || tell(&context, &wanted)).await
     }
 }
 
-fn tell(context: &ToolContext, path: &RelPath, reverse: bool, depth: u32) -> Result<ToolOutput, ToolError> {
+fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
+    let Wanted { path, reverse, depth, line } = wanted;
+    let (reverse, depth) = (*reverse, *depth);
     let asked = context.index.ask(&context.cancel)?;
     let graph = asked.project.graph(&asked.snapshot);
     let mut answer = Answer::new(context, &asked.note);
@@ -102,7 +116,8 @@ fn tell(context: &ToolContext, path: &RelPath, reverse: bool, depth: u32) -> Res
         answer.line(&format!("[{FILES} of {} are looked at]", reach.files.len()));
     }
     if reverse {
-        tests(&graph, &asked.snapshot, file, &mut answer);
+        let part = line.map(|line| Part { lines: vec![line..=line], gone: Vec::new() });
+        tests(&graph, &asked.snapshot, Changed { file, part }, &mut answer);
     } else {
         let packages: Vec<&str> = graph.packages(file).take(PACKAGES).collect();
         if !packages.is_empty() {
@@ -121,13 +136,16 @@ fn is_shown(context: &ToolContext, path: &str) -> bool {
     RelPath::parse(path.as_bytes()).is_ok_and(|path| (context.may_show)(&path))
 }
 
-/// The tests that reach a file, however far away.
-fn tests(graph: &Graph, snapshot: &Snapshot, file: u32, answer: &mut Answer<'_>) {
-    let tests = graph.tests(&[file], &graph.impact(snapshot, &[file], u32::MAX));
+/// The tests that reach a file or a line of it, however far away.
+fn tests(graph: &Graph, snapshot: &Snapshot, changed: Changed, answer: &mut Answer<'_>) {
+    let line = changed.part.as_ref().and_then(|part| part.lines.first()).map(|lines| *lines.start());
+    let file = changed.file;
+    let tests = graph.tests(&[file], &graph.impact(snapshot, &[changed], u32::MAX));
     if tests.is_empty() {
         return;
     }
-    answer.line("tests that reach it, the nearest first:");
+    let it = line.map_or("it".to_owned(), |line| format!("line {line}"));
+    answer.line(&format!("tests that reach {it}, the nearest first:"));
     for test in tests.iter().take(TESTS) {
         if may_show(answer, graph.path(*test)) {
             answer.line(graph.path(*test));

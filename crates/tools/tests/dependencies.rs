@@ -36,6 +36,30 @@ fn what_a_file_needs_and_what_needs_it() {
 }
 
 #[test]
+fn tests_of_a_line_are_those_that_what_stands_there_matters_for() {
+    let bench = Bench::new(&[
+        ("src/till.py", b"def pay():\n    return 1\n\n\ndef show():\n    return 2\n"),
+        ("tests/test_pay.py", b"from src.till import pay\n\n\ndef test_pay():\n    pay()\n"),
+        ("tests/test_show.py", b"from src.till import show\n\n\ndef test_show():\n    show()\n"),
+    ]);
+    let told = |line: u32| {
+        bench.say("get_dependencies", json!({"path": "src/till.py", "reverse": true, "line": line}))
+    };
+    assert!(
+        told(2).ends_with("tests that reach line 2, the nearest first:\ntests/test_pay.py\n"),
+        "{}",
+        told(2)
+    );
+    assert!(
+        told(6).ends_with("tests that reach line 6, the nearest first:\ntests/test_show.py\n"),
+        "{}",
+        told(6)
+    );
+    // No line has this number: what stands nowhere may be anything.
+    assert!(told(0).contains("tests that reach it") && told(900).contains("tests/test_show.py"));
+}
+
+#[test]
 fn what_the_session_changed_counts_at_once() {
     let bench = shop();
     bench.say("get_dependencies", json!({"path": "src/top.py"}));

@@ -80,6 +80,11 @@ impl Known {
         named(&self.graph, &self.place, path)
     }
 
+    /// What a file says now.
+    pub(super) fn text(&self, file: u32) -> Option<String> {
+        self.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
+    }
+
     /// Puts files that are gone back, with who needed them. Numbers of files are others afterwards.
     pub(super) fn put_back(&mut self, gone: &[Gone]) {
         let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use journeyman_agent::config::Environment;
 use journeyman_git::{Change, Entry, Git};
-use journeyman_index::graph::{Gone, Reach, Reached};
+use journeyman_index::graph::{Changed, Gone, Part, Reach, Reached};
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
@@ -19,16 +19,18 @@ use crate::stdout::say;
 
 pub(crate) const HELP: &str = "\
 Files that depend on the changed ones, nearest first, each with the way by which the change reaches it, and the test \
-files among them. It is told from the files as they are now: what a name means is not type-checked, what is put \
-together at run time is not seen, and a test that is written in the changed file itself is not listed.
+files among them. A change goes from function to function and from type to type: to what uses the changed one by its name, \
+and on from there. Told fewer lines, it tells fewer files; --diff looks at what changed itself, and tells who needed a file \
+or a name that is gone, too.
 
-What only hands on names of others, as a library's root does, passes a change on to those who use one of them. With --diff, \
-who needed a file that is gone is told too.
+It is told from the files as they are now: what a name means is not type-checked, what is put together at run time is not \
+seen, and a test that is written in the changed file itself is not listed.
 
 Exit codes: 0 something is affected, 1 nothing is or an error, 2 usage
 
 Examples:
   jm impact src/shop.py                 what a change of it may break
+  jm impact src/shop.py:120             the same for the function at that line
   jm impact --diff                      the same for what differs from the last commit
   jm impact --diff --json | jq -r '.tests[]' | xargs pytest";
 
@@ -37,10 +39,10 @@ const WAY_SHOWN: usize = 6;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImpactArgs {
-    /// The files that change
-    #[arg(required_unless_present = "diff")]
+    /// The files that change, or lines of them: PATH, PATH:LINE, PATH:FROM-TO
+    #[arg(required_unless_present = "diff", value_name = "PATH")]
     paths: Vec<String>,
-    /// The files of the work tree that differ from the last commit
+    /// What differs in the work tree from the last commit
     #[arg(long)]
     diff: bool,
     /// Steps to go at most; all if it isn't given
@@ -57,42 +59,51 @@ pub(crate) struct ImpactArgs {
     directory: Option<PathBuf>,
 }
 
-/// Bytes of a file that is gone whose names are looked for; longer ones are generated.
-const MAX_GONE_BYTES: usize = 1 << 20;
-/// Files that are gone of which git is asked for their text: each takes some milliseconds.
-const MAX_GONE_READ: usize = 100;
+/// Bytes of a file's text in the last commit; longer ones are generated.
+const MAX_BYTES: usize = 1 << 20;
+/// Files of which git is asked for their text in the last commit: each takes some milliseconds.
+const MAX_READ: usize = 200;
 
 /// What differs from the last commit.
 #[derive(Default)]
 struct Differing {
-    there: Vec<String>,
+    /// With the text that they had, if they had one.
+    there: Vec<(String, Option<String>)>,
     gone: Vec<Gone>,
 }
 
 pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, Failure> {
     let mut known = Known::open(environment, args.directory.as_deref())?;
-    let mut changed = args.paths.iter().map(|path| known.file(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut parts = args.paths.iter().map(|path| named(&known, path)).collect::<Result<Vec<_>, _>>()?;
     let mut gone = Vec::new();
     if args.diff {
         let differing = differing(environment, args)?;
         // What is ignored or can't be named isn't in the graph, and nothing there depends on it.
-        changed.extend(differing.there.iter().filter_map(|path| known.graph.find(path)));
+        parts.extend(differing.there.iter().filter_map(|(path, before)| {
+            let file = known.graph.find(path)?;
+            Some(Changed { file, part: before.as_ref().and_then(|before| part(&known, file, before)) })
+        }));
         if !differing.gone.is_empty() {
-            let paths: Vec<String> = changed.iter().map(|file| known.graph.path(*file).to_owned()).collect();
+            let paths: Vec<String> =
+                parts.iter().map(|changed| known.graph.path(changed.file).to_owned()).collect();
             known.put_back(&differing.gone);
             gone = differing.gone.into_iter().map(|gone| gone.path).collect();
             // Numbers are others with them.
-            let all = paths.iter().chain(&gone);
-            changed = all.filter_map(|path| known.graph.find(path)).collect();
+            let again = |(path, changed): (String, Changed)| {
+                Some(Changed { file: known.graph.find(&path)?, part: changed.part })
+            };
+            parts = paths.into_iter().zip(parts).filter_map(again).collect();
+            parts.extend(gone.iter().filter_map(|path| known.graph.find(path)).map(Changed::from));
         }
-        if changed.is_empty() && gone.is_empty() && !args.json {
+        if parts.is_empty() && gone.is_empty() && !args.json {
             tell!("nothing differs from the last commit");
             return Ok(1);
         }
     }
+    let mut changed: Vec<u32> = parts.iter().map(|changed| changed.file).collect();
     changed.sort_unstable();
     changed.dedup();
-    let reach = known.graph.impact(&known.snapshot, &changed, args.depth);
+    let reach = known.graph.impact(&known.snapshot, &parts, args.depth);
     let tests = known.graph.tests(&changed, &reach);
     let nothing = reach.files.is_empty() && tests.is_empty();
     let told = Told { known: &known, changed: &changed, gone: &gone, reach: &reach, tests: &tests };
@@ -105,6 +116,31 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
         }
     }
     Ok(u8::from(nothing))
+}
+
+/// A file that is named, with the lines that may stand behind it: `src/a.rs`, `src/a.rs:12`, `src/a.rs:12-20`.
+fn named(known: &Known, path: &str) -> Result<Changed, Failure> {
+    let lines = |text: &str| -> Option<(u32, u32)> {
+        let (from, to) = text.split_once('-').unwrap_or((text, text));
+        Some((from.parse().ok()?, to.parse().ok()?))
+    };
+    let split = path.rsplit_once(':').and_then(|(path, text)| Some((path, lines(text)?)));
+    let (Some((bare, (from, to))), None) = (split, known.graph.find(path)) else {
+        return Ok(Changed::from(known.file(path)?));
+    };
+    let file = known.file(bare)?;
+    let count = known.text(file).map_or(0, |text| text.lines().count());
+    if from == 0 || from > to || to as usize > count {
+        let shown = clean(bare.as_bytes());
+        return Err(Failure::usage(format_args!("{shown} has the lines 1 to {count}, not {from} to {to}")));
+    }
+    Ok(Changed { file, part: Some(Part { lines: vec![from..=to], gone: Vec::new() }) })
+}
+
+/// What differs of a file that had another text; nothing where all of it may.
+fn part(known: &Known, file: u32, before: &str) -> Option<Part> {
+    let language = known.graph.node(file)?.language?;
+    Part::between(language, before, &known.text(file)?)
 }
 
 /// What a change may matter for.
@@ -193,7 +229,7 @@ fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, 
     let place = root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let status = Git::blocking(git.status()).context("git can't tell what differs from the last commit")?;
-    let mut differing = Differing::default();
+    let (mut differing, mut read) = (Differing::default(), 0);
     for entry in status.entries {
         let gone = match entry.entry {
             Entry::Tracked { staged, unstaged, .. } => {
@@ -203,17 +239,20 @@ fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, 
             Entry::Ignored => continue,
         };
         let path = entry.path.to_string();
-        if !gone {
-            differing.there.push(path);
-            continue;
-        }
-        let text = if differing.gone.len() < MAX_GONE_READ {
-            // Without its text it is told by what imports it.
-            Git::blocking(git.show("HEAD", &entry.path, MAX_GONE_BYTES)).ok().flatten()
+        let untracked = matches!(entry.entry, Entry::Untracked { .. });
+        // Without its text a file that is gone is told by what imports it, and one that is there is changed as a whole.
+        let text = if read < MAX_READ && !untracked {
+            read += 1;
+            Git::blocking(git.show("HEAD", &entry.path, MAX_BYTES)).ok().flatten()
         } else {
             None
         };
-        differing.gone.push(Gone { path, text: text.and_then(|text| String::from_utf8(text).ok()) });
+        let text = text.and_then(|text| String::from_utf8(text).ok());
+        if gone {
+            differing.gone.push(Gone { path, text });
+        } else {
+            differing.there.push((path, text));
+        }
     }
     Ok(differing)
 }

@@ -123,7 +123,9 @@ fn a_change_affects_files_and_the_tests_that_reach_it() {
     assert_eq!(found["affected"][1]["way"], json!(["src/mid.py", "src/top.py", "tests/test_top.py"]));
     let found = object(&house.jm(&["impact", "src/core.py", "--depth", "1", "--json"]).run().expect(0));
     assert_eq!(paths(&found["affected"]), ["src/mid.py"]);
-    house.jm(&["impact"]).run().expect(2).says(&["PATHS"]);
+    house.jm(&["impact"]).run().expect(2).says(&["<PATH>"]);
+    house.jm(&["impact", "src/core.py:90"]).run().expect(2).says(&["has the lines 1 to"]);
+    house.jm(&["impact", "src/none.py:1"]).run().expect(2).says(&["there is no such file"]);
 }
 
 #[test]

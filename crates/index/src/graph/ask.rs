@@ -1,7 +1,5 @@
 //! Questions to the graph. All answers are in the same order whatever was indexed when: by distance, then by path.
 
-use hashbrown::HashMap;
-
 use super::{Edge, Graph};
 
 /// Files of an answer, at most: nobody reads more, and what reaches more reaches everything.
@@ -36,8 +34,18 @@ pub struct Reached {
     pub distance: u32,
     /// The file before it on the way, one step nearer.
     pub from: u32,
-    /// The file whose names `from` only hands on, if it does no more.
-    pub of: Option<u32>,
+    /// Its number among the trails.
+    pub(super) trail: u32,
+}
+
+/// A step of a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Trail {
+    pub(super) file: u32,
+    /// The number of the step before it; none where the way begins.
+    pub(super) from: Option<u32>,
+    /// How many there are before it.
+    pub(super) distance: u32,
 }
 
 /// What was reached, the nearest first, without where it began.
@@ -47,27 +55,20 @@ pub struct Reach {
     pub files: Vec<Reached>,
     /// There are more than [`MAX_REACHED`].
     pub cut: bool,
-    /// By files that hand on names of another one, and by that one: the file before it on the way.
-    pub(super) handed: HashMap<(u32, u32), u32>,
+    /// The ways on which files were come to.
+    pub(super) trails: Vec<Trail>,
 }
 
 impl Reach {
     /// The way to a file, from where it began on, both ends with it.
     #[must_use]
     pub fn way(&self, file: u32) -> Vec<u32> {
-        let mut way = vec![file];
-        let (mut here, mut of) = (file, None);
-        // Each step is one nearer.
-        while way.len() <= MAX_STEPS as usize {
-            let found = self.files.iter().find(|found| found.file == here);
-            let next = match of {
-                Some(origin) if here != origin => self.handed.get(&(here, origin)).map(|from| (*from, of)),
-                _ => found.map(|found| (found.from, found.of)),
-            };
-            let Some(next) = next else { break };
-            (here, of) = next;
-            way.push(here);
-        }
+        let Some(found) = self.files.iter().find(|found| found.file == file) else { return vec![file] };
+        let trail = |at: u32| self.trails.get(at as usize);
+        // A step stands behind the one before it.
+        let before = |step: &&Trail| trail(step.from?);
+        let mut way: Vec<u32> =
+            std::iter::successors(trail(found.trail), before).map(|step| step.file).collect();
         way.reverse();
         way
     }
@@ -122,15 +123,19 @@ impl Graph {
             starts.iter().copied().filter(|start| self.node(*start).is_some()).collect();
         level.sort_unstable();
         level.dedup();
-        level.iter().for_each(|start| seen.insert(*start));
         let mut reach = Reach::default();
+        let mut level: Vec<(u32, u32)> = (0..).zip(level).map(|(trail, start)| (start, trail)).collect();
+        for (start, _) in &level {
+            seen.insert(*start);
+            reach.trails.push(Trail { file: *start, from: None, distance: 0 });
+        }
         for distance in 1..=depth.min(MAX_STEPS) {
             let mut found: Vec<Reached> = Vec::new();
-            for from in &level {
+            for (from, trail) in &level {
                 next(*from, &mut |file| {
                     if !seen.contains(file) {
                         seen.insert(file);
-                        found.push(Reached { file, distance, from: *from, of: None });
+                        found.push(Reached { file, distance, from: *from, trail: *trail });
                     }
                 });
             }
@@ -140,8 +145,14 @@ impl Graph {
                 found.truncate(room);
                 reach.cut = true;
             }
-            level = found.iter().map(|found| found.file).collect();
-            reach.files.extend(found);
+            level.clear();
+            for mut found in found {
+                let trail = u32::try_from(reach.trails.len()).unwrap_or(u32::MAX);
+                reach.trails.push(Trail { file: found.file, from: Some(found.trail), distance });
+                found.trail = trail;
+                level.push((found.file, trail));
+                reach.files.push(found);
+            }
             if level.is_empty() || reach.cut {
                 break;
             }

@@ -11,6 +11,7 @@ use journeyman_syntax::language::Language;
 use super::impact::{Role, role};
 use super::paths::Tree;
 use super::resolve::{Meant, Settings, last, parent, resolve};
+use super::units::Units;
 use super::{Edge, Graph, Node, WHOLE, names};
 use crate::Snapshot;
 use crate::facts::Flags;
@@ -78,7 +79,8 @@ impl Graph {
             }
         }
         let edges = all.into_iter().map(Into::into).collect();
-        Self { nodes, edges, packages: self.packages.clone(), packages_of, ..Self::default() }
+        let units = Units::of(&nodes);
+        Self { nodes, edges, packages: self.packages.clone(), packages_of, units, ..Self::default() }
     }
 }
 

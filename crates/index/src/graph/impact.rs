@@ -1,538 +1,451 @@
-//! What a change may matter for: dependents, where names are followed through files that only pass them on.
+//! What a change may matter for: from symbol to symbol, by the names that are used.
 //!
-//! A library's `lib.rs`, a package's `__init__.py`, an `index.ts` imports everything, and everybody imports it. If it
-//! counted as other files do, each change would matter for everything. So what only imports a file, and uses nothing of
-//! it itself, hands that on to those who use one of its names, and to nobody else.
+//! A file that uses a changed function in one of its own hands the change on to those who use that one, and to nobody who
+//! uses something else of it. So what is followed are places: the symbols that a change reaches, and of a file in which names
+//! tell nothing, the file. Nothing is type-checked, and it errs on the side of more (`docs/graph.md` has the rules).
 //!
-//! A file needs another one *itself* where it uses a name of it elsewhere than in an import. Members count there too. Behind a
-//! file that hands names on only those count by which one comes in: of what belongs to no type, of types that have
-//! members there, and of members that nothing else is called as. Where names tell nothing, files are followed: in languages without
-//! them, where a file defines nothing, or what it gives has no name (`export default`). So it errs on the side of more.
+//! A library's `lib.rs`, a package's `__init__.py`, an `index.ts` imports everything, and everybody imports it. What only imports
+//! a file, and uses nothing of it itself, hands that on to those who use one of its names, and to nobody else.
 
+mod part;
+mod seen;
+mod symbols;
+
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hashbrown::{HashMap, HashSet};
-use journeyman_syntax::imports::Import;
-use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Kind;
 
-use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached};
-use super::resolve::{last, parent};
-use super::{Edge, Graph, names};
+use super::Graph;
+use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached, Trail};
 use crate::Snapshot;
-use crate::bits::Bits;
-use crate::facts::Content;
+pub use part::Part;
+use seen::{Known, Named, Seen, UNNAMED};
+pub(super) use symbols::{Role, role};
+use symbols::{Symbols, is_type};
 
-/// Names of one file that are followed: what defines more is generated, and is followed as a file.
-const MAX_NAMES: usize = 2_000;
-/// Definers of a name that are looked at.
-const MAX_DEFINERS: usize = 64;
-/// Steps through files that hand names on; where there are more, files are followed.
-const MAX_HANDED: usize = 4_000_000;
-/// Steps of imports behind a file in which is looked for what somebody wants of it.
-const BEHIND: u32 = 3;
-/// Files behind a file that are looked at.
-const MAX_BEHIND: usize = 5_000;
-/// Other names that a file gives to what it hands on.
-const MAX_RENAMED: usize = 200;
-/// All names are brought in.
-const ALL: &str = "*";
-/// What has no name of its own.
-const UNNAMED: &str = "default";
+/// Lines of uses and steps through files that hand names on; where there are more, files are followed.
+const MAX_WORK: usize = 20_000_000;
 
-/// Who uses what one file defines.
-#[derive(Debug, Default)]
-struct Users {
-    /// What one comes in by: the names, and what the file is called as a module.
-    names: HashSet<String>,
-    /// Elsewhere than in an import, members too.
-    itself: Bits,
-    /// Anywhere, by a name that one comes in by.
-    by_name: Bits,
-    /// Nothing is known of its names.
-    unknown: bool,
+/// What changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The file, by its number in the graph.
+    pub file: u32,
+    /// What of it; all where nothing is given.
+    pub part: Option<Part>,
 }
 
-/// A name that stands beside an import, and nothing is defined by: what it lists may be called so from there on.
-struct Renamed {
-    name: String,
-    /// What the import lists.
-    of: Vec<String>,
+impl From<u32> for Changed {
+    fn from(file: u32) -> Self {
+        Self { file, part: None }
+    }
 }
 
-/// Who defines a name, and who uses it.
-#[derive(Debug, Default)]
-struct Named {
-    definers: Vec<u32>,
-    /// In how many lines.
-    users: Vec<(u32, usize)>,
+/// Where a change is felt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum At {
+    /// Everything that the file has.
+    File,
+    /// What is done when it is loaded.
+    Top,
+    /// A symbol of it, by its number there.
+    Symbol(u32),
+    /// A type, of which something that belongs to it is another one now.
+    Type(u32),
+    /// It imports what changed.
+    Import,
 }
 
-/// A file from which on is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Step {
+/// A place to go on from, and how it was come to.
+#[derive(Debug, Clone, Copy)]
+struct Place {
     file: u32,
-    /// The file whose names it hands on; none where it is affected itself.
-    of: Option<u32>,
+    at: At,
+    /// Its number among the trails.
+    trail: u32,
+}
+
+/// A name that is looked for.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    name: &'a str,
+    role: Role,
+    /// The file that defines it.
+    file: u32,
+    /// Where it stands there, if it still does.
+    trail: u32,
 }
 
 impl Graph {
-    /// The files that a change of some may matter for, at most `depth` steps away. That a file is declared to be a part of
-    /// another one doesn't count, and of what only hands names on those are affected who use one of the names.
+    /// The files that a change may matter for, at most `depth` steps away. That a file is declared to be a part of
+    /// another one doesn't count.
     #[must_use]
-    pub fn impact(&self, snapshot: &Snapshot, changed: &[u32], depth: u32) -> Reach {
-        Follow::new(self, snapshot).from(changed, depth).unwrap_or_else(|| self.depending(changed, depth))
+    pub fn impact(&self, snapshot: &Snapshot, changed: &[Changed], depth: u32) -> Reach {
+        let files = || changed.iter().map(|changed| changed.file).collect::<Vec<_>>();
+        Follow::new(self, snapshot, depth).from(changed).unwrap_or_else(|| self.depending(&files(), depth))
     }
 }
 
 struct Follow<'a> {
     graph: &'a Graph,
-    snapshot: &'a Snapshot,
-    /// By a file's number in the snapshot.
-    nodes: Vec<u32>,
-    imports: HashMap<u32, Rc<Vec<Import>>>,
-    users: HashMap<u32, Rc<Users>>,
-    behind: HashMap<u32, Rc<Bits>>,
-    renamed: HashMap<u32, Rc<Vec<Renamed>>>,
-    named: HashMap<String, Rc<Named>>,
-    handed: usize,
-    affected: Bits,
-    next: Vec<Step>,
-    found: Vec<Reached>,
-    seen: Bits,
-    reach: Reach,
+    known: Known<'a>,
+    depth: u32,
+    /// The least steps to a place.
+    best: HashMap<(u32, At), u32>,
+    /// Places to go on from, by their steps.
+    left: BTreeMap<u32, Vec<Place>>,
+    trails: Vec<Trail>,
+    found: HashMap<u32, Reached>,
+    /// Files of which those were told who have it by nothing that is named.
+    opened: HashSet<u32>,
+    work: usize,
 }
 
 impl<'a> Follow<'a> {
-    fn new(graph: &'a Graph, snapshot: &'a Snapshot) -> Self {
-        let mut nodes = vec![u32::MAX; snapshot.file_numbers() as usize];
-        for (number, node) in (0..).zip(&graph.nodes) {
-            if let Some(place) = nodes.get_mut(node.file as usize) {
-                *place = number;
-            }
-        }
+    fn new(graph: &'a Graph, snapshot: &'a Snapshot, depth: u32) -> Self {
         Self {
             graph,
-            snapshot,
-            nodes,
-            imports: HashMap::new(),
-            users: HashMap::new(),
-            behind: HashMap::new(),
-            renamed: HashMap::new(),
-            named: HashMap::new(),
-            handed: 0,
-            affected: Bits::default(),
-            next: Vec::new(),
-            found: Vec::new(),
-            seen: Bits::default(),
-            reach: Reach::default(),
+            known: Known::new(graph, snapshot),
+            depth: depth.min(MAX_STEPS),
+            best: HashMap::new(),
+            left: BTreeMap::new(),
+            trails: Vec::new(),
+            found: HashMap::new(),
+            opened: HashSet::new(),
+            work: 0,
         }
     }
 
     /// What is reached; nothing where that would take too long.
-    fn from(mut self, changed: &[u32], depth: u32) -> Option<Reach> {
-        let starts = changed.iter().copied().filter(|start| self.graph.node(*start).is_some());
-        let mut level: Vec<Step> = starts.map(|file| Step { file, of: None }).collect();
-        level.sort_unstable();
-        level.dedup();
-        for start in &level {
-            self.affected.insert(start.file);
-            self.seen.insert(start.file);
+    fn from(mut self, changed: &[Changed]) -> Option<Reach> {
+        let mut changed: Vec<&Changed> =
+            changed.iter().filter(|changed| self.graph.node(changed.file).is_some()).collect();
+        changed.sort_by_key(|changed| changed.file);
+        let starts: HashSet<u32> = changed.iter().map(|changed| changed.file).collect();
+        for changed in changed {
+            self.start(changed);
         }
-        for distance in 1..=depth.min(MAX_STEPS) {
-            for step in std::mem::take(&mut level) {
-                match step.of {
-                    None => self.affected_by(step.file, distance),
-                    Some(of) => self.handed_on(step.file, of, distance),
+        while let Some((distance, places)) = self.left.pop_first() {
+            let mut places = places;
+            while !places.is_empty() {
+                for place in places {
+                    if self.best.get(&(place.file, place.at)) != Some(&distance) {
+                        continue;
+                    }
+                    if !starts.contains(&place.file) {
+                        self.reached(place, distance);
+                    }
+                    self.go(place);
+                    if self.work.saturating_add(self.known.handed) > MAX_WORK {
+                        return None;
+                    }
                 }
-                if self.handed > MAX_HANDED {
-                    return None;
-                }
+                // Within a file no step is made.
+                places = self.left.remove(&distance).unwrap_or_default();
             }
-            let mut found = std::mem::take(&mut self.found);
-            found.sort_unstable_by_key(|found| found.file);
-            let room = MAX_REACHED - self.reach.files.len();
-            if found.len() > room {
-                found.truncate(room);
-                self.reach.cut = true;
-            }
-            self.reach.files.extend(found);
-            level = std::mem::take(&mut self.next);
-            level.sort_unstable();
-            if level.is_empty() || self.reach.cut {
+            if self.found.len() > MAX_REACHED {
                 break;
             }
         }
-        Some(self.reach)
+        let mut files: Vec<Reached> = self.found.into_values().collect();
+        files.sort_unstable_by_key(|found| (found.distance, found.file));
+        let cut = files.len() > MAX_REACHED;
+        files.truncate(MAX_REACHED);
+        Some(Reach { files, cut, trails: self.trails })
     }
 
-    /// Goes on from a file that is affected itself, or was changed.
-    fn affected_by(&mut self, file: u32, distance: u32) {
-        let graph = self.graph;
-        let back = graph.back(file).iter().filter(|edge| edge.depends());
-        for edge in back {
-            let users = self.users(file);
-            let to = edge.to;
-            let unnamed = self.lists(to, edge.line, &|name| name == UNNAMED);
-            let itself = edge.line == 0 || users.unknown || unnamed || users.itself.contains(to);
-            let hands_on = edge.line > 0 && !users.unknown && self.hands_on(to, &users);
-            // What a changed file hands on may have changed with it.
-            let counts = itself || !self.wants_another(to, file, distance > 1);
-            if counts {
-                self.reached(Reached { file: to, distance, from: file, of: None });
-                if itself || !hands_on {
-                    self.affect(to);
-                }
-            }
-            if hands_on {
-                self.hand(to, file, file);
-            }
-        }
-    }
-
-    /// Goes on from a file that hands on what another one defines.
-    fn handed_on(&mut self, file: u32, of: u32, distance: u32) {
-        let (graph, users) = (self.graph, self.users(of));
-        let family = graph.node(of).and_then(|node| names::family(node.language));
-        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
-            self.handed += 1;
-            let to = edge.to;
-            if to == of || graph.node(to).and_then(|node| names::family(node.language)) != family {
-                continue;
-            }
-            let all = users.itself.contains(to) && self.imports(to).iter().any(is_whole);
-            // What needs it itself is gone on from as a file.
-            let renamed = !users.itself.contains(file) && self.uses_renamed(to, file, &users);
-            if all || renamed || users.by_name.contains(to) {
-                self.reached(Reached { file: to, distance, from: file, of: Some(of) });
-                if all || renamed || users.itself.contains(to) {
-                    self.affect(to);
-                }
-            }
-            if self.hands_on(to, &users) {
-                self.hand(to, of, file);
-            }
-        }
-    }
-
-    fn reached(&mut self, found: Reached) {
-        if !self.seen.contains(found.file) {
-            self.seen.insert(found.file);
-            self.found.push(found);
-        }
-    }
-
-    fn affect(&mut self, file: u32) {
-        if !self.affected.contains(file) {
-            self.affected.insert(file);
-            self.next.push(Step { file, of: None });
-        }
-    }
-
-    fn hand(&mut self, file: u32, of: u32, from: u32) {
-        if let hashbrown::hash_map::Entry::Vacant(place) = self.reach.handed.entry((file, of)) {
-            place.insert(from);
-            self.next.push(Step { file, of: Some(of) });
-        }
-    }
-
-    fn imports(&mut self, file: u32) -> Rc<Vec<Import>> {
-        let (graph, snapshot) = (self.graph, self.snapshot);
-        let read = || {
-            let view = snapshot.file(graph.node(file)?.file)?;
-            Some(view.segment().imports(&view.record))
+    fn start(&mut self, changed: &Changed) {
+        let file = changed.file;
+        let trail = self.trail(file, None);
+        let symbols = self.known.symbols(file);
+        let (Some(part), Some(symbols)) = (&changed.part, symbols) else {
+            self.put(Place { file, at: At::File, trail }, 0);
+            return;
         };
-        Rc::clone(self.imports.entry(file).or_insert_with(|| Rc::new(read().unwrap_or_default())))
-    }
-
-    /// Whether what a file brings in on a line has such a name.
-    fn lists(&mut self, file: u32, line: u32, is: &dyn Fn(&str) -> bool) -> bool {
-        let imports = self.imports(file);
-        imports.iter().any(|import| import.line == line && import.names.iter().any(|name| is(name)))
-    }
-
-    /// Whether others can have by a file what another one defines.
-    fn hands_on(&mut self, file: u32, users: &Users) -> bool {
-        match self.graph.node(file).and_then(|node| node.language) {
-            Some(
-                Language::Rust
-                | Language::Python
-                | Language::JavaScript
-                | Language::TypeScript
-                | Language::Tsx,
-            ) => {
-                let lists = |import: &Import| import.names.iter().any(|name| users.names.contains(name));
-                self.imports(file).iter().any(|import| is_whole(import) || lists(import))
+        for line in part.lines.iter().cloned().flatten() {
+            match symbols.at(line) {
+                Some(own) => self.put(Place { file, at: At::Symbol(own), trail }, 0),
+                None => self.start_outside(file, line, trail),
             }
-            Some(
-                Language::C | Language::Cpp | Language::Ruby | Language::Php | Language::Lua | Language::Bash,
-            ) => true,
-            _ => false,
+        }
+        for name in &part.gone {
+            self.uses(Wanted { name, role: Role::Own, file, trail });
         }
     }
 
-    /// Whether a file that uses nothing of another one imports it for the sake of something else: a file that the same
-    /// line brings in, or, `behind` it, one that it imports.
-    fn wants_another(&mut self, file: u32, other: u32, behind: bool) -> bool {
-        let graph = self.graph;
-        let line = graph.edge(file, other).map_or(0, |edge| edge.line);
-        let wanted = |edge: &&Edge| edge.names > 0 && edge.to != other;
-        if graph.edges(file).iter().filter(wanted).any(|edge| edge.line == line) {
-            return true;
-        }
-        if !behind {
-            return false;
-        }
-        let files = self.behind(other);
-        graph.edges(file).iter().filter(wanted).any(|edge| edge.line == 0 && files.contains(edge.to))
-    }
-
-    /// The files that one imports, and those that these do.
-    fn behind(&mut self, file: u32) -> Rc<Bits> {
-        let graph = self.graph;
-        let look = || {
-            let (mut files, mut level, mut count) = (Bits::default(), vec![file], 0);
-            for _ in 0..BEHIND {
-                for here in std::mem::take(&mut level) {
-                    for edge in graph.edges(here).iter().filter(|edge| edge.line > 0) {
-                        if count < MAX_BEHIND && !files.contains(edge.to) {
-                            files.insert(edge.to);
-                            level.push(edge.to);
-                            count += 1;
-                        }
-                    }
-                }
-            }
-            Rc::new(files)
-        };
-        Rc::clone(self.behind.entry(file).or_insert_with(look))
-    }
-
-    /// Who uses what a file defines.
-    fn users(&mut self, file: u32) -> Rc<Users> {
-        if let Some(known) = self.users.get(&file) {
-            return Rc::clone(known);
-        }
-        let users = Rc::new(self.find_users(file).unwrap_or(Users { unknown: true, ..Users::default() }));
-        self.users.insert(file, Rc::clone(&users));
-        users
-    }
-
-    fn find_users(&mut self, file: u32) -> Option<Users> {
-        let (graph, snapshot) = (self.graph, self.snapshot);
-        let node = graph.node(file)?;
-        let family = names::family(node.language)?;
-        let view = snapshot.file(node.file).filter(|view| view.record.content == Content::Text)?;
-        let first = view.record.first_symbol;
-        let symbols = first..first.saturating_add(view.record.symbols);
-        let mut defined: HashMap<String, Role> = HashMap::new();
-        for symbol in symbols.filter_map(|symbol| view.segment().symbol(symbol)).filter(|one| !one.local) {
-            let Some(role) = role(symbol.kind) else { continue };
-            if let Some(outer) = symbol.own_scope.rsplit(['.', ':']).next().filter(|outer| !outer.is_empty())
-            {
-                let known = defined.entry(outer.to_owned()).or_insert(Role::Extended);
-                *known = Role::Extended.max(*known);
-            }
-            let known = defined.entry(symbol.name).or_insert(role);
-            *known = role.max(*known);
-            if defined.len() > MAX_NAMES {
-                return None;
-            }
-        }
-        if defined.is_empty() {
-            return None;
-        }
-        let mut users = Users::default();
-        let own = defined.iter().filter(|(_, role)| **role != Role::Member).map(|(name, _)| name.clone());
-        users.names.extend(own.chain([module(&node.path).to_owned()]));
-        for (name, role) in &defined {
-            let named = self.named(name);
-            let others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
-            let comes_in = match role {
-                Role::Member => others.is_empty(),
-                // What is somebody else's type is used by everybody.
-                Role::Extended if others.is_empty() => continue,
-                Role::Extended | Role::Own => true,
-            };
-            for (user, lines) in named.users.iter().copied() {
-                let other_family = |number: u32| {
-                    graph.node(number).and_then(|node| names::family(node.language)) != Some(family)
-                };
-                if user == file || other_family(user) {
-                    continue;
-                }
-                let means_another = || others.contains(&user) || self.imports_another(user, file, &others);
-                if *role != Role::Extended && means_another() {
-                    continue;
-                }
-                let imports = self.imports(user);
-                let listed = imports.iter().filter(|import| import.names.contains(name)).count();
-                if lines > listed {
-                    users.itself.insert(user);
-                }
-                if comes_in {
-                    users.by_name.insert(user);
-                }
-            }
-        }
-        Some(users)
-    }
-
-    /// Who defines a name and who uses it. Members of many types are called alike: each name is looked up once.
-    fn named(&mut self, name: &str) -> Rc<Named> {
-        if let Some(known) = self.named.get(name) {
-            return Rc::clone(known);
-        }
-        let named = Rc::new(Named { definers: self.definers(name), users: self.uses(name) });
-        self.named.insert(name.to_owned(), Rc::clone(&named));
-        named
-    }
-
-    /// Files that define a name.
-    fn definers(&self, name: &str) -> Vec<u32> {
-        let mut others = Vec::new();
-        self.snapshot.defined(name, |symbol| {
-            if others.len() >= MAX_DEFINERS {
-                return;
-            }
-            let Some((at, symbol)) = self.snapshot.symbol(symbol) else { return };
-            let node = self.nodes.get(at as usize).copied().unwrap_or(u32::MAX);
-            let defines = role(symbol.kind).is_some_and(|role| role != Role::Extended);
-            if symbol.name == name && node != u32::MAX && defines {
-                others.push(node);
-            }
-        });
-        others.sort_unstable();
-        others.dedup();
-        others
-    }
-
-    /// The files that use a name, and in how many lines: `import a as a` is one.
-    fn uses(&self, name: &str) -> Vec<(u32, usize)> {
-        let mut uses: Vec<(u32, usize)> = Vec::new();
-        let mut before = (u32::MAX, 0);
-        self.snapshot.used(name, |file, line| {
-            let node = self.nodes.get(file as usize).copied().unwrap_or(u32::MAX);
-            if node == u32::MAX || before == (node, line) {
-                return;
-            }
-            before = (node, line);
-            match uses.last_mut().filter(|(last, _)| *last == node) {
-                Some((_, lines)) => *lines += 1,
-                None => uses.push((node, 1)),
-            }
-        });
-        uses
-    }
-
-    /// Whether a name that others define too is one of theirs for a file: it imports one of them, and not this one.
-    fn imports_another(&self, user: u32, file: u32, others: &[u32]) -> bool {
-        let imports =
-            |other: u32| self.graph.edge(user, other).is_some_and(|edge| edge.line > 0 && !edge.part);
-        !others.is_empty() && !imports(file) && others.iter().any(|other| imports(*other))
-    }
-
-    /// Whether a file uses a name that another one gives to what it hands on, and that nothing is defined by.
-    fn uses_renamed(&mut self, user: u32, file: u32, users: &Users) -> bool {
-        let renamed = match self.renamed.get(&file) {
-            Some(known) => Rc::clone(known),
-            None => {
-                let found = Rc::new(self.find_renamed(file).unwrap_or_default());
-                self.renamed.insert(file, Rc::clone(&found));
-                found
-            }
-        };
-        let mut renamed = renamed
+    /// Begins at a line that no symbol has.
+    fn start_outside(&mut self, file: u32, line: u32, trail: u32) {
+        let imports = self.known.imports(file);
+        let reach = |names: usize| u32::try_from(names).unwrap_or(u32::MAX);
+        let is_here = |from: u32, names: usize| from <= line && line <= from.saturating_add(reach(names));
+        let import = imports.iter().filter(|import| import.line <= line).max_by_key(|import| import.line);
+        let from = import.map_or(0, |import| import.line);
+        let here: Vec<&String> = imports
             .iter()
-            .filter(|renamed| renamed.of.iter().any(|name| users.names.contains(name)))
-            .peekable();
-        if renamed.peek().is_none() {
-            return false;
+            .filter(|import| import.line == from && is_here(from, import.names.len()))
+            .flat_map(|import| &import.names)
+            .collect();
+        if here.is_empty() || here.iter().any(|name| *name == "*" || *name == UNNAMED) {
+            self.put(Place { file, at: At::File, trail }, 0);
+            return;
         }
-        let view = self.graph.node(user).and_then(|node| self.snapshot.file(node.file));
-        let used = view.map(|view| view.segment().names(&view.record)).unwrap_or_default();
-        renamed.any(|renamed| used.contains(&renamed.name))
+        // What it is imported as means something else from here on, to this file and to whom it hands it on.
+        for name in here {
+            self.uses(Wanted { name, role: Role::Own, file, trail });
+        }
     }
 
-    /// Names in a file's imports that they don't list, and that nothing is defined by.
-    fn find_renamed(&mut self, file: u32) -> Option<Vec<Renamed>> {
-        let imports = self.imports(file);
-        let node = self.graph.node(file)?;
-        let view = self.snapshot.file(node.file)?;
-        let told = |name: &String| {
-            imports.iter().any(|import| {
-                import.names.contains(name) || import.target.split(['.', ':', '/']).any(|part| part == name)
-            })
+    fn trail(&mut self, file: u32, from: Option<u32>) -> u32 {
+        let distance = from.map_or(0, |from| self.distance(from) + 1);
+        self.trails.push(Trail { file, from, distance });
+        u32::try_from(self.trails.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn put(&mut self, place: Place, distance: u32) {
+        let best = self.best.entry((place.file, place.at)).or_insert(u32::MAX);
+        if distance < *best {
+            *best = distance;
+            self.left.entry(distance).or_default().push(place);
+        }
+    }
+
+    /// Goes to a place of a file that sees another one's names; `seen` tells by what.
+    fn step(&mut self, file: u32, at: At, from: u32, seen: Option<&Seen>) {
+        let Some(before) = self.trails.get(from as usize).map(|trail| trail.file) else { return };
+        let known = self.distance(from);
+        if before == file {
+            self.put(Place { file, at, trail: from }, known);
+            return;
+        }
+        let hubs: Vec<u32> = seen.map(|seen| seen.way(file).collect()).unwrap_or_default();
+        let distance = known.saturating_add(u32::try_from(hubs.len()).unwrap_or(u32::MAX)).saturating_add(1);
+        if distance > self.depth || self.best.get(&(file, at)).is_some_and(|best| *best <= distance) {
+            return;
+        }
+        let behind = hubs.into_iter().rev().fold(from, |from, hub| self.trail(hub, Some(from)));
+        let trail = self.trail(file, Some(behind));
+        self.put(Place { file, at, trail }, distance);
+    }
+
+    /// How many steps a place is away.
+    fn distance(&self, trail: u32) -> u32 {
+        self.trails.get(trail as usize).map_or(0, |trail| trail.distance)
+    }
+
+    fn reached(&mut self, place: Place, distance: u32) {
+        let trail = self.trails.get(place.trail as usize).and_then(|trail| trail.from);
+        let from = trail.and_then(|from| self.trails.get(from as usize)).map_or(place.file, |from| from.file);
+        let found = Reached { file: place.file, distance, from, trail: place.trail };
+        self.found.entry(place.file).or_insert(found);
+    }
+
+    fn go(&mut self, place: Place) {
+        let Place { file, at, trail } = place;
+        match at {
+            At::Import => {}
+            At::Top => self.loaded(file, trail),
+            At::File => self.whole(file, trail),
+            At::Symbol(own) | At::Type(own) => {
+                self.open(file, trail);
+                if let Some(symbols) = self.known.symbols(file) {
+                    self.symbol(&symbols, own, place);
+                }
+            }
+        }
+    }
+
+    /// Goes on from all of a file.
+    fn whole(&mut self, file: u32, trail: u32) {
+        let graph = self.graph;
+        let Some(symbols) = self.known.symbols(file).filter(|symbols| symbols.has_own()) else {
+            // Names tell nothing of it.
+            for edge in graph.back(file).iter().filter(|edge| edge.depends()) {
+                self.step(edge.to, At::File, trail, None);
+            }
+            return;
         };
-        let mut renamed = Vec::new();
-        for name in view.segment().names(&view.record).into_iter().filter(|name| !told(name)) {
-            let mut is_defined = false;
-            self.snapshot.defined(&name, |_| is_defined = true);
-            let mut of: Vec<String> = Vec::new();
-            if !is_defined {
-                self.snapshot.used(&name, |at, line| {
-                    if at != node.file {
-                        return;
-                    }
-                    // The last one that begins before, as far as it can reach.
-                    let before = imports.iter().filter(|import| import.line <= line);
-                    let Some(from) = before.map(|import| import.line).max() else { return };
-                    let reaches = |import: &&Import| {
-                        let lines = u32::try_from(import.names.len()).unwrap_or(u32::MAX);
-                        import.line == from && line <= from.saturating_add(lines)
-                    };
-                    of.extend(imports.iter().filter(reaches).flat_map(|import| import.names.iter().cloned()));
-                });
-            }
-            if !of.is_empty() {
-                renamed.push(Renamed { name, of });
-            }
-            if renamed.len() == MAX_RENAMED {
-                break;
+        let behind = self.distance(trail) > 0;
+        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+            // What a changed file hands on may have changed with it.
+            if edge.names > 0 || !self.known.wants_another(edge.to, file, behind) {
+                self.step(edge.to, At::Import, trail, None);
             }
         }
-        Some(renamed)
+        for (own, _) in symbols.iter().filter(|(own, _)| symbols.is_own(*own)) {
+            self.step(file, At::Symbol(own), trail, None);
+        }
+        self.step(file, At::Top, trail, None);
     }
-}
 
-/// Whether all is brought in that there is.
-fn is_whole(import: &Import) -> bool {
-    import.names.iter().any(|name| name == ALL)
-}
+    /// Goes on from what a file does when it is loaded: to those who import it for that.
+    fn loaded(&mut self, file: u32, trail: u32) {
+        let graph = self.graph;
+        self.open(file, trail);
+        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part && edge.names == 0) {
+            let to = edge.to;
+            if !self.known.hands_on(to, file) && !self.known.wants_another(to, file, true) {
+                self.step(to, At::File, trail, None);
+            }
+        }
+    }
 
-/// What a file is called as a module.
-fn module(path: &str) -> &str {
-    let name = last(path).split('.').next().unwrap_or_default();
-    if matches!(name, "__init__" | "mod" | "index") { last(parent(path)) } else { name }
-}
+    /// Goes on to those who have a file by nothing that is named.
+    fn open(&mut self, file: u32, trail: u32) {
+        if !self.opened.insert(file) {
+            return;
+        }
+        let graph = self.graph;
+        let family = self.known.family(file);
+        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+            if self.known.family(edge.to) != family || self.known.brings_unnamed(edge.to, edge.line) {
+                self.step(edge.to, At::File, trail, None);
+            }
+        }
+    }
 
-/// What a name is to those who use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
-    /// They have it by something else.
-    Member,
-    /// A type that has members here.
-    Extended,
-    /// They come in by it.
-    Own,
-}
+    /// Goes on from a symbol: to those who use it, and to what it is a part of.
+    fn symbol(&mut self, symbols: &Symbols, own: u32, place: Place) {
+        let Place { file, at, trail } = place;
+        let Some(symbol) = symbols.get(own) else { return };
+        let Some(role) = role(symbol.kind) else { return };
+        if role != Role::Extended {
+            self.uses(Wanted { name: &symbol.name, role, file, trail });
+        }
+        if matches!(at, At::Symbol(_)) && is_type(symbol.kind) {
+            for member in symbols.members(own) {
+                self.step(file, At::Symbol(member), trail, None);
+            }
+        }
+        if symbol.kind == Kind::Impl {
+            self.owner(file, None, &symbol.name, trail);
+        } else if let Some((at, name)) = symbols.owner(own) {
+            // Who has a value of a type needn't know where that is: by whoever made it the change comes to them.
+            self.owner(file, at, name, trail);
+        }
+    }
 
-/// What is so called; nothing where others can't name it.
-pub(super) fn role(kind: Kind) -> Option<Role> {
-    match kind {
-        Kind::Function
-        | Kind::Constant
-        | Kind::Macro
-        | Kind::Variable
-        | Kind::Class
-        | Kind::Struct
-        | Kind::Enum
-        | Kind::Interface
-        | Kind::Trait
-        | Kind::Type
-        | Kind::Module => Some(Role::Own),
-        Kind::Impl => Some(Role::Extended),
-        Kind::Method | Kind::Constructor | Kind::Variant | Kind::Field | Kind::Property => Some(Role::Member),
-        _ => None,
+    /// Goes on to the type that something belongs to.
+    fn owner(&mut self, file: u32, own: Option<u32>, name: &str, trail: u32) {
+        if let Some(own) = own {
+            self.step(file, At::Type(own), trail, None);
+            return;
+        }
+        let family = self.known.family(file);
+        let mut definers = self.known.named(name).definers.clone();
+        definers.retain(|definer| self.known.family(*definer) == family);
+        let imported = |definer: &u32| self.graph.edge(file, *definer).is_some();
+        let meant: Vec<u32> = if definers.contains(&file) {
+            vec![file]
+        } else if definers.iter().any(imported) {
+            definers.into_iter().filter(imported).collect()
+        } else if let [definer] = definers.as_slice() {
+            vec![*definer]
+        } else {
+            Vec::new()
+        };
+        let (meant, strangers): (Vec<u32>, Vec<u32>) =
+            meant.into_iter().partition(|definer| self.graph.units.are_one(file, *definer));
+        // What is added to somebody else's type has who knows of the addition.
+        if !strangers.is_empty() {
+            self.uses(Wanted { name, role: Role::Own, file, trail });
+        }
+        for definer in meant {
+            let Some(symbols) = self.known.symbols(definer) else { continue };
+            for (own, symbol) in symbols.iter() {
+                if symbol.name == name && is_type(symbol.kind) && symbol.kind != Kind::Impl {
+                    self.step(definer, At::Type(own), trail, None);
+                }
+            }
+        }
+    }
+
+    /// Goes on to those who use a name.
+    fn uses(&mut self, wanted: Wanted<'_>) {
+        let Wanted { name, role, file, .. } = wanted;
+        let (named, seen) = (self.known.named(name), self.known.seen(file));
+        let family = self.known.family(file);
+        let others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
+        for (user, lines) in named.users_among(file, &seen) {
+            self.work += lines.len();
+            if *user != file {
+                let is_another = others.contains(user) || self.known.imports_another(*user, file, &others);
+                if is_another || self.known.family(*user) != family {
+                    continue;
+                }
+                // By a member's name alone nothing comes in.
+                let handed_on = seen.by(*user).flatten().is_some();
+                if role == Role::Member && handed_on && !others.is_empty() && !self.known.brings_all(*user) {
+                    continue;
+                }
+            }
+            self.used_in(wanted, *user, lines, &seen);
+        }
+        if role == Role::Own {
+            for hub in &seen.hubs {
+                self.used_renamed(wanted, *hub, &seen);
+            }
+        }
+    }
+
+    /// Goes on to where a file uses a name, and says whether it does so elsewhere than where it imports it.
+    fn used_in(&mut self, wanted: Wanted<'_>, user: u32, lines: &[u32], seen: &Rc<Seen>) -> bool {
+        let Some(symbols) = self.known.symbols(user) else {
+            self.step(user, At::File, wanted.trail, Some(seen));
+            return true;
+        };
+        let mut is_used = false;
+        let mut imported: Option<Vec<u32>> = None;
+        for line in lines {
+            match symbols.at(*line) {
+                Some(own) => {
+                    let is_type = symbols.get(own).is_some_and(|symbol| is_type(symbol.kind));
+                    let at = if is_type { At::Type(own) } else { At::Symbol(own) };
+                    self.step(user, at, wanted.trail, Some(seen));
+                    is_used = true;
+                }
+                None => {
+                    let imported =
+                        imported.get_or_insert_with(|| self.known.imported_at(user, wanted.name, lines));
+                    let only_imported = imported.contains(line);
+                    let at = if only_imported { At::Import } else { At::Top };
+                    self.step(user, at, wanted.trail, Some(seen));
+                    is_used |= !only_imported;
+                }
+            }
+        }
+        if !is_used && user != wanted.file && wanted.role == Role::Own {
+            self.used_renamed_in(wanted, user, user, seen);
+        }
+        is_used
+    }
+
+    /// Goes on to those who use a name by another one that a file gives to it while it hands it on.
+    fn used_renamed(&mut self, wanted: Wanted<'_>, hub: u32, seen: &Rc<Seen>) {
+        let renamed = self.known.renamed(hub);
+        for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
+            let named: Rc<Named> = self.known.named(&renamed.name);
+            for (user, lines) in
+                named.users.iter().filter(|(user, _)| *user != hub && seen.by(*user).is_some())
+            {
+                self.used_in(
+                    Wanted { name: &renamed.name, role: Role::Extended, ..wanted },
+                    *user,
+                    lines,
+                    seen,
+                );
+            }
+        }
+    }
+
+    /// The same within the file that gives the name.
+    fn used_renamed_in(&mut self, wanted: Wanted<'_>, file: u32, user: u32, seen: &Rc<Seen>) {
+        let renamed = self.known.renamed(file);
+        for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
+            let named = self.known.named(&renamed.name);
+            let Some((_, lines)) = named.users.iter().find(|(one, _)| *one == user) else { continue };
+            self.used_in(Wanted { name: &renamed.name, role: Role::Extended, ..wanted }, user, lines, seen);
+        }
     }
 }

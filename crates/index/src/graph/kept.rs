@@ -21,7 +21,7 @@ use crate::segment::{Cursor, map, put, put_bytes, version};
 const MAGIC: &[u8; 8] = b"JMGRAPH\x01";
 const SUM: usize = 32;
 /// Counted up with each change of what is found: how imports are resolved, which names count.
-const RULES: u64 = 2;
+const RULES: u64 = 2 + 1;
 /// Bytes of a row: a name's number and a file's.
 const ROW: usize = 12;
 /// Bytes of a file's mark.

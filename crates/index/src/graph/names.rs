@@ -2,13 +2,13 @@
 //!
 //! A name is a number here. A file's names that it uses and doesn't define itself are looked for among what others of
 //! its family of languages define: in what it imports; else, where a folder is a package or names are everybody's, in
-//! its folder; else in the whole project, if one file alone defines it and the name is brought in by an import, or is one
+//! its folder; else, for tests of Python, among pytest's fixtures; else in the whole project, if one file alone defines it and the name is brought in by an import, or is one
 //! that nobody else would give.
 
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Kind;
 
-use super::resolve::parent;
+use super::resolve::{last, parent};
 use super::{Edge, Node};
 use crate::facts::Visibility;
 use crate::segment::SymbolRecord;
@@ -25,6 +25,9 @@ const MAX_LINKS: usize = 400;
 const LONG: usize = 10;
 /// Letters of a name that counts at all: shorter ones are variables.
 const SHORT: usize = 3;
+
+/// What pytest calls the file whose fixtures all tests beside and beneath it have.
+const FIXTURES: &str = "conftest.py";
 
 /// Where a name is defined: the name's number, of which the lowest bit says that it may stand alone, and the file.
 pub(super) type Row = (u64, u32);
@@ -72,6 +75,14 @@ fn shares_folder(language: Option<Language>) -> bool {
             Language::Rust | Language::Python | Language::JavaScript | Language::TypeScript | Language::Tsx
         )
     )
+}
+
+/// Whether pytest gives a file's fixtures to the tests of a folder.
+fn gives_to(path: &str, folder: &str) -> bool {
+    let outer = parent(path);
+    last(path) == FIXTURES
+        && (outer.is_empty()
+            || folder.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// What a file's definitions are looked for by, each name once, sorted.
@@ -169,6 +180,11 @@ pub(super) fn links(
                 |file: &u32| nodes.get(*file as usize).is_some_and(|other| parent(&other.path) == folder);
             meant = files.iter().map(|(file, _)| *file).filter(beside).collect();
         }
+        if meant.is_empty() && node.language == Some(Language::Python) && node.flags.test {
+            let given =
+                |file: &u32| nodes.get(*file as usize).is_some_and(|other| gives_to(&other.path, folder));
+            meant = files.iter().map(|(file, _)| *file).filter(given).collect();
+        }
         let mut weight = WHOLE;
         if let ([], [(file, rare)]) = (meant.as_slice(), files.as_slice())
             && (*rare || brought.names.binary_search(name).is_ok())
@@ -195,6 +211,15 @@ pub(super) fn links(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fixtures_are_given_to_what_lies_beneath() {
+        assert!(gives_to("conftest.py", "") && gives_to("conftest.py", "a/b"));
+        assert!(gives_to("a/conftest.py", "a") && gives_to("a/conftest.py", "a/b"));
+        assert!(
+            !gives_to("a/conftest.py", "ab") && !gives_to("a/conftest.py", "") && !gives_to("a/x.py", "a")
+        );
+    }
 
     #[test]
     fn names_that_nobody_gives_by_chance() {

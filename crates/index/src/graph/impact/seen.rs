@@ -1,0 +1,426 @@
+//! Who can mean what a file defines: who imports it, and who imports what hands it on.
+
+use std::rc::Rc;
+
+use hashbrown::{HashMap, HashSet};
+use journeyman_syntax::imports::Import;
+use journeyman_syntax::language::Language;
+
+use super::symbols::{Role, Symbols, role};
+use crate::Snapshot;
+use crate::bits::Bits;
+use crate::facts::Content;
+use crate::graph::resolve::{last, parent};
+use crate::graph::{Edge, Graph, names};
+
+/// Symbols of one file that are followed: what defines more is generated, and is followed as a file.
+const MAX_SYMBOLS: u32 = 10_000;
+/// Definers of a name, at most, and definitions that are looked at for them.
+const MAX_DEFINERS: usize = 64;
+const MAX_LOOKED_AT: usize = 1_000;
+/// Steps of imports behind a file in which is looked for what somebody wants of it.
+const BEHIND: u32 = 3;
+/// Files behind a file that are looked at.
+const MAX_BEHIND: usize = 5_000;
+/// Other names that a file gives to what it hands on.
+const MAX_RENAMED: usize = 200;
+/// How many times more users a name has for each who sees it to be looked for among them.
+const FEW: usize = 8;
+/// All names are brought in.
+const ALL: &str = "*";
+/// What has no name of its own.
+pub(super) const UNNAMED: &str = "default";
+
+/// Who sees what one file defines.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// By file: the file that hands it on to this one; none where it is imported directly.
+    by: HashMap<u32, Option<u32>>,
+    /// Those files, rising.
+    files: Vec<u32>,
+    /// Files that hand it on.
+    pub(super) hubs: Vec<u32>,
+}
+
+impl Seen {
+    /// Whether a file sees it, and what hands it on to that.
+    pub(super) fn by(&self, file: u32) -> Option<Option<u32>> {
+        self.by.get(&file).copied()
+    }
+
+    /// What hands it on to a file, one after the other, the nearest to that first.
+    pub(super) fn way(&self, file: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.by(file).flatten(), |hub| self.by(*hub).flatten())
+    }
+}
+
+/// What one comes in by to what a file defines: names, and what the file is called as a module.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashSet<String>);
+
+/// A name that stands beside an import, and nothing is defined by: what it lists may be called so from there on.
+#[derive(Debug)]
+pub(super) struct Renamed {
+    pub(super) name: String,
+    /// What the import lists.
+    pub(super) of: Vec<String>,
+}
+
+/// Who defines a name, and who uses it.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    pub(super) definers: Vec<u32>,
+    /// By file, with the lines.
+    pub(super) users: Vec<(u32, Vec<u32>)>,
+}
+
+impl Named {
+    /// The users that see what a file defines, and that file, if it uses the name.
+    pub(super) fn users_among<'a>(&'a self, file: u32, seen: &'a Seen) -> Vec<&'a (u32, Vec<u32>)> {
+        // What everybody uses is looked for by those who see it, where they are few.
+        if seen.files.len() * FEW < self.users.len() {
+            let mut files = seen.files.clone();
+            files.push(file);
+            files.sort_unstable();
+            files.dedup();
+            let user = |file: &u32| self.users.binary_search_by_key(file, |(user, _)| *user).ok();
+            return files.iter().filter_map(user).filter_map(|at| self.users.get(at)).collect();
+        }
+        self.users.iter().filter(|(user, _)| *user == file || seen.by.contains_key(user)).collect()
+    }
+}
+
+/// What is known of files and names, each looked up once.
+pub(super) struct Known<'a> {
+    pub(super) graph: &'a Graph,
+    snapshot: &'a Snapshot,
+    /// By a file's number in the snapshot.
+    nodes: Vec<u32>,
+    imports: HashMap<u32, Rc<Vec<Import>>>,
+    symbols: HashMap<u32, Option<Rc<Symbols>>>,
+    seen: HashMap<u32, Rc<Seen>>,
+    names: HashMap<u32, Rc<Names>>,
+    behind: HashMap<u32, Rc<Bits>>,
+    renamed: HashMap<u32, Rc<Vec<Renamed>>>,
+    named: HashMap<String, Rc<Named>>,
+    /// Steps through files that hand names on.
+    pub(super) handed: usize,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(graph: &'a Graph, snapshot: &'a Snapshot) -> Self {
+        let mut nodes = vec![u32::MAX; snapshot.file_numbers() as usize];
+        for (number, node) in (0..).zip(&graph.nodes) {
+            if let Some(place) = nodes.get_mut(node.file as usize) {
+                *place = number;
+            }
+        }
+        Self {
+            graph,
+            snapshot,
+            nodes,
+            imports: HashMap::new(),
+            symbols: HashMap::new(),
+            seen: HashMap::new(),
+            names: HashMap::new(),
+            behind: HashMap::new(),
+            renamed: HashMap::new(),
+            named: HashMap::new(),
+            handed: 0,
+        }
+    }
+
+    /// The family of languages that a file belongs to.
+    pub(super) fn family(&self, file: u32) -> Option<u8> {
+        names::family(self.graph.node(file)?.language)
+    }
+
+    /// What a file defines; nothing where names tell nothing of it.
+    pub(super) fn symbols(&mut self, file: u32) -> Option<Rc<Symbols>> {
+        if let Some(known) = self.symbols.get(&file) {
+            return known.clone();
+        }
+        let node = self.graph.node(file).filter(|node| names::family(node.language).is_some());
+        let view = node.and_then(|node| self.snapshot.file(node.file));
+        let symbols = view
+            .filter(|view| view.record.content == Content::Text)
+            .and_then(|view| Symbols::of(&view, MAX_SYMBOLS))
+            .map(Rc::new);
+        self.symbols.insert(file, symbols.clone());
+        symbols
+    }
+
+    pub(super) fn imports(&mut self, file: u32) -> Rc<Vec<Import>> {
+        let (graph, snapshot) = (self.graph, self.snapshot);
+        let read = || {
+            let view = snapshot.file(graph.node(file)?.file)?;
+            Some(view.segment().imports(&view.record))
+        };
+        Rc::clone(self.imports.entry(file).or_insert_with(|| Rc::new(read().unwrap_or_default())))
+    }
+
+    /// Whether what a file brings in on a line has no name of its own.
+    pub(super) fn brings_unnamed(&mut self, file: u32, line: u32) -> bool {
+        let imports = self.imports(file);
+        imports.iter().any(|import| import.line == line && import.names.iter().any(|name| name == UNNAMED))
+    }
+
+    /// Whether a file brings in all that there is of something.
+    pub(super) fn brings_all(&mut self, file: u32) -> bool {
+        self.imports(file).iter().any(is_whole)
+    }
+
+    /// Of the lines in which a file uses a name, those in which it only imports it.
+    pub(super) fn imported_at(&mut self, file: u32, name: &str, lines: &[u32]) -> Vec<u32> {
+        let imports = self.imports(file);
+        let lists = |import: &&Import| {
+            import.names.iter().any(|listed| listed == name)
+                || import.target.split(['.', ':', '/']).any(|part| part == name)
+        };
+        let line = |import: &Import| {
+            let reach = u32::try_from(import.names.len()).unwrap_or(u32::MAX);
+            let end = import.line.saturating_add(reach);
+            lines.iter().copied().find(|line| (import.line..=end).contains(line))
+        };
+        imports.iter().filter(lists).filter_map(line).collect()
+    }
+
+    fn names(&mut self, file: u32) -> Rc<Names> {
+        if let Some(known) = self.names.get(&file) {
+            return Rc::clone(known);
+        }
+        let mut names = HashSet::from([module(self.graph.path(file)).to_owned()]);
+        if let Some(symbols) = self.symbols(file) {
+            for (own, symbol) in symbols.iter() {
+                if role(symbol.kind).is_some_and(|role| role != Role::Member) && symbols.is_own(own) {
+                    names.insert(symbol.name.clone());
+                }
+            }
+        }
+        let names = Rc::new(Names(names));
+        self.names.insert(file, Rc::clone(&names));
+        names
+    }
+
+    /// Whether others can have by a file what another one defines.
+    pub(super) fn hands_on(&mut self, file: u32, other: u32) -> bool {
+        match self.graph.node(file).and_then(|node| node.language) {
+            Some(
+                Language::Rust
+                | Language::Python
+                | Language::JavaScript
+                | Language::TypeScript
+                | Language::Tsx,
+            ) => {
+                let names = self.names(other);
+                let lists = |import: &Import| import.names.iter().any(|name| names.0.contains(name));
+                self.imports(file).iter().any(|import| is_whole(import) || lists(import))
+            }
+            Some(
+                Language::C | Language::Cpp | Language::Ruby | Language::Php | Language::Lua | Language::Bash,
+            ) => true,
+            _ => false,
+        }
+    }
+
+    /// Who sees what a file defines.
+    pub(super) fn seen(&mut self, file: u32) -> Rc<Seen> {
+        if let Some(known) = self.seen.get(&file) {
+            return Rc::clone(known);
+        }
+        let (graph, family) = (self.graph, self.family(file));
+        let mut seen = Seen::default();
+        let mut level: Vec<u32> = Vec::new();
+        for edge in graph.back(file).iter().filter(|edge| edge.depends()) {
+            seen.by.insert(edge.to, None);
+            if edge.line > 0 && self.hands_on(edge.to, file) {
+                level.push(edge.to);
+            }
+        }
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for hub in &level {
+                for edge in graph.back(*hub).iter().filter(|edge| edge.line > 0 && !edge.part) {
+                    self.handed += 1;
+                    let to = edge.to;
+                    if to == file || seen.by.contains_key(&to) || self.family(to) != family {
+                        continue;
+                    }
+                    seen.by.insert(to, Some(*hub));
+                    if self.hands_on(to, file) {
+                        next.push(to);
+                    }
+                }
+            }
+            seen.hubs.append(&mut level);
+            level = next;
+        }
+        seen.files = seen.by.keys().copied().collect();
+        seen.files.sort_unstable();
+        let seen = Rc::new(seen);
+        self.seen.insert(file, Rc::clone(&seen));
+        seen
+    }
+
+    /// Whether a file that uses nothing of another one imports it for the sake of something else: a file that the same
+    /// line brings in, or, `behind` it, one that it imports.
+    pub(super) fn wants_another(&mut self, file: u32, other: u32, behind: bool) -> bool {
+        let graph = self.graph;
+        let line = graph.edge(file, other).map_or(0, |edge| edge.line);
+        let wanted = |edge: &&Edge| edge.names > 0 && edge.to != other;
+        if graph.edges(file).iter().filter(wanted).any(|edge| edge.line == line) {
+            return true;
+        }
+        if !behind {
+            return false;
+        }
+        let files = self.behind(other);
+        graph.edges(file).iter().filter(wanted).any(|edge| edge.line == 0 && files.contains(edge.to))
+    }
+
+    /// The files that one imports, and those that these do.
+    fn behind(&mut self, file: u32) -> Rc<Bits> {
+        let graph = self.graph;
+        let look = || {
+            let (mut files, mut level, mut count) = (Bits::default(), vec![file], 0);
+            for _ in 0..BEHIND {
+                for here in std::mem::take(&mut level) {
+                    for edge in graph.edges(here).iter().filter(|edge| edge.line > 0) {
+                        if count < MAX_BEHIND && !files.contains(edge.to) {
+                            files.insert(edge.to);
+                            level.push(edge.to);
+                            count += 1;
+                        }
+                    }
+                }
+            }
+            Rc::new(files)
+        };
+        Rc::clone(self.behind.entry(file).or_insert_with(look))
+    }
+
+    /// Who defines a name and who uses it.
+    pub(super) fn named(&mut self, name: &str) -> Rc<Named> {
+        if let Some(known) = self.named.get(name) {
+            return Rc::clone(known);
+        }
+        let definers = self.definers(name);
+        let named = Rc::new(Named { definers, users: self.uses(name) });
+        self.named.insert(name.to_owned(), Rc::clone(&named));
+        named
+    }
+
+    /// Files that define a name.
+    fn definers(&mut self, name: &str) -> Vec<u32> {
+        let mut places: Vec<(u32, u32)> = Vec::new();
+        self.snapshot.defined(name, |symbol| {
+            if places.len() < MAX_LOOKED_AT
+                && let Some((file, own)) = self.snapshot.place_of_symbol(symbol)
+                && let Some(node) = self.nodes.get(file as usize).filter(|node| **node != u32::MAX)
+            {
+                places.push((*node, own));
+            }
+        });
+        places.sort_unstable();
+        let mut definers: Vec<u32> = Vec::new();
+        for (file, own) in places {
+            if definers.last() == Some(&file) {
+                continue;
+            }
+            let defines = self.symbols(file).is_some_and(|symbols| symbols.defines(own, name));
+            if defines {
+                definers.push(file);
+            }
+            if definers.len() == MAX_DEFINERS {
+                break;
+            }
+        }
+        definers
+    }
+
+    /// The files that use a name, by path.
+    fn uses(&self, name: &str) -> Vec<(u32, Vec<u32>)> {
+        let mut uses: Vec<(u32, Vec<u32>)> = Vec::new();
+        self.snapshot.used(name, |file, line| {
+            let node = self.nodes.get(file as usize).copied().unwrap_or(u32::MAX);
+            if node == u32::MAX {
+                return;
+            }
+            match uses.last_mut().filter(|(last, _)| *last == node) {
+                Some((_, lines)) if lines.last() == Some(&line) => {}
+                Some((_, lines)) => lines.push(line),
+                None => uses.push((node, vec![line])),
+            }
+        });
+        uses.sort_unstable_by_key(|(file, _)| *file);
+        uses
+    }
+
+    /// Whether a name that others define too is one of theirs for a file: it imports one of them, and not this one.
+    pub(super) fn imports_another(&self, user: u32, file: u32, others: &[u32]) -> bool {
+        let imports =
+            |other: u32| self.graph.edge(user, other).is_some_and(|edge| edge.line > 0 && !edge.part);
+        !others.is_empty() && !imports(file) && others.iter().any(|other| imports(*other))
+    }
+
+    /// Other names that a file gives to what it imports.
+    pub(super) fn renamed(&mut self, file: u32) -> Rc<Vec<Renamed>> {
+        if let Some(known) = self.renamed.get(&file) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(self.find_renamed(file).unwrap_or_default());
+        self.renamed.insert(file, Rc::clone(&found));
+        found
+    }
+
+    /// Names in a file's imports that they don't list, and that nothing is defined by.
+    fn find_renamed(&mut self, file: u32) -> Option<Vec<Renamed>> {
+        let imports = self.imports(file);
+        let node = self.graph.node(file)?;
+        let view = self.snapshot.file(node.file)?;
+        let told = |name: &String| {
+            imports.iter().any(|import| {
+                import.names.contains(name) || import.target.split(['.', ':', '/']).any(|part| part == name)
+            })
+        };
+        let mut renamed = Vec::new();
+        for name in view.segment().names(&view.record).into_iter().filter(|name| !told(name)) {
+            let mut is_defined = false;
+            self.snapshot.defined(&name, |_| is_defined = true);
+            let mut of: Vec<String> = Vec::new();
+            if !is_defined {
+                self.snapshot.used(&name, |at, line| {
+                    if at != node.file {
+                        return;
+                    }
+                    // The last one that begins before, as far as it can reach.
+                    let before = imports.iter().filter(|import| import.line <= line);
+                    let Some(from) = before.map(|import| import.line).max() else { return };
+                    let reaches = |import: &&Import| {
+                        let lines = u32::try_from(import.names.len()).unwrap_or(u32::MAX);
+                        import.line == from && line <= from.saturating_add(lines)
+                    };
+                    of.extend(imports.iter().filter(reaches).flat_map(|import| import.names.iter().cloned()));
+                });
+            }
+            if !of.is_empty() {
+                renamed.push(Renamed { name, of });
+            }
+            if renamed.len() == MAX_RENAMED {
+                break;
+            }
+        }
+        Some(renamed)
+    }
+}
+
+/// Whether all is brought in that there is.
+fn is_whole(import: &Import) -> bool {
+    import.names.iter().any(|name| name == ALL)
+}
+
+/// What a file is called as a module.
+fn module(path: &str) -> &str {
+    let name = last(path).split('.').next().unwrap_or_default();
+    if matches!(name, "__init__" | "mod" | "index") { last(parent(path)) } else { name }
+}

@@ -1,0 +1,160 @@
+//! What a file defines, for those who ask where a line lies and what belongs to what.
+
+use journeyman_syntax::outline::Kind;
+
+use crate::snapshot::FileView;
+
+/// What a name is to those who use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::graph) enum Role {
+    /// They have it by something else.
+    Member,
+    /// A type that has members here.
+    Extended,
+    /// They come in by it.
+    Own,
+}
+
+/// What is so called; nothing where others can't name it.
+pub(in crate::graph) fn role(kind: Kind) -> Option<Role> {
+    match kind {
+        Kind::Function
+        | Kind::Constant
+        | Kind::Macro
+        | Kind::Variable
+        | Kind::Class
+        | Kind::Struct
+        | Kind::Enum
+        | Kind::Interface
+        | Kind::Trait
+        | Kind::Type
+        | Kind::Module => Some(Role::Own),
+        Kind::Impl => Some(Role::Extended),
+        Kind::Method | Kind::Constructor | Kind::Variant | Kind::Field | Kind::Property => Some(Role::Member),
+        _ => None,
+    }
+}
+
+/// A symbol of a file.
+#[derive(Debug)]
+pub(super) struct Symbol {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// It lies in a function.
+    local: bool,
+    first: u32,
+    /// The line behind it.
+    end: u32,
+    inside: Option<u32>,
+    /// The type that it belongs to, where that doesn't enclose it.
+    outer: Option<String>,
+}
+
+/// The symbols of a file, in the order of their lines.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    all: Vec<Symbol>,
+}
+
+impl Symbols {
+    /// The symbols of a file; nothing where there are more than `most`.
+    pub(super) fn of(view: &FileView<'_>, most: u32) -> Option<Self> {
+        let record = &view.record;
+        if record.symbols > most {
+            return None;
+        }
+        let numbers = record.first_symbol..record.first_symbol.saturating_add(record.symbols);
+        let symbol = |number: u32| {
+            let symbol = view.segment().symbol(number)?;
+            let outer = symbol.own_scope.rsplit(['.', ':']).next().filter(|outer| !outer.is_empty());
+            Some(Symbol {
+                outer: outer.map(str::to_owned),
+                name: symbol.name,
+                kind: symbol.kind,
+                local: symbol.local,
+                first: symbol.first_line,
+                end: symbol.first_line.saturating_add(symbol.lines),
+                inside: symbol.inside,
+            })
+        };
+        Some(Self { all: numbers.map(symbol).collect::<Option<_>>()? })
+    }
+
+    pub(super) fn get(&self, own: u32) -> Option<&Symbol> {
+        self.all.get(own as usize)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Symbol)> {
+        (0..).zip(&self.all)
+    }
+
+    /// The innermost symbol at a line that has a meaning to others; none for what stands in the file itself, or in a module.
+    pub(super) fn at(&self, line: u32) -> Option<u32> {
+        let mut innermost = None;
+        for (own, symbol) in self.iter().take_while(|(_, symbol)| symbol.first <= line) {
+            if line < symbol.end {
+                innermost = Some(own);
+            }
+        }
+        self.meant(innermost?)
+    }
+
+    /// A symbol, or what it is a part of if it is inside of a function.
+    fn meant(&self, own: u32) -> Option<u32> {
+        let mut here = own;
+        // What encloses comes before.
+        loop {
+            let symbol = self.get(here)?;
+            if !symbol.local && symbol.kind != Kind::Module && role(symbol.kind).is_some() {
+                return Some(here);
+            }
+            here = symbol.inside.filter(|inside| *inside < here)?;
+        }
+    }
+
+    /// Whether a symbol is one of the name, as letters are written, that others can use.
+    pub(super) fn defines(&self, own: u32, name: &str) -> bool {
+        self.get(own).is_some_and(|symbol| {
+            symbol.name == name
+                && !symbol.local
+                && role(symbol.kind).is_some_and(|role| role != Role::Extended)
+        })
+    }
+
+    /// Whether anything here has a meaning to others.
+    pub(super) fn has_own(&self) -> bool {
+        (0..self.all.len() as u32).any(|own| self.is_own(own))
+    }
+
+    /// Whether a symbol is one that others can use.
+    pub(super) fn is_own(&self, own: u32) -> bool {
+        self.meant(own) == Some(own)
+    }
+
+    /// The type that a symbol is a member of, by its number if it is enclosed by it, and by name.
+    pub(super) fn owner(&self, own: u32) -> Option<(Option<u32>, &str)> {
+        let symbol = self.get(own)?;
+        if let Some(outer) = &symbol.outer {
+            return Some((None, outer));
+        }
+        let inside = symbol.inside.filter(|inside| *inside < own)?;
+        let outer = self.get(inside)?;
+        is_type(outer.kind).then_some((Some(inside), outer.name.as_str()))
+    }
+
+    /// The members of a type that the file has, by its number.
+    pub(super) fn members(&self, own: u32) -> Vec<u32> {
+        let Some(name) = self.get(own).map(|symbol| symbol.name.as_str()) else { return Vec::new() };
+        let is_member =
+            |member: &u32| self.owner(*member).is_some_and(|(at, outer)| at == Some(own) || outer == name);
+        (0..self.all.len() as u32).filter(is_member).collect()
+    }
+}
+
+/// Whether it has members.
+pub(super) fn is_type(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Trait | Kind::Type | Kind::Impl
+    )
+}
