@@ -21,6 +21,7 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Kind, Symbol};
 
 pub use content::MAX_BYTES;
+pub(crate) use content::decoded;
 pub(crate) use purpose::purpose;
 
 use crate::facts::{Chunk, Content, Count, FileFacts, Flags, Reference, Stamp, SymbolFact};

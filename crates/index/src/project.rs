@@ -8,6 +8,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use regex::bytes::RegexBuilder;
 
+use crate::analyse::decoded;
 use crate::graph::{self, Graph};
 use crate::history::History;
 use crate::pattern::{BadPattern, candidates};
@@ -132,7 +133,7 @@ impl Project {
     #[must_use]
     pub fn text(&self, path: &RelPath) -> Option<String> {
         let Ok(Bytes::Whole(bytes)) = self.source.read(path) else { return None };
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        Some(String::from_utf8_lossy(&decoded(&bytes)).into_owned())
     }
 
     /// What depends on what. The first time it is made, which takes a tenth of the time that the index took; later
@@ -179,6 +180,7 @@ impl Project {
         for file in candidates(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
             let Ok(Bytes::Whole(bytes)) = self.source.read(&path) else { continue };
+            let bytes = decoded(&bytes);
             for (number, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
                 let text = text.strip_suffix(b"\r").unwrap_or(text);
                 if !regex.is_match(text) {

@@ -69,6 +69,12 @@ fn lines_are_found_by_a_pattern() {
     assert_eq!(ran.stdout, "src/bell.py:1: def ring_bell():\nsrc/shop.py:4:         return ring_bell()\n");
     house.jm(&["search", "ring_(", "--kind", "text"]).run().expect(2).says(&["no regular expression"]);
     house.jm(&["search", "zebra", "--kind", "text"]).run().expect(1).says(&["nothing was found"]);
+    // Other encodings are searched as they are read: with their first line, behind a byte order mark.
+    let wide: Vec<u8> = "\u{feff}zebra = 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(house.project().join("wide.py"), wide).unwrap();
+    house.write("marked.py", "\u{feff}zebra = 2\n");
+    let ran = house.jm(&["search", "^zebra = ", "--kind", "text"]).run().expect(0);
+    ran.prints(&["marked.py:1: zebra = 2", "wide.py:1: zebra = 1"]);
 }
 
 #[test]

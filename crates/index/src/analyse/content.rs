@@ -40,6 +40,14 @@ pub(super) fn read(bytes: &[u8]) -> (Content, Cow<'_, str>) {
     if is_minified(text.as_bytes()) { (Content::Minified, text) } else { (Content::Text, text) }
 }
 
+/// A file's bytes as they are searched: UTF-16 made UTF-8, without a byte order mark.
+pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Cow::Owned(read(bytes).1.into_owned().into_bytes()),
+        _ => Cow::Borrowed(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)),
+    }
+}
+
 fn wide(bytes: &[u8], number: fn([u8; 2]) -> u16) -> String {
     let units = bytes.as_chunks::<2>().0.iter().map(|unit| number(*unit));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
