@@ -12,7 +12,7 @@ pub mod facts;
 mod hostile;
 pub mod imports;
 pub mod language;
-mod memory;
+pub mod memory;
 pub mod outline;
 pub mod parse;
 mod pattern;

@@ -1,4 +1,4 @@
-//! The parser's memory. Unsafe: it is C that asks for it.
+//! The parser's memory, and giving memory back. Unsafe: it is C that asks for it, and C that is asked.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -19,6 +19,16 @@ pub(crate) fn prepare() {
         // nobody else is at it.
         unsafe { set_allocator(Some(allocator)) };
     });
+}
+
+/// Gives memory that was freed back to the system, where its allocator would keep it: the C library's keeps what threads that
+/// have ended freed, tens of megabytes after much was parsed and indexed.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes locks of the allocator and changes nothing that anybody has.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 unsafe extern "C" fn malloc(size: usize) -> *mut c_void {

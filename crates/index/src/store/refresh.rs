@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
 use journeyman_protocol::RelPath;
+use journeyman_syntax::memory::give_back;
 
 use super::manifest::Manifest;
 use super::{Index, When};
@@ -84,6 +85,9 @@ struct Place {
     shallow: bool,
 }
 
+/// Files that are read, from which on the memory that they took is worth giving back.
+const MANY_READ: usize = 200;
+
 /// How much is looked for in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
@@ -143,6 +147,9 @@ impl Index {
         let gone: Vec<Place> = known.into_values().collect();
         let report = self.apply(&mut manifest, source, Task { changed, gone, options, depth }, report)?;
         self.put_in_order(&mut manifest, When::AtLeisure)?;
+        if report.read > MANY_READ {
+            give_back();
+        }
         Ok(report)
     }
 
@@ -193,8 +200,9 @@ impl Index {
         done
     }
 
-    /// Gives back the memory that queries mapped; it is mapped again when it is read.
+    /// Gives back the memory that queries mapped, which is mapped again when it is read, and what was freed.
     pub fn rest(&self) {
+        give_back();
         self.snapshot().living().iter().for_each(|living| living.segment.rest());
     }
 
