@@ -287,3 +287,47 @@ fn a_fixture_matters_for_the_tests_beneath_it() {
     assert_eq!(tree.affected_by_line("tests/conftest.py", 2), ["tests/unit/test_shop.py"]);
     assert_eq!(tree.affected("tests/conftest.py"), ["tests/unit/test_door.py", "tests/unit/test_shop.py"]);
 }
+
+#[test]
+fn names_that_are_given_by_the_changed_file_itself_count() {
+    let tree = Tree::new(&[
+        ("lib/bar.ts", "export function bar() {}\n"),
+        ("lib/foo.ts", "export class Foo {}\n"),
+        (
+            "lib/index.ts",
+            "export { bar as baz } from './bar';\nexport { Foo } from './foo';\nexport const VERSION = 1;\n",
+        ),
+        ("app/baz.ts", "import { baz } from '../lib/index';\nexport function useBaz() {\n  baz();\n}\n"),
+        (
+            "app/page.ts",
+            "import { Foo } from '../lib/index';\nexport function makePage() {\n  return new Foo();\n}\n",
+        ),
+        (
+            "app/page.test.ts",
+            "import { makePage } from './page';\ntest('page', () => {\n  makePage();\n});\n",
+        ),
+        ("kit.py", "def kit():\n    pass\n"),
+        ("boot.py", "from kit import kit\nkit()\n"),
+        ("app.py", "import boot\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("lib/index.ts", 1), ["app/baz.ts"]);
+    assert_eq!(tree.affected_by_line("lib/index.ts", 2), ["app/page.test.ts", "app/page.ts"]);
+    assert_eq!(tree.affected("lib/index.ts"), ["app/baz.ts", "app/page.test.ts", "app/page.ts"]);
+    // A line right below an import is none of it.
+    assert_eq!(tree.affected_by_line("boot.py", 2), ["app.py"]);
+}
+
+#[test]
+fn what_a_header_declares_is_changed_where_it_is_defined() {
+    let tree = Tree::new(&[
+        ("util.h", "int add_up(int a);\nint other_one(void);\n"),
+        (
+            "util.c",
+            "#include \"util.h\"\nint add_up(int a) {\n  return a;\n}\nint other_one(void) {\n  return 2;\n}\n",
+        ),
+        ("main.c", "#include \"util.h\"\nint main(void) {\n  return add_up(1);\n}\n"),
+        ("test_util.c", "#include \"util.h\"\nint test(void) {\n  return other_one();\n}\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("util.c", 3), ["main.c", "util.h"]);
+    assert_eq!(tree.affected("util.c"), ["main.c", "test_util.c", "util.h"]);
+}

@@ -116,6 +116,14 @@ fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
         answer.line(&format!("[{FILES} of {} are looked at]", reach.files.len()));
     }
     if reverse {
+        let lines = asked.project.text(path).map_or(0, |text| text.lines().count());
+        let line = line.filter(|line| {
+            let is_there = *line as usize <= lines;
+            if !is_there {
+                answer.line(&format!("[{path} has {lines} lines; tests of the whole file follow]"));
+            }
+            is_there
+        });
         let part = line.map(|line| Part { lines: vec![line..=line], gone: Vec::new() });
         tests(&graph, &asked.snapshot, Changed { file, part }, &mut answer);
     } else {

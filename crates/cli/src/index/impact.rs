@@ -107,6 +107,9 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     let tests = known.graph.tests(&changed, &reach);
     let nothing = reach.files.is_empty() && tests.is_empty();
     let told = Told { known: &known, changed: &changed, gone: &gone, reach: &reach, tests: &tests };
+    if reach.by_files {
+        tell!("note: too much hangs on it to go from symbol to symbol; it is told from file to file");
+    }
     if args.json {
         told.object(args.limit);
     } else {
@@ -118,17 +121,24 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     Ok(u8::from(nothing))
 }
 
-/// A file that is named, with the lines that may stand behind it: `src/a.rs`, `src/a.rs:12`, `src/a.rs:12-20`.
+/// A file that is named, with the lines that may stand behind it: `src/a.rs`, `src/a.rs:12`, `src/a.rs:12-20`, and as compilers
+/// print it, with the column, `src/a.rs:12:5`.
 fn named(known: &Known, path: &str) -> Result<Changed, Failure> {
     let lines = |text: &str| -> Option<(u32, u32)> {
         let (from, to) = text.split_once('-').unwrap_or((text, text));
         Some((from.parse().ok()?, to.parse().ok()?))
     };
-    let split = path.rsplit_once(':').and_then(|(path, text)| Some((path, lines(text)?)));
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let split = |path: &'_ str| -> Option<(String, (u32, u32))> {
+        let (path, text) = path.rsplit_once(':')?;
+        Some((path.to_owned(), lines(text)?))
+    };
+    let with_column = path.rsplit_once(':').filter(|(_, column)| number(column));
+    let split = with_column.and_then(|(rest, _)| split(rest)).or_else(|| split(path));
     let (Some((bare, (from, to))), None) = (split, known.graph.find(path)) else {
         return Ok(Changed::from(known.file(path)?));
     };
-    let file = known.file(bare)?;
+    let file = known.file(&bare)?;
     let count = known.text(file).map_or(0, |text| text.lines().count());
     if from == 0 || from > to || to as usize > count {
         let shown = clean(bare.as_bytes());
@@ -177,7 +187,7 @@ impl Told<'_> {
             "{}",
             json!({
                 "changed": there, "gone": self.gone, "affected": affected, "more": self.more(limit),
-                "cut": self.reach.cut, "tests": paths(self.tests),
+                "cut": self.reach.cut, "by_files": self.reach.by_files, "tests": paths(self.tests),
             })
         );
     }

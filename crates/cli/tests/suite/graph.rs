@@ -125,6 +125,11 @@ fn a_change_affects_files_and_the_tests_that_reach_it() {
     assert_eq!(paths(&found["affected"]), ["src/mid.py"]);
     house.jm(&["impact"]).run().expect(2).says(&["<PATH>"]);
     house.jm(&["impact", "src/core.py:90"]).run().expect(2).says(&["has the lines 1 to"]);
+    for lines in ["src/core.py:6", "src/core.py:4-6", "src/core.py:6:9"] {
+        let found = object(&house.jm(&["impact", lines, "--json"]).run().expect(0));
+        assert_eq!(found["tests"], json!(["tests/test_top.py"]), "{lines}");
+        assert_eq!(found["by_files"], json!(false));
+    }
     house.jm(&["impact", "src/none.py:1"]).run().expect(2).says(&["there is no such file"]);
 }
 

@@ -55,6 +55,8 @@ pub struct Reach {
     pub files: Vec<Reached>,
     /// There are more than [`MAX_REACHED`].
     pub cut: bool,
+    /// Symbols were too many to be followed: it is told by files alone.
+    pub by_files: bool,
     /// The ways on which files were come to.
     pub(super) trails: Vec<Trail>,
 }

@@ -11,7 +11,7 @@ mod part;
 mod seen;
 mod symbols;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use hashbrown::{HashMap, HashSet};
@@ -21,12 +21,14 @@ use super::Graph;
 use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached, Trail};
 use crate::Snapshot;
 pub use part::Part;
-use seen::{Known, Named, Seen, UNNAMED};
+use seen::{ALL, Known, Named, Seen, UNNAMED};
 pub(super) use symbols::{Role, role};
 use symbols::{Symbols, is_type};
 
 /// Lines of uses and steps through files that hand names on; where there are more, files are followed.
 const MAX_WORK: usize = 20_000_000;
+/// The family of C and C++, where what one file defines another one declares.
+const C: u8 = 6;
 
 /// What changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +86,9 @@ impl Graph {
     #[must_use]
     pub fn impact(&self, snapshot: &Snapshot, changed: &[Changed], depth: u32) -> Reach {
         let files = || changed.iter().map(|changed| changed.file).collect::<Vec<_>>();
-        Follow::new(self, snapshot, depth).from(changed).unwrap_or_else(|| self.depending(&files(), depth))
+        Follow::new(self, snapshot, depth)
+            .from(changed)
+            .unwrap_or_else(|| Reach { by_files: true, ..self.depending(&files(), depth) })
     }
 }
 
@@ -126,6 +130,9 @@ impl<'a> Follow<'a> {
         let starts: HashSet<u32> = changed.iter().map(|changed| changed.file).collect();
         for changed in changed {
             self.start(changed);
+            if self.is_too_much() {
+                return None;
+            }
         }
         while let Some((distance, places)) = self.left.pop_first() {
             let mut places = places;
@@ -138,7 +145,7 @@ impl<'a> Follow<'a> {
                         self.reached(place, distance);
                     }
                     self.go(place);
-                    if self.work.saturating_add(self.known.handed) > MAX_WORK {
+                    if self.is_too_much() {
                         return None;
                     }
                 }
@@ -153,7 +160,11 @@ impl<'a> Follow<'a> {
         files.sort_unstable_by_key(|found| (found.distance, found.file));
         let cut = files.len() > MAX_REACHED;
         files.truncate(MAX_REACHED);
-        Some(Reach { files, cut, trails: self.trails })
+        Some(Reach { files, cut, by_files: false, trails: self.trails })
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.work.saturating_add(self.known.handed) > MAX_WORK
     }
 
     fn start(&mut self, changed: &Changed) {
@@ -164,37 +175,40 @@ impl<'a> Follow<'a> {
             self.put(Place { file, at: At::File, trail }, 0);
             return;
         };
+        let mut imported = BTreeSet::new();
         for line in part.lines.iter().cloned().flatten() {
             match symbols.at(line) {
                 Some(own) => self.put(Place { file, at: At::Symbol(own), trail }, 0),
-                None => self.start_outside(file, line, trail),
+                None => {
+                    let names = self.imported_by(file, line);
+                    if names.is_empty() {
+                        self.put(Place { file, at: At::File, trail }, 0);
+                    }
+                    imported.extend(names);
+                }
             }
         }
-        for name in &part.gone {
-            self.uses(Wanted { name, role: Role::Own, file, trail });
+        imported.extend(part.gone.iter().cloned());
+        for name in &imported {
+            self.brought(Wanted { name, role: Role::Own, file, trail });
         }
     }
 
-    /// Begins at a line that no symbol has.
-    fn start_outside(&mut self, file: u32, line: u32, trail: u32) {
-        let imports = self.known.imports(file);
-        let reach = |names: usize| u32::try_from(names).unwrap_or(u32::MAX);
-        let is_here = |from: u32, names: usize| from <= line && line <= from.saturating_add(reach(names));
-        let import = imports.iter().filter(|import| import.line <= line).max_by_key(|import| import.line);
-        let from = import.map_or(0, |import| import.line);
-        let here: Vec<&String> = imports
-            .iter()
-            .filter(|import| import.line == from && is_here(from, import.names.len()))
-            .flat_map(|import| &import.names)
-            .collect();
-        if here.is_empty() || here.iter().any(|name| *name == "*" || *name == UNNAMED) {
-            self.put(Place { file, at: At::File, trail }, 0);
-            return;
-        }
-        // What it is imported as means something else from here on, to this file and to whom it hands it on.
-        for name in here {
-            self.uses(Wanted { name, role: Role::Own, file, trail });
-        }
+    /// The names that a line brings in; none if it does something else, or brings in what it doesn't name.
+    fn imported_by(&mut self, file: u32, line: u32) -> Vec<String> {
+        let (imports, ends) = (self.known.imports(file), self.known.ends(file));
+        let here = imports.iter().zip(&*ends).filter(|(import, end)| import.line <= line && line <= **end);
+        let names: Vec<String> = here.flat_map(|(import, _)| import.names.iter().cloned()).collect();
+        if names.iter().any(|name| name == ALL || name == UNNAMED) { Vec::new() } else { names }
+    }
+
+    /// Goes on from a name that means something else in a file from now on: to where it is used there, also by another name,
+    /// and to whom the file hands it on.
+    fn brought(&mut self, wanted: Wanted<'_>) {
+        let seen = self.known.seen(wanted.file);
+        self.uses(wanted);
+        self.used_renamed(wanted, wanted.file, &seen);
+        self.used_renamed_in(wanted, wanted.file, wanted.file, &seen);
     }
 
     fn trail(&mut self, file: u32, from: Option<u32>) -> u32 {
@@ -277,6 +291,25 @@ impl<'a> Follow<'a> {
             self.step(file, At::Symbol(own), trail, None);
         }
         self.step(file, At::Top, trail, None);
+        if !behind {
+            self.hand_on(file, trail);
+        }
+    }
+
+    /// Goes on from what a changed file hands on: that may be other things now.
+    fn hand_on(&mut self, file: u32, trail: u32) {
+        let graph = self.graph;
+        if self.known.brings_all(file) {
+            for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+                self.step(edge.to, At::File, trail, None);
+            }
+            return;
+        }
+        let imports = self.known.imports(file);
+        let names: BTreeSet<&String> = imports.iter().flat_map(|import| &import.names).collect();
+        for name in names.into_iter().filter(|name| *name != UNNAMED) {
+            self.brought(Wanted { name, role: Role::Own, file, trail });
+        }
     }
 
     /// Goes on from what a file does when it is loaded: to those who import it for that.
@@ -313,6 +346,9 @@ impl<'a> Follow<'a> {
         if role != Role::Extended {
             self.uses(Wanted { name: &symbol.name, role, file, trail });
         }
+        if role == Role::Own && self.known.family(file) == Some(C) {
+            self.declared(file, &symbol.name, trail);
+        }
         if matches!(at, At::Symbol(_)) && is_type(symbol.kind) {
             for member in symbols.members(own) {
                 self.step(file, At::Symbol(member), trail, None);
@@ -326,6 +362,18 @@ impl<'a> Follow<'a> {
         }
     }
 
+    /// Goes on to where the header that a file includes declares what it defines: by that everybody else has it.
+    fn declared(&mut self, file: u32, name: &str, trail: u32) {
+        let definers = self.known.named(name).definers.clone();
+        let included = |definer: &u32| self.graph.edge(file, *definer).is_some_and(|edge| edge.line > 0);
+        for header in definers.into_iter().filter(|definer| *definer != file && included(definer)) {
+            let Some(symbols) = self.known.symbols(header) else { continue };
+            for (own, _) in symbols.iter().filter(|(own, _)| symbols.defines(*own, name)) {
+                self.step(header, At::Symbol(own), trail, None);
+            }
+        }
+    }
+
     /// Goes on to the type that something belongs to.
     fn owner(&mut self, file: u32, own: Option<u32>, name: &str, trail: u32) {
         if let Some(own) = own {
@@ -336,7 +384,12 @@ impl<'a> Follow<'a> {
         let mut definers = self.known.named(name).definers.clone();
         definers.retain(|definer| self.known.family(*definer) == family);
         let imported = |definer: &u32| self.graph.edge(file, *definer).is_some();
-        let meant: Vec<u32> = if definers.contains(&file) {
+        let is_own = |symbols: &Symbols| {
+            symbols
+                .iter()
+                .any(|(_, symbol)| symbol.name == name && is_type(symbol.kind) && symbol.kind != Kind::Impl)
+        };
+        let meant: Vec<u32> = if self.known.symbols(file).is_some_and(|symbols| is_own(&symbols)) {
             vec![file]
         } else if definers.iter().any(imported) {
             definers.into_iter().filter(imported).collect()
@@ -424,6 +477,7 @@ impl<'a> Follow<'a> {
     /// Goes on to those who use a name by another one that a file gives to it while it hands it on.
     fn used_renamed(&mut self, wanted: Wanted<'_>, hub: u32, seen: &Rc<Seen>) {
         let renamed = self.known.renamed(hub);
+        self.work += renamed.len();
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
             let named: Rc<Named> = self.known.named(&renamed.name);
             for (user, lines) in

@@ -1,12 +1,14 @@
 //! Which part of a file a change is: by the file's text before it and after.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::facts::{self, Facts};
+use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
+use super::seen::{ALL, UNNAMED};
 use super::symbols::{Role, role};
 
 /// Lines that are compared, of both texts: the time goes with their product where nothing is alike.
@@ -37,70 +39,138 @@ impl Part {
         }
         let mut part = Self::default();
         let mut lost = Vec::new();
-        let counts = |line: &&str| says_something(language, line);
+        let inside = in_definitions(language, after);
         for change in capture_diff_slices(Algorithm::Myers, old, new) {
             if matches!(change, DiffOp::Equal { .. }) {
                 continue;
             }
-            for at in change.new_range().filter(|at| new.get(*at).is_some_and(counts)) {
+            for at in change.new_range() {
                 let line = u32::try_from(head + at + 1).ok()?;
+                let within = inside.iter().any(|lines| lines.contains(&line));
+                if !new.get(at).is_some_and(|text| says_something(language, text, within)) {
+                    continue;
+                }
                 match part.lines.last_mut().filter(|last| last.end() + 1 == line) {
                     Some(last) => *last = *last.start()..=line,
                     None => part.lines.push(line..=line),
                 }
             }
+            let counts = |text: &&str| says_something(language, text, false);
             let old_lines = change.old_range().filter(|at| old.get(*at).is_some_and(counts));
             lost.extend(old_lines.filter_map(|at| u32::try_from(head + at + 1).ok()));
         }
         if !lost.is_empty() {
             let was = facts::read(language, before).ok()?;
             let is = facts::read(language, after).ok()?;
-            part.lose(&was, &is, &lost)?;
+            part.lose(&was, &is, before, &lost)?;
         }
         Some(part)
     }
 
-    /// Adds what lost lines mean.
-    fn lose(&mut self, was: &Facts, is: &Facts, lost: &[u32]) -> Option<()> {
+    /// Adds what lost lines mean; nothing where that can't be told.
+    fn lose(&mut self, was: &Facts, is: &Facts, before: &str, lost: &[u32]) -> Option<()> {
         let mut now: HashMap<String, u32> = HashMap::new();
         for symbol in &is.symbols {
             now.entry(symbol.path()).or_insert(symbol.name_line);
         }
+        let before = Before::new(was, is, before);
         for line in lost {
             let innermost = was.symbols.iter().rev().find(|symbol| {
                 symbol.lines.contains(line)
                     && !symbol.local
                     && role(symbol.kind).is_some_and(|role| role != Role::Extended)
             });
-            if let Some(symbol) = innermost {
-                match now.get(&symbol.path()) {
-                    Some(line) => self.lines.push(*line..=*line),
-                    None => self.gone.push(symbol.name.clone()),
-                }
+            let Some(symbol) = innermost else {
+                self.gone.extend(before.imported_at(*line)?);
+                continue;
+            };
+            if let Some(line) = now.get(&symbol.path()) {
+                self.lines.push(*line..=*line);
                 continue;
             }
-            let reaches = |from: u32, names: usize| {
-                from <= *line && *line <= from.saturating_add(u32::try_from(names).unwrap_or(u32::MAX))
-            };
-            let import = was.imports.iter().rev().find(|import| reaches(import.line, import.names.len()))?;
-            let still = |name: &&String| !is.imports.iter().any(|import| import.names.contains(name));
-            self.gone.extend(import.names.iter().filter(still).cloned());
+            self.gone.push(symbol.name.clone());
+            // Who had it by a value of its type.
+            self.lines.extend(now.get(&symbol.parents.join(".")).map(|line| *line..=*line));
         }
+        self.lines.dedup();
         self.gone.sort_unstable();
         self.gone.dedup();
         Some(())
     }
 }
 
-/// Whether a line is more than the beginning of a comment.
-fn says_something(language: Language, line: &str) -> bool {
-    let line = line.trim_start();
-    let comment = match language {
+/// What a file imported.
+struct Before<'a> {
+    lines: Vec<&'a str>,
+    imports: &'a [Import],
+    /// The lines in which a name is used, rising.
+    uses: HashMap<&'a str, Vec<u32>>,
+    /// What is imported now.
+    still: HashSet<&'a str>,
+}
+
+impl<'a> Before<'a> {
+    fn new(was: &'a Facts, is: &'a Facts, text: &'a str) -> Self {
+        let mut uses: HashMap<&str, Vec<u32>> = HashMap::new();
+        for reference in &was.references {
+            uses.entry(reference.name(text)).or_default().push(reference.line);
+        }
+        let still = is.imports.iter().flat_map(|import| &import.names).map(String::as_str).collect();
+        Self { lines: text.lines().collect(), imports: &was.imports, uses, still }
+    }
+
+    /// The names that a lost line imported and nothing imports any more. What it imported without a name, or by another one,
+    /// isn't known any more: then nothing is told.
+    fn imported_at(&self, line: u32) -> Option<Vec<String>> {
+        let behind = self.imports.partition_point(|import| import.line <= line);
+        let import = self.imports.get(behind.checked_sub(1)?)?;
+        // A listed name stands where it is used for the first time from there on.
+        let stands = |name: &str| {
+            let lines = self.uses.get(name).map(Vec::as_slice).unwrap_or_default();
+            lines.get(lines.partition_point(|line| *line < import.line)).copied().unwrap_or(import.line)
+        };
+        let is_here = import.line == line || import.names.iter().any(|name| stands(name) == line);
+        let text = self.lines.get((line as usize).checked_sub(1)?)?;
+        let renames = text.split_whitespace().any(|word| word == "as");
+        let is_named = |name: &String| name != ALL && name != UNNAMED;
+        if !is_here || renames || import.names.is_empty() || !import.names.iter().all(is_named) {
+            return None;
+        }
+        let beside = self.imports.get(..behind).unwrap_or_default().iter().rev();
+        let names = beside.take_while(|other| other.line == import.line).flat_map(|import| &import.names);
+        Some(
+            names
+                .filter(|name| stands(name) == line && !self.still.contains(name.as_str()))
+                .cloned()
+                .collect(),
+        )
+    }
+}
+
+/// The lines of definitions in which what looks like a comment may be text: `#` begins a heading, too.
+fn in_definitions(language: Language, text: &str) -> Vec<Range<u32>> {
+    if comment(language) != "#" {
+        return Vec::new();
+    }
+    let facts = facts::read(language, text).unwrap_or_default();
+    facts.symbols.into_iter().map(|symbol| symbol.name_line..symbol.lines.end).collect()
+}
+
+/// What begins a comment.
+fn comment(language: Language) -> &'static str {
+    match language {
         Language::Python | Language::Ruby | Language::Bash => "#",
         Language::Lua => "--",
         _ => "//",
-    };
-    !line.is_empty() && !line.starts_with(comment)
+    }
+}
+
+/// Whether a line is more than a comment: not `//go:build` and `#!`, which tools read.
+fn says_something(language: Language, line: &str, within: bool) -> bool {
+    let line = line.trim_start();
+    let is_comment =
+        line.starts_with(comment(language)) && !line.starts_with("//go:") && !line.starts_with("#!");
+    !line.is_empty() && (within || !is_comment)
 }
 
 #[cfg(test)]
@@ -145,6 +215,20 @@ class Three:
         assert_eq!(between("# what it does\n", "\n\n# what\n"), part(&[], &[]));
         assert_eq!(between("        return 4", "        x = 3\n        return 4"), part(&[16..=16], &[]));
         assert_eq!(between("import a", "import a"), part(&[], &[]));
+        // Who has a value of the type had it.
+        assert_eq!(
+            between("    def four(self):\n        return 4\n", "    x = 1\n"),
+            part(&[15..=15, 14..=14], &["four"])
+        );
+    }
+
+    #[test]
+    fn what_looks_like_a_comment_may_be_text() {
+        let text = |title: &str| format!("TEXT = \"\"\"\n# {title}\n\"\"\"\n# {title}\n");
+        let part = Part::between(Language::Python, &text("one"), &text("two")).unwrap();
+        assert_eq!(part.lines, [2..=2]);
+        let go = |tag: &str| format!("//go:build {tag}\n// {tag}\npackage x\n");
+        assert_eq!(Part::between(Language::Go, &go("a"), &go("b")), None);
     }
 
     #[test]
@@ -152,5 +236,10 @@ class Three:
         let long = |word: &str| (0..MAX_LINES).map(|line| format!("{word} = {line}\n")).collect::<String>();
         assert_eq!(Part::between(Language::Python, &long("a"), &long("b")), None);
         assert_eq!(Part::between(Language::Python, "print(1)\n", ""), None);
+        for lost in ["import a\n", "from a import *\n", "from a import b as c\n", "from a import b\nb()\n"] {
+            assert_eq!(Part::between(Language::Python, &format!("{lost}x = 1\n"), "x = 1\n"), None, "{lost}");
+        }
+        let barrel = "export { default as One } from './one';\nexport const two = 2;\n";
+        assert_eq!(Part::between(Language::TypeScript, barrel, "export const two = 2;\n"), None);
     }
 }

@@ -27,7 +27,7 @@ const MAX_RENAMED: usize = 200;
 /// How many times more users a name has for each who sees it to be looked for among them.
 const FEW: usize = 8;
 /// All names are brought in.
-const ALL: &str = "*";
+pub(super) const ALL: &str = "*";
 /// What has no name of its own.
 pub(super) const UNNAMED: &str = "default";
 
@@ -75,6 +75,12 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// The lines in which a file uses it.
+    pub(super) fn lines_in(&self, file: u32) -> &[u32] {
+        let at = self.users.binary_search_by_key(&file, |(user, _)| *user).ok();
+        at.and_then(|at| self.users.get(at)).map(|(_, lines)| lines.as_slice()).unwrap_or_default()
+    }
+
     /// The users that see what a file defines, and that file, if it uses the name.
     pub(super) fn users_among<'a>(&'a self, file: u32, seen: &'a Seen) -> Vec<&'a (u32, Vec<u32>)> {
         // What everybody uses is looked for by those who see it, where they are few.
@@ -97,6 +103,7 @@ pub(super) struct Known<'a> {
     /// By a file's number in the snapshot.
     nodes: Vec<u32>,
     imports: HashMap<u32, Rc<Vec<Import>>>,
+    ends: HashMap<u32, Rc<Vec<u32>>>,
     symbols: HashMap<u32, Option<Rc<Symbols>>>,
     seen: HashMap<u32, Rc<Seen>>,
     names: HashMap<u32, Rc<Names>>,
@@ -120,6 +127,7 @@ impl<'a> Known<'a> {
             snapshot,
             nodes,
             imports: HashMap::new(),
+            ends: HashMap::new(),
             symbols: HashMap::new(),
             seen: HashMap::new(),
             names: HashMap::new(),
@@ -172,17 +180,40 @@ impl<'a> Known<'a> {
 
     /// Of the lines in which a file uses a name, those in which it only imports it.
     pub(super) fn imported_at(&mut self, file: u32, name: &str, lines: &[u32]) -> Vec<u32> {
-        let imports = self.imports(file);
-        let lists = |import: &&Import| {
+        let (imports, ends) = (self.imports(file), self.ends(file));
+        let lists = |import: &Import| {
             import.names.iter().any(|listed| listed == name)
                 || import.target.split(['.', ':', '/']).any(|part| part == name)
         };
-        let line = |import: &Import| {
-            let reach = u32::try_from(import.names.len()).unwrap_or(u32::MAX);
-            let end = import.line.saturating_add(reach);
-            lines.iter().copied().find(|line| (import.line..=end).contains(line))
+        let line = |(import, end): (&Import, &u32)| {
+            let here = |line: &u32| import.line <= *line && line <= end;
+            lists(import).then(|| lines.iter().copied().find(here)).flatten()
         };
-        imports.iter().filter(lists).filter_map(line).collect()
+        imports.iter().zip(&*ends).filter_map(line).collect()
+    }
+
+    /// The last lines of a file's imports: a listed name stands where it is used for the first time from there on.
+    pub(super) fn ends(&mut self, file: u32) -> Rc<Vec<u32>> {
+        if let Some(known) = self.ends.get(&file) {
+            return Rc::clone(known);
+        }
+        let imports = self.imports(file);
+        let mut ends = Vec::with_capacity(imports.len());
+        for import in imports.iter() {
+            let reach = u32::try_from(import.names.len()).unwrap_or(u32::MAX);
+            let farthest = import.line.saturating_add(reach);
+            let mut end = import.line;
+            for name in import.names.iter() {
+                let named = self.named(name);
+                let lines = named.lines_in(file);
+                let first = lines.iter().copied().find(|line| *line >= import.line);
+                end = end.max(first.filter(|line| *line <= farthest).unwrap_or(0));
+            }
+            ends.push(end);
+        }
+        let ends = Rc::new(ends);
+        self.ends.insert(file, Rc::clone(&ends));
+        ends
     }
 
     fn names(&mut self, file: u32) -> Rc<Names> {
@@ -314,14 +345,14 @@ impl<'a> Known<'a> {
     fn definers(&mut self, name: &str) -> Vec<u32> {
         let mut places: Vec<(u32, u32)> = Vec::new();
         self.snapshot.defined(name, |symbol| {
-            if places.len() < MAX_LOOKED_AT
-                && let Some((file, own)) = self.snapshot.place_of_symbol(symbol)
+            if let Some((file, own)) = self.snapshot.place_of_symbol(symbol)
                 && let Some(node) = self.nodes.get(file as usize).filter(|node| **node != u32::MAX)
             {
                 places.push((*node, own));
             }
         });
         places.sort_unstable();
+        places.truncate(MAX_LOOKED_AT);
         let mut definers: Vec<u32> = Vec::new();
         for (file, own) in places {
             if definers.last() == Some(&file) {
@@ -376,6 +407,10 @@ impl<'a> Known<'a> {
     /// Names in a file's imports that they don't list, and that nothing is defined by.
     fn find_renamed(&mut self, file: u32) -> Option<Vec<Renamed>> {
         let imports = self.imports(file);
+        if imports.iter().all(|import| import.names.is_empty()) {
+            return None;
+        }
+        let ends = self.ends(file);
         let node = self.graph.node(file)?;
         let view = self.snapshot.file(node.file)?;
         let told = |name: &String| {
@@ -383,26 +418,22 @@ impl<'a> Known<'a> {
                 import.names.contains(name) || import.target.split(['.', ':', '/']).any(|part| part == name)
             })
         };
+        let mut names = view.segment().names(&view.record);
+        names.retain(|name| !told(name));
+        names.sort_unstable();
         let mut renamed = Vec::new();
-        for name in view.segment().names(&view.record).into_iter().filter(|name| !told(name)) {
-            let mut is_defined = false;
-            self.snapshot.defined(&name, |_| is_defined = true);
-            let mut of: Vec<String> = Vec::new();
-            if !is_defined {
-                self.snapshot.used(&name, |at, line| {
-                    if at != node.file {
-                        return;
-                    }
-                    // The last one that begins before, as far as it can reach.
-                    let before = imports.iter().filter(|import| import.line <= line);
-                    let Some(from) = before.map(|import| import.line).max() else { return };
-                    let reaches = |import: &&Import| {
-                        let lines = u32::try_from(import.names.len()).unwrap_or(u32::MAX);
-                        import.line == from && line <= from.saturating_add(lines)
-                    };
-                    of.extend(imports.iter().filter(reaches).flat_map(|import| import.names.iter().cloned()));
-                });
+        for name in names {
+            let named = self.named(&name);
+            self.handed += 1;
+            if !named.definers.is_empty() {
+                continue;
             }
+            let lines = named.lines_in(file);
+            let stands = |(import, end): &(&Import, &u32)| {
+                lines.iter().any(|line| import.line <= *line && line <= *end)
+            };
+            let beside = imports.iter().zip(&*ends).filter(stands);
+            let of: Vec<String> = beside.flat_map(|(import, _)| import.names.iter().cloned()).collect();
             if !of.is_empty() {
                 renamed.push(Renamed { name, of });
             }

@@ -90,12 +90,10 @@ impl Symbols {
 
     /// The innermost symbol at a line that has a meaning to others; none for what stands in the file itself, or in a module.
     pub(super) fn at(&self, line: u32) -> Option<u32> {
-        let mut innermost = None;
-        for (own, symbol) in self.iter().take_while(|(_, symbol)| symbol.first <= line) {
-            if line < symbol.end {
-                innermost = Some(own);
-            }
-        }
+        // They stand in the order of their first lines, outer ones first.
+        let behind = self.all.partition_point(|symbol| symbol.first <= line);
+        let before = self.all.get(..behind).unwrap_or_default();
+        let innermost = before.iter().rposition(|symbol| line < symbol.end).map(|own| own as u32);
         self.meant(innermost?)
     }
 
