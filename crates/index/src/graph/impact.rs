@@ -207,7 +207,6 @@ impl<'a> Follow<'a> {
     fn brought(&mut self, wanted: Wanted<'_>) {
         let seen = self.known.seen(wanted.file);
         self.uses(wanted);
-        self.used_renamed(wanted, wanted.file, &seen);
         self.used_renamed_in(wanted, wanted.file, wanted.file, &seen);
     }
 
@@ -307,7 +306,9 @@ impl<'a> Follow<'a> {
         }
         let imports = self.known.imports(file);
         let names: BTreeSet<&String> = imports.iter().flat_map(|import| &import.names).collect();
-        for name in names.into_iter().filter(|name| *name != UNNAMED) {
+        let taken = self.known.taken_from(file);
+        let is_taken = |name: &&String| taken.as_ref().is_none_or(|taken| taken.contains(name.as_str()));
+        for name in names.into_iter().filter(|name| *name != UNNAMED).filter(is_taken) {
             self.brought(Wanted { name, role: Role::Own, file, trail });
         }
     }
@@ -436,9 +437,7 @@ impl<'a> Follow<'a> {
             self.used_in(wanted, *user, lines, &seen);
         }
         if role == Role::Own {
-            for hub in &seen.hubs {
-                self.used_renamed(wanted, *hub, &seen);
-            }
+            self.used_renamed(wanted, &seen);
         }
     }
 
@@ -475,20 +474,12 @@ impl<'a> Follow<'a> {
     }
 
     /// Goes on to those who use a name by another one that a file gives to it while it hands it on.
-    fn used_renamed(&mut self, wanted: Wanted<'_>, hub: u32, seen: &Rc<Seen>) {
-        let renamed = self.known.renamed(hub);
-        self.work += renamed.len();
-        for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
-            let named: Rc<Named> = self.known.named(&renamed.name);
-            for (user, lines) in
-                named.users.iter().filter(|(user, _)| *user != hub && seen.by(*user).is_some())
-            {
-                self.used_in(
-                    Wanted { name: &renamed.name, role: Role::Extended, ..wanted },
-                    *user,
-                    lines,
-                    seen,
-                );
+    fn used_renamed(&mut self, wanted: Wanted<'_>, seen: &Rc<Seen>) {
+        let aliases = self.known.aliases(wanted.file);
+        for (hub, alias) in aliases.get(wanted.name).into_iter().flatten() {
+            let named: Rc<Named> = self.known.named(alias);
+            for (user, lines) in named.users_among(*hub, seen).into_iter().filter(|(user, _)| user != hub) {
+                self.used_in(Wanted { name: alias, role: Role::Extended, ..wanted }, *user, lines, seen);
             }
         }
     }

@@ -66,6 +66,9 @@ pub(super) struct Renamed {
     pub(super) of: Vec<String>,
 }
 
+/// What things are called elsewhere, by their names: the file that calls them so, and how.
+pub(super) type Aliases = HashMap<String, Vec<(u32, String)>>;
+
 /// Who defines a name, and who uses it.
 #[derive(Debug, Default)]
 pub(super) struct Named {
@@ -109,6 +112,7 @@ pub(super) struct Known<'a> {
     names: HashMap<u32, Rc<Names>>,
     behind: HashMap<u32, Rc<Bits>>,
     renamed: HashMap<u32, Rc<Vec<Renamed>>>,
+    aliases: HashMap<u32, Rc<Aliases>>,
     named: HashMap<String, Rc<Named>>,
     /// Steps through files that hand names on.
     pub(super) handed: usize,
@@ -133,6 +137,7 @@ impl<'a> Known<'a> {
             names: HashMap::new(),
             behind: HashMap::new(),
             renamed: HashMap::new(),
+            aliases: HashMap::new(),
             named: HashMap::new(),
             handed: 0,
         }
@@ -392,6 +397,43 @@ impl<'a> Known<'a> {
         let imports =
             |other: u32| self.graph.edge(user, other).is_some_and(|edge| edge.line > 0 && !edge.part);
         !others.is_empty() && !imports(file) && others.iter().any(|other| imports(*other))
+    }
+
+    /// By a name of what a file defines or imports: what others call it to whom it is handed on, and the files that give it
+    /// those names, with the file itself.
+    pub(super) fn aliases(&mut self, file: u32) -> Rc<Aliases> {
+        if let Some(known) = self.aliases.get(&file) {
+            return Rc::clone(known);
+        }
+        let seen = self.seen(file);
+        let mut aliases = Aliases::default();
+        for hub in seen.hubs.iter().copied().chain([file]) {
+            for renamed in self.renamed(hub).iter() {
+                self.handed += renamed.of.len();
+                for name in &renamed.of {
+                    aliases.entry(name.clone()).or_default().push((hub, renamed.name.clone()));
+                }
+            }
+        }
+        let aliases = Rc::new(aliases);
+        self.aliases.insert(file, Rc::clone(&aliases));
+        aliases
+    }
+
+    /// The names by which others have what a file imports; nothing where they may have all of it, by the file's own name.
+    pub(super) fn taken_from(&mut self, file: u32) -> Option<HashSet<String>> {
+        let graph = self.graph;
+        let mut taken = HashSet::new();
+        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+            let imports = self.imports(edge.to);
+            let here = || imports.iter().filter(|import| import.line == edge.line);
+            if here().any(|import| import.names.is_empty() || is_whole(import)) {
+                return None;
+            }
+            let from_it = |import: &&Import| here().any(|one| one.target == import.target);
+            taken.extend(imports.iter().filter(from_it).flat_map(|import| import.names.iter().cloned()));
+        }
+        Some(taken)
     }
 
     /// Other names that a file gives to what it imports.
