@@ -200,6 +200,11 @@ impl Graph {
         edges.binary_search_by_key(&to, |edge| edge.to).ok().and_then(|at| edges.get(at)).copied()
     }
 
+    /// The files that import one for more than that it is a part of them.
+    fn importers(&self, number: u32) -> impl Iterator<Item = &Edge> {
+        self.back(number).iter().filter(|edge| edge.line > 0 && !edge.part)
+    }
+
     /// Packages of somebody else that a file imports, by name.
     pub fn packages(&self, number: u32) -> impl Iterator<Item = &str> {
         let own = self.packages_of.get(number as usize).map(|own| &**own).unwrap_or_default();

@@ -116,8 +116,8 @@ fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
         answer.line(&format!("[{FILES} of {} are looked at]", reach.files.len()));
     }
     if reverse {
-        let lines = asked.project.text(path).map_or(0, |text| text.lines().count());
         let line = line.filter(|line| {
+            let lines = asked.project.text(path).map_or(0, |text| text.lines().count());
             let is_there = *line as usize <= lines;
             if !is_there {
                 answer.line(&format!("[{path} has {lines} lines; tests of the whole file follow]"));

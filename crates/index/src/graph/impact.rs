@@ -207,7 +207,7 @@ impl<'a> Follow<'a> {
     fn brought(&mut self, wanted: Wanted<'_>) {
         let seen = self.known.seen(wanted.file);
         self.uses(wanted);
-        self.used_renamed_in(wanted, wanted.file, wanted.file, &seen);
+        self.used_renamed_in(wanted, wanted.file, &seen);
     }
 
     fn trail(&mut self, file: u32, from: Option<u32>) -> u32 {
@@ -280,7 +280,7 @@ impl<'a> Follow<'a> {
             return;
         };
         let behind = self.distance(trail) > 0;
-        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+        for edge in graph.importers(file) {
             // What a changed file hands on may have changed with it.
             if edge.names > 0 || !self.known.wants_another(edge.to, file, behind) {
                 self.step(edge.to, At::Import, trail, None);
@@ -299,7 +299,7 @@ impl<'a> Follow<'a> {
     fn hand_on(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
         if self.known.brings_all(file) {
-            for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+            for edge in graph.importers(file) {
                 self.step(edge.to, At::File, trail, None);
             }
             return;
@@ -317,7 +317,7 @@ impl<'a> Follow<'a> {
     fn loaded(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
         self.open(file, trail);
-        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part && edge.names == 0) {
+        for edge in graph.importers(file).filter(|edge| edge.names == 0) {
             let to = edge.to;
             if !self.known.hands_on(to, file) && !self.known.wants_another(to, file, true) {
                 self.step(to, At::File, trail, None);
@@ -332,7 +332,7 @@ impl<'a> Follow<'a> {
         }
         let graph = self.graph;
         let family = self.known.family(file);
-        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+        for edge in graph.importers(file) {
             if self.known.family(edge.to) != family || self.known.brings_unnamed(edge.to, edge.line) {
                 self.step(edge.to, At::File, trail, None);
             }
@@ -385,12 +385,9 @@ impl<'a> Follow<'a> {
         let mut definers = self.known.named(name).definers.clone();
         definers.retain(|definer| self.known.family(*definer) == family);
         let imported = |definer: &u32| self.graph.edge(file, *definer).is_some();
-        let is_own = |symbols: &Symbols| {
-            symbols
-                .iter()
-                .any(|(_, symbol)| symbol.name == name && is_type(symbol.kind) && symbol.kind != Kind::Impl)
-        };
-        let meant: Vec<u32> = if self.known.symbols(file).is_some_and(|symbols| is_own(&symbols)) {
+        let own_types =
+            self.known.symbols(file).filter(|symbols| symbols.types_called(name).next().is_some());
+        let meant: Vec<u32> = if own_types.is_some() {
             vec![file]
         } else if definers.iter().any(imported) {
             definers.into_iter().filter(imported).collect()
@@ -407,10 +404,8 @@ impl<'a> Follow<'a> {
         }
         for definer in meant {
             let Some(symbols) = self.known.symbols(definer) else { continue };
-            for (own, symbol) in symbols.iter() {
-                if symbol.name == name && is_type(symbol.kind) && symbol.kind != Kind::Impl {
-                    self.step(definer, At::Type(own), trail, None);
-                }
+            for own in symbols.types_called(name) {
+                self.step(definer, At::Type(own), trail, None);
             }
         }
     }
@@ -468,7 +463,7 @@ impl<'a> Follow<'a> {
             }
         }
         if !is_used && user != wanted.file && wanted.role == Role::Own {
-            self.used_renamed_in(wanted, user, user, seen);
+            self.used_renamed_in(wanted, user, seen);
         }
         is_used
     }
@@ -485,12 +480,12 @@ impl<'a> Follow<'a> {
     }
 
     /// The same within the file that gives the name.
-    fn used_renamed_in(&mut self, wanted: Wanted<'_>, file: u32, user: u32, seen: &Rc<Seen>) {
+    fn used_renamed_in(&mut self, wanted: Wanted<'_>, file: u32, seen: &Rc<Seen>) {
         let renamed = self.known.renamed(file);
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
             let named = self.known.named(&renamed.name);
-            let Some((_, lines)) = named.users.iter().find(|(one, _)| *one == user) else { continue };
-            self.used_in(Wanted { name: &renamed.name, role: Role::Extended, ..wanted }, user, lines, seen);
+            let again = Wanted { name: &renamed.name, role: Role::Extended, ..wanted };
+            self.used_in(again, file, named.lines_in(file), seen);
         }
     }
 }

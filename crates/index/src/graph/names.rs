@@ -2,8 +2,8 @@
 //!
 //! A name is a number here. A file's names that it uses and doesn't define itself are looked for among what others of
 //! its family of languages define: in what it imports; else, where a folder is a package or names are everybody's, in
-//! its folder; else, for tests of Python, among pytest's fixtures; else in the whole project, if one file alone defines it and the name is brought in by an import, or is one
-//! that nobody else would give.
+//! its folder; else, for tests of Python, among pytest's fixtures; else in the whole project, if one file alone defines it
+//! and the name is brought in by an import, or is one that nobody else would give.
 
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Kind;

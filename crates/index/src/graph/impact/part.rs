@@ -1,5 +1,6 @@
 //! Which part of a file a change is: by the file's text before it and after.
 
+use std::cell::LazyCell;
 use std::ops::{Range, RangeInclusive};
 
 use hashbrown::{HashMap, HashSet};
@@ -39,7 +40,9 @@ impl Part {
         }
         let mut part = Self::default();
         let mut lost = Vec::new();
-        let inside = in_definitions(language, after);
+        // The time is taken only where it is asked for.
+        let is = LazyCell::new(|| facts::read(language, after).ok());
+        let inside = if comment(language) == "#" { definitions(is.as_ref()) } else { Vec::new() };
         for change in capture_diff_slices(Algorithm::Myers, old, new) {
             if matches!(change, DiffOp::Equal { .. }) {
                 continue;
@@ -61,8 +64,7 @@ impl Part {
         }
         if !lost.is_empty() {
             let was = facts::read(language, before).ok()?;
-            let is = facts::read(language, after).ok()?;
-            part.lose(&was, &is, before, &lost)?;
+            part.lose(&was, is.as_ref()?, before, &lost)?;
         }
         Some(part)
     }
@@ -148,12 +150,9 @@ impl<'a> Before<'a> {
 }
 
 /// The lines of definitions in which what looks like a comment may be text: `#` begins a heading, too.
-fn in_definitions(language: Language, text: &str) -> Vec<Range<u32>> {
-    if comment(language) != "#" {
-        return Vec::new();
-    }
-    let facts = facts::read(language, text).unwrap_or_default();
-    facts.symbols.into_iter().map(|symbol| symbol.name_line..symbol.lines.end).collect()
+fn definitions(facts: Option<&Facts>) -> Vec<Range<u32>> {
+    let symbols = facts.into_iter().flat_map(|facts| &facts.symbols);
+    symbols.map(|symbol| symbol.name_line..symbol.lines.end).collect()
 }
 
 /// What begins a comment.

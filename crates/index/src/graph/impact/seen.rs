@@ -39,7 +39,7 @@ pub(super) struct Seen {
     /// Those files, rising.
     files: Vec<u32>,
     /// Files that hand it on.
-    pub(super) hubs: Vec<u32>,
+    hubs: Vec<u32>,
 }
 
 impl Seen {
@@ -53,10 +53,6 @@ impl Seen {
         std::iter::successors(self.by(file).flatten(), |hub| self.by(*hub).flatten())
     }
 }
-
-/// What one comes in by to what a file defines: names, and what the file is called as a module.
-#[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
 
 /// A name that stands beside an import, and nothing is defined by: what it lists may be called so from there on.
 #[derive(Debug)]
@@ -74,7 +70,7 @@ pub(super) type Aliases = HashMap<String, Vec<(u32, String)>>;
 pub(super) struct Named {
     pub(super) definers: Vec<u32>,
     /// By file, with the lines.
-    pub(super) users: Vec<(u32, Vec<u32>)>,
+    users: Vec<(u32, Vec<u32>)>,
 }
 
 impl Named {
@@ -101,7 +97,7 @@ impl Named {
 
 /// What is known of files and names, each looked up once.
 pub(super) struct Known<'a> {
-    pub(super) graph: &'a Graph,
+    graph: &'a Graph,
     snapshot: &'a Snapshot,
     /// By a file's number in the snapshot.
     nodes: Vec<u32>,
@@ -109,7 +105,7 @@ pub(super) struct Known<'a> {
     ends: HashMap<u32, Rc<Vec<u32>>>,
     symbols: HashMap<u32, Option<Rc<Symbols>>>,
     seen: HashMap<u32, Rc<Seen>>,
-    names: HashMap<u32, Rc<Names>>,
+    names: HashMap<u32, Rc<HashSet<String>>>,
     behind: HashMap<u32, Rc<Bits>>,
     renamed: HashMap<u32, Rc<Vec<Renamed>>>,
     aliases: HashMap<u32, Rc<Aliases>>,
@@ -221,7 +217,8 @@ impl<'a> Known<'a> {
         ends
     }
 
-    fn names(&mut self, file: u32) -> Rc<Names> {
+    /// What one comes in by to what a file defines: names, and what the file is called as a module.
+    fn names(&mut self, file: u32) -> Rc<HashSet<String>> {
         if let Some(known) = self.names.get(&file) {
             return Rc::clone(known);
         }
@@ -233,7 +230,7 @@ impl<'a> Known<'a> {
                 }
             }
         }
-        let names = Rc::new(Names(names));
+        let names = Rc::new(names);
         self.names.insert(file, Rc::clone(&names));
         names
     }
@@ -249,7 +246,7 @@ impl<'a> Known<'a> {
                 | Language::Tsx,
             ) => {
                 let names = self.names(other);
-                let lists = |import: &Import| import.names.iter().any(|name| names.0.contains(name));
+                let lists = |import: &Import| import.names.iter().any(|name| names.contains(name));
                 self.imports(file).iter().any(|import| is_whole(import) || lists(import))
             }
             Some(
@@ -276,7 +273,7 @@ impl<'a> Known<'a> {
         while !level.is_empty() {
             let mut next = Vec::new();
             for hub in &level {
-                for edge in graph.back(*hub).iter().filter(|edge| edge.line > 0 && !edge.part) {
+                for edge in graph.importers(*hub) {
                     self.handed += 1;
                     let to = edge.to;
                     if to == file || seen.by.contains_key(&to) || self.family(to) != family {
@@ -424,7 +421,7 @@ impl<'a> Known<'a> {
     pub(super) fn taken_from(&mut self, file: u32) -> Option<HashSet<String>> {
         let graph = self.graph;
         let mut taken = HashSet::new();
-        for edge in graph.back(file).iter().filter(|edge| edge.line > 0 && !edge.part) {
+        for edge in graph.importers(file) {
             let imports = self.imports(edge.to);
             let here = || imports.iter().filter(|import| import.line == edge.line);
             if here().any(|import| import.names.is_empty() || is_whole(import)) {

@@ -140,6 +140,13 @@ impl Symbols {
         is_type(outer.kind).then_some((Some(inside), outer.name.as_str()))
     }
 
+    /// The types that are defined here by a name.
+    pub(super) fn types_called(&self, name: &str) -> impl Iterator<Item = u32> {
+        let is_meant =
+            move |symbol: &Symbol| symbol.name == name && is_type(symbol.kind) && symbol.kind != Kind::Impl;
+        self.iter().filter(move |(_, symbol)| is_meant(symbol)).map(|(own, _)| own)
+    }
+
     /// The members of a type that the file has, by its number.
     pub(super) fn members(&self, own: u32) -> Vec<u32> {
         let Some(name) = self.get(own).map(|symbol| symbol.name.as_str()) else { return Vec::new() };
