@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use journeyman_syntax::facts;
 use journeyman_syntax::language::Language;
 
-use super::impact::{Role, role};
+use super::names::{Role, role};
 use super::paths::Tree;
 use super::resolve::{Meant, Settings, last, parent, resolve};
 use super::units::Units;

@@ -19,10 +19,10 @@ use journeyman_syntax::outline::Kind;
 
 use super::Graph;
 use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached, Trail};
+use super::names::{Role, role};
 use crate::Snapshot;
 pub use part::Part;
 use seen::{ALL, Known, Named, Seen, UNNAMED};
-pub(super) use symbols::{Role, role};
 use symbols::{Symbols, is_type};
 
 /// Lines of uses and steps through files that hand names on; where there are more, files are followed.

@@ -95,6 +95,37 @@ pub(super) fn definitions(symbols: impl Iterator<Item = SymbolRecord>) -> Vec<u6
     names
 }
 
+/// What a name is to those who use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// They have it by something else.
+    Member,
+    /// A type that has members here.
+    Extended,
+    /// They come in by it.
+    Own,
+}
+
+/// What is so called; nothing where others can't name it.
+pub(super) fn role(kind: Kind) -> Option<Role> {
+    match kind {
+        Kind::Function
+        | Kind::Constant
+        | Kind::Macro
+        | Kind::Variable
+        | Kind::Class
+        | Kind::Struct
+        | Kind::Enum
+        | Kind::Interface
+        | Kind::Trait
+        | Kind::Type
+        | Kind::Module => Some(Role::Own),
+        Kind::Impl => Some(Role::Extended),
+        Kind::Method | Kind::Constructor | Kind::Variant | Kind::Field | Kind::Property => Some(Role::Member),
+        _ => None,
+    }
+}
+
 /// Whether a name is one that counts.
 pub(super) fn is_name(name: &str) -> bool {
     name.len() >= SHORT
@@ -111,19 +142,10 @@ fn defined(symbol: &SymbolRecord) -> Option<u64> {
     if symbol.local || !is_name(name) {
         return None;
     }
-    let lone = match symbol.kind {
-        Kind::Function
-        | Kind::Constant
-        | Kind::Macro
-        | Kind::Variable
-        | Kind::Class
-        | Kind::Struct
-        | Kind::Enum
-        | Kind::Interface
-        | Kind::Trait
-        | Kind::Type => is_rare(name),
+    let lone = match role(symbol.kind)? {
+        Role::Own if symbol.kind != Kind::Module => is_rare(name),
         // They belong to a type, and many types have one of the name.
-        Kind::Method | Kind::Constructor | Kind::Variant => false,
+        Role::Member if !matches!(symbol.kind, Kind::Field | Kind::Property) => false,
         _ => return None,
     };
     let lone = lone && matches!(symbol.visibility, Visibility::Public | Visibility::Unknown);

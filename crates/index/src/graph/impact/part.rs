@@ -10,7 +10,7 @@ use journeyman_syntax::language::Language;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::seen::{ALL, UNNAMED};
-use super::symbols::{Role, role};
+use crate::graph::names::{Role, role};
 
 /// Lines that are compared, of both texts: the time goes with their product where nothing is alike.
 const MAX_LINES: usize = 20_000;

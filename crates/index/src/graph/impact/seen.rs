@@ -6,10 +6,11 @@ use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
-use super::symbols::{Role, Symbols, role};
+use super::symbols::Symbols;
 use crate::Snapshot;
 use crate::bits::Bits;
 use crate::facts::Content;
+use crate::graph::names::{Role, role};
 use crate::graph::resolve::{last, parent};
 use crate::graph::{Edge, Graph, names};
 

@@ -2,38 +2,8 @@
 
 use journeyman_syntax::outline::Kind;
 
+use crate::graph::names::{Role, role};
 use crate::snapshot::FileView;
-
-/// What a name is to those who use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::graph) enum Role {
-    /// They have it by something else.
-    Member,
-    /// A type that has members here.
-    Extended,
-    /// They come in by it.
-    Own,
-}
-
-/// What is so called; nothing where others can't name it.
-pub(in crate::graph) fn role(kind: Kind) -> Option<Role> {
-    match kind {
-        Kind::Function
-        | Kind::Constant
-        | Kind::Macro
-        | Kind::Variable
-        | Kind::Class
-        | Kind::Struct
-        | Kind::Enum
-        | Kind::Interface
-        | Kind::Trait
-        | Kind::Type
-        | Kind::Module => Some(Role::Own),
-        Kind::Impl => Some(Role::Extended),
-        Kind::Method | Kind::Constructor | Kind::Variant | Kind::Field | Kind::Property => Some(Role::Member),
-        _ => None,
-    }
-}
 
 /// A symbol of a file.
 #[derive(Debug)]
