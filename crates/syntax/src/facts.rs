@@ -13,6 +13,8 @@
 //! # }
 //! ```
 
+use tree_sitter::Node;
+
 use crate::doc;
 use crate::imports::Import;
 use crate::language::Language;
@@ -49,24 +51,23 @@ pub fn read(language: Language, text: &str) -> Result<Facts, Unparsed> {
     if let Some(facts) = sections::read(language, text) {
         return Ok(facts);
     }
-    let tree = parse::parse_any_depth(language, text)?;
-    of(&tree, text).ok_or(Unparsed::TooDeep)
+    parse::looked_at(language, text, |root| of(language, root, text))?.ok_or(Unparsed::TooDeep)
 }
 
 /// What a text tells whose tree is there already.
 #[must_use]
 pub fn facts(tree: &Tree, text: &str) -> Facts {
-    of(tree, text).unwrap_or_default()
+    of(tree.language(), tree.root(), text).unwrap_or_default()
 }
 
-fn of(tree: &Tree, text: &str) -> Option<Facts> {
-    let walked = walk(tree, text, Wanted::All)?;
-    let (symbols, mut said) = symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text);
-    let top = doc::of_text(tree.language(), tree.root(), &walked.leading, &symbols, text);
+fn of(language: Language, root: Node<'_>, text: &str) -> Option<Facts> {
+    let walked = walk(language, root, text, Wanted::All)?;
+    let (symbols, mut said) = symbols(language, walked.found, &walked.leading, &walked.marks, text);
+    let top = doc::of_text(language, root, &walked.leading, &symbols, text);
     said.extend(top.map(|range| Said { symbol: None, line: line_of(text, range.start), range }));
     let references = used(&walked.names, &symbols, text);
     let sections = sections::of_comments(text, &said, &symbols);
-    Some(Facts { symbols, references, imports: walked.imports, sections, broken: tree.has_error() })
+    Some(Facts { symbols, references, imports: walked.imports, sections, broken: root.has_error() })
 }
 
 /// The line of a place near the beginning, counted from 1.

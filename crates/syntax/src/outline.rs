@@ -206,7 +206,7 @@ pub fn check_query(language: Language) -> Result<(), String> {
 /// A text's symbols, in the order of the text, outer ones before inner ones. What of a broken text parses is there.
 #[must_use]
 pub fn outline(tree: &Tree, text: &str) -> Vec<Symbol> {
-    walk::walk(tree, text, Wanted::Symbols)
+    walk::walk(tree.language(), tree.root(), text, Wanted::Symbols)
         .map(|walked| symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text).0)
         .unwrap_or_default()
 }

@@ -9,10 +9,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point};
+use tree_sitter::{InputEdit, Node, ParseOptions, ParseState, Parser, Point};
 
+use crate::hostile;
 use crate::language::Language;
-use crate::{hostile, memory};
+use crate::memory::{self, Scope};
 
 /// Longer texts are not parsed: source that people write is far shorter.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -85,16 +86,40 @@ thread_local! {
 /// # Errors
 /// [`Unparsed`] where there is no grammar, or a bound was passed.
 pub fn parse(language: Language, text: &str) -> Result<Tree, Unparsed> {
-    let tree = parse_any_depth(language, text)?;
-    shallow(&tree.tree)?;
-    Ok(tree)
-}
-
-/// As [`parse`], for whoever looks at the depth on its own way through the tree.
-pub(crate) fn parse_any_depth(language: Language, text: &str) -> Result<Tree, Unparsed> {
     admit(language, text)?;
     let tree = run(language, &without_marks(language, text), None)?;
+    shallow(&tree)?;
     Ok(Tree { language, tree })
+}
+
+/// Shows the tree of a text to `look`, which may go to any depth, and throws it away: faster than [`parse`] and dropping what it
+/// gives.
+///
+/// # Errors
+/// As [`parse`], but for the depth.
+pub(crate) fn looked_at<R>(
+    language: Language,
+    text: &str,
+    look: impl for<'tree> FnOnce(Node<'tree>) -> R,
+) -> Result<R, Unparsed> {
+    admit(language, text)?;
+    let grammar = language.grammar().ok_or(Unparsed::NoGrammar)?();
+    let text = without_marks(language, text);
+    memory::prepare();
+    let Some(scope) = Scope::enter() else {
+        return run(language, &text, None).map(|tree| look(tree.root_node()));
+    };
+    let tree = scope.within(|| {
+        // A parser of its own: what one keeps from text to text wouldn't outlive the scope.
+        let mut parser = Parser::new();
+        parser.set_language(&grammar).map_err(|_| Unparsed::NoGrammar)?;
+        within_bounds(&mut parser, &text, None)
+    })?;
+    let looked = look(tree.root_node());
+    if scope.is_whole() {
+        std::mem::forget(tree);
+    }
+    Ok(looked)
 }
 
 /// The tree of a text that was made from another one by a change in one place; what lies outside is taken over from
@@ -213,31 +238,40 @@ fn run(
         if parser.language().is_none() {
             parser.set_language(&grammar()).map_err(|_| Unparsed::NoGrammar)?;
         }
-        let most = LOOKS + text.len() / BYTES_A_LOOK;
-        let mut looks = 0;
-        let mut look = |_: &ParseState| {
-            looks += 1;
-            if looks > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let options = ParseOptions::new().progress_callback(&mut look);
-        let mut reads = READS * (2 + text.len() / CHUNK);
-        let mut ended = false;
-        let mut read = |at: usize, _: Point| {
-            reads = reads.saturating_sub(1);
-            // The text seems to end where the patience does, with a line break, and what comes of that isn't looked at.
-            match (reads, std::mem::replace(&mut ended, reads == 0)) {
-                (0, false) => &b"\n"[..],
-                (0, true) => &[],
-                _ => chunk(text, at),
-            }
-        };
-        let tree = parser.parse_with_options(&mut read, old, Some(options));
-        let tree = tree.filter(|_| reads > 0);
-        if tree.is_none() {
+        let tree = within_bounds(parser, text, old);
+        if tree.is_err() {
             parser.reset();
         }
-        tree.ok_or(Unparsed::TooMuchWork)
+        tree
     })
+}
+
+/// Parses with no more work than a text of this length may make.
+fn within_bounds(
+    parser: &mut Parser,
+    text: &str,
+    old: Option<&tree_sitter::Tree>,
+) -> Result<tree_sitter::Tree, Unparsed> {
+    let most = LOOKS + text.len() / BYTES_A_LOOK;
+    let mut looks = 0;
+    let mut look = |_: &ParseState| {
+        looks += 1;
+        if looks > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut look);
+    let mut reads = READS * (2 + text.len() / CHUNK);
+    let mut ended = false;
+    let mut read = |at: usize, _: Point| {
+        reads = reads.saturating_sub(1);
+        // The text seems to end where the patience does, with a line break, and what comes of that isn't looked at.
+        match (reads, std::mem::replace(&mut ended, reads == 0)) {
+            (0, false) => &b"\n"[..],
+            (0, true) => &[],
+            _ => chunk(text, at),
+        }
+    };
+    let tree = parser.parse_with_options(&mut read, old, Some(options));
+    tree.filter(|_| reads > 0).ok_or(Unparsed::TooMuchWork)
 }
 
 /// The bytes from `at` that the parser is given at once. Never a part of a character: the parser asks again for the

@@ -12,7 +12,7 @@ use tree_sitter::Node;
 use crate::imports::{self, Import};
 use crate::language::Language;
 use crate::outline::{Kind, MAX_SYMBOLS, is_attribute_kind, is_comment_kind};
-use crate::parse::{MAX_DEPTH, Tree};
+use crate::parse::MAX_DEPTH;
 use crate::pattern::{Matcher, Patterns, Role};
 use crate::references::MAX_REFERENCES;
 
@@ -203,16 +203,21 @@ fn flags(language: Language, kind: &str) -> u8 {
 }
 
 /// Walks a tree. Nothing where parts lie in one another deeper than [`MAX_DEPTH`].
-pub(crate) fn walk<'tree>(tree: &'tree Tree, text: &str, wanted: Wanted) -> Option<Walked<'tree>> {
-    let table = table(tree.language())?;
+pub(crate) fn walk<'tree>(
+    language: Language,
+    root: Node<'tree>,
+    text: &str,
+    wanted: Wanted,
+) -> Option<Walked<'tree>> {
+    let table = table(language)?;
     let looked_at = match wanted {
         Wanted::Symbols => !(NAME | IMPORT),
         Wanted::All => !0,
     };
-    let matcher = Matcher::new(tree.root());
-    let mut walk = Walk { language: tree.language(), table, text, matcher, walked: Walked::default() };
+    let matcher = Matcher::new(root);
+    let mut walk = Walk { language, table, text, matcher, walked: Walked::default() };
     let mut ancestors: Vec<Node<'tree>> = Vec::new();
-    let mut cursor = tree.root().walk();
+    let mut cursor = root.walk();
     loop {
         let node = cursor.node();
         let flags = table.flags(node.kind_id()) & looked_at;

@@ -450,3 +450,35 @@ fn the_outline_is_the_same_with_and_without_the_rest() {
         assert_eq!(all, read(*language, text).unwrap(), "{language:?}");
     }
 }
+
+/// A text that is parsed to be looked at once tells what one does whose tree is kept, whole or broken, whatever was parsed before
+/// and elsewhere.
+#[test]
+fn a_tree_that_is_thrown_away_tells_the_same() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kinds");
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let Some(language) = Language::of_path(&name) else {
+            continue;
+        };
+        let cut = |at: usize| text[..text.floor_char_boundary(at)].to_owned();
+        texts.extend([cut(text.len() / 3), cut(text.len() * 2 / 3)].map(|text| (language, text)));
+        texts.push((language, text.repeat(40)));
+        texts.push((language, text));
+    }
+    assert!(texts.len() > 40);
+    std::thread::scope(|scope| {
+        for nth in 0..2 {
+            let texts = &texts;
+            scope.spawn(move || {
+                for (language, text) in texts.iter().skip(nth).step_by(2) {
+                    let Ok(tree) = parse(*language, text) else { continue };
+                    assert_eq!(read(*language, text).unwrap(), facts(&tree, text), "{language:?}");
+                }
+            });
+        }
+    });
+}
