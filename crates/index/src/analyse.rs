@@ -24,7 +24,8 @@ pub use content::MAX_BYTES;
 pub(crate) use content::decoded;
 pub(crate) use purpose::purpose;
 
-use crate::facts::{Chunk, Content, Count, FileFacts, Flags, Reference, Stamp, SymbolFact};
+use crate::facts::{Chunk, Content, Count, FileFacts, Flags, Reference, Stamp, SymbolFact, Terms};
+use crate::texts::Texts;
 use crate::tokens::Tokenizer;
 use trigrams::Trigrams;
 
@@ -181,13 +182,13 @@ fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
         language: Language::of_path(&path.to_string()),
         shallow: false,
         lines: 0,
-        terms: Vec::new(),
+        terms: Terms::default(),
         chunks: Vec::new(),
         path_counts: Vec::new(),
         symbol_counts: Vec::new(),
         trigrams: Vec::new(),
         symbols: Vec::new(),
-        names: Vec::new(),
+        names: Texts::default(),
         references: Vec::new(),
         imports: Vec::new(),
         sections: Vec::new(),
@@ -222,7 +223,7 @@ fn add_syntax(facts: &mut FileFacts, text: &str) {
 struct Used {
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    names: Vec<Box<str>>,
+    names: Texts,
     references: Vec<Reference>,
 }
 
@@ -234,15 +235,15 @@ impl Used {
         let number = known.unwrap_or_else(|| {
             let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
             numbers.insert_unique(hash, number, |number| hasher.hash_one(own(names, *number)));
-            names.push(name.into());
+            names.push(name);
             number
         });
         references.push(Reference { name: number, line, inside });
     }
 }
 
-fn own(names: &[Box<str>], number: u32) -> &str {
-    names.get(number as usize).map(|name| &**name).unwrap_or_default()
+fn own(names: &Texts, number: u32) -> &str {
+    names.get(number).unwrap_or_default()
 }
 
 fn symbol(symbol: Symbol) -> SymbolFact {

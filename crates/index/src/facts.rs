@@ -6,6 +6,8 @@ use journeyman_syntax::language::Language;
 pub use journeyman_syntax::outline::{Kind, Visibility};
 pub use journeyman_syntax::sections::Section;
 
+use crate::texts::Texts;
+
 /// What a file's content is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -49,6 +51,57 @@ pub struct Stamp {
     pub changed: i64,
     /// Its inode.
     pub inode: u64,
+}
+
+/// Distinct terms by number, and what the [`Tokenizer`](crate::tokens::Tokenizer) that found them remembers them by.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    texts: Texts,
+    memory: u64,
+    own: Vec<u32>,
+}
+
+impl PartialEq for Terms {
+    /// Whether the texts are the same, whoever found them.
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts
+    }
+}
+
+impl Terms {
+    /// Terms as a memory has them: `own` are its numbers of the texts, which mean the same texts for as long as there is that
+    /// memory.
+    pub(crate) fn remembered(texts: Texts, memory: u64, own: Vec<u32>) -> Self {
+        Self { texts, memory, own }
+    }
+
+    /// Which memory they come from, and its numbers of them.
+    pub(crate) fn origin(&self) -> (u64, &[u32]) {
+        (self.memory, &self.own)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// A term by its number.
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<&str> {
+        self.texts.get(number)
+    }
+
+    /// All of them, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter()
+    }
 }
 
 /// How often a term stands in a document. Terms are named by their place in [`FileFacts::terms`].
@@ -129,7 +182,7 @@ pub struct FileFacts {
     /// How many lines it has.
     pub lines: u32,
     /// Its distinct terms.
-    pub terms: Vec<Box<str>>,
+    pub terms: Terms,
     /// What is searched.
     pub chunks: Vec<Chunk>,
     /// The path's terms, as a document of their own.
@@ -141,7 +194,7 @@ pub struct FileFacts {
     /// What it defines.
     pub symbols: Vec<SymbolFact>,
     /// The distinct names that it uses, in the order in which they come.
-    pub names: Vec<Box<str>>,
+    pub names: Texts,
     /// What it uses.
     pub references: Vec<Reference>,
     /// What it brings in.

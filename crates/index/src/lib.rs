@@ -19,6 +19,7 @@ pub mod segment;
 pub mod snapshot;
 pub mod source;
 pub mod store;
+pub mod texts;
 pub mod tokens;
 pub mod vectors;
 pub mod watch;

@@ -17,8 +17,9 @@ mod cache;
 mod split;
 mod stop;
 
-use crate::facts::Count;
-use cache::Cache;
+use crate::facts::{Count, Terms};
+use crate::texts::Texts;
+use cache::{Cache, Word};
 
 pub use stop::is_stop_word;
 
@@ -26,6 +27,8 @@ pub use stop::is_stop_word;
 pub const MAX_WORD: usize = 128;
 /// Words that are read of one file: a megabyte of prose has 200,000. What has more is data.
 pub const MAX_WORDS: u32 = 1_000_000;
+/// Words that are looked up together. More gains nothing: so many reads of memory a core has under way at once.
+const TOGETHER: usize = 16;
 
 /// Takes text apart, and counts terms. One a thread: it remembers what words it met give.
 ///
@@ -34,6 +37,14 @@ pub const MAX_WORDS: u32 = 1_000_000;
 #[derive(Debug)]
 pub struct Tokenizer {
     cache: Cache,
+    tally: Tally,
+    /// How many words may yet be read of the file.
+    words_left: u32,
+}
+
+/// How often terms stand in a document.
+#[derive(Debug, Default)]
+struct Tally {
     /// By the cache's number of a term: its number in the file and 1, or 0.
     local: Vec<u32>,
     /// The file's terms, by the cache's numbers.
@@ -42,8 +53,6 @@ pub struct Tokenizer {
     times: Vec<u32>,
     /// The document's terms, by the file's numbers.
     document: Vec<u32>,
-    /// How many words may yet be read of the file.
-    words_left: u32,
 }
 
 impl Default for Tokenizer {
@@ -56,91 +65,116 @@ impl Tokenizer {
     /// One that knows no word yet.
     #[must_use]
     pub fn new() -> Self {
-        let (local, file, times, document) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { cache: Cache::new(), local, file, times, document, words_left: MAX_WORDS }
+        Self { cache: Cache::new(), tally: Tally::default(), words_left: MAX_WORDS }
     }
 
     /// Begins a file: no term is known, and [`MAX_WORDS`] may be read.
     pub fn begin(&mut self) {
+        let Tally { local, file, times, document } = &mut self.tally;
         if self.cache.is_full() {
             self.cache.clear();
-            self.local.clear();
+            local.clear();
         } else {
-            for term in &self.file {
-                if let Some(slot) = self.local.get_mut(*term as usize) {
+            for term in file.iter() {
+                if let Some(slot) = local.get_mut(*term as usize) {
                     *slot = 0;
                 }
             }
         }
-        self.file.clear();
-        self.times.clear();
-        self.document.clear();
+        file.clear();
+        times.clear();
+        document.clear();
         self.words_left = MAX_WORDS;
     }
 
     /// Adds a text's terms to the document, each occurrence `times` times.
     pub fn add(&mut self, text: &str, times: u32) {
-        let Self { cache, local, file, times: counts, document, words_left } = self;
-        split::words(text, words_left, &mut |word| {
-            for term in cache.terms(word) {
-                let at = *term as usize;
-                if at >= local.len() {
-                    local.resize(at + 1, 0);
-                }
-                let Some(number) = local.get_mut(at) else { continue };
-                if *number == 0 {
-                    file.push(*term);
-                    counts.push(0);
-                    *number = u32::try_from(file.len()).unwrap_or(u32::MAX);
-                }
-                let Some(count) = counts.get_mut(*number as usize - 1) else { continue };
-                if *count == 0 {
-                    document.push(*number - 1);
-                }
-                *count = count.saturating_add(times);
-            }
+        let Self { cache, tally, words_left } = self;
+        show(cache, text, words_left, &mut |terms, _| {
+            terms.iter().for_each(|term| tally.add(*term, times));
         });
     }
 
     /// Adds counts of the same file's terms to the document.
     pub fn add_counts(&mut self, counts: &[Count]) {
         for Count { term, times } in counts {
-            let Some(count) = self.times.get_mut(*term as usize) else { continue };
-            if *count == 0 && *times > 0 {
-                self.document.push(*term);
+            if *times > 0 {
+                self.tally.count(*term, *times);
             }
-            *count = count.saturating_add(*times);
         }
     }
 
     /// Ends the document: its terms by the file's numbers, each once, in order. The next one begins.
     pub fn document(&mut self) -> Vec<Count> {
-        self.document.sort_unstable();
+        let Tally { times, document, .. } = &mut self.tally;
+        document.sort_unstable();
         let take = |term: &u32| {
-            let times = self.times.get_mut(*term as usize).map_or(0, std::mem::take);
+            let times = times.get_mut(*term as usize).map_or(0, std::mem::take);
             Count { term: *term, times }
         };
-        let counts = self.document.iter().map(take).collect();
-        self.document.clear();
+        let counts = document.iter().map(take).collect();
+        document.clear();
         counts
     }
 
     /// The file's terms, by number.
     #[must_use]
-    pub fn terms(&self) -> Vec<Box<str>> {
-        self.file.iter().map(|term| self.cache.text(*term).into()).collect()
+    pub fn terms(&self) -> Terms {
+        let own = self.tally.file.clone();
+        let texts = own.iter().map(|term| self.cache.text(*term)).collect();
+        Terms::remembered(texts, self.cache.memory(), own)
     }
 
     /// Shows each term of a text, in the order of the text, as often as it stands there.
     pub fn each(&mut self, text: &str, emit: &mut dyn FnMut(&str)) {
         self.begin();
         let Self { cache, words_left, .. } = self;
-        split::words(text, words_left, &mut |word| {
-            let (terms, texts) = cache.terms_and_texts(word);
-            for term in terms {
-                emit(texts.get(*term));
-            }
+        show(cache, text, words_left, &mut |terms, texts| {
+            terms.iter().filter_map(|term| texts.get(*term)).for_each(&mut *emit);
         });
+    }
+}
+
+/// Shows each word's terms.
+fn show(cache: &mut Cache, text: &str, left: &mut u32, each: &mut impl FnMut(&[u32], &Texts)) {
+    let (mut words, mut count) = ([Word::default(); TOGETHER], 0);
+    split::words(text, left, &mut |start, end| {
+        if let Some(place) = words.get_mut(count) {
+            *place = Word::of(text, start, end);
+            count += 1;
+        }
+        if count == TOGETHER {
+            cache.show(text, &words, each);
+            count = 0;
+        }
+    });
+    cache.show(text, words.get(..count).unwrap_or_default(), each);
+}
+
+impl Tally {
+    /// Counts a term by the cache's number.
+    fn add(&mut self, term: u32, times: u32) {
+        let at = term as usize;
+        if at >= self.local.len() {
+            self.local.resize(at + 1, 0);
+        }
+        let Some(number) = self.local.get_mut(at) else { return };
+        if *number == 0 {
+            self.file.push(term);
+            self.times.push(0);
+            *number = u32::try_from(self.file.len()).unwrap_or(u32::MAX);
+        }
+        let number = *number - 1;
+        self.count(number, times);
+    }
+
+    /// Counts a term by the file's number.
+    fn count(&mut self, number: u32, times: u32) {
+        let Some(count) = self.times.get_mut(number as usize) else { return };
+        if *count == 0 {
+            self.document.push(number);
+        }
+        *count = count.saturating_add(times);
     }
 }
 
@@ -215,7 +249,7 @@ mod tests {
             let second = tokenizer.document();
             let terms = tokenizer.terms();
             let named = |counts: &[Count]| -> Vec<(String, u32)> {
-                counts.iter().map(|count| (terms[count.term as usize].to_string(), count.times)).collect()
+                counts.iter().map(|count| (terms.get(count.term).unwrap().to_owned(), count.times)).collect()
             };
             let named = [named(&path), named(&first), named(&second)];
             let expected: [&[(&str, u32)]; 3] = [
@@ -246,7 +280,7 @@ mod tests {
             tokenizer.add(&text, 1);
             let counts = tokenizer.document();
             assert!(counts.iter().all(|count| count.times > 0));
-            let head: Vec<_> = tokenizer.terms().into_iter().take(4).collect();
+            let head: Vec<String> = tokenizer.terms().iter().take(4).map(str::to_owned).collect();
             assert_eq!(expected.get_or_insert_with(|| head.clone()), &head);
         }
     }

@@ -18,23 +18,18 @@ impl Trigrams {
     /// looked for across lines by them.
     pub(crate) fn of(&mut self, text: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();
-        let mut last = 0_u32;
-        let mut known = 0_u32;
-        for byte in text {
-            if matches!(byte, b'\n' | b'\r') {
-                known = 0;
-                continue;
-            }
-            last = (last << 8 | u32::from(byte.to_ascii_lowercase())) & 0xff_ffff;
-            known += 1;
-            if known < 3 {
-                continue;
-            }
-            if let Some(word) = self.seen.get_mut((last >> 6) as usize) {
-                let bit = 1 << (last & 63);
-                if *word & bit == 0 {
-                    *word |= bit;
-                    found.push(last);
+        for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
+            let Some((beginning, rest)) = line.split_at_checked(2) else { continue };
+            let lower = |last: u32, byte: &u8| last << 8 | u32::from(byte.to_ascii_lowercase());
+            let mut last = beginning.iter().fold(0, lower);
+            for byte in rest {
+                last = lower(last, byte) & 0xff_ffff;
+                if let Some(word) = self.seen.get_mut((last >> 6) as usize) {
+                    let bit = 1 << (last & 63);
+                    if *word & bit == 0 {
+                        *word |= bit;
+                        found.push(last);
+                    }
                 }
             }
         }

@@ -102,8 +102,8 @@ fn of_file(
     }
     let terms = tokenizer.terms();
     let weight = |term: u32| {
-        let text = terms.get(term as usize)?;
-        query.terms.iter().find(|asked| *asked.text == **text).map(|asked| asked.weight)
+        let text = terms.get(term)?;
+        query.terms.iter().find(|asked| asked.text == text).map(|asked| asked.weight)
     };
     // How many of the file's sections have a word: what all have tells none apart.
     let mut having = vec![0_u32; terms.len()];

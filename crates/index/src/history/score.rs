@@ -50,11 +50,11 @@ impl Words {
                 }
                 let terms = tokenizer.terms();
                 for count in tokenizer.document() {
-                    let Some(term) = terms.get(count.term as usize) else { continue };
+                    let Some(term) = terms.get(count.term) else { continue };
                     length += count.times;
                     match words.by_term.get_mut(term) {
                         Some(list) => list.push((number, count.times)),
-                        None => drop(words.by_term.insert(term.clone(), vec![(number, count.times)])),
+                        None => drop(words.by_term.insert(term.into(), vec![(number, count.times)])),
                     }
                 }
                 for file in &files {

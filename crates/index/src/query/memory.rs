@@ -59,11 +59,11 @@ impl Memory {
         let facts = facts.into();
         let file = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let mut numbers = Vec::with_capacity(facts.terms.len());
-        for term in &facts.terms {
+        for term in facts.terms.iter() {
             let next = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
             let number = match self.terms.get(term) {
                 Some(number) => *number,
-                None => *self.terms.entry(term.clone()).or_insert(next),
+                None => *self.terms.entry(term.into()).or_insert(next),
             };
             numbers.push(number);
         }

@@ -6,11 +6,11 @@ use std::path::Path;
 use super::codec::{CountList, PlainList, UseList, put, put_bytes};
 use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
-use super::invert::{Interner, Posting, trigrams};
+use super::invert::{Interner, MAX_FILES, Posting, trigrams};
 use super::layout::{FileRecord, Parts, Span, SymbolRecord, Words};
 use super::write::Contents;
 use crate::IndexError;
-use crate::facts::{Count, FileFacts, Import, Section};
+use crate::facts::{Count, FileFacts, Import, Section, Terms};
 
 /// Gathers files for a segment.
 ///
@@ -27,6 +27,8 @@ pub struct Builder {
     /// Each file's imports and sections.
     rest: Vec<Vec<u8>>,
     terms: Interner,
+    /// By a memory's numbers of terms, those here and 1, or 0; and which memory.
+    remembered: (u64, Vec<u32>),
     in_chunks: Vec<Posting>,
     in_paths: Vec<Posting>,
     in_symbols: Vec<Posting>,
@@ -66,7 +68,7 @@ impl Builder {
         let postings = [&self.in_chunks, &self.in_paths, &self.in_symbols, &self.definitions, &self.uses];
         let postings: usize = postings.iter().map(|postings| postings.len()).sum();
         let interned = self.terms.weight() + self.defined.weight() + self.used.weight();
-        let own = self.parts.weight() + self.data.weight() + self.weight;
+        let own = self.parts.weight() + self.data.weight() + self.weight + self.remembered.1.len() * 4;
         own + interned + postings * size_of::<Posting>() + self.trigrams.len() * size_of::<u32>()
     }
 
@@ -75,7 +77,8 @@ impl Builder {
     /// # Errors
     /// [`IndexError::TooMuch`] when the segment would become larger than its format allows.
     pub fn add(&mut self, facts: &FileFacts) -> Result<(), IndexError> {
-        let file = u32::try_from(self.files.len()).map_err(|_| IndexError::TooMuch("files"))?;
+        let fits = u32::try_from(self.files.len()).ok().filter(|file| (*file as usize) < MAX_FILES);
+        let file = fits.ok_or(IndexError::TooMuch("files"))?;
         let (first_chunk, first_symbol) = (self.parts.chunk_count(), self.parts.symbol_count());
         self.add_terms(file, facts);
         self.add_symbols(facts)?;
@@ -115,7 +118,7 @@ impl Builder {
 
     fn add_terms(&mut self, file: u32, facts: &FileFacts) {
         // The file's terms by their numbers here.
-        let numbers: Vec<u32> = facts.terms.iter().map(|term| self.terms.number(term)).collect();
+        let numbers = self.numbers(&facts.terms);
         let put = |into: &mut Vec<Posting>, document: u32, counts: &[Count]| {
             let known = |count: &Count| Some((*numbers.get(count.term as usize)?, count.times));
             let some = counts.iter().filter_map(known);
@@ -128,6 +131,28 @@ impl Builder {
         }
         put(&mut self.in_paths, file, &facts.path_counts);
         put(&mut self.in_symbols, file, &facts.symbol_counts);
+    }
+
+    /// Numbers of a file's terms. A term that comes from the same memory as before isn't looked up by its text again.
+    fn numbers(&mut self, terms: &Terms) -> Vec<u32> {
+        let (memory, own) = terms.origin();
+        if self.remembered.0 != memory {
+            self.remembered = (memory, Vec::new());
+        }
+        let known = &mut self.remembered.1;
+        let most = own.iter().max().map_or(0, |most| *most as usize + 1);
+        if known.len() < most {
+            known.resize(most, 0);
+        }
+        let mut numbers = Vec::with_capacity(terms.len());
+        for (term, own) in terms.iter().zip(own) {
+            let Some(known) = known.get_mut(*own as usize) else { continue };
+            if *known == 0 {
+                *known = self.terms.number(term) + 1;
+            }
+            numbers.push(*known - 1);
+        }
+        numbers
     }
 
     fn add_symbols(&mut self, facts: &FileFacts) -> Result<(), IndexError> {

@@ -141,38 +141,60 @@ impl Sorted {
 
 /// Half of a trigram's bits.
 const HALF: u32 = 12;
+/// Bits that are left for a file's number beside half a trigram.
+const FILE: u32 = u32::BITS - HALF;
+/// Files of one segment, at most.
+pub(super) const MAX_FILES: usize = 1 << FILE;
+/// From so many on, counting is quicker than comparing.
+const MANY: usize = 1 << (HALF - 2);
 
 /// The dictionary from trigrams to files: of each file's trigrams, one file after the other, and where each file's end.
+///
+/// What begins with the same half is gathered first, which goes far in memory; the rest is put in order within what is near.
 pub(super) fn trigrams(trigrams: Vec<u32>, ends: &[usize]) -> Result<Made, IndexError> {
-    let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(trigrams.len());
+    let high = |trigram: u32| (trigram >> HALF) as usize;
+    let mut places = counted(trigrams.iter().map(|trigram| high(*trigram)));
+    let mut gathered = vec![0_u32; trigrams.len()];
     let mut start = 0;
-    for (file, end) in (0..).zip(ends) {
-        pairs.extend(trigrams.get(start..*end).unwrap_or_default().iter().map(|trigram| (*trigram, file)));
+    for (file, end) in (0_u32..).zip(ends) {
+        for trigram in trigrams.get(start..*end).unwrap_or_default() {
+            let Some(place) = places.get_mut(high(*trigram)) else { continue };
+            if let Some(slot) = gathered.get_mut(*place) {
+                *slot = (trigram & ((1 << HALF) - 1)) << FILE | file;
+            }
+            *place += 1;
+        }
         start = *end;
     }
     drop(trigrams);
-    // By the lower half, then by the higher one: each time equals keep their order, which is that of the files.
-    let mut other = vec![(0, 0); pairs.len()];
-    for shift in [0, HALF] {
-        distribute(&pairs, &mut other, |trigram| (trigram >> shift & ((1 << HALF) - 1)) as usize);
-        std::mem::swap(&mut pairs, &mut other);
-    }
     let mut builder = DictionaryBuilder::new();
-    let mut list = Vec::new();
-    for own in pairs.chunk_by(|one, other| one.0 == other.0) {
-        list.clear();
-        put_dense(&mut list, own.iter().map(|(_, file)| *file));
-        let [_, key @ ..] = own.first().map_or(0, |(trigram, _)| *trigram).to_be_bytes();
-        builder.add(&key, &list)?;
+    let (mut start, mut other, mut list) = (0, Vec::new(), Vec::new());
+    for (high, end) in (0_u32..).zip(places) {
+        let own = gathered.get_mut(start..end.max(start)).unwrap_or_default();
+        start = end;
+        let sorted = if own.len() < MANY {
+            own.sort_unstable();
+            &*own
+        } else {
+            order_by_counting(own, &mut other);
+            other.as_slice()
+        };
+        for same in sorted.chunk_by(|one, other| one >> FILE == other >> FILE) {
+            list.clear();
+            put_dense(&mut list, same.iter().map(|one| one & ((1 << FILE) - 1)));
+            let low = same.first().map_or(0, |one| one >> FILE);
+            let [_, key @ ..] = (high << HALF | low).to_be_bytes();
+            builder.add(&key, &list)?;
+        }
     }
     Ok(builder.finish())
 }
 
-/// Puts pairs in the order of a digit.
-fn distribute(from: &[(u32, u32)], to: &mut [(u32, u32)], digit: impl Fn(u32) -> usize) {
+/// Where each number's occurrences begin if they are put in order.
+fn counted(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut places = vec![0_usize; (1 << HALF) + 1];
-    for (trigram, _) in from {
-        if let Some(count) = places.get_mut(digit(*trigram) + 1) {
+    for number in numbers {
+        if let Some(count) = places.get_mut(number + 1) {
             *count += 1;
         }
     }
@@ -181,10 +203,18 @@ fn distribute(from: &[(u32, u32)], to: &mut [(u32, u32)], digit: impl Fn(u32) ->
         sum += *place;
         *place = sum;
     }
-    for pair in from {
-        if let Some(place) = places.get_mut(digit(pair.0)) {
+    places
+}
+
+/// Puts what is in the order of files in the order of the other half, too.
+fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
+    let mut places = counted(from.iter().map(|one| (one >> FILE) as usize));
+    to.clear();
+    to.resize(from.len(), 0);
+    for one in from {
+        if let Some(place) = places.get_mut((one >> FILE) as usize) {
             if let Some(slot) = to.get_mut(*place) {
-                *slot = *pair;
+                *slot = *one;
             }
             *place += 1;
         }
@@ -216,6 +246,57 @@ mod tests {
         assert_eq!(lists, [9, 1, 7, 1, 2]);
     }
 
+    /// Every trigram of a dictionary with its files.
+    fn listed(keys: &[u8], lists: &[u8]) -> Vec<(Vec<u8>, Vec<u32>)> {
+        let (mut cursor, mut key, mut lists) = (super::super::codec::Cursor::new(keys), Vec::new(), lists);
+        let mut all = Vec::new();
+        while !cursor.is_empty() {
+            let length = cursor.next_key(&mut key);
+            let (list, rest) = lists.split_at(length);
+            lists = rest;
+            let mut own = Vec::new();
+            dense(list, |file| own.push(file));
+            all.push((key.clone(), own));
+        }
+        assert!(lists.is_empty());
+        all
+    }
+
+    #[test]
+    fn many_trigrams_of_one_half_come_in_order() {
+        let mut random = 7_u32;
+        let files: Vec<Vec<u32>> = (0..200)
+            .map(|_| {
+                let mut own: Vec<u32> = (0..50)
+                    .map(|_| {
+                        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        // Nearly all begin with the same half.
+                        if random >> 28 == 0 { random >> 8 } else { 0x61_6000 | random >> 20 }
+                    })
+                    .collect();
+                own.sort_unstable();
+                own.dedup();
+                own.reverse();
+                own
+            })
+            .collect();
+        let mut sum = 0;
+        let ends: Vec<usize> = files
+            .iter()
+            .map(|file| {
+                sum += file.len();
+                sum
+            })
+            .collect();
+        let [keys, _, lists] = trigrams(files.concat(), &ends).unwrap();
+        let mut expected: std::collections::BTreeMap<Vec<u8>, Vec<u32>> = std::collections::BTreeMap::new();
+        for (file, own) in (0..).zip(&files) {
+            own.iter()
+                .for_each(|one| expected.entry(one.to_be_bytes()[1..].to_vec()).or_default().push(file));
+        }
+        assert_eq!(listed(&keys, &lists), expected.into_iter().collect::<Vec<_>>());
+    }
+
     #[test]
     fn trigrams_come_in_order_with_rising_files() {
         let files = [vec![7, 0x61_6263, 0xff_ffff], vec![], vec![7, 0x61_6162], vec![0x61_6263]];
@@ -227,20 +308,8 @@ mod tests {
             })
             .collect();
         let [keys, _, lists] = trigrams(files.concat(), &ends).unwrap();
-        let (mut cursor, mut key, mut lists) =
-            (super::super::codec::Cursor::new(&keys), Vec::new(), lists.as_slice());
-        let mut all = Vec::new();
-        while !cursor.is_empty() {
-            let length = cursor.next_key(&mut key);
-            let (list, rest) = lists.split_at(length);
-            lists = rest;
-            let mut own = Vec::new();
-            dense(list, |file| own.push(file));
-            all.push((key.clone(), own));
-        }
         let expected: [(&[u8], &[u32]); 4] =
             [(&[0, 0, 7], &[0, 2]), (b"aab", &[2]), (b"abc", &[0, 3]), (&[255; 3], &[0])];
-        assert_eq!(all, expected.map(|(key, files)| (key.to_vec(), files.to_vec())));
-        assert!(lists.is_empty());
+        assert_eq!(listed(&keys, &lists), expected.map(|(key, files)| (key.to_vec(), files.to_vec())));
     }
 }

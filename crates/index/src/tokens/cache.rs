@@ -1,12 +1,14 @@
 //! What words give, remembered: code says the same few thousand words again and again.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::split;
 use super::stop::is_stop_word;
+use crate::texts::Texts;
 
 /// Terms that are remembered before all is forgotten at the next file: some 40 megabytes with the words.
 const MAX_TERMS: usize = if cfg!(test) { 10_000 } else { 400_000 };
@@ -28,20 +30,37 @@ struct Slot {
     head: [u64; 2],
     /// Where the rest of a longer word, from its ninth byte, is in the arena.
     rest: u32,
-    /// Where its terms are in the list.
+    /// Its term if it has one; else where its terms are in the list.
     terms: u32,
     length: u16,
     terms_count: u16,
 }
 
+/// A word of a text, and what it is looked up by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Word {
+    start: usize,
+    end: usize,
+    /// See [`Slot::head`].
+    head: [u64; 2],
+    hash: usize,
+}
+
+/// What a part of a word gives where it gives nothing.
+const NOTHING: u32 = u32::MAX;
+
 /// Words, their terms, and the terms' texts.
 pub(super) struct Cache {
+    /// Which one it is of all that there ever were: numbers of terms mean something beside it alone.
+    memory: u64,
     slots: Vec<Slot>,
     used: usize,
     arena: Vec<u8>,
     lists: Vec<u32>,
     texts: Texts,
     numbers: HashMap<Box<str>, u32>,
+    /// What parts of words give, in lower case: a part is in many words, and its stem takes long to find.
+    parts: HashMap<Box<str>, u32>,
     stemmer: Stemmer,
     scratch: String,
     /// The terms of a word that couldn't be kept.
@@ -54,44 +73,31 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// The texts of terms, by number.
-#[derive(Debug, Default)]
-pub(super) struct Texts {
-    text: String,
-    ends: Vec<u32>,
-}
-
-impl Texts {
-    pub(super) fn get(&self, term: u32) -> &str {
-        let term = term as usize;
-        let start =
-            term.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize);
-        let end = self.ends.get(term).map_or(start, |end| *end as usize);
-        self.text.get(start..end).unwrap_or_default()
-    }
-
-    fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.ends.push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
-    }
-}
-
 /// Where a word's terms are.
+#[derive(Clone, Copy)]
 enum Found {
-    Kept { start: usize, end: usize },
+    /// In its slot.
+    One(usize),
+    /// In the list.
+    Listed { start: usize, end: usize },
+    /// Nowhere yet; this slot is free.
     Free(usize),
+    /// Nowhere, and there is no room.
     Nowhere,
 }
 
 impl Cache {
     pub(super) fn new() -> Self {
+        static MEMORIES: AtomicU64 = AtomicU64::new(1);
         Self {
+            memory: MEMORIES.fetch_add(1, Ordering::Relaxed),
             slots: vec![Slot::default(); FIRST_SLOTS],
             used: 0,
             arena: Vec::new(),
             lists: Vec::new(),
             texts: Texts::default(),
             numbers: HashMap::new(),
+            parts: HashMap::new(),
             stemmer: Stemmer::create(Algorithm::English),
             scratch: String::new(),
             unkept: Vec::new(),
@@ -100,7 +106,7 @@ impl Cache {
 
     /// Whether it should be cleared before the next file.
     pub(super) fn is_full(&self) -> bool {
-        self.texts.ends.len() >= MAX_TERMS || self.used * 2 >= MAX_SLOTS
+        self.texts.len().max(self.parts.len()) >= MAX_TERMS || self.used * 2 >= MAX_SLOTS
     }
 
     /// Forgets all. Numbers of terms that were given out mean nothing any more.
@@ -109,35 +115,49 @@ impl Cache {
         *self = Self { stemmer, ..Self::new() };
     }
 
+    /// Which memory it is.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
+    }
+
     pub(super) fn text(&self, term: u32) -> &str {
-        self.texts.get(term)
+        self.texts.get(term).unwrap_or_default()
     }
 
-    /// The terms of a word, by number.
-    pub(super) fn terms(&mut self, word: &str) -> &[u32] {
-        self.terms_and_texts(word).0
-    }
-
-    /// The terms of a word, by number, and the texts of all terms.
-    pub(super) fn terms_and_texts(&mut self, word: &str) -> (&[u32], &Texts) {
-        let head = head(word.as_bytes());
-        let (start, end) = match self.find(head, word) {
-            Found::Kept { start, end } => (start, end),
-            Found::Free(slot) => self.learn(slot, head, word),
-            Found::Nowhere => {
-                self.unkept.clear();
-                let mut unkept = std::mem::take(&mut self.unkept);
-                self.take_apart(word, &mut unkept);
-                self.unkept = unkept;
-                return (&self.unkept, &self.texts);
-            }
-        };
-        (self.lists.get(start..end).unwrap_or_default(), &self.texts)
-    }
-
-    fn find(&self, head: [u64; 2], word: &str) -> Found {
+    /// Shows the terms of each of some words of a text, by number, and the texts of all terms.
+    pub(super) fn show(&mut self, text: &str, words: &[Word], each: &mut impl FnMut(&[u32], &Texts)) {
         let mask = self.slots.len() - 1;
-        let mut at = hash(head, word.len()) & mask;
+        // Where they are in the table is read from memory for all of them at once, before anybody waits for the first one.
+        let lengths =
+            words.iter().filter_map(|word| self.slots.get(word.hash & mask)).map(|slot| slot.length);
+        std::hint::black_box(lengths.fold(0, |all, length| all ^ length));
+        for word in words {
+            match self.find(word, text) {
+                Found::One(slot) => {
+                    let term = self.slots.get(slot).map(|slot| &slot.terms);
+                    each(term.map(std::slice::from_ref).unwrap_or_default(), &self.texts);
+                }
+                Found::Listed { start, end } => {
+                    each(self.lists.get(start..end).unwrap_or_default(), &self.texts);
+                }
+                Found::Free(slot) => {
+                    let (start, end) = self.learn(slot, word, text);
+                    each(self.lists.get(start..end).unwrap_or_default(), &self.texts);
+                }
+                Found::Nowhere => {
+                    let mut unkept = std::mem::take(&mut self.unkept);
+                    unkept.clear();
+                    self.take_apart(word.text(text), &mut unkept);
+                    each(&unkept, &self.texts);
+                    self.unkept = unkept;
+                }
+            }
+        }
+    }
+
+    fn find(&self, word: &Word, text: &str) -> Found {
+        let mask = self.slots.len() - 1;
+        let mut at = word.hash & mask;
         for _ in 0..MAX_PROBES {
             let Some(slot) = self.slots.get(at) else { return Found::Nowhere };
             if slot.length == 0 {
@@ -147,23 +167,31 @@ impl Cache {
                     Found::Nowhere
                 };
             }
-            if slot.head == head && usize::from(slot.length) == word.len() && self.same_rest(slot, word) {
+            let length = usize::from(slot.length);
+            if slot.head == word.head && length == word.end - word.start && self.same_rest(slot, word, text) {
                 let start = slot.terms as usize;
-                return Found::Kept { start, end: start + usize::from(slot.terms_count) };
+                return match slot.terms_count {
+                    1 => Found::One(at),
+                    count => Found::Listed { start, end: start + usize::from(count) },
+                };
             }
             at = (at + 1) & mask;
         }
         Found::Nowhere
     }
 
-    fn same_rest(&self, slot: &Slot, word: &str) -> bool {
-        let Some(rest) = rest(word) else { return true };
+    fn same_rest(&self, slot: &Slot, word: &Word, text: &str) -> bool {
+        if word.end - word.start <= INLINE {
+            return true;
+        }
+        let rest = rest(word.text(text)).unwrap_or_default();
         let start = slot.rest as usize;
         self.arena.get(start..start + rest.len()) == Some(rest)
     }
 
     /// Takes a word apart and keeps what it gives, in `slot` or, where the table grows, elsewhere.
-    fn learn(&mut self, slot: usize, head: [u64; 2], word: &str) -> (usize, usize) {
+    fn learn(&mut self, slot: usize, word: &Word, text: &str) -> (usize, usize) {
+        let (head, word) = (word.head, word.text(text));
         let mut lists = std::mem::take(&mut self.lists);
         let start = lists.len();
         self.take_apart(word, &mut lists);
@@ -171,12 +199,11 @@ impl Cache {
         self.lists = lists;
         let rest_at = self.arena.len();
         self.arena.extend_from_slice(rest(word).unwrap_or_default());
-        let fits = (
-            u32::try_from(rest_at),
-            u32::try_from(start),
-            u16::try_from(word.len()),
-            u16::try_from(end - start),
-        );
+        let terms = match self.lists.get(start..end) {
+            Some([one]) => Ok(*one),
+            _ => u32::try_from(start),
+        };
+        let fits = (u32::try_from(rest_at), terms, u16::try_from(word.len()), u16::try_from(end - start));
         if let (Ok(rest), Ok(terms), Ok(length), Ok(terms_count)) = fits
             && let Some(free) = self.slots.get_mut(slot)
         {
@@ -190,7 +217,7 @@ impl Cache {
     }
 
     fn grow(&mut self) {
-        let larger = vec![Slot::default(); self.slots.len() * 4];
+        let larger = vec![Slot::default(); self.slots.len() * 2];
         let mask = larger.len() - 1;
         for slot in std::mem::replace(&mut self.slots, larger) {
             if slot.length == 0 {
@@ -236,26 +263,40 @@ impl Cache {
 
     fn part(&mut self, part: &str, scratch: &mut String, list: &mut Vec<u32>) {
         lower(part, scratch);
-        let first = scratch.chars().next().unwrap_or(' ');
-        let single = scratch.len() == first.len_utf8() && !super::split::is_unspaced(first);
-        let number = scratch.len() > MAX_NUMBER && first.is_ascii_digit();
-        if single || number || is_stop_word(scratch) {
-            return;
+        let term = match self.parts.get(scratch.as_str()) {
+            Some(term) => *term,
+            None => {
+                let term = self.stem(scratch).unwrap_or(NOTHING);
+                self.parts.insert(scratch.as_str().into(), term);
+                term
+            }
+        };
+        if term != NOTHING {
+            list.push(term);
         }
-        let number = if scratch.is_ascii() {
-            let stem = self.stemmer.stem(scratch).into_owned();
+    }
+
+    /// The term of a part in lower case.
+    fn stem(&mut self, part: &str) -> Option<u32> {
+        let first = part.chars().next().unwrap_or(' ');
+        let single = part.len() == first.len_utf8() && !super::split::is_unspaced(first);
+        let number = part.len() > MAX_NUMBER && first.is_ascii_digit();
+        if single || number || is_stop_word(part) {
+            return None;
+        }
+        Some(if part.is_ascii() {
+            let stem = self.stemmer.stem(part).into_owned();
             self.number(&stem)
         } else {
-            self.number(scratch)
-        };
-        list.push(number);
+            self.number(part)
+        })
     }
 
     fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }
-        let number = u32::try_from(self.texts.ends.len()).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
         self.texts.push(text);
         self.numbers.insert(text.into(), number);
         number
@@ -291,23 +332,41 @@ fn rest(word: &str) -> Option<&[u8]> {
     if word.len() > INLINE { word.as_bytes().get(8..) } else { None }
 }
 
-/// See [`Slot::head`].
-fn head(word: &[u8]) -> [u64; 2] {
-    let mut bytes = [0; INLINE];
-    let length = word.len().min(INLINE);
-    if let (Some(into), Some(from)) = (bytes.get_mut(..length), word.get(..length)) {
-        into.copy_from_slice(from);
-    }
-    let [a, b, c, d, e, f, g, h, second @ ..] = bytes;
-    let mut head = [u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes(second)];
-    if let Some(rest) = word.get(INLINE..).filter(|rest| !rest.is_empty()) {
-        let [_, mixed] = &mut head;
-        for piece in rest.chunks(8) {
-            let number = piece.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
-            *mixed = (mixed.rotate_left(23) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+impl Word {
+    /// The word between two places of a text.
+    pub(super) fn of(text: &str, start: usize, end: usize) -> Self {
+        let bytes = text.as_bytes();
+        let length = end - start;
+        let window =
+            bytes.get(start..start + INLINE).and_then(|window| <[u8; INLINE]>::try_from(window).ok());
+        let first = match window {
+            Some(window) if length >= INLINE => u128::from_le_bytes(window),
+            Some(window) => u128::from_le_bytes(window) & ((1 << (8 * length)) - 1),
+            // Near the end of the text.
+            None => little(bytes.get(start..end).unwrap_or_default()),
+        };
+        #[allow(clippy::cast_possible_truncation)]
+        let (first, mut second) = (first as u64, (first >> 64) as u64);
+        for piece in bytes.get(start + INLINE..end).unwrap_or_default().chunks(8) {
+            let number = match <[u8; 8]>::try_from(piece) {
+                Ok(whole) => u64::from_le_bytes(whole),
+                #[allow(clippy::cast_possible_truncation)]
+                Err(_) => little(piece) as u64,
+            };
+            second = (second.rotate_left(23) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         }
+        let head = [first, second];
+        Self { start, end, head, hash: hash(head, length) }
     }
-    head
+
+    fn text<'a>(&self, text: &'a str) -> &'a str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// At most 16 bytes as a number, the first one lowest.
+fn little(bytes: &[u8]) -> u128 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
 /// Mixes by a wide multiplication (wyhash's way).

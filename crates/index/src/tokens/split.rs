@@ -30,8 +30,8 @@ fn class(byte: u8) -> u8 {
     CLASSES.get(usize::from(byte)).copied().unwrap_or(0)
 }
 
-/// Shows each word of a text, `left` at most: runs of word characters, and pairs of characters of unspaced scripts.
-pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) {
+/// Shows where each word of a text begins and ends, `left` at most: runs of word characters, and pairs of characters of unspaced scripts.
+pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     loop {
@@ -45,7 +45,7 @@ pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) {
         match bytes.get(at) {
             Some(byte) if class(*byte) == OTHER => {
                 let rest = text.get(start..).unwrap_or_default();
-                at = start + mixed(rest, left, show);
+                at = start + mixed(rest, left, &mut |from, to| show(start + from, start + to));
             }
             end => {
                 if at > start && at - start <= MAX_WORD {
@@ -53,7 +53,7 @@ pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) {
                         return;
                     }
                     *left -= 1;
-                    show(text.get(start..at).unwrap_or_default());
+                    show(start, at);
                 }
                 if end.is_none() {
                     return;
@@ -91,7 +91,7 @@ fn class_of(character: char) -> Class {
 
 /// Shows the words of a text's beginning, up to the first separator beyond ASCII or the end of the first run; gives how
 /// many bytes that was, which is at least one.
-fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) -> usize {
+fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) -> usize {
     let mut characters = text.char_indices().peekable();
     let Some((_, first)) = characters.peek().copied() else { return text.len().max(1) };
     let kind = class_of(first);
@@ -111,13 +111,13 @@ fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(&str)) -> usize {
                 return text.len();
             }
             *left -= 1;
-            show(text.get(previous..at + character.len_utf8()).unwrap_or_default());
+            show(previous, at + character.len_utf8());
         }
     };
     let whole = kind == Class::Word && end <= MAX_WORD || kind == Class::Unspaced && count == 1;
     if whole && *left > 0 {
         *left -= 1;
-        show(text.get(..end).unwrap_or_default());
+        show(0, end);
     }
     end.max(1)
 }
