@@ -8,6 +8,7 @@
 //! Everything that is read is checked against the mapped length: a damaged file gives wrong answers at worst, until its
 //! checksums are looked at ([`Segment::verify`]), and is then made anew.
 
+mod blocks;
 mod build;
 mod codec;
 mod column;

@@ -1,14 +1,17 @@
 //! Where files come from: a work tree, as ignore rules let it be seen.
 
+use std::io::IoSliceMut;
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ignore::{WalkBuilder, WalkState};
 use journeyman_protocol::RelPath;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Advice, CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::IndexError;
 use crate::analyse::MAX_BYTES;
@@ -18,6 +21,8 @@ use crate::facts::Stamp;
 pub const MAX_FILES: usize = 1_000_000;
 /// Directories that are named at most: no system watches as many.
 pub const MAX_DIRECTORIES: usize = 1_000_000;
+/// Files that are fetched before they are read, after one for which the disk was waited for. Where all are in memory, none is.
+const FETCHED: usize = 64;
 /// The project's own list of what the index leaves out, in the form of `.gitignore`.
 pub const IGNORE_FILE: &str = ".journeymanignore";
 
@@ -66,6 +71,11 @@ pub trait Source: Sync {
     /// # Errors
     /// What the system says.
     fn read(&self, path: &RelPath) -> std::io::Result<Bytes>;
+
+    /// Says that a file will be read soon: its content may be fetched in the meantime. Nothing has to come of it.
+    fn soon(&self, path: &RelPath) {
+        let _ = path;
+    }
 }
 
 /// A directory with files in it.
@@ -73,13 +83,16 @@ pub trait Source: Sync {
 pub struct WorkTree {
     root: PathBuf,
     threads: usize,
+    /// For so many files it is worth having them fetched before they are read: the disk was waited for lately.
+    fetched: Arc<AtomicUsize>,
 }
 
 impl WorkTree {
     /// The tree beneath a directory, walked by so many threads.
     #[must_use]
     pub fn new(root: &Path, threads: usize) -> Self {
-        Self { root: root.to_owned(), threads: threads.max(1) }
+        let fetched = Arc::new(AtomicUsize::new(FETCHED));
+        Self { root: root.to_owned(), threads: threads.max(1), fetched }
     }
 
     /// Where it is.
@@ -184,9 +197,29 @@ impl Source for WorkTree {
         if found.len() > MAX_BYTES as u64 {
             return Ok(Bytes::TooLong);
         }
-        let mut bytes = Vec::with_capacity(found.len() as usize + 1);
+        let mut bytes = vec![0; found.len() as usize];
+        // What is in memory is all there at once.
+        let there = preadv2(&file, &mut [IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT);
+        if !bytes.is_empty() && there == Ok(bytes.len()) {
+            return Ok(Bytes::Whole(bytes));
+        }
+        self.fetched.store(FETCHED, Ordering::Relaxed);
+        bytes.clear();
+        bytes.reserve_exact(found.len() as usize + 1);
         file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         Ok(if bytes.len() > MAX_BYTES { Bytes::TooLong } else { Bytes::Whole(bytes) })
+    }
+
+    fn soon(&self, path: &RelPath) {
+        let left = |left: usize| left.checked_sub(1);
+        if self.fetched.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_err() {
+            return;
+        }
+        if let Ok(file) = self.open(path) {
+            // A wish, about a file that is opened anew when it is read: a refusal is as good.
+            let (from, length) = (0, NonZero::new(MAX_BYTES as u64));
+            rustix::fs::fadvise(file, from, length, Advice::WillNeed).unwrap_or_default();
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::blocks::Blocks;
 use super::codec::{CountList, PlainList, UseList, put, put_bytes};
 use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
-use super::invert::{Interner, MAX_FILES, Posting, trigrams};
+use super::invert::{In, Interner, MAX_FILES, Posting, trigrams};
 use super::layout::{FileRecord, Parts, Span, SymbolRecord, Words};
 use super::write::Contents;
 use crate::IndexError;
@@ -29,16 +30,16 @@ pub struct Builder {
     terms: Interner,
     /// By a memory's numbers of terms, those here and 1, or 0; and which memory.
     remembered: (u64, Vec<u32>),
-    in_chunks: Vec<Posting>,
-    in_paths: Vec<Posting>,
-    in_symbols: Vec<Posting>,
+    in_chunks: Blocks<Posting>,
+    in_paths: Blocks<Posting>,
+    in_symbols: Blocks<Posting>,
     /// Each file's trigrams, one file after the other, and where each file's end.
-    trigrams: Vec<u32>,
+    trigrams: Blocks<u32>,
     trigram_ends: Vec<usize>,
     defined: Interner,
-    definitions: Vec<Posting>,
+    definitions: Blocks<Posting>,
     used: Interner,
-    uses: Vec<Posting>,
+    uses: Blocks<Posting>,
     paths: Vec<(Vec<u8>, u32)>,
     weight: usize,
 }
@@ -119,10 +120,10 @@ impl Builder {
     fn add_terms(&mut self, file: u32, facts: &FileFacts) {
         // The file's terms by their numbers here.
         let numbers = self.numbers(&facts.terms);
-        let put = |into: &mut Vec<Posting>, document: u32, counts: &[Count]| {
+        let put = |into: &mut Blocks<Posting>, document: u32, counts: &[Count]| {
             let known = |count: &Count| Some((*numbers.get(count.term as usize)?, count.times));
             let some = counts.iter().filter_map(known);
-            into.extend(some.map(|(key, more)| Posting { key, document, more }));
+            into.extend(some.map(|(key, more)| Posting::new(key, document, more)));
         };
         for chunk in &facts.chunks {
             put(&mut self.in_chunks, self.parts.chunk_count(), &chunk.counts);
@@ -174,7 +175,7 @@ impl Builder {
             let span = self.data.append(|data| record.put(data))?;
             let name = symbol.name.to_lowercase();
             let key = self.defined.number(&name);
-            self.definitions.push(Posting { key, document: self.parts.symbol_count(), more: 0 });
+            self.definitions.push(Posting::new(key, self.parts.symbol_count(), 0));
             self.parts.symbols.extend_from_slice(&span.at.to_le_bytes());
         }
         Ok(())
@@ -184,7 +185,7 @@ impl Builder {
         let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name)).collect();
         for reference in &facts.references {
             let Some(key) = names.get(reference.name as usize) else { continue };
-            self.uses.push(Posting { key: *key, document: file, more: reference.line });
+            self.uses.push(Posting::new(*key, file, reference.line));
         }
         names.sort_unstable();
         names
@@ -200,14 +201,14 @@ impl Builder {
         let Self { files, parts, .. } = &mut self;
         files.iter().for_each(|file| file.put(&mut parts.files));
         let terms = self.terms.sorted();
-        let counted = |postings: Vec<Posting>| {
-            terms.dictionary(&postings, |list, out| {
+        let counted = |postings: Blocks<Posting>| {
+            terms.dictionary(postings, |list, out| {
                 let mut counts = CountList::default();
                 list.iter().for_each(|one| counts.push(one.document, one.more));
                 counts.finish(out);
             })
         };
-        let listed = |list: &[Posting], out: &mut Vec<u8>| {
+        let listed = |list: &[In], out: &mut Vec<u8>| {
             let mut plain = PlainList::of(std::mem::take(out));
             list.iter().for_each(|one| plain.push(one.document));
             *out = plain.bytes;
@@ -217,9 +218,9 @@ impl Builder {
         let symbols = counted(std::mem::take(&mut self.in_symbols))?;
         drop(terms);
         let trigrams = trigrams(std::mem::take(&mut self.trigrams), &self.trigram_ends)?;
-        let defined = self.defined.sorted().dictionary(&std::mem::take(&mut self.definitions), listed)?;
+        let defined = self.defined.sorted().dictionary(std::mem::take(&mut self.definitions), listed)?;
         // A file's uses are in the order of its lines.
-        let used = used.dictionary(&std::mem::take(&mut self.uses), |list, out| {
+        let used = used.dictionary(std::mem::take(&mut self.uses), |list, out| {
             let mut uses = UseList::of(std::mem::take(out));
             list.iter().for_each(|one| uses.push(one.document, one.more));
             *out = uses.bytes;

@@ -7,6 +7,7 @@ use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::blocks::Blocks;
 use super::codec::put_dense;
 use super::dictionary::{DictionaryBuilder, Made};
 use crate::IndexError;
@@ -16,9 +17,21 @@ use crate::IndexError;
 pub(super) struct Posting {
     /// The number of what it has.
     pub(super) key: u32,
+    pub(super) within: In,
+}
+
+/// In which document something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct In {
     pub(super) document: u32,
     /// How often, or in which line.
     pub(super) more: u32,
+}
+
+impl Posting {
+    pub(super) fn new(key: u32, document: u32, more: u32) -> Self {
+        Self { key, within: In { document, more } }
+    }
 }
 
 /// Numbers for texts, in the order in which they come.
@@ -95,34 +108,36 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    /// A dictionary of the texts that have postings; `write` makes a list of a text's, which are in the order in which they came.
+    /// A dictionary of the texts that have postings; `write` makes a list of a text's documents, which are in the order in which
+    /// they came.
     pub(super) fn dictionary(
         &self,
-        postings: &[Posting],
-        write: impl Fn(&[Posting], &mut Vec<u8>),
+        postings: Blocks<Posting>,
+        write: impl Fn(&[In], &mut Vec<u8>),
     ) -> Result<Made, IndexError> {
-        let place = |posting: &Posting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
+        let place = |posting: Posting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
         // Where each text's postings begin, and after the scattering, where they end.
         let mut ends = vec![0_usize; self.order.len() + 1];
-        for posting in postings {
+        postings.each(|posting| {
             if let Some(count) = ends.get_mut(place(posting) + 1) {
                 *count += 1;
             }
-        }
+        });
         let mut sum = 0;
         for end in &mut ends {
             sum += *end;
             *end = sum;
         }
-        let mut sorted = vec![Posting::default(); postings.len()];
-        for posting in postings {
+        let mut sorted = vec![In::default(); postings.len()];
+        postings.each(|posting| {
             if let Some(at) = ends.get_mut(place(posting)) {
                 if let Some(to) = sorted.get_mut(*at) {
-                    *to = *posting;
+                    *to = posting.within;
                 }
                 *at += 1;
             }
-        }
+        });
+        drop(postings);
         let mut builder = DictionaryBuilder::new();
         let (mut start, mut list) = (0, Vec::new());
         for (number, end) in self.order.iter().zip(&ends) {
@@ -151,25 +166,28 @@ const MANY: usize = 1 << (HALF - 2);
 /// The dictionary from trigrams to files: of each file's trigrams, one file after the other, and where each file's end.
 ///
 /// What begins with the same half is gathered first, which goes far in memory; the rest is put in order within what is near.
-pub(super) fn trigrams(trigrams: Vec<u32>, ends: &[usize]) -> Result<Made, IndexError> {
+pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<Made, IndexError> {
     let high = |trigram: u32| (trigram >> HALF) as usize;
-    let mut places = counted(trigrams.iter().map(|trigram| high(*trigram)));
+    let mut places = Places::new();
+    trigrams.each(|trigram| places.count(high(trigram)));
+    places.sum();
     let mut gathered = vec![0_u32; trigrams.len()];
-    let mut start = 0;
-    for (file, end) in (0_u32..).zip(ends) {
-        for trigram in trigrams.get(start..*end).unwrap_or_default() {
-            let Some(place) = places.get_mut(high(*trigram)) else { continue };
-            if let Some(slot) = gathered.get_mut(*place) {
-                *slot = (trigram & ((1 << HALF) - 1)) << FILE | file;
-            }
-            *place += 1;
+    let (mut at, mut file, mut ends) = (0, 0_u32, ends.iter().copied());
+    let mut end = ends.next().unwrap_or_default();
+    trigrams.each(|trigram| {
+        while at >= end {
+            file += 1;
+            end = ends.next().unwrap_or(usize::MAX);
         }
-        start = *end;
-    }
+        at += 1;
+        if let Some(slot) = gathered.get_mut(places.next(high(trigram))) {
+            *slot = (trigram & ((1 << HALF) - 1)) << FILE | file;
+        }
+    });
     drop(trigrams);
     let mut builder = DictionaryBuilder::new();
     let (mut start, mut other, mut list) = (0, Vec::new(), Vec::new());
-    for (high, end) in (0_u32..).zip(places) {
+    for (high, end) in (0_u32..).zip(places.0) {
         let own = gathered.get_mut(start..end.max(start)).unwrap_or_default();
         start = end;
         let sorted = if own.len() < MANY {
@@ -190,33 +208,47 @@ pub(super) fn trigrams(trigrams: Vec<u32>, ends: &[usize]) -> Result<Made, Index
     Ok(builder.finish())
 }
 
-/// Where each number's occurrences begin if they are put in order.
-fn counted(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
-    let mut places = vec![0_usize; (1 << HALF) + 1];
-    for number in numbers {
-        if let Some(count) = places.get_mut(number + 1) {
+/// Where the next of each half's occurrences goes if they are put in order.
+struct Places(Vec<usize>);
+
+impl Places {
+    fn new() -> Self {
+        Self(vec![0; (1 << HALF) + 1])
+    }
+
+    fn count(&mut self, half: usize) {
+        if let Some(count) = self.0.get_mut(half + 1) {
             *count += 1;
         }
     }
-    let mut sum = 0;
-    for place in &mut places {
-        sum += *place;
-        *place = sum;
+
+    /// When all were counted.
+    fn sum(&mut self) {
+        let mut sum = 0;
+        for place in &mut self.0 {
+            sum += *place;
+            *place = sum;
+        }
     }
-    places
+
+    fn next(&mut self, half: usize) -> usize {
+        let Some(place) = self.0.get_mut(half) else { return usize::MAX };
+        *place += 1;
+        *place - 1
+    }
 }
 
 /// Puts what is in the order of files in the order of the other half, too.
 fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
-    let mut places = counted(from.iter().map(|one| (one >> FILE) as usize));
+    let half = |one: u32| (one >> FILE) as usize;
+    let mut places = Places::new();
+    from.iter().for_each(|one| places.count(half(*one)));
+    places.sum();
     to.clear();
     to.resize(from.len(), 0);
     for one in from {
-        if let Some(place) = places.get_mut((one >> FILE) as usize) {
-            if let Some(slot) = to.get_mut(*place) {
-                *slot = *one;
-            }
-            *place += 1;
+        if let Some(slot) = to.get_mut(places.next(half(*one))) {
+            *slot = *one;
         }
     }
 }
@@ -235,15 +267,20 @@ mod tests {
         let sorted = interner.sorted();
         assert_eq!(sorted.order, [3, 2, 4, 1, 0, 5]);
         assert_eq!(sorted.ranks, [4, 3, 1, 0, 2, 5]);
-        let postings = [(5, 1), (1, 1), (5, 2), (2, 9), (1, 7)].map(|(key, document)| Posting {
-            key,
-            document,
-            more: 0,
-        });
+        let mut postings = Blocks::default();
+        postings.extend(
+            [(5, 1), (1, 1), (5, 2), (2, 9), (1, 7)].map(|(key, document)| Posting::new(key, document, 0)),
+        );
         let made =
-            sorted.dictionary(&postings, |list, out| out.extend(list.iter().map(|one| one.document as u8)));
+            sorted.dictionary(postings, |list, out| out.extend(list.iter().map(|one| one.document as u8)));
         let [_, _, lists] = made.unwrap();
         assert_eq!(lists, [9, 1, 7, 1, 2]);
+    }
+
+    fn blocks(all: &[u32]) -> Blocks<u32> {
+        let mut blocks = Blocks::default();
+        blocks.extend_from_slice(all);
+        blocks
     }
 
     /// Every trigram of a dictionary with its files.
@@ -288,7 +325,7 @@ mod tests {
                 sum
             })
             .collect();
-        let [keys, _, lists] = trigrams(files.concat(), &ends).unwrap();
+        let [keys, _, lists] = trigrams(blocks(&files.concat()), &ends).unwrap();
         let mut expected: std::collections::BTreeMap<Vec<u8>, Vec<u32>> = std::collections::BTreeMap::new();
         for (file, own) in (0..).zip(&files) {
             own.iter()
@@ -307,7 +344,7 @@ mod tests {
                 Some(*sum)
             })
             .collect();
-        let [keys, _, lists] = trigrams(files.concat(), &ends).unwrap();
+        let [keys, _, lists] = trigrams(blocks(&files.concat()), &ends).unwrap();
         let expected: [(&[u8], &[u32]); 4] =
             [(&[0, 0, 7], &[0, 2]), (b"aab", &[2]), (b"abc", &[0, 3]), (&[255; 3], &[0])];
         assert_eq!(listed(&keys, &lists), expected.map(|(key, files)| (key.to_vec(), files.to_vec())));

@@ -52,9 +52,12 @@ pub(crate) fn read(text: &str, said: &[Said], symbols: &[Symbol]) -> Vec<Section
 
 /// The line with backticks around what it links to. Nothing where it links to nothing.
 fn linked(line: &str) -> Option<String> {
-    let signs = [("{@link ", '}'), ("{@linkplain ", '}'), ("{@code ", '}'), ("cref=\"", '"'), ("@see ", ' ')];
+    const SIGNS: [(&str, char); 5] =
+        [("{@link ", '}'), ("{@linkplain ", '}'), ("{@code ", '}'), ("cref=\"", '"'), ("@see ", ' ')];
     let mut out: Option<String> = None;
-    for (open, close) in signs {
+    // All have one of the two.
+    let may_link = line.bytes().any(|byte| matches!(byte, b'@' | b'='));
+    for (open, close) in SIGNS.into_iter().filter(|_| may_link) {
         let current = out.as_deref().unwrap_or(line);
         if !current.contains(open) {
             continue;

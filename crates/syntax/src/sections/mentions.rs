@@ -41,9 +41,9 @@ impl Mentions {
                 quoted = !quoted;
             }
             before = Some(part);
-            for (written, looks) in names(part) {
-                let worth = if code { looks } else { looks || quoted };
-                if !worth || self.names.len() >= MAX_MENTIONS {
+            let every = quoted && !code;
+            for (written, looks) in names(part, every) {
+                if !(looks || every) || self.names.len() >= MAX_MENTIONS {
                     continue;
                 }
                 let name = parts(written).collect::<Vec<_>>().join(".");
@@ -56,10 +56,14 @@ impl Mentions {
     }
 }
 
-/// Names in a text as they are written, and whether each looks like code by itself.
-fn names(text: &str) -> impl Iterator<Item = (&str, bool)> {
+/// Names in a text as they are written, and whether each looks like code by itself: `every` one, or at least those that do.
+fn names(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> {
+    // Most words have nothing that could make them look so.
+    let may_look =
+        |byte: u8| matches!(byte, b'_' | b'(' | b':') || byte.is_ascii_uppercase() || !byte.is_ascii();
     // Each piece is a name and the sign after it.
-    text.split_inclusive(|c: char| !is_part(c) && !is_joint(c)).filter_map(|piece| {
+    let pieces = text.split_inclusive(|c: char| !is_part(c) && !is_joint(c));
+    pieces.filter(move |piece| every || piece.bytes().any(may_look)).filter_map(|piece| {
         let whole = piece.trim_end_matches(|c: char| !is_part(c));
         let last = parts(whole).last()?;
         let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_');
