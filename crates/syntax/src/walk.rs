@@ -121,7 +121,7 @@ impl Table {
         let flags = kinds()
             .map(|id| {
                 if !grammar.node_kind_is_named(id) {
-                    return 0;
+                    return CLOSED;
                 }
                 let kind = grammar.node_kind_for_id(id).unwrap_or_default();
                 flags(language, kind) | if patterns.contains_key(&id) { DEFINITION } else { 0 }
@@ -221,7 +221,7 @@ pub(crate) fn walk<'tree>(
     loop {
         let node = cursor.node();
         let flags = table.flags(node.kind_id()) & looked_at;
-        if flags & !THIN != 0 {
+        if flags & !(THIN | CLOSED) != 0 {
             walk.node(node, flags, &ancestors);
         }
         if flags & CLOSED == 0 && cursor.goto_first_child() {
