@@ -9,11 +9,9 @@ mod purpose;
 mod trigrams;
 
 use std::borrow::Cow;
-use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use journeyman_syntax::facts::read;
@@ -25,7 +23,7 @@ pub(crate) use content::decoded;
 pub(crate) use purpose::purpose;
 
 use crate::facts::{Chunk, Content, Count, FileFacts, Flags, Reference, Stamp, SymbolFact, Terms};
-use crate::texts::Texts;
+use crate::texts::{Interner, Texts};
 use crate::tokens::Tokenizer;
 use trigrams::Trigrams;
 
@@ -215,35 +213,21 @@ fn add_syntax(facts: &mut FileFacts, text: &str) {
     let room = MAX_REFERENCES.saturating_sub(used.references.len());
     let named = facts.sections.iter().flat_map(crate::docs::references).take(room);
     named.for_each(|(name, line)| used.add(&name, line, None));
-    (facts.names, facts.references) = (used.names, used.references);
+    (facts.names, facts.references) = (used.names.into_texts(), used.references);
 }
 
 /// Names that are used, each written down once.
 #[derive(Default)]
 struct Used {
-    numbers: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-    names: Texts,
+    names: Interner,
     references: Vec<Reference>,
 }
 
 impl Used {
     fn add(&mut self, name: &str, line: u32, inside: Option<u32>) {
-        let Self { numbers, hasher, names, references } = self;
-        let hash = hasher.hash_one(name);
-        let known = numbers.find(hash, |number| own(names, *number) == name).copied();
-        let number = known.unwrap_or_else(|| {
-            let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
-            numbers.insert_unique(hash, number, |number| hasher.hash_one(own(names, *number)));
-            names.push(name);
-            number
-        });
-        references.push(Reference { name: number, line, inside });
+        let (number, _) = self.names.number(name);
+        self.references.push(Reference { name: number, line, inside });
     }
-}
-
-fn own(names: &Texts, number: u32) -> &str {
-    names.get(number).unwrap_or_default()
 }
 
 fn symbol(symbol: Symbol) -> SymbolFact {

@@ -1,5 +1,12 @@
 //! Texts one after the other, known by number: one piece of memory instead of one for each.
 
+use std::hash::BuildHasher as _;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// Bytes of a text, for which room is made before its length is known.
+const USUAL: usize = 8;
+
 /// Texts, numbered in the order in which they came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Texts {
@@ -56,15 +63,78 @@ impl Texts {
 
 impl<T: AsRef<str>> FromIterator<T> for Texts {
     fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
-        let mut texts = Self::default();
-        all.into_iter().for_each(|text| texts.push(text.as_ref()));
+        let all = all.into_iter();
+        let (count, _) = all.size_hint();
+        // Most are words.
+        let mut texts = Self { text: String::with_capacity(count * USUAL), ends: Vec::with_capacity(count) };
+        all.for_each(|text| texts.push(text.as_ref()));
         texts
     }
+}
+
+/// Numbers for texts, in the order in which they come, each text once.
+#[derive(Debug, Default)]
+pub(crate) struct Interner {
+    /// Numbers, and half of the texts' hashes: they tell texts apart without a look at them, and are there when the table grows.
+    table: HashTable<(u32, u32)>,
+    hasher: DefaultHashBuilder,
+    texts: Texts,
+}
+
+impl Interner {
+    /// A text's number, and whether the text is new.
+    pub(crate) fn number(&mut self, text: &str) -> (u32, bool) {
+        #[allow(clippy::cast_possible_truncation)]
+        let half = self.hasher.hash_one(text) as u32;
+        let Self { table, texts, .. } = self;
+        let same = |(own, number): &(u32, u32)| *own == half && texts.get(*number) == Some(text);
+        if let Some((_, number)) = table.find(whole(half), same) {
+            return (*number, false);
+        }
+        let number = u32::try_from(texts.len()).unwrap_or(u32::MAX);
+        table.insert_unique(whole(half), (half, number), |(own, _)| whole(*own));
+        texts.push(text);
+        (number, true)
+    }
+
+    /// The texts, by number.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// The texts, by number, when no more come.
+    pub(crate) fn into_texts(self) -> Texts {
+        self.texts
+    }
+
+    /// About how many bytes of memory it holds.
+    pub(crate) fn weight(&self) -> usize {
+        self.texts.weight() + self.table.capacity() * size_of::<(u32, u32)>()
+    }
+}
+
+/// A table looks at both ends of a hash.
+fn whole(half: u32) -> u64 {
+    u64::from(half).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_one_number() {
+        let mut interner = Interner::default();
+        for round in 0..2 {
+            for number in 0..10_000_u32 {
+                assert_eq!(interner.number(&format!("name{number}")), (number, round == 0));
+            }
+        }
+        assert_eq!(interner.number(""), (10_000, true));
+        assert_eq!(interner.number(""), (10_000, false));
+        assert_eq!(interner.texts().get(77), Some("name77"));
+        assert_eq!(interner.into_texts().len(), 10_001);
+    }
 
     #[test]
     fn texts_are_found_by_number() {

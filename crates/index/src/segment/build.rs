@@ -7,11 +7,12 @@ use super::blocks::Blocks;
 use super::codec::{CountList, PlainList, UseList, put, put_bytes};
 use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, Made};
-use super::invert::{In, Interner, MAX_FILES, Posting, trigrams};
+use super::invert::{In, MAX_FILES, Posting, Sorted, trigrams};
 use super::layout::{FileRecord, Parts, Span, SymbolRecord, Words};
 use super::write::Contents;
 use crate::IndexError;
 use crate::facts::{Count, FileFacts, Import, Section, Terms};
+use crate::texts::Interner;
 
 /// Gathers files for a segment.
 ///
@@ -149,7 +150,7 @@ impl Builder {
         for (term, own) in terms.iter().zip(own) {
             let Some(known) = known.get_mut(*own as usize) else { continue };
             if *known == 0 {
-                *known = self.terms.number(term) + 1;
+                *known = self.terms.number(term).0 + 1;
             }
             numbers.push(*known - 1);
         }
@@ -174,7 +175,7 @@ impl Builder {
             };
             let span = self.data.append(|data| record.put(data))?;
             let name = symbol.name.to_lowercase();
-            let key = self.defined.number(&name);
+            let key = self.defined.number(&name).0;
             self.definitions.push(Posting::new(key, self.parts.symbol_count(), 0));
             self.parts.symbols.extend_from_slice(&span.at.to_le_bytes());
         }
@@ -182,7 +183,7 @@ impl Builder {
     }
 
     fn add_references(&mut self, file: u32, facts: &FileFacts) -> Vec<u32> {
-        let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name)).collect();
+        let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name).0).collect();
         for reference in &facts.references {
             let Some(key) = names.get(reference.name as usize) else { continue };
             self.uses.push(Posting::new(*key, file, reference.line));
@@ -196,11 +197,11 @@ impl Builder {
     /// # Errors
     /// [`IndexError`].
     pub fn finish(mut self, path: &Path, durable: bool) -> Result<(), IndexError> {
-        let used = self.used.sorted();
+        let used = Sorted::of(std::mem::take(&mut self.used).into_texts());
         self.add_details(&used.ranks)?;
         let Self { files, parts, .. } = &mut self;
         files.iter().for_each(|file| file.put(&mut parts.files));
-        let terms = self.terms.sorted();
+        let terms = Sorted::of(std::mem::take(&mut self.terms).into_texts());
         let counted = |postings: Blocks<Posting>| {
             terms.dictionary(postings, |list, out| {
                 let mut counts = CountList::default();
@@ -218,7 +219,8 @@ impl Builder {
         let symbols = counted(std::mem::take(&mut self.in_symbols))?;
         drop(terms);
         let trigrams = trigrams(std::mem::take(&mut self.trigrams), &self.trigram_ends)?;
-        let defined = self.defined.sorted().dictionary(std::mem::take(&mut self.definitions), listed)?;
+        let defined = Sorted::of(std::mem::take(&mut self.defined).into_texts())
+            .dictionary(std::mem::take(&mut self.definitions), listed)?;
         // A file's uses are in the order of its lines.
         let used = used.dictionary(std::mem::take(&mut self.uses), |list, out| {
             let mut uses = UseList::of(std::mem::take(out));

@@ -3,14 +3,11 @@
 //! While files are added, what they have is written down one after the other. At the end it is put in order by counting, which
 //! reads and writes memory in long stretches: a list a word, grown as files come, would be somewhere else for every word.
 
-use std::hash::BuildHasher as _;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
-
 use super::blocks::Blocks;
 use super::codec::put_dense;
 use super::dictionary::{DictionaryBuilder, Made};
 use crate::IndexError;
+use crate::texts::Texts;
 
 /// That a document has something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,73 +31,9 @@ impl Posting {
     }
 }
 
-/// Numbers for texts, in the order in which they come.
-#[derive(Debug, Default)]
-pub(super) struct Interner {
-    table: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-    texts: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Interner {
-    /// A text's number.
-    pub(super) fn number(&mut self, text: &str) -> u32 {
-        let Self { table, hasher, texts, ends } = self;
-        let own = |number: u32| slice(texts, ends, number);
-        let hash = hasher.hash_one(text.as_bytes());
-        if let Some(number) = table.find(hash, |number| own(*number) == text.as_bytes()) {
-            return *number;
-        }
-        let number = u32::try_from(ends.len()).unwrap_or(u32::MAX);
-        table.insert_unique(hash, number, |number| hasher.hash_one(own(*number)));
-        texts.extend_from_slice(text.as_bytes());
-        ends.push(texts.len());
-        number
-    }
-
-    /// About how many bytes of memory it holds.
-    pub(super) fn weight(&self) -> usize {
-        self.texts.len() + self.ends.len() * 24
-    }
-
-    /// The texts in the order of their bytes.
-    pub(super) fn sorted(&mut self) -> Sorted {
-        self.table = HashTable::new();
-        let (texts, ends) = (std::mem::take(&mut self.texts), std::mem::take(&mut self.ends));
-        // Most differ in their first eight bytes.
-        let mut order: Vec<(u64, u32)> = (0..ends.len() as u32)
-            .map(|number| {
-                let text = slice(&texts, &ends, number);
-                let first = text.iter().take(8).enumerate();
-                (first.fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - 8 * at)), number)
-            })
-            .collect();
-        order.sort_unstable_by(|(one_head, one), (other_head, other)| {
-            one_head
-                .cmp(other_head)
-                .then_with(|| slice(&texts, &ends, *one).cmp(slice(&texts, &ends, *other)))
-        });
-        let mut ranks = vec![0; ends.len()];
-        for (rank, (_, number)) in (0_u32..).zip(&order) {
-            if let Some(place) = ranks.get_mut(*number as usize) {
-                *place = rank;
-            }
-        }
-        Sorted { texts, ends, order: order.into_iter().map(|(_, number)| number).collect(), ranks }
-    }
-}
-
-fn slice<'a>(texts: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
-    let number = number as usize;
-    let start = number.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-    ends.get(number).and_then(|end| texts.get(start..*end)).unwrap_or_default()
-}
-
 /// Texts in the order of their bytes.
 pub(super) struct Sorted {
-    texts: Vec<u8>,
-    ends: Vec<usize>,
+    texts: Texts,
     /// The texts' numbers.
     order: Vec<u32>,
     /// By number, the text's place.
@@ -108,6 +41,28 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
+    /// Puts texts in order.
+    pub(super) fn of(texts: Texts) -> Self {
+        // Most differ in their first eight bytes.
+        let mut order: Vec<(u64, u32)> = (0..)
+            .zip(texts.iter())
+            .map(|(number, text)| {
+                let first = text.bytes().take(8).enumerate();
+                (first.fold(0, |head, (at, byte)| head | u64::from(byte) << (56 - 8 * at)), number)
+            })
+            .collect();
+        order.sort_unstable_by(|(one_head, one), (other_head, other)| {
+            one_head.cmp(other_head).then_with(|| texts.get(*one).cmp(&texts.get(*other)))
+        });
+        let mut ranks = vec![0; texts.len()];
+        for (rank, (_, number)) in (0_u32..).zip(&order) {
+            if let Some(place) = ranks.get_mut(*number as usize) {
+                *place = rank;
+            }
+        }
+        Self { texts, order: order.into_iter().map(|(_, number)| number).collect(), ranks }
+    }
+
     /// A dictionary of the texts that have postings; `write` makes a list of a text's documents, which are in the order in which
     /// they came.
     pub(super) fn dictionary(
@@ -148,7 +103,7 @@ impl Sorted {
             }
             list.clear();
             write(own, &mut list);
-            builder.add(slice(&self.texts, &self.ends, *number), &list)?;
+            builder.add(self.texts.get(*number).unwrap_or_default().as_bytes(), &list)?;
         }
         Ok(builder.finish())
     }
@@ -259,12 +214,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_numbered_once_and_sorted() {
-        let mut interner = Interner::default();
-        let texts = ["zebra", "abcdefghij", "abcdefgh", "", "abcdefghia", "é", "zebra", ""];
-        let numbers: Vec<u32> = texts.iter().map(|text| interner.number(text)).collect();
-        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 0, 3]);
-        let sorted = interner.sorted();
+    fn texts_are_sorted() {
+        let texts = ["zebra", "abcdefghij", "abcdefgh", "", "abcdefghia", "é"];
+        let sorted = Sorted::of(texts.into_iter().collect());
         assert_eq!(sorted.order, [3, 2, 4, 1, 0, 5]);
         assert_eq!(sorted.ranks, [4, 3, 1, 0, 2, 5]);
         let mut postings = Blocks::default();

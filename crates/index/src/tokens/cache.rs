@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hashbrown::HashMap;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::split;
 use super::stop::is_stop_word;
-use crate::texts::Texts;
+use crate::texts::{Interner, Texts};
 
 /// Terms that are remembered before all is forgotten at the next file: some 40 megabytes with the words.
 const MAX_TERMS: usize = if cfg!(test) { 10_000 } else { 400_000 };
@@ -57,10 +56,12 @@ pub(super) struct Cache {
     used: usize,
     arena: Vec<u8>,
     lists: Vec<u32>,
-    texts: Texts,
-    numbers: HashMap<Box<str>, u32>,
-    /// What parts of words give, in lower case: a part is in many words, and its stem takes long to find.
-    parts: HashMap<Box<str>, u32>,
+    /// The terms.
+    terms: Interner,
+    /// Parts of words in lower case, and by a part's number what it gives: a part is in many words, and its stem takes long to
+    /// find.
+    parts: Interner,
+    stems: Vec<u32>,
     stemmer: Stemmer,
     scratch: String,
     /// The terms of a word that couldn't be kept.
@@ -95,9 +96,9 @@ impl Cache {
             used: 0,
             arena: Vec::new(),
             lists: Vec::new(),
-            texts: Texts::default(),
-            numbers: HashMap::new(),
-            parts: HashMap::new(),
+            terms: Interner::default(),
+            parts: Interner::default(),
+            stems: Vec::new(),
             stemmer: Stemmer::create(Algorithm::English),
             scratch: String::new(),
             unkept: Vec::new(),
@@ -106,7 +107,7 @@ impl Cache {
 
     /// Whether it should be cleared before the next file.
     pub(super) fn is_full(&self) -> bool {
-        self.texts.len().max(self.parts.len()) >= MAX_TERMS || self.used * 2 >= MAX_SLOTS
+        self.terms.texts().len().max(self.stems.len()) >= MAX_TERMS || self.used * 2 >= MAX_SLOTS
     }
 
     /// Forgets all. Numbers of terms that were given out mean nothing any more.
@@ -121,7 +122,7 @@ impl Cache {
     }
 
     pub(super) fn text(&self, term: u32) -> &str {
-        self.texts.get(term).unwrap_or_default()
+        self.terms.texts().get(term).unwrap_or_default()
     }
 
     /// Shows the terms of each of some words of a text, by number, and the texts of all terms.
@@ -135,20 +136,20 @@ impl Cache {
             match self.find(word, text) {
                 Found::One(slot) => {
                     let term = self.slots.get(slot).map(|slot| &slot.terms);
-                    each(term.map(std::slice::from_ref).unwrap_or_default(), &self.texts);
+                    each(term.map(std::slice::from_ref).unwrap_or_default(), self.terms.texts());
                 }
                 Found::Listed { start, end } => {
-                    each(self.lists.get(start..end).unwrap_or_default(), &self.texts);
+                    each(self.lists.get(start..end).unwrap_or_default(), self.terms.texts());
                 }
                 Found::Free(slot) => {
                     let (start, end) = self.learn(slot, word, text);
-                    each(self.lists.get(start..end).unwrap_or_default(), &self.texts);
+                    each(self.lists.get(start..end).unwrap_or_default(), self.terms.texts());
                 }
                 Found::Nowhere => {
                     let mut unkept = std::mem::take(&mut self.unkept);
                     unkept.clear();
                     self.take_apart(word.text(text), &mut unkept);
-                    each(&unkept, &self.texts);
+                    each(&unkept, self.terms.texts());
                     self.unkept = unkept;
                 }
             }
@@ -256,24 +257,19 @@ impl Cache {
             data && word.len() <= MAX_NUMBER && word.len() > 1 || !data && count > 0 && !first_is_whole;
         if whole {
             lower(word, &mut scratch);
-            list.push(self.number(&scratch));
+            list.push(self.terms.number(&scratch).0);
         }
         self.scratch = scratch;
     }
 
     fn part(&mut self, part: &str, scratch: &mut String, list: &mut Vec<u32>) {
         lower(part, scratch);
-        let term = match self.parts.get(scratch.as_str()) {
-            Some(term) => *term,
-            None => {
-                let term = self.stem(scratch).unwrap_or(NOTHING);
-                self.parts.insert(scratch.as_str().into(), term);
-                term
-            }
-        };
-        if term != NOTHING {
-            list.push(term);
+        let (number, new) = self.parts.number(scratch);
+        if new {
+            let term = self.stem(scratch).unwrap_or(NOTHING);
+            self.stems.push(term);
         }
+        list.extend(self.stems.get(number as usize).filter(|term| **term != NOTHING));
     }
 
     /// The term of a part in lower case.
@@ -285,21 +281,11 @@ impl Cache {
             return None;
         }
         Some(if part.is_ascii() {
-            let stem = self.stemmer.stem(part).into_owned();
-            self.number(&stem)
+            let stem = self.stemmer.stem(part);
+            self.terms.number(&stem).0
         } else {
-            self.number(part)
+            self.terms.number(part).0
         })
-    }
-
-    fn number(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        self.texts.push(text);
-        self.numbers.insert(text.into(), number);
-        number
     }
 }
 
