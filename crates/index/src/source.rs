@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use ignore::{WalkBuilder, WalkState};
 use journeyman_protocol::RelPath;
 use rustix::fs::{Advice, CWD, Mode, OFlags, ResolveFlags};
-use rustix::io::{ReadWriteFlags, preadv2};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::IndexError;
 use crate::analyse::MAX_BYTES;
@@ -21,7 +21,8 @@ use crate::facts::Stamp;
 pub const MAX_FILES: usize = 1_000_000;
 /// Directories that are named at most: no system watches as many.
 pub const MAX_DIRECTORIES: usize = 1_000_000;
-/// Files that are fetched before they are read, after one for which the disk was waited for. Where all are in memory, none is.
+/// Files that are fetched before they are read, at first and after one for which the disk is waited for. Where all are in memory, no
+/// more are.
 const FETCHED: usize = 64;
 /// The project's own list of what the index leaves out, in the form of `.gitignore`.
 pub const IGNORE_FILE: &str = ".journeymanignore";
@@ -200,10 +201,13 @@ impl Source for WorkTree {
         let mut bytes = vec![0; found.len() as usize];
         // What is in memory is all there at once.
         let there = preadv2(&file, &mut [IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT);
-        if !bytes.is_empty() && there == Ok(bytes.len()) {
-            return Ok(Bytes::Whole(bytes));
+        match there {
+            Ok(read) if read > 0 && read == bytes.len() => return Ok(Bytes::Whole(bytes)),
+            // A part of it, or nothing, is in memory.
+            Ok(1..) | Err(Errno::AGAIN) => self.fetched.store(FETCHED, Ordering::Relaxed),
+            // It is said to be empty, or this file system doesn't tell what is in memory.
+            Ok(0) | Err(_) => {}
         }
-        self.fetched.store(FETCHED, Ordering::Relaxed);
         bytes.clear();
         bytes.reserve_exact(found.len() as usize + 1);
         file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;

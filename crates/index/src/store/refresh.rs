@@ -13,7 +13,7 @@ use journeyman_syntax::memory::give_back;
 use super::manifest::Manifest;
 use super::{Index, When};
 use crate::IndexError;
-use crate::analyse::Analyst;
+use crate::analyse::{Analyst, MAX_BYTES};
 use crate::facts::{Content, Stamp};
 use crate::segment::{Builder, FileRecord, Id, Segment};
 use crate::snapshot::Living;
@@ -341,9 +341,10 @@ impl<'a> Work<'a> {
         if self.changed.len() < MANY {
             return;
         }
-        let first = if next == 0 { 1 } else { next + AHEAD };
-        let soon = self.changed.get(first..next + AHEAD + 1).unwrap_or_default();
-        soon.iter().for_each(|(listed, _)| self.source.soon(&listed.path));
+        let ahead = if next == 0 { 1..AHEAD + 1 } else { next + AHEAD..next + AHEAD + 1 };
+        let soon = ahead.filter_map(|at| self.changed.get(at));
+        let read = soon.filter(|(listed, _)| listed.stamp.size <= MAX_BYTES as u64);
+        read.for_each(|(listed, _)| self.source.soon(&listed.path));
     }
 
     fn fail(&self, error: IndexError) {

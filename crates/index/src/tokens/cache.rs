@@ -9,7 +9,7 @@ use super::split;
 use super::stop::is_stop_word;
 use crate::texts::{Interner, Texts};
 
-/// Terms that are remembered before all is forgotten at the next file: some 40 megabytes with the words.
+/// Terms, or parts of words, that are remembered before all is forgotten at the next file: at most some 80 megabytes with the words.
 const MAX_TERMS: usize = if cfg!(test) { 10_000 } else { 400_000 };
 /// Slots of the table at the beginning, and at most: words fill half of it.
 const FIRST_SLOTS: usize = 1 << 14;

@@ -12,16 +12,19 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-/// Addresses that a thread reserves, of which only those that were used take memory.
-const RESERVED: usize = if cfg!(test) { 8 << 20 } else { 256 << 20 };
+/// Addresses that a thread reserves, of which only those that were used take memory: the tree of a megabyte of source fits.
+const RESERVED: usize = if cfg!(test) { 8 << 20 } else { 64 << 20 };
 /// Bytes of it that stay with the thread between texts: the trees of nearly all files people write fit.
 const KEPT: usize = 4 << 20;
 /// What pieces are multiples of, and begin at: as much as the C library promises.
 const UNIT: usize = 16;
 /// A piece's size is written down before it.
 const HEADER: usize = size_of::<usize>();
-/// Pieces of fewer units than this are kept by size when they are freed.
-const SIZES: usize = 65;
+/// Blocks of fewer units than this are of any size: a scanner's state, which is 1,024 bytes at most, fits with its header. Larger
+/// ones are powers of two, as the arrays are that grow in them.
+const SMALL: usize = 66;
+/// Sizes of blocks: the small ones, and each power of two.
+const SIZES: usize = SMALL + usize::BITS as usize;
 
 /// What a thread lays its pieces in. Nothing in it has to be dropped, so that it is reached without a question; who unmaps it is
 /// [`Mapping`].
@@ -38,7 +41,7 @@ struct Region {
     open: Cell<bool>,
     /// Something that was asked for didn't fit.
     spilled: Cell<bool>,
-    /// The first freed piece of each size; in each is where the next one is.
+    /// The first freed piece of each size, see [`nth`]; in each is where the next one is.
     free: [Cell<usize>; SIZES],
 }
 
@@ -190,14 +193,14 @@ impl Region {
     }
 
     fn take(&self, size: usize) -> Option<NonNull<c_void>> {
-        let block = size.checked_add(HEADER + UNIT - 1)? & !(UNIT - 1);
-        if let Some(first) = self.free.get(block / UNIT) {
-            let piece = first.get();
-            if piece != 0 {
-                // SAFETY: a freed piece of at least a word, into which its freeing wrote where the next one is.
-                first.set(unsafe { *(piece as *const usize) });
-                return NonNull::new(piece as *mut c_void);
-            }
+        let exact = size.checked_add(HEADER + UNIT - 1)? & !(UNIT - 1);
+        let block = if exact / UNIT < SMALL { exact } else { exact.checked_next_power_of_two()? };
+        let first = self.free.get(nth(block))?;
+        let piece = first.get();
+        if piece != 0 {
+            // SAFETY: a freed piece of at least a word, into which its freeing wrote where the next one is.
+            first.set(unsafe { *(piece as *const usize) });
+            return NonNull::new(piece as *mut c_void);
         }
         let at = self.at.get();
         // Before the piece, which begins at a multiple of the unit, there is a header.
@@ -216,14 +219,10 @@ impl Region {
         if !self.holds(piece) {
             return false;
         }
-        let block = block(piece);
-        if let Some(first) = self.free.get(block / UNIT) {
+        if let Some(first) = self.free.get(nth(block(piece))) {
             // SAFETY: the piece isn't used any more and has at least a word.
             unsafe { *(piece as *mut usize) = first.get() };
             first.set(piece);
-        } else if piece - UNIT + block == self.at.get() {
-            self.highest.set(self.highest.get().max(self.at.get()));
-            self.at.set(piece - UNIT);
         }
         true
     }
@@ -242,6 +241,11 @@ impl Region {
         self.give(piece);
         to
     }
+}
+
+/// Which of the sizes a block has.
+fn nth(block: usize) -> usize {
+    if block / UNIT < SMALL { block / UNIT } else { SMALL + block.ilog2() as usize }
 }
 
 /// Bytes of a piece with its header.
@@ -322,15 +326,16 @@ mod tests {
     fn what_has_no_room_is_told() {
         let scope = Scope::enter().unwrap();
         scope.within(|| {
-            let first = address(take(RESERVED / 2));
+            let first = address(take(RESERVED / 2 - UNIT));
             assert!(scope.is_whole());
-            assert!(take(RESERVED / 2).is_none() && take(usize::MAX).is_none());
+            assert!(take(RESERVED / 2).is_none());
             assert!(!scope.is_whole());
+            assert!(take(usize::MAX).is_none() && take(usize::MAX / 2).is_none());
             let mut elsewhere = vec![0_u8; RESERVED];
             let other = elsewhere.as_mut_ptr().cast();
             // SAFETY: its first byte.
             unsafe { *(first as *mut u8) = 7 };
-            assert_eq!(resize(first as *mut c_void, RESERVED - 8, |_| other), Some(other));
+            assert_eq!(resize(first as *mut c_void, RESERVED - UNIT, |_| other), Some(other));
             assert_eq!(elsewhere.first(), Some(&7));
             assert!(!give(other), "it isn't the region's");
         });
