@@ -225,8 +225,7 @@ struct Used {
 
 impl Used {
     fn add(&mut self, name: &str, line: u32, inside: Option<u32>) {
-        let (number, _) = self.names.number(name);
-        self.references.push(Reference { name: number, line, inside });
+        self.references.push(Reference { name: self.names.number(name), line, inside });
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is known of one file: what [`analyse`](crate::analyse) finds and a segment keeps.
 
+use std::ops::Deref;
+
 use journeyman_protocol::RelPath;
 pub use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
@@ -79,28 +81,13 @@ impl Terms {
     pub(crate) fn origin(&self) -> (u64, &[u32]) {
         (self.memory, &self.own)
     }
+}
 
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.texts.len()
-    }
+impl Deref for Terms {
+    type Target = Texts;
 
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
-    }
-
-    /// A term by its number.
-    #[must_use]
-    pub fn get(&self, number: u32) -> Option<&str> {
-        self.texts.get(number)
-    }
-
-    /// All of them, in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter()
+    fn deref(&self) -> &Texts {
+        &self.texts
     }
 }
 

@@ -18,9 +18,9 @@ pub(crate) fn prepare() {
     ONCE.call_once(|| {
         let allocator = Allocator { malloc, calloc, realloc, free };
         // SAFETY: the four belong together: each knows what the region gave from what mimalloc did. They align as the C
-        // library's do, and never give null for more than nothing. Nobody else in the workspace uses tree-sitter, and this crate makes parsers and queries only after
-        // a call of this function, in which other threads wait until it is done: nothing of another allocator lives, and
-        // nobody else is at it.
+        // library's do, and never give null for more than nothing. Nobody else in the workspace uses tree-sitter, and this
+        // crate makes parsers and queries only after a call of this function, in which other threads wait until it is done:
+        // nothing of another allocator lives, and nobody else is at it.
         unsafe { set_allocator(Some(allocator)) };
     });
 }

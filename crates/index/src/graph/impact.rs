@@ -19,11 +19,11 @@ use journeyman_syntax::outline::Kind;
 
 use super::Graph;
 use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached, Trail};
-use super::names::{Role, role};
+use super::names::{Role, is_type, role};
 use crate::Snapshot;
 pub use part::Part;
 use seen::{ALL, Known, Named, Seen, UNNAMED};
-use symbols::{Symbols, is_type};
+use symbols::Symbols;
 
 /// Lines of uses and steps through files that hand names on; where there are more, files are followed.
 const MAX_WORK: usize = 20_000_000;

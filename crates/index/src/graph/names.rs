@@ -109,21 +109,20 @@ pub(super) enum Role {
 /// What is so called; nothing where others can't name it.
 pub(super) fn role(kind: Kind) -> Option<Role> {
     match kind {
-        Kind::Function
-        | Kind::Constant
-        | Kind::Macro
-        | Kind::Variable
-        | Kind::Class
-        | Kind::Struct
-        | Kind::Enum
-        | Kind::Interface
-        | Kind::Trait
-        | Kind::Type
-        | Kind::Module => Some(Role::Own),
         Kind::Impl => Some(Role::Extended),
+        Kind::Function | Kind::Constant | Kind::Macro | Kind::Variable | Kind::Module => Some(Role::Own),
+        _ if is_type(kind) => Some(Role::Own),
         Kind::Method | Kind::Constructor | Kind::Variant | Kind::Field | Kind::Property => Some(Role::Member),
         _ => None,
     }
+}
+
+/// Whether it has members.
+pub(super) fn is_type(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Trait | Kind::Type | Kind::Impl
+    )
 }
 
 /// Whether a name is one that counts.

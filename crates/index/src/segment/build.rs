@@ -70,7 +70,10 @@ impl Builder {
         let postings = [&self.in_chunks, &self.in_paths, &self.in_symbols, &self.definitions, &self.uses];
         let postings: usize = postings.iter().map(|postings| postings.len()).sum();
         let interned = self.terms.weight() + self.defined.weight() + self.used.weight();
-        let own = self.parts.weight() + self.data.weight() + self.weight + self.remembered.1.len() * 4;
+        let own = self.parts.weight()
+            + self.data.weight()
+            + self.weight
+            + self.remembered.1.len() * size_of::<u32>();
         own + interned + postings * size_of::<Posting>() + self.trigrams.len() * size_of::<u32>()
     }
 
@@ -150,7 +153,7 @@ impl Builder {
         for (term, own) in terms.iter().zip(own) {
             let Some(known) = known.get_mut(*own as usize) else { continue };
             if *known == 0 {
-                *known = self.terms.number(term).0 + 1;
+                *known = self.terms.number(term) + 1;
             }
             numbers.push(*known - 1);
         }
@@ -175,7 +178,7 @@ impl Builder {
             };
             let span = self.data.append(|data| record.put(data))?;
             let name = symbol.name.to_lowercase();
-            let key = self.defined.number(&name).0;
+            let key = self.defined.number(&name);
             self.definitions.push(Posting::new(key, self.parts.symbol_count(), 0));
             self.parts.symbols.extend_from_slice(&span.at.to_le_bytes());
         }
@@ -183,7 +186,7 @@ impl Builder {
     }
 
     fn add_references(&mut self, file: u32, facts: &FileFacts) -> Vec<u32> {
-        let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name).0).collect();
+        let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name)).collect();
         for reference in &facts.references {
             let Some(key) = names.get(reference.name as usize) else { continue };
             self.uses.push(Posting::new(*key, file, reference.line));

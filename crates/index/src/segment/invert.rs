@@ -71,31 +71,19 @@ impl Sorted {
         write: impl Fn(&[In], &mut Vec<u8>),
     ) -> Result<Made, IndexError> {
         let place = |posting: Posting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
-        // Where each text's postings begin, and after the scattering, where they end.
-        let mut ends = vec![0_usize; self.order.len() + 1];
-        postings.each(|posting| {
-            if let Some(count) = ends.get_mut(place(posting) + 1) {
-                *count += 1;
-            }
-        });
-        let mut sum = 0;
-        for end in &mut ends {
-            sum += *end;
-            *end = sum;
-        }
+        let mut places = Places::of(self.order.len());
+        postings.each(|posting| places.count(place(posting)));
+        places.sum();
         let mut sorted = vec![In::default(); postings.len()];
         postings.each(|posting| {
-            if let Some(at) = ends.get_mut(place(posting)) {
-                if let Some(to) = sorted.get_mut(*at) {
-                    *to = posting.within;
-                }
-                *at += 1;
+            if let Some(to) = sorted.get_mut(places.next(place(posting))) {
+                *to = posting.within;
             }
         });
         drop(postings);
         let mut builder = DictionaryBuilder::new();
         let (mut start, mut list) = (0, Vec::new());
-        for (number, end) in self.order.iter().zip(&ends) {
+        for (number, end) in self.order.iter().zip(&places.0) {
             let own = sorted.get(start..*end).unwrap_or_default();
             start = *end;
             if own.is_empty() {
@@ -106,6 +94,37 @@ impl Sorted {
             builder.add(self.texts.get(*number).unwrap_or_default().as_bytes(), &list)?;
         }
         Ok(builder.finish())
+    }
+}
+
+/// Where the next occurrence of each number goes if they are put in order; when all have come, where each one's end.
+struct Places(Vec<usize>);
+
+impl Places {
+    /// For numbers below `count`.
+    fn of(count: usize) -> Self {
+        Self(vec![0; count + 1])
+    }
+
+    fn count(&mut self, number: usize) {
+        if let Some(count) = self.0.get_mut(number + 1) {
+            *count += 1;
+        }
+    }
+
+    /// When all were counted.
+    fn sum(&mut self) {
+        let mut sum = 0;
+        for place in &mut self.0 {
+            sum += *place;
+            *place = sum;
+        }
+    }
+
+    fn next(&mut self, number: usize) -> usize {
+        let Some(place) = self.0.get_mut(number) else { return usize::MAX };
+        *place += 1;
+        *place - 1
     }
 }
 
@@ -123,7 +142,7 @@ const MANY: usize = 1 << (HALF - 2);
 /// What begins with the same half is gathered first, which goes far in memory; the rest is put in order within what is near.
 pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<Made, IndexError> {
     let high = |trigram: u32| (trigram >> HALF) as usize;
-    let mut places = Places::new();
+    let mut places = Places::of(1 << HALF);
     trigrams.each(|trigram| places.count(high(trigram)));
     places.sum();
     let mut gathered = vec![0_u32; trigrams.len()];
@@ -163,40 +182,10 @@ pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<Made, In
     Ok(builder.finish())
 }
 
-/// Where the next of each half's occurrences goes if they are put in order.
-struct Places(Vec<usize>);
-
-impl Places {
-    fn new() -> Self {
-        Self(vec![0; (1 << HALF) + 1])
-    }
-
-    fn count(&mut self, half: usize) {
-        if let Some(count) = self.0.get_mut(half + 1) {
-            *count += 1;
-        }
-    }
-
-    /// When all were counted.
-    fn sum(&mut self) {
-        let mut sum = 0;
-        for place in &mut self.0 {
-            sum += *place;
-            *place = sum;
-        }
-    }
-
-    fn next(&mut self, half: usize) -> usize {
-        let Some(place) = self.0.get_mut(half) else { return usize::MAX };
-        *place += 1;
-        *place - 1
-    }
-}
-
 /// Puts what is in the order of files in the order of the other half, too.
 fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
     let half = |one: u32| (one >> FILE) as usize;
-    let mut places = Places::new();
+    let mut places = Places::of(1 << HALF);
     from.iter().for_each(|one| places.count(half(*one)));
     places.sum();
     to.clear();

@@ -257,19 +257,19 @@ impl Cache {
             data && word.len() <= MAX_NUMBER && word.len() > 1 || !data && count > 0 && !first_is_whole;
         if whole {
             lower(word, &mut scratch);
-            list.push(self.terms.number(&scratch).0);
+            list.push(self.terms.number(&scratch));
         }
         self.scratch = scratch;
     }
 
     fn part(&mut self, part: &str, scratch: &mut String, list: &mut Vec<u32>) {
         lower(part, scratch);
-        let (number, new) = self.parts.number(scratch);
-        if new {
+        let number = self.parts.number(scratch) as usize;
+        if number == self.stems.len() {
             let term = self.stem(scratch).unwrap_or(NOTHING);
             self.stems.push(term);
         }
-        list.extend(self.stems.get(number as usize).filter(|term| **term != NOTHING));
+        list.extend(self.stems.get(number).filter(|term| **term != NOTHING));
     }
 
     /// The term of a part in lower case.
@@ -282,9 +282,9 @@ impl Cache {
         }
         Some(if part.is_ascii() {
             let stem = self.stemmer.stem(part);
-            self.terms.number(&stem).0
+            self.terms.number(&stem)
         } else {
-            self.terms.number(part).0
+            self.terms.number(part)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use journeyman_syntax::outline::Kind;
 
-use crate::graph::names::{Role, role};
+use crate::graph::names::{Role, is_type, role};
 use crate::snapshot::FileView;
 
 /// A symbol of a file.
@@ -124,12 +124,4 @@ impl Symbols {
             |member: &u32| self.owner(*member).is_some_and(|(at, outer)| at == Some(own) || outer == name);
         (0..self.all.len() as u32).filter(is_member).collect()
     }
-}
-
-/// Whether it has members.
-pub(super) fn is_type(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Trait | Kind::Type | Kind::Impl
-    )
 }
