@@ -5,6 +5,7 @@ mod index;
 mod process;
 mod recall;
 mod sandbox;
+mod series;
 mod server;
 mod session;
 mod start;
@@ -16,11 +17,15 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name; only `edit`, `index`, `recall` and `symbols` have options.
+/// Runs a benchmark by name. `turns`, `start`, `version` and `sandbox` take `--beside DIR`, the release
+/// folder of another build, whose programs are measured in the same run; `edit`, `index`, `recall` and
+/// `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
-    if !matches!(name, "edit" | "index" | "recall" | "symbols") && !options.is_empty() {
-        bail!("the benchmark «{name}» has no options");
-    }
+    let beside = match (name, options) {
+        ("edit" | "index" | "recall" | "symbols", _) | (_, []) => None,
+        ("turns" | "start" | "version" | "sandbox", ["--beside", folder]) => Some(PathBuf::from(folder)),
+        _ => bail!("the benchmark `{name}` doesn't take the options {options:?}"),
+    };
     match name {
         "edit" => return edit::run(options),
         "index" => return index::run(options),
@@ -28,21 +33,22 @@ pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
         "symbols" => return symbols::run(options),
         "session" => return session::run(),
         "workspace" => return workspace::run(),
-        "sandbox" => return sandbox::run(),
+        "sandbox" => return sandbox::run(beside.as_deref()),
         _ => {}
     }
-    let jm = build()?;
+    let mut programs = vec![build()?];
+    programs.extend(beside.map(|folder| folder.join("jm")));
     match name {
-        "turns" => turns::run(&jm),
-        "start" => start::first_request(&jm),
-        "version" => start::version(&jm),
+        "turns" => turns::run(&programs),
+        "start" => start::first_request(&programs),
+        "version" => start::version(&programs),
         "all" => {
-            start::version(&jm)?;
-            start::first_request(&jm)?;
-            turns::run(&jm)?;
+            start::version(&programs)?;
+            start::first_request(&programs)?;
+            turns::run(&programs)?;
             session::run()?;
             workspace::run()?;
-            sandbox::run()?;
+            sandbox::run(None)?;
             edit::run(&[])?;
             index::run(&[])?;
             recall::run(&[])?;
@@ -64,16 +70,4 @@ fn build() -> anyhow::Result<PathBuf> {
 /// Where what is built lies.
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
-}
-
-/// Minimum, median and maximum of some figures.
-pub(crate) fn spread(figures: &mut [f64]) -> String {
-    figures.sort_by(f64::total_cmp);
-    let at = |place: usize| figures.get(place).copied().unwrap_or_default();
-    format!(
-        "min {:.2}, median {:.2}, max {:.2}",
-        at(0),
-        at(figures.len() / 2),
-        at(figures.len().saturating_sub(1))
-    )
 }

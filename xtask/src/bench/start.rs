@@ -1,13 +1,13 @@
 //! How long it takes to be of use.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::ensure;
 
+use super::series::{Series, spread};
 use super::server::Server;
-use super::spread;
 use super::turns::{git, jm_run};
 
 const RUNS: usize = 20;
@@ -15,8 +15,8 @@ const FILES: usize = 5_000;
 /// Files a directory holds.
 const FAN_OUT: usize = 50;
 
-/// From start to the first request on the wire, in a repository of 5,000 files.
-pub(crate) fn first_request(jm: &Path) -> anyhow::Result<()> {
+/// From start to the first request on the wire, in a repository of 5,000 files; the programs take turns.
+pub(crate) fn first_request(programs: &[PathBuf]) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     for number in 0..FILES {
         let directory = place.path().join(format!("src/part{}", number / FAN_OUT));
@@ -24,31 +24,36 @@ pub(crate) fn first_request(jm: &Path) -> anyhow::Result<()> {
         std::fs::write(directory.join(format!("file{number}.rs")), format!("pub fn f{number}() {{}}\n"))?;
     }
     git(place.path())?;
-    let state = tempfile::tempdir()?;
-    let mut times = Vec::new();
+    // Each program has state of its own: the formats of two versions may differ.
+    let states = programs.iter().map(|_| tempfile::tempdir()).collect::<Result<Vec<_>, _>>()?;
+    let mut times = Series::new(programs.len());
     for _ in 0..RUNS {
-        let server = Server::start(0)?;
-        let started = Instant::now();
-        let mut child = jm_run(jm, place.path(), state.path(), &server).spawn()?;
-        let arrived = server.arrival()?;
-        times.push((arrived - started).as_secs_f64() * 1000.0);
-        child.wait()?;
+        for (number, (jm, state)) in programs.iter().zip(&states).enumerate() {
+            let server = Server::start(0)?;
+            let started = Instant::now();
+            let mut child = jm_run(jm, place.path(), state.path(), &server).spawn()?;
+            let arrived = server.arrival()?;
+            times.add(number, (arrived - started).as_secs_f64() * 1000.0);
+            child.wait()?;
+        }
     }
     println!("start: from start to the first request, {FILES} files, {RUNS} runs");
-    println!("  ms: {} (asked: 30)", spread(&mut times));
+    times.print("ms", "30");
     Ok(())
 }
 
 /// `jm --version`, beside the smallest program there is.
-pub(crate) fn version(jm: &Path) -> anyhow::Result<()> {
-    let mut ours = Vec::new();
+pub(crate) fn version(programs: &[PathBuf]) -> anyhow::Result<()> {
+    let mut ours = Series::new(programs.len());
     let mut bare = Vec::new();
     for _ in 0..RUNS {
-        ours.push(time(Command::new(jm).arg("--version"))?);
+        for (number, jm) in programs.iter().enumerate() {
+            ours.add(number, time(Command::new(jm).arg("--version"))?);
+        }
         bare.push(time(&mut Command::new("/bin/true"))?);
     }
     println!("version: jm --version, {RUNS} runs");
-    println!("  ms: {} (asked: 5)", spread(&mut ours));
+    ours.print("ms", "5");
     println!("  /bin/true, ms: {}", spread(&mut bare));
     Ok(())
 }

@@ -1,33 +1,38 @@
 //! 50 turns of one shell call each against a model that answers at once.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
 use super::process::{Used, measure};
+use super::series::Series;
 use super::server::Server;
-use super::spread;
 
 const TURNS: usize = 50;
 const RUNS: usize = 5;
 const MIB: f64 = 1024.0 * 1024.0;
 
-pub(crate) fn run(jm: &Path) -> anyhow::Result<()> {
+/// Measures each of the programs, in turns, so that both meet the same machine.
+pub(crate) fn run(programs: &[PathBuf]) -> anyhow::Result<()> {
     println!("turns: {TURNS} turns of one shell call, sandbox, log and checkpoints on, {RUNS} runs");
-    let (mut cpu, mut memory, mut turn) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cpu = Series::new(programs.len());
+    let mut memory = Series::new(programs.len());
+    let mut turn = Series::new(programs.len());
     for _ in 0..RUNS {
-        let (used, a_turn) = once(jm)?;
-        cpu.push(used.cpu.as_secs_f64());
-        #[expect(clippy::cast_precision_loss, reason = "memory sizes are far below 2^52")]
-        memory.push(used.peak_rss as f64 / MIB);
-        turn.push(a_turn.as_secs_f64() * 1000.0);
+        for (number, jm) in programs.iter().enumerate() {
+            let (used, a_turn) = once(jm)?;
+            cpu.add(number, used.cpu.as_secs_f64());
+            #[expect(clippy::cast_precision_loss, reason = "memory sizes are far below 2^52")]
+            memory.add(number, used.peak_rss as f64 / MIB);
+            turn.add(number, a_turn.as_secs_f64() * 1000.0);
+        }
     }
-    println!("  processor time of the whole tree, s: {} (asked: 0.5)", spread(&mut cpu));
-    println!("  peak resident set of the whole tree, MiB: {} (asked: 40)", spread(&mut memory));
-    println!("  a turn, ms: {} (asked: 20)", spread(&mut turn));
+    cpu.print("processor time of the whole tree, s", "0.5");
+    memory.print("peak resident set of the whole tree, MiB", "40");
+    turn.print("a turn, ms", "20");
     let (spawns, syncs) = baseline()?;
     println!(
         "  baseline of the same run: a bare `sh -c echo` {:.2} ms, a bare write and fsync {:.2} ms",
