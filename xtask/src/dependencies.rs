@@ -7,6 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// Direct dependencies between our crates. Fewer is fine; an arrow that isn't here is an architectural change.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("root-fs", &[]),
     ("protocol", &[]),
     ("syntax", &[]),
     ("edit", &["protocol", "syntax"]),
@@ -14,12 +15,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["protocol"]),
     ("sandbox", &["protocol"]),
     ("model", &["protocol"]),
-    ("git", &["protocol", "sandbox"]),
-    ("workspace", &["protocol", "store", "sandbox", "git"]),
-    ("index", &["protocol", "syntax", "policy", "git"]),
+    ("git", &["root-fs", "protocol", "sandbox"]),
+    ("workspace", &["root-fs", "protocol", "store", "sandbox", "git"]),
+    ("index", &["root-fs", "protocol", "syntax", "policy", "git"]),
     ("context", &["protocol", "syntax", "index", "workspace"]),
     ("verify", &["protocol", "policy", "sandbox", "workspace", "index"]),
-    ("tools", &["protocol", "edit", "policy", "sandbox", "git", "index", "workspace"]),
+    ("tools", &["root-fs", "protocol", "edit", "policy", "sandbox", "git", "index", "workspace"]),
     (
         "agent",
         &[

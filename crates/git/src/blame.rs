@@ -9,7 +9,7 @@ use journeyman_protocol::{RelPath, UnixMillis};
 use journeyman_sandbox::clean;
 
 use crate::history::is_id;
-use crate::limits::{MAX_BLAME, MAX_OUTPUT};
+use crate::limits::MAX_BLAME;
 use crate::read::{Ask, Reader};
 use crate::{Git, GitError};
 
@@ -55,7 +55,7 @@ impl Git {
         let mut args: Vec<OsString> = fixed.map(OsString::from).into();
         args.extend([format!("-L{first},{last}").into(), commit.into(), "--".into()]);
         args.push(OsStr::from_bytes(path.as_bytes()).to_owned());
-        let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
+        let bytes = reader.run(Ask::new(action, args).large()).await?.done(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "a line" })
     }
 }

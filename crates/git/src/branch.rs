@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use journeyman_root_fs::read_path;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::MAX_POINTER;
@@ -207,7 +208,7 @@ async fn tip(own: &Own<'_>, name: &str) -> Option<String> {
 /// Whether a failed attempt got as far as making the worktree.
 async fn is_ours(own: &Own<'_>, begun: &Branching) -> bool {
     let Ok(place) = Place::find(&begun.top) else { return false };
-    let head = fs::read(place.git_dir.join("HEAD")).unwrap_or_default();
+    let head = bounded(&place.git_dir.join("HEAD"));
     let expected = format!("ref: refs/heads/{}\n", begun.name);
     place.top.as_deref() == begun.top.canonicalize().ok().as_deref()
         && head == expected.as_bytes()
@@ -260,15 +261,7 @@ fn remove_records(dir: &Path) -> Result<(), GitError> {
 }
 
 fn bounded(file: &Path) -> Vec<u8> {
-    use std::io::Read as _;
-    let mut text = Vec::new();
-    if fs::symlink_metadata(file).is_ok_and(|found| found.is_file()) {
-        let read = fs::File::open(file).and_then(|file| file.take(MAX_POINTER).read_to_end(&mut text));
-        if read.is_err() {
-            text.clear();
-        }
-    }
-    text
+    read_path(file, MAX_POINTER).ok().flatten().unwrap_or_default()
 }
 
 /// Whether a path lies beneath a directory, which may be known by another name.

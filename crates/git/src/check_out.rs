@@ -11,7 +11,7 @@ use std::path::Path;
 
 use journeyman_protocol::RelPath;
 
-use crate::limits::{CHECK_OUT_WALL, MAX_OUTPUT};
+use crate::limits::CHECK_OUT_WALL;
 use crate::read::{Ask, Reader};
 use crate::status::Status;
 use crate::tracked::{Tracked, records};
@@ -98,7 +98,7 @@ impl Reader<'_> {
     /// The files of `HEAD` that the project has, each ended by NUL: of a sparse checkout only those are wanted.
     async fn present(&self) -> Result<Vec<u8>, GitError> {
         let action = "ls-tree";
-        let list = Ask::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).limit(MAX_OUTPUT);
+        let list = Ask::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).large();
         let listed = self.run(list).await?;
         // Before the first commit there is nothing, and nothing is missing.
         let listed = if listed.code == 0 { listed.bytes } else { Vec::new() };

@@ -8,8 +8,11 @@ pub(crate) const MAX_OUTPUT: usize = 128 * 1024 * 1024;
 pub(crate) const MAX_ANSWER: usize = 256 * 1024;
 /// What git says when something fails, in bytes kept.
 pub(crate) const MAX_WORDS: usize = 16 * 1024;
-/// Wall time of a read. A status of 500,000 files on a cold disk takes a minute.
-pub(crate) const READ_WALL: Duration = Duration::from_secs(300);
+/// Wall time of a read that somebody at a prompt waits for.
+pub(crate) const READ_WALL: Duration = Duration::from_secs(20);
+/// Wall time of a read of a whole work tree, or of a file's whole history. A status of 500,000 files on a cold disk
+/// takes a minute.
+pub(crate) const LONG_READ_WALL: Duration = Duration::from_secs(90);
 /// Wall time of filling a directory.
 pub(crate) const CHECK_OUT_WALL: Duration = Duration::from_secs(1800);
 /// A `.git` file is one line with a path, which has at most 4,095 bytes.

@@ -2,13 +2,35 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use journeyman_root_fs::read_path;
+
 use crate::GitError;
 use crate::limits::{MAX_BORROWED, MAX_POINTER, MAX_SETTINGS};
+
+/// Files that git reads in a git directory whatever it is asked for, with the most bytes that each may have. Git
+/// waits for ever at a pipe and reads a device to no end.
+const FILES: [(&str, u64); 6] = [
+    ("HEAD", MAX_POINTER),
+    ("config.worktree", MAX_SETTINGS),
+    ("index", u64::MAX),
+    ("commondir", MAX_POINTER),
+    ("gitdir", MAX_POINTER),
+    ("info/sparse-checkout", MAX_SETTINGS),
+];
+/// The same of the directory that all work trees share.
+const SHARED_FILES: [(&str, u64); 7] = [
+    ("config", MAX_SETTINGS),
+    ("packed-refs", u64::MAX),
+    ("shallow", u64::MAX),
+    ("info/exclude", MAX_SETTINGS),
+    ("info/attributes", MAX_SETTINGS),
+    ("info/grafts", MAX_SETTINGS),
+    ("objects/info/alternates", MAX_SETTINGS),
+];
 
 /// The paths of a repository, absolute and without links.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +67,12 @@ impl Place {
                     prefix.push(b'/');
                 }
                 let common_dir = common_dir(&git_dir)?;
+                check_files(&git_dir, &common_dir)?;
                 return Ok(Self { top: Some(top.to_owned()), root, git_dir, common_dir, prefix });
             }
             if top == root && is_git_dir(top) {
                 let common_dir = common_dir(top)?;
+                check_files(top, &common_dir)?;
                 return Ok(Self { git_dir: top.to_owned(), top: None, prefix: Vec::new(), root, common_dir });
             }
         }
@@ -92,21 +116,18 @@ impl Place {
     pub(crate) fn settings(&self) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for file in [self.common_dir.join("config"), self.git_dir.join("config.worktree")] {
-            match fs::metadata(&file) {
+            match read_path(&file, MAX_SETTINGS) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Ok(found) if found.is_file() && found.len() <= MAX_SETTINGS => {}
+                Ok(Some(settings)) => text.extend(settings),
                 _ => return None,
-            }
-            let before = text.len() as u64;
-            fs::File::open(&file).ok()?.take(MAX_SETTINGS + 1).read_to_end(&mut text).ok()?;
-            if text.len() as u64 - before > MAX_SETTINGS {
-                return None;
             }
             text.push(b'\n');
         }
         Some(text)
     }
 }
+
+const TOO_LONG: &str = "it is longer than any that git writes";
 
 /// The git directory that `top/.git` is or names.
 fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
@@ -120,9 +141,8 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
     if !found.is_file() {
         return Err(broken("it is neither a directory nor a file"));
     }
-    let mut text = Vec::new();
-    let read = fs::File::open(&entry).and_then(|file| file.take(MAX_POINTER).read_to_end(&mut text));
-    read.map_err(GitError::io("reading", &entry))?;
+    let read = read_path(&entry, MAX_POINTER).map_err(GitError::io("reading", &entry))?;
+    let text = read.ok_or_else(|| broken(TOO_LONG))?;
     let named = text.strip_prefix(b"gitdir: ").ok_or_else(|| broken("it doesn't name a git directory"))?;
     let end = named.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     let named = Path::new(OsStr::from_bytes(named.get(..end).unwrap_or_default()));
@@ -132,6 +152,25 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
         return Err(broken("what it names is not a git directory"));
     }
     Ok(Some(real))
+}
+
+/// Refuses a git directory with something else than a regular file where git reads one.
+fn check_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
+    let own = FILES.iter().map(|(name, limit)| (git_dir.join(name), *limit));
+    let shared = SHARED_FILES.iter().map(|(name, limit)| (common_dir.join(name), *limit));
+    let head = read_path(&git_dir.join("HEAD"), MAX_POINTER).ok().flatten().unwrap_or_default();
+    let branch = head.strip_prefix(b"ref: ").map(|name| OsStr::from_bytes(name.trim_ascii()));
+    let branch = branch.map(|name| (common_dir.join(name), MAX_POINTER));
+    for (path, limit) in own.chain(shared).chain(branch) {
+        let Ok(found) = fs::metadata(&path) else { continue };
+        if !found.is_file() {
+            return Err(GitError::Broken { path, reason: "it is not a file".to_owned() });
+        }
+        if found.len() > limit {
+            return Err(GitError::Broken { path, reason: TOO_LONG.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 /// As git tells one: a `HEAD`, objects and references, the latter two perhaps shared.
@@ -150,9 +189,8 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, GitError> {
     if !found.is_file() {
         return Err(broken("it is not a file"));
     }
-    let mut text = Vec::new();
-    let read = fs::File::open(&file).and_then(|file| file.take(MAX_POINTER).read_to_end(&mut text));
-    read.map_err(GitError::io("reading", &file))?;
+    let read = read_path(&file, MAX_POINTER).map_err(GitError::io("reading", &file))?;
+    let text = read.ok_or_else(|| broken(TOO_LONG))?;
     let named = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
     git_dir.join(named).canonicalize().map_err(|_| broken("the directory it names is not there"))
 }
@@ -176,14 +214,38 @@ fn borrowed(common_dir: &Path) -> Vec<PathBuf> {
 
 fn alternates(store: &Path) -> Vec<PathBuf> {
     let file = store.join("info/alternates");
-    let mut text = Vec::new();
-    // Opening a pipe would wait for somebody to write.
-    if fs::metadata(&file).is_ok_and(|found| found.is_file()) {
-        let read = fs::File::open(&file).and_then(|file| file.take(MAX_SETTINGS).read_to_end(&mut text));
-        if read.is_err() {
-            text.clear();
-        }
-    }
+    let text = read_path(&file, MAX_SETTINGS).ok().flatten().unwrap_or_default();
     let lines = text.split(|&byte| byte == b'\n').filter(|line| !matches!(line.first(), None | Some(b'#')));
     lines.map(|line| PathBuf::from(OsStr::from_bytes(line))).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn a_repository_with_a_pipe_where_git_reads_a_file_is_refused_before_git_runs() {
+        let kept = tempfile::tempdir().unwrap();
+        let git_dir = kept.path().canonicalize().unwrap().join(".git");
+        for directory in ["objects/info", "refs/heads", "info"] {
+            fs::create_dir_all(git_dir.join(directory)).unwrap();
+        }
+        fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        Place::find(kept.path()).unwrap();
+        let names = FILES.iter().chain(&SHARED_FILES).map(|(name, _)| *name).chain(["refs/heads/main"]);
+        // Without these two in order it is no repository at all.
+        for name in names.filter(|name| !["HEAD", "commondir"].contains(name)) {
+            let pipe = git_dir.join(name);
+            mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            let found = Place::find(kept.path());
+            let Err(GitError::Broken { path, .. }) = found else { panic!("{name}: {found:?}") };
+            assert_eq!(path, pipe);
+            fs::remove_file(pipe).unwrap();
+        }
+        fs::File::create(git_dir.join("config")).unwrap().set_len(1 << 40).unwrap();
+        assert!(matches!(Place::find(kept.path()), Err(GitError::Broken { .. })));
+    }
 }

@@ -9,7 +9,7 @@ use journeyman_protocol::{Needs, Tier};
 use journeyman_sandbox::{Limits, Outcome, Request, SandboxError, Stdin, Streams, WriteMode, clean};
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{MAX_ANSWER, MAX_FILTERS, MAX_WORDS, READ_WALL};
+use crate::limits::{LONG_READ_WALL, MAX_ANSWER, MAX_FILTERS, MAX_OUTPUT, MAX_WORDS, READ_WALL};
 use crate::place::Place;
 use crate::{Git, GitError, shield};
 
@@ -60,6 +60,11 @@ impl Ask<'_> {
     pub(crate) fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
         self
+    }
+
+    /// For an answer as large as the work tree, or that takes as long.
+    pub(crate) fn large(self) -> Self {
+        Self { wall: LONG_READ_WALL, ..self.limit(MAX_OUTPUT) }
     }
 }
 

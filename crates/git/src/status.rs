@@ -2,7 +2,6 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::limits::MAX_OUTPUT;
 use crate::read::{Ask, Reader};
 use crate::{Git, GitError};
 
@@ -96,7 +95,7 @@ impl Reader<'_> {
         self.place.work_tree()?;
         let fixed = [action, "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames"];
         let ask = Ask::new(action, fixed.into_iter().chain(["--ignore-submodules=dirty", "--", "."]));
-        let bytes = self.run(ask.limit(MAX_OUTPUT)).await?.done(action)?;
+        let bytes = self.run(ask.large()).await?.done(action)?;
         parse(&bytes, &self.place.prefix).ok_or(GitError::Malformed { action, what: "an entry" })
     }
 }

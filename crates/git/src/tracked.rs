@@ -2,7 +2,6 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::limits::MAX_OUTPUT;
 use crate::read::{Ask, Reader};
 use crate::{Git, GitError};
 
@@ -30,7 +29,7 @@ impl Reader<'_> {
     pub(crate) async fn tracked(&self) -> Result<Vec<Tracked>, GitError> {
         let action = "ls-files";
         self.place.work_tree()?;
-        let bytes = self.run(Ask::new(action, [action, "-z", "-v"]).limit(MAX_OUTPUT)).await?.done(action)?;
+        let bytes = self.run(Ask::new(action, [action, "-z", "-v"]).large()).await?.done(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })
     }
 
@@ -39,7 +38,7 @@ impl Reader<'_> {
     pub(crate) async fn converted(&self) -> Result<Vec<RelPath>, GitError> {
         let action = "ls-files";
         let none = ":(exclude,attr:!filter !ident !working-tree-encoding)";
-        let mut ask = Ask::new(action, [action, "-z", "--", ".", none]).limit(MAX_OUTPUT);
+        let mut ask = Ask::new(action, [action, "-z", "--", ".", none]).large();
         ask.env.push(("GIT_LITERAL_PATHSPECS", "0".into()));
         let bytes = self.run(ask).await?.done(action)?;
         paths(&bytes).ok_or(GitError::Malformed { action, what: "a path" })

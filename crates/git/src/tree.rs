@@ -3,7 +3,7 @@
 use journeyman_protocol::RelPath;
 
 use crate::history::is_id;
-use crate::limits::{CONTENTS_AT_ONCE, MAX_OUTPUT};
+use crate::limits::CONTENTS_AT_ONCE;
 use crate::read::{Ask, Reader};
 use crate::tracked::records;
 use crate::{Git, GitError};
@@ -33,7 +33,7 @@ impl Git {
         let reader = Reader::open(self).await?;
         let Some(commit) = reader.resolve(rev).await? else { return Ok(None) };
         let args = ["ls-tree", "-r", "-z", "-l", "--full-tree", &commit];
-        let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
+        let bytes = reader.run(Ask::new(action, args).large()).await?.done(action)?;
         let files = parse(&bytes, &reader.place.prefix);
         files.ok_or(GitError::Malformed { action, what: "a file" }).map(Some)
     }
@@ -60,7 +60,7 @@ impl Git {
             let count = rest.iter().take_while(fits).count().max(1);
             let Some((now, later)) = rest.split_at_checked(count) else { break };
             rest = later;
-            let mut ask = Ask::new(action, ["cat-file", "--batch"]).limit(MAX_OUTPUT);
+            let mut ask = Ask::new(action, ["cat-file", "--batch"]).large();
             ask.stdin = Some(now.iter().flat_map(|(id, _)| [id, "\n"]).collect::<String>().into_bytes());
             let bytes = reader.run(ask).await?.done(action)?;
             let mut bytes = bytes.as_slice();

@@ -1,17 +1,24 @@
 //! Where files come from: a work tree, as ignore rules let it be seen.
 
+mod rules;
+mod walk;
+
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::IoSliceMut;
 use std::num::NonZero;
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
-use ignore::{WalkBuilder, WalkState};
 use journeyman_protocol::RelPath;
-use rustix::fs::{Advice, CWD, Mode, OFlags, ResolveFlags};
+use journeyman_root_fs::{Links, open_regular, open_root};
+use rustix::fs::{Advice, Stat};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+use self::walk::{Walk, Wanted};
 
 use crate::IndexError;
 use crate::analyse::MAX_BYTES;
@@ -105,45 +112,32 @@ impl WorkTree {
     /// The directories that ignore rules let be seen, with the root: at most [`MAX_DIRECTORIES`].
     #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
-        let found = self.walk().build().flatten();
-        let directories = found.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir()));
-        directories.map(ignore::DirEntry::into_path).take(MAX_DIRECTORIES).collect()
-    }
-
-    fn walk(&self) -> WalkBuilder {
-        let mut walk = WalkBuilder::new(&self.root);
-        walk.hidden(false)
-            .follow_links(false)
-            .git_global(false)
-            .require_git(false)
-            .add_custom_ignore_filename(IGNORE_FILE)
-            .threads(self.threads)
-            .filter_entry(|entry| entry.file_name() != ".git");
-        walk
-    }
-
-    fn relative(&self, path: &Path) -> Option<RelPath> {
-        RelPath::parse(path.strip_prefix(&self.root).ok()?.as_os_str().as_bytes()).ok()
+        let Ok(walk) = Walk::new(&self.root) else { return Vec::new() };
+        let found = walk.run(self.threads, Wanted { files: 0, directories: MAX_DIRECTORIES });
+        found.directories.into_iter().map(|path| self.root.join(OsStr::from_bytes(&path))).collect()
     }
 
     /// Opens a file beneath the root, through no link.
-    fn open(&self, path: &RelPath) -> std::io::Result<std::fs::File> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(CWD, &self.root, flags | OFlags::DIRECTORY, Mode::empty())?;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        // Without waiting for somebody at the other end of a pipe.
-        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        Ok(rustix::fs::openat2(root, path.as_bytes(), flags, Mode::empty(), resolve)?.into())
+    fn open(&self, path: &RelPath) -> std::io::Result<(File, Stat)> {
+        let root = open_root(&self.root)?;
+        let (file, stat) = open_regular(root.as_fd(), path.as_bytes(), Links::Refuse)?;
+        Ok((file.into(), stat))
     }
 }
 
-fn stamp(found: &std::fs::Metadata) -> Stamp {
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_lossless,
+    trivial_numeric_casts,
+    reason = "the types differ by system"
+)]
+pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
     let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
     Stamp {
-        size: found.size(),
-        modified: nanoseconds(found.mtime(), found.mtime_nsec()),
-        changed: nanoseconds(found.ctime(), found.ctime_nsec()),
-        inode: found.ino(),
+        size: u64::try_from(stat.st_size).unwrap_or_default(),
+        modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        inode: stat.st_ino as u64,
     }
 }
 
@@ -154,51 +148,26 @@ impl Source for WorkTree {
             let error = std::io::ErrorKind::NotADirectory.into();
             return Err(IndexError::io("looking at", &self.root)(error));
         }
-        let (count, unreadable) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let all = Mutex::new(Vec::new());
-        self.walk().build_parallel().run(|| {
-            // Of this thread, until it ends.
-            let mut own = Gathered { files: Vec::new(), all: &all };
-            let (count, unreadable) = (&count, &unreadable);
-            Box::new(move |entry| {
-                let Ok(entry) = entry else {
-                    unreadable.fetch_add(1, Ordering::Relaxed);
-                    return WalkState::Continue;
-                };
-                if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-                    return WalkState::Continue;
-                }
-                if count.fetch_add(1, Ordering::Relaxed) >= MAX_FILES {
-                    return WalkState::Quit;
-                }
-                if let (Some(path), Ok(found)) = (self.relative(entry.path()), entry.metadata()) {
-                    own.files.push(Listed { path, stamp: stamp(&found) });
-                }
-                WalkState::Continue
-            })
-        });
-        let mut files = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let walk = Walk::new(&self.root).map_err(IndexError::io("looking at", &self.root))?;
+        let found = walk.run(self.threads, Wanted { files: MAX_FILES, directories: 0 });
+        let mut files = found.files;
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        let cut = count.into_inner() > MAX_FILES;
-        Ok(Listing { files, cut, unreadable: unreadable.into_inner() })
+        Ok(Listing { files, cut: found.cut, unreadable: found.unreadable })
     }
 
     fn stamp(&self, path: &RelPath) -> Option<Stamp> {
-        let found = self.open(path).ok()?.metadata().ok()?;
-        (found.is_file() && !self.is_ignored(path)).then(|| stamp(&found))
+        let (_, stat) = self.open(path).ok()?;
+        Walk::new(&self.root).ok()?.shows(path).then(|| stamp_of(&stat))
     }
 
     fn read(&self, path: &RelPath) -> std::io::Result<Bytes> {
         use std::io::Read as _;
-        let file = self.open(path)?;
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(std::io::ErrorKind::InvalidInput.into());
-        }
-        if found.len() > MAX_BYTES as u64 {
-            return Ok(Bytes::TooLong);
-        }
-        let mut bytes = vec![0; found.len() as usize];
+        let (file, stat) = self.open(path)?;
+        let size = match usize::try_from(stat.st_size) {
+            Ok(size) if size <= MAX_BYTES => size,
+            _ => return Ok(Bytes::TooLong),
+        };
+        let mut bytes = vec![0; size];
         // What is in memory is all there at once.
         let there = preadv2(&file, &mut [IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT);
         match there {
@@ -209,7 +178,7 @@ impl Source for WorkTree {
             Ok(0) | Err(_) => {}
         }
         bytes.clear();
-        bytes.reserve_exact(found.len() as usize + 1);
+        bytes.reserve_exact(size + 1);
         file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         Ok(if bytes.len() > MAX_BYTES { Bytes::TooLong } else { Bytes::Whole(bytes) })
     }
@@ -219,36 +188,10 @@ impl Source for WorkTree {
         if self.fetched.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_err() {
             return;
         }
-        if let Ok(file) = self.open(path) {
+        if let Ok((file, _)) = self.open(path) {
             // A wish, about a file that is opened anew when it is read: a refusal is as good.
             let (from, length) = (0, NonZero::new(MAX_BYTES as u64));
             rustix::fs::fadvise(file, from, length, Advice::WillNeed).unwrap_or_default();
         }
-    }
-}
-
-impl WorkTree {
-    /// Whether ignore rules leave a file out: walks from the root along its path alone.
-    fn is_ignored(&self, path: &RelPath) -> bool {
-        use std::ffi::OsStr;
-        let target = self.root.join(OsStr::from_bytes(path.as_bytes()));
-        let along = target.clone();
-        let mut walk = self.walk();
-        walk.threads(1)
-            .filter_entry(move |entry| entry.file_name() != ".git" && along.starts_with(entry.path()));
-        !walk.build().flatten().any(|entry| entry.path() == target)
-    }
-}
-
-/// One thread's files, handed over when it ends.
-struct Gathered<'a> {
-    files: Vec<Listed>,
-    all: &'a Mutex<Vec<Listed>>,
-}
-
-impl Drop for Gathered<'_> {
-    fn drop(&mut self) {
-        let mut all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        all.append(&mut self.files);
     }
 }

@@ -1,12 +1,11 @@
 //! Images, which travel as bytes and not as text.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
+use std::os::fd::AsFd as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use journeyman_protocol::{ImageData, RelPath};
+use journeyman_root_fs::{Links, open_root, read_beneath};
 use journeyman_workspace::Workspace;
 
 use crate::ToolError;
@@ -32,42 +31,10 @@ pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<I
 /// The file's bytes. The kernel keeps the path beneath the root; a pipe is neither waited for nor read.
 fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
     let failed = |reason: String| ToolError::Image { path: path.clone(), reason };
-    let file = open(&workspace.reach(), path).map_err(|error| failed(error.to_string()))?;
-    let size = file.metadata().map_err(|error| failed(error.to_string()))?;
-    if !size.is_file() {
-        return Err(failed("it is not a regular file".to_owned()));
-    }
-    if size.len() > most {
-        return Err(failed(format!("it has {} bytes; at most {most} are sent", size.len())));
-    }
-    let mut bytes = Vec::new();
-    // The file may grow while it is read.
-    file.take(most).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
-    Ok(bytes)
-}
-
-#[cfg(target_os = "linux")]
-fn open(root: &Path, path: &RelPath) -> std::io::Result<File> {
-    use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
-    use rustix::io::Errno;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let root = File::open(root)?;
-    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    match openat2(&root, path.as_path(), flags, Mode::empty(), beneath) {
-        // Inside a sandbox that has no such call: each name by itself, links refused.
-        Err(Errno::NOSYS | Errno::PERM) => path.components().try_fold(root, |directory, name| {
-            Ok(openat(directory, name, flags | OFlags::NOFOLLOW, Mode::empty())?.into())
-        }),
-        opened => Ok(opened?.into()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open(_: &Path, _: &RelPath) -> std::io::Result<File> {
-    Err(std::io::Error::new(
-        std::io::ErrorKind::Unsupported,
-        "images can't be read safely on this system yet",
-    ))
+    let root = open_root(&workspace.reach()).map_err(|error| failed(error.to_string()))?;
+    let read = read_beneath(root.as_fd(), path.as_bytes(), Links::Follow, most);
+    let read = read.map_err(|error| failed(error.to_string()))?;
+    read.ok_or_else(|| failed(format!("it has more than {most} bytes, which are all that is sent")))
 }
 
 /// The media type by the bytes that the format begins with.

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_root_fs::open_beneath;
+pub(crate) use journeyman_root_fs::{Links, read_up_to};
 use journeyman_sandbox::Base;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
@@ -20,17 +22,6 @@ use crate::{NotAFile, WorkspaceError};
 
 /// How much is read at once while a file is hashed in pieces.
 const PIECE: usize = 128 * 1024;
-/// `openat2` gives up with `EAGAIN` when a rename elsewhere disturbs its check; so often it is asked again.
-const ATTEMPTS: usize = 64;
-
-/// Whether links on the way may be followed, as long as they stay inside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Links {
-    /// Yes.
-    Follow,
-    /// No: the path is canonical already, and a link is a sign of a race.
-    Refuse,
-}
 
 /// What is done with a link that is the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,7 +191,7 @@ impl Door {
 
     /// Opens `path` beneath the root.
     pub(crate) fn enter(&self, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
-        enter(self.root(), path, flags | OFlags::CLOEXEC, links)
+        open_beneath(self.root(), path, flags, links)
     }
 
     /// Opens a directory by its canonical path; `None` is the root.
@@ -384,26 +375,6 @@ fn stamping_device(_root: &OwnedFd) -> Option<u64> {
     None
 }
 
-/// Reads at most `limit` bytes; `None` when there are more.
-pub(crate) fn read_up_to(file: &OwnedFd, size: u64, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let expected = usize::try_from(size.min(limit)).unwrap_or(usize::MAX);
-    // One byte more than the size, so that the end is seen without growing the buffer.
-    let mut bytes = Vec::with_capacity(expected.saturating_add(1));
-    loop {
-        if bytes.len() as u64 > limit {
-            return Ok(None);
-        }
-        if bytes.len() == bytes.capacity() {
-            bytes.reserve(PIECE);
-        }
-        match rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)) {
-            Ok(0) => return Ok(Some(bytes)),
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
 /// Hashes a file of any size piece by piece.
 pub(crate) fn hash_pieces(file: &OwnedFd) -> io::Result<ContentHash> {
     let mut hasher = blake3::Hasher::new();
@@ -419,48 +390,6 @@ pub(crate) fn hash_pieces(file: &OwnedFd) -> io::Result<ContentHash> {
             Err(errno) => return Err(errno.into()),
         }
     }
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn enter(root: BorrowedFd<'_>, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
-    use rustix::fs::{ResolveFlags, openat2};
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let resolve = if links == Links::Refuse { resolve | ResolveFlags::NO_SYMLINKS } else { resolve };
-    for _ in 0..ATTEMPTS {
-        match openat2(root, path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(Errno::NOSYS) => return enter_by_component(root, path, flags, links),
-            other => return other,
-        }
-    }
-    Err(Errno::AGAIN)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn enter(root: BorrowedFd<'_>, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
-    enter_by_component(root, path, flags, links)
-}
-
-/// Opens one component after the other, none of them through a link. A caller that wants links followed gets
-/// `ELOOP` at the first one, which is the safe answer where the kernel can't confine the resolution.
-fn enter_by_component(
-    root: BorrowedFd<'_>,
-    path: &[u8],
-    flags: OFlags,
-    _links: Links,
-) -> Result<OwnedFd, Errno> {
-    let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut names = path.split(|&byte| byte == b'/').peekable();
-    let mut here: Option<OwnedFd> = None;
-    while let Some(name) = names.next() {
-        if name == b".." {
-            return Err(Errno::XDEV);
-        }
-        let at = here.as_ref().map_or(root, |dir| dir.as_fd());
-        let flags = if names.peek().is_some() { step } else { flags | OFlags::NOFOLLOW };
-        here = Some(openat(at, name, flags, Mode::empty())?);
-    }
-    here.ok_or(Errno::INVAL)
 }
 
 #[cfg(test)]
@@ -508,18 +437,5 @@ mod tests {
                 });
             assert_eq!(found, expected.map(str::to_owned), "{given}");
         }
-    }
-
-    #[test]
-    fn without_openat2_a_link_is_refused_and_a_file_is_found() {
-        let tree = tempfile::tempdir().unwrap();
-        std::fs::create_dir(tree.path().join("a")).unwrap();
-        std::fs::write(tree.path().join("a/file"), "x").unwrap();
-        symlink("a", tree.path().join("link")).unwrap();
-        let door = Door::open(tree.path()).unwrap();
-        let open = |path: &[u8]| enter_by_component(door.root(), path, OFlags::RDONLY, Links::Refuse).is_ok();
-        assert!(open(b"a/file"));
-        assert!(!open(b"link/file"));
-        assert!(!open(b"a/../a/file"));
     }
 }

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use journeyman_protocol::{ContentHash, RelPath};
-use rustix::fs::{Mode, OFlags, fstat, openat};
+use journeyman_root_fs::{open_regular, open_root};
 
-use crate::door::{Seen, read_up_to};
+use crate::door::{Links, Seen, read_up_to};
 use crate::limits::{IGNORE_FILE_BYTES, MAX_DEPTH};
 
 /// Directories that hold what a tool made and can make again, or another version control system's data. They
@@ -331,10 +331,9 @@ impl RuleFile {
 }
 
 fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(Seen, RuleFile)> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(dir, name, flags, Mode::empty()).ok()?;
-    let seen = Seen::of(&fstat(&file).ok()?);
-    seen.is_file().then_some((seen, RuleFile { file, size: seen.size }))
+    let (file, stat) = open_regular(dir, name, Links::Refuse).ok()?;
+    let seen = Seen::of(&stat);
+    Some((seen, RuleFile { file, size: seen.size }))
 }
 
 /// Whether `dir`, which holds a file named `CACHEDIR.TAG`, says by it that it is a cache.
@@ -370,8 +369,7 @@ fn layers_outside(root: &Path, said: &mut Vec<u8>) -> Option<Arc<Layer>> {
 }
 
 fn rule_text(dir: &Path, name: &[u8]) -> Vec<u8> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(dir) = openat(rustix::fs::CWD, dir, flags, Mode::empty()) else { return Vec::new() };
+    let Ok(dir) = open_root(dir) else { return Vec::new() };
     read_rule_file(dir.as_fd(), name).map(|(_, file)| file.read()).unwrap_or_default()
 }
 

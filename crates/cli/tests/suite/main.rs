@@ -30,6 +30,7 @@ mod inform;
 mod interrupt;
 mod isolate;
 mod model_errors;
+mod obstacles;
 mod output;
 mod own_repository;
 mod permission;

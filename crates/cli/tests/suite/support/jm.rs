@@ -79,8 +79,19 @@ impl Jm {
 
     /// The same command line, run by `sh` within mounts of its own, after `setup`.
     pub fn after_mounts(self, setup: &str) -> Self {
-        let mut outer = Command::new("unshare");
-        outer.args(["-Urm", "sh", "-c", &format!("{setup} && exec \"$@\""), "sh"]);
+        let script = format!("{setup} && exec \"$@\"");
+        self.beneath("unshare", &["-Urm", "sh", "-c", &script, "sh"])
+    }
+
+    /// The same command line with so much address space at most, and so for each process that it starts.
+    pub fn within_memory(self, kib: u64) -> Self {
+        self.beneath("sh", &["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
+    }
+
+    /// The same command line as further arguments of another program.
+    fn beneath(self, program: &str, arguments: &[&str]) -> Self {
+        let mut outer = Command::new(program);
+        outer.args(arguments);
         outer.arg(self.command.get_program()).args(self.command.get_args()).env_clear();
         for (name, value) in self.command.get_envs() {
             outer.env(name, value.unwrap_or_default());
