@@ -35,6 +35,9 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
+    OPEN_TREE_ATTR,
+    STATMOUNT,
+    LISTMOUNT,
     libc::SYS_setns,
     libc::SYS_chroot,
     libc::SYS_pidfd_getfd,
@@ -48,6 +51,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_swapoff,
     libc::SYS_reboot,
     libc::SYS_quotactl,
+    QUOTACTL_FD,
     libc::SYS_acct,
     libc::SYS_syslog,
     libc::SYS_name_to_handle_at,
@@ -69,6 +73,12 @@ const DENIED: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
+
+// Linux 5.14, 6.8 and 6.15, the same numbers on every architecture.
+const QUOTACTL_FD: libc::c_long = 443;
+const STATMOUNT: libc::c_long = 457;
+const LISTMOUNT: libc::c_long = 458;
+const OPEN_TREE_ATTR: libc::c_long = 467;
 
 /// Absent rather than forbidden: programs fall back without a word. `clone3` hides its flags behind a pointer,
 /// and `openat2` its mode.
@@ -172,10 +182,19 @@ impl Program {
 pub(super) enum Sockets {
     /// Unix, IPv4 and IPv6, in a network namespace that confines them.
     Confined,
-    /// IPv4 and IPv6, wherever they lead. No Unix sockets: without a mount namespace those of services can be reached.
+    /// The same and the routes of netlink, which `getifaddrs` reads, in the host's network.
+    Host,
+    /// IPv4 and IPv6 with the routes, wherever they lead. No Unix sockets: without a mount namespace those of services can be reached.
     Internet,
     /// None but pairs.
     None,
+}
+
+impl Sockets {
+    /// Returns true if the command has process and mount namespaces of its own.
+    fn has_namespaces(self) -> bool {
+        matches!(self, Self::Confined | Self::Host)
+    }
 }
 
 /// Nothing keeps these apart where there is no namespace: memory, semaphores and queues are everybody's.
@@ -193,6 +212,14 @@ const SHARED: &[libc::c_long] = &[
     libc::SYS_msgrcv,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
+];
+
+/// Landlock lets a command watch directories that it may not read. Programs poll where there are no watches.
+const WATCHES: &[libc::c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
 ];
 
 /// Landlock doesn't look at these. Programs take a file system without attributes as it is.
@@ -217,25 +244,21 @@ const FILE_SETATTR: libc::c_long = 469;
 /// `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, and `FS_IOC_ENABLE_VERITY`, after which it can never be written again.
 const ATTRIBUTE_COMMANDS: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685];
 
-/// Take a process or thread first, and are the caller's own business only for 0. Landlock's scopes are about signals,
-/// not about these.
-const OWN_SCHEDULE: &[libc::c_long] = &[
+/// Calls that take a process or thread first. Neither namespaces nor Landlock's scopes keep a command from changing
+/// those of the process that watches it.
+const SCHEDULES: &[libc::c_long] = &[
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setscheduler,
     libc::SYS_sched_setparam,
     libc::SYS_sched_setattr,
 ];
 
-/// Take what is meant first, and whose second; and the number by which a single process or thread is meant.
-const OWN_PRIORITY: &[(libc::c_long, u32)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+/// Calls that take first what is meant, and second whose; and the number by which a single process or thread is meant.
+const PRIORITIES: &[(libc::c_long, u32)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
-/// The filter's bytes, or `None` on an architecture it isn't written for.
-pub(super) fn build() -> Option<Vec<u8>> {
-    build_for(Sockets::Confined)
-}
-
-/// The filter that lets these sockets through; without namespaces it closes what those would.
-pub(super) fn build_for(sockets: Sockets) -> Option<Vec<u8>> {
+/// The bytes of the filter that lets these sockets through, or `None` on an architecture it isn't written for. Without
+/// namespaces it closes what those would.
+pub(super) fn build(sockets: Sockets) -> Option<Vec<u8>> {
     let architecture = ARCHITECTURE?;
     let mut program = Program::default();
     program.load(ARCH);
@@ -264,26 +287,35 @@ fn ranges(allowed: Sockets) -> Vec<(u32, Program)> {
     on(libc::SYS_clone, block(|block| namespaces(block, NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned())));
     on(libc::SYS_unshare, block(|block| namespaces(block, NAMESPACE_FLAGS)));
     // Another's limits, such as those of pid 1, which then can't do its work. Libraries set their own by 0.
-    on(libc::SYS_prlimit64, block(own));
-    on(libc::SYS_ioctl, if allowed == Sockets::Confined { block(terminals) } else { block(commands) });
+    on(libc::SYS_prlimit64, block(|block| own(block, ARGUMENT_0)));
+    on(libc::SYS_ioctl, if allowed.has_namespaces() { block(terminals) } else { block(commands) });
     on(libc::SYS_socketpair, block(pairs));
     on(
         libc::SYS_socket,
         match allowed {
-            Sockets::Confined => block(sockets),
+            Sockets::Confined => block(confined),
+            Sockets::Host => block(sockets),
             Sockets::Internet => block(internet),
             Sockets::None => block(|block| block.finish(fail(libc::EAFNOSUPPORT))),
         },
     );
-    if allowed != Sockets::Confined {
+    let whose = if allowed.has_namespaces() { not_first } else { own };
+    for number in SCHEDULES {
+        let mut block = Program::default();
+        whose(&mut block, ARGUMENT_0);
+        on(*number, block);
+    }
+    for (number, single) in PRIORITIES {
+        let mut block = Program::default();
+        priority(&mut block, *single, whose);
+        on(*number, block);
+    }
+    if !allowed.has_namespaces() {
         SHARED.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
+        WATCHES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
         ATTRIBUTES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOTSUP)))));
-        OWN_SCHEDULE.iter().for_each(|number| on(*number, block(own)));
-        for (number, single) in OWN_PRIORITY {
-            let mut block = Program::default();
-            own_priority(&mut block, *single);
-            on(*number, block);
-        }
+        // Everybody's processes can be seen: nothing is meant for all of them.
+        on(libc::SYS_kill, block(not_everybody));
     }
     for (number, argument) in MODES {
         let mut block = Program::default();
@@ -367,25 +399,45 @@ fn commands(block: &mut Program) {
 }
 
 /// The kernel takes process numbers as 32 bits, whatever stands above them.
-fn own(block: &mut Program) {
-    block.load(ARGUMENT_0);
+fn own(block: &mut Program, number: u32) {
+    block.load(number);
     block.finish_if(EQUAL, 0, ALLOW);
     block.finish(fail(libc::EPERM));
 }
 
-fn own_priority(block: &mut Program, single: u32) {
+/// A process namespace's first process is the one that watches.
+fn not_first(block: &mut Program, number: u32) {
+    block.load(number);
+    block.finish_if(EQUAL, 1, fail(libc::EPERM));
+    block.finish(ALLOW);
+}
+
+fn not_everybody(block: &mut Program) {
+    block.load(ARGUMENT_0);
+    block.finish_if(EQUAL, u32::MAX, fail(libc::EPERM));
+    block.finish(ALLOW);
+}
+
+/// A single process or thread as `whose` says; never a group or a user's, which those that watch belong to.
+fn priority(block: &mut Program, single: u32, whose: fn(&mut Program, u32)) {
     block.load(ARGUMENT_0);
     block.put(EQUAL, single, 1, 0);
     block.finish(fail(libc::EPERM));
-    block.load(ARGUMENT_1);
-    block.finish_if(EQUAL, 0, ALLOW);
-    block.finish(fail(libc::EPERM));
+    whose(block, ARGUMENT_1);
 }
 
 fn pairs(block: &mut Program) {
     block.load(ARGUMENT_0);
     block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW);
     block.finish(fail(libc::EAFNOSUPPORT));
+}
+
+/// Unix, IPv4 and IPv6. Of netlink nothing, because there is no interface but the loopback to be told of: it isn't
+/// there, which programs that list interfaces take better than being denied it.
+fn confined(block: &mut Program) {
+    block.load(ARGUMENT_0);
+    block.finish_if(EQUAL, libc::AF_NETLINK.cast_unsigned(), fail(libc::ENOSYS));
+    sockets(block);
 }
 
 /// Unix, IPv4 and IPv6; of netlink only the routes, which `getifaddrs` reads.
@@ -424,7 +476,7 @@ mod tests {
     }
 
     fn verdict_of<const N: usize>(sockets: Sockets, arch: u32, number: i64, arguments: [u64; N]) -> u32 {
-        let bytes = build_for(sockets).unwrap();
+        let bytes = build(sockets).unwrap();
         let mut data = Vec::new();
         data.extend(u32::try_from(number).unwrap().to_le_bytes());
         data.extend(arch.to_le_bytes());
@@ -456,6 +508,7 @@ mod tests {
         let arch = ARCHITECTURE.unwrap();
         let judged =
             [libc::SYS_clone, libc::SYS_unshare, libc::SYS_ioctl, libc::SYS_socket, libc::SYS_socketpair];
+        let judged = [&judged[..], &[libc::SYS_ioprio_set]].concat();
         for number in (0..600).filter(|number| !judged.contains(number)) {
             let expected = if DENIED.contains(&number) {
                 fail(libc::EPERM)
@@ -465,6 +518,11 @@ mod tests {
                 ALLOW
             };
             assert_eq!(verdict(arch, number, [0; 3]), expected, "call {number}");
+        }
+        for number in [OPEN_TREE_ATTR, QUOTACTL_FD, STATMOUNT, LISTMOUNT] {
+            for sockets in [Sockets::Host, Sockets::Internet, Sockets::None] {
+                assert_eq!(verdict_of(sockets, arch, number, [0; 3]), fail(libc::EPERM), "call {number}");
+            }
         }
         assert_eq!(verdict(arch, 0x4000_0000 + 39, [0; 3]), fail(libc::ENOSYS));
         assert_eq!(verdict(arch ^ 1, 1, [0; 3]), fail(libc::ENOSYS));
@@ -486,6 +544,14 @@ mod tests {
             for number in SHARED {
                 assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOSYS), "{number}");
             }
+            for number in WATCHES {
+                assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOSYS), "{number}");
+                assert_eq!(verdict(arch, *number, [0; 3]), ALLOW, "{number}");
+            }
+            let perm = fail(libc::EPERM);
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_kill, [u64::from(u32::MAX), 0, 0]), perm);
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_kill, [0, 0, 0]), ALLOW);
+            assert_eq!(verdict_of(sockets, arch, libc::SYS_kill, [77, 0, 0]), ALLOW);
             for number in ATTRIBUTES {
                 assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOTSUP), "{number}");
             }
@@ -500,31 +566,44 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_schedules_are_a_processs_own() {
+    fn limits_and_schedules_of_whoever_watches_stay() {
         let arch = ARCHITECTURE.unwrap();
         let perm = fail(libc::EPERM);
-        for sockets in [Sockets::Confined, Sockets::Internet, Sockets::None] {
-            let alone = sockets != Sockets::Confined;
+        for sockets in [Sockets::Confined, Sockets::Host, Sockets::Internet, Sockets::None] {
             let judge = |number, arguments: [u64; 3]| verdict_of(sockets, arch, number, arguments);
             assert_eq!(judge(libc::SYS_prlimit64, [0, 7, 1]), ALLOW);
             // Whatever stands above the kernel's 32 bits.
             assert_eq!(judge(libc::SYS_prlimit64, [1 << 32, 7, 1]), ALLOW);
-            for pid in [1, 77, u64::from(u32::MAX)] {
+            for pid in [1, (1 << 32) + 1, 77, u64::from(u32::MAX)] {
                 assert_eq!(judge(libc::SYS_prlimit64, [pid, 7, 1]), perm);
-                let expected = if alone { perm } else { ALLOW };
-                for number in OWN_SCHEDULE {
+                // With a process namespace the others are the command's own.
+                let is_first = pid & u64::from(u32::MAX) == 1;
+                let expected = if sockets.has_namespaces() && !is_first { ALLOW } else { perm };
+                for number in SCHEDULES {
                     assert_eq!(judge(*number, [0, 8, 1]), ALLOW, "{number}");
-                    assert_eq!(judge(*number, [pid, 8, 1]), expected, "{number}");
+                    assert_eq!(judge(*number, [pid, 8, 1]), expected, "{number} of {pid}");
                 }
-                for (number, single) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
-                    assert_eq!(judge(number, [single, 0, 19]), ALLOW, "{number}");
-                    assert_eq!(judge(number, [single, pid, 19]), expected, "{number}");
+                for (number, single) in PRIORITIES {
+                    let single = u64::from(*single);
+                    assert_eq!(judge(*number, [single, 0, 19]), ALLOW, "{number}");
+                    assert_eq!(judge(*number, [single, pid, 19]), expected, "{number} of {pid}");
                     // A group's, a user's.
-                    assert_eq!(judge(number, [single + 1, 0, 19]), expected, "{number}");
-                    assert_eq!(judge(number, [single + 2, 0, 19]), expected, "{number}");
+                    assert_eq!(judge(*number, [single + 1, 0, 19]), perm, "{number}");
+                    assert_eq!(judge(*number, [single + 2, 0, 19]), perm, "{number}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn routes_are_told_in_the_hosts_network_alone() {
+        let arch = ARCHITECTURE.unwrap();
+        let routes = |sockets| verdict_of(sockets, arch, libc::SYS_socket, [16, 3, 0]);
+        assert_eq!([Sockets::Host, Sockets::Internet].map(routes), [ALLOW; 2]);
+        assert_eq!(routes(Sockets::Confined), fail(libc::ENOSYS));
+        assert_eq!(routes(Sockets::None), fail(libc::EAFNOSUPPORT));
+        let events = verdict_of(Sockets::Host, arch, libc::SYS_socket, [16, 3, 15]);
+        assert_eq!(events, fail(libc::EAFNOSUPPORT));
     }
 
     #[test]
@@ -549,8 +628,8 @@ mod tests {
             (libc::SYS_socket, [2, 1, 262], protocol),
             (libc::SYS_socket, [2, 3, 255], protocol),
             (libc::SYS_socket, [10, 1, 132], protocol),
-            (libc::SYS_socket, [16, 3, 0], ALLOW),
-            (libc::SYS_socket, [16, 3, 12], family),
+            (libc::SYS_socket, [16, 3, 0], fail(libc::ENOSYS)),
+            (libc::SYS_socket, [16, 3, 12], fail(libc::ENOSYS)),
             (libc::SYS_socket, [17, 3, 0], family),
             (libc::SYS_socket, [40, 1, 0], family),
         ];

@@ -59,6 +59,7 @@ use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
 use cgroups::{Cgroups, Lease};
+use filter::Sockets;
 use hidden::Memory;
 use plan::{Plan, c_string};
 use ready::{Helper, Ready, Waiting};
@@ -286,6 +287,7 @@ fn prepare(
     let lease = known.groups.lease();
     let (own_network, early) = (request.network != Network::Host, joined.is_none());
     let pid_max = limits.processes.max(LEAST_PID_MAX);
+    let sockets = if own_network { Sockets::Confined } else { Sockets::Host };
     let policy = Policy {
         own_network,
         listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
@@ -301,7 +303,7 @@ fn prepare(
         merged: matches!(request.streams, Streams::Merged | Streams::Terminal { .. }),
         groups: lease.ways()?,
         landlock: restrict::supported(),
-        filter: filter::build().unwrap_or_default(),
+        filter: filter::build(sockets).unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),
         candidates: candidates.clone(),

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::advice::advice;
 use super::canary::{BEYOND_LANDLOCK, ESCAPES, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
+use super::filter::Sockets;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::Canary;
@@ -256,7 +257,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         return Err(SandboxError::Leaks(leaks.join("; ")));
     }
     let (tier, mut gaps) = (probed.tier, probed.gaps.clone());
-    if filter::build().is_none() {
+    if filter::build(Sockets::Confined).is_none() {
         gaps.push("no system call filter on this processor".to_owned());
     }
     if escaped & NESTED != 0 {
@@ -302,7 +303,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         (false, true) => layers.push("cgroup (pids)".to_owned()),
         (false, false) => {}
     }
-    layers.extend(filter::build().map(|_| "seccomp".to_owned()));
+    layers.extend(filter::build(Sockets::Confined).map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
         resources_bounded: (groups.0 || counted) && processes_bounded,
         network_filtered,

@@ -79,7 +79,7 @@ use Expect::{Filtered, Harmless, Open};
 
 /// Landlock has no right for it.
 const NO_RIGHT: &[(On, Expect)] =
-    &[(On::Landlock, Open("Landlock knows no right for modes, times, attributes, existence and watches"))];
+    &[(On::Landlock, Open("Landlock knows no right for modes, times and existence"))];
 /// A tree that may be written can't have parts that may not: rules only add.
 const NO_PARTS: &[(On, Expect)] = &[(
     On::Landlock,
@@ -180,7 +180,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(69, "a file in shared memory", files::shared_memory_file),
     row(70, "the agent's command line", processes::command_lines).but(NO_PROCESSES),
     row(71, "overwrite the agent's program", processes::agents_program),
-    row(72, "watch the home", files::watch_home).but(NO_RIGHT),
+    row(72, "watch the home", files::watch_home),
     row(73, "events of all files", kernel::file_events),
     row(74, "type into the user's terminal", processes::users_terminal),
     row(75, "type into any terminal", processes::type_ahead),

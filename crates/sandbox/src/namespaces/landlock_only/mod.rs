@@ -92,7 +92,7 @@ impl LandlockOnly {
         // Reading the state of a repository needn't write to it.
         request.env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
         let sockets = if request.network == Network::Host { Sockets::Internet } else { Sockets::None };
-        let filter = filter::build_for(sockets).ok_or_else(|| SandboxError::Unavailable {
+        let filter = filter::build(sockets).ok_or_else(|| SandboxError::Unavailable {
             reason: "there is no system call filter for this processor, and Landlock alone closes no network"
                 .to_owned(),
             fix: "Use a container, or another machine".to_owned(),
