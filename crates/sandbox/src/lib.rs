@@ -46,6 +46,7 @@ mod backend;
 mod base;
 mod capture;
 mod clean;
+mod credentials;
 mod denial;
 mod error;
 mod network;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use crate::credentials::{files_in, holds_credentials};
 
 /// The caller's environment; this crate doesn't read it by itself.
 #[derive(Debug, Clone, Default)]
@@ -95,10 +96,15 @@ const HOMES: &[Home] = &[
 /// A home whose sources are other projects: only its programs are shown, besides its caches.
 const PROGRAMS_ONLY: &str = "GOPATH";
 
-/// Cargo's settings, which may hold tokens. They are hidden only then: builds need them.
-const CARGO_SETTINGS: [&str; 2] = ["config.toml", "config"];
-/// Longer settings aren't searched for a token; they are hidden.
-const SETTINGS_BYTES: u64 = 256 * 1024;
+/// Settings of homes (named by their variable) that may hold tokens and passwords of proxies; of a directory, the
+/// files in it. They are hidden only then: builds need them.
+const SETTINGS: [(&str, &str); 5] = [
+    ("CARGO_HOME", "config.toml"),
+    ("CARGO_HOME", "config"),
+    ("GRADLE_USER_HOME", "init.gradle"),
+    ("GRADLE_USER_HOME", "init.gradle.kts"),
+    ("GRADLE_USER_HOME", "init.d"),
+];
 
 /// Files with credentials that lie in homes or in directories of `PATH`, whatever the tool.
 const SECRET_NAMES: [&str; 8] =
@@ -252,9 +258,10 @@ impl Finder<'_> {
             entry.caches.iter().for_each(|cache| self.layered(&at.join(cache)));
         }
         entry.secrets.iter().for_each(|secret| self.secret(&at.join(secret)));
-        if entry.variable == "CARGO_HOME" {
-            let settings = CARGO_SETTINGS.map(|name| at.join(name));
-            settings.iter().filter(|file| may_hold_token(file)).for_each(|file| self.secret(file));
+        for (_, name) in SETTINGS.iter().filter(|(home, _)| *home == entry.variable) {
+            let settings = at.join(name);
+            let files = if settings.is_dir() { files_in(&settings) } else { vec![settings] };
+            files.iter().filter(|file| holds_credentials(file)).for_each(|file| self.secret(file));
         }
     }
 
@@ -294,22 +301,6 @@ impl Finder<'_> {
         }
     }
 }
-
-fn may_hold_token(file: &Path) -> bool {
-    let read = || {
-        let mut text = Vec::new();
-        // Opening a pipe would wait for somebody to write.
-        if std::fs::metadata(file)?.is_file() {
-            std::fs::File::open(file)?.take(SETTINGS_BYTES).read_to_end(&mut text)?;
-        }
-        Ok::<_, std::io::Error>(text)
-    };
-    let Ok(text) = read() else { return true };
-    text.len() as u64 == SETTINGS_BYTES
-        || text.windows(TOKEN.len()).any(|window| window.eq_ignore_ascii_case(TOKEN))
-}
-
-const TOKEN: &[u8] = b"token";
 
 /// Whether `directory` is `home` or above it, by name or in truth.
 pub(crate) fn is_above(directory: &Path, home: &Path) -> bool {

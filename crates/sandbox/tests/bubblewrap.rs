@@ -76,6 +76,18 @@ fn commands_end_as_they_end() {
 }
 
 #[test]
+fn passwords_in_a_repositorys_settings_are_blanked() {
+    if !has("bwrap") {
+        return;
+    }
+    let project = project();
+    let settings = "[remote \"origin\"]\n\turl = https://bob:hunter2@example.com/a.git\n\tpruned = true\n";
+    std::fs::write(project.path().join(".git/config"), settings).unwrap();
+    let shown = text(shell(project.path(), "cat .git/config"));
+    assert_eq!(shown, settings.replace("bob:hunter2", "***"));
+}
+
+#[test]
 fn input_environment_and_directory_are_the_commands() {
     if !has("bwrap") {
         return;

@@ -12,7 +12,7 @@ use std::process::Command;
 use common::place::{Place, inside, text};
 use common::{has, host_toolchains, run};
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::{Outcome, Repositories, Request};
+use journeyman_sandbox::{Outcome, Repositories, Request, WriteMode};
 
 const IDENTITY: &str = "git config user.name a && git config user.email a@example.com";
 
@@ -73,6 +73,30 @@ fn what_projects_do_with_git_works() {
     let completed = confined(project.path(), &command);
     assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
     assert_eq!(completed.stdout.text.trim(), "2");
+}
+
+#[test]
+fn passwords_in_a_repositorys_settings_are_blanked_for_commands() {
+    if !has("git") {
+        return;
+    }
+    let project = tempfile::Builder::new().prefix("jm-git-").tempdir().unwrap();
+    let root = project.path();
+    git(root, &["init", "-q"]);
+    git(root, &["config", "remote.origin.url", "https://bob:hunter2@example.com/a.git"]);
+    git(root, &["config", "user.name", "bob"]);
+    fs::create_dir_all(root.join(".git/modules/sub")).unwrap();
+    fs::write(root.join(".git/modules/sub/config"), "[http]\n\textraheader = basic hunter2\n").unwrap();
+    let before = fs::read(root.join(".git/config")).unwrap();
+    for write in [WriteMode::Direct, WriteMode::ReadOnly] {
+        let command =
+            "git remote get-url origin; git config user.name; grep -r hunter2 .git; echo x > .git/config";
+        let request = Request { write, ..Request::shell(root, command) };
+        let completed = run(request.with_toolchains(&host_toolchains(root)));
+        assert_eq!(completed.stdout.text, "https://***@example.com/a.git\nbob\n", "{write:?}");
+        assert_ne!(completed.outcome, Outcome::Exited(0));
+    }
+    assert_eq!(fs::read(root.join(".git/config")).unwrap(), before);
 }
 
 #[test]

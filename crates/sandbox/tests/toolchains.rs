@@ -71,16 +71,23 @@ fn of_a_go_path_only_programs_and_packages_are_shown() {
 }
 
 #[test]
-fn cargos_settings_are_hidden_when_they_hold_a_token() {
+fn settings_are_hidden_when_they_hold_credentials() {
     let cases = [
-        ("config.toml", "[registries.x]\nToken = \"abc\"\n", true),
-        ("config", "[registry]\ntoken=\"abc\"\n", true),
-        ("config.toml", "[build]\njobs = 2\n", false),
-        ("config", "", false),
+        (".cargo/config.toml", "[registries.x]\nToken = \"abc\"\n", true),
+        (".cargo/config", "[registry]\ntoken=\"abc\"\n", true),
+        (".cargo/config.toml", "[http]\nproxy = \"bob:pw@proxy:8080\"\n", true),
+        (".cargo/config.toml", "[source.x]\nregistry = \"https://bob:pw@host/\"\n", true),
+        (".cargo/config.toml", "[http]\nproxy = \"proxy:8080\"\n", false),
+        (".cargo/config.toml", "[build]\njobs = 2\n", false),
+        (".cargo/config", "", false),
+        (".gradle/init.d/repository.gradle", "credentials { username 'a'; password 'b' }\n", true),
+        (".gradle/init.d/proxy.gradle", "url 'https://bob:pw@host/maven'\n", true),
+        (".gradle/init.d/plain.gradle", "allprojects { }\n", false),
+        (".gradle/init.gradle", "def secret = 'x'\n", true),
     ];
     for (name, text, hidden) in cases {
-        let host = Host::new(&["home/.cargo"], &[]);
-        let file = host.at("home/.cargo").join(name);
+        let host = Host::new(&["home/.cargo", "home/.gradle/init.d"], &[]);
+        let file = host.at("home").join(name);
         std::fs::write(&file, text).unwrap();
         let expected = if hidden { vec![file] } else { Vec::new() };
         assert_eq!(host.find().masked, expected, "{name}: {text}");

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::hidden::{self, Memory};
 use super::wire::{Access, Step};
+use crate::credentials::blanked;
 use crate::request::{Request, Streams, WriteMode};
 use crate::spill::check_hidden;
 use crate::toolchain::{SYSTEM, is_above};
@@ -124,7 +125,8 @@ pub(super) fn plan(
     sockets.retain(|socket| !masked.iter().any(|hidden| socket.starts_with(hidden)));
     masked.extend(sockets);
     let cwd = c_string(cwd.as_os_str())?;
-    Ok(Plan { steps: builder.steps(&protected, &masked)?, cwd })
+    let blanked = blanked(request, &root, &builder.view);
+    Ok(Plan { steps: builder.steps(&protected, &masked, &blanked)?, cwd })
 }
 
 #[derive(Default)]
@@ -334,7 +336,12 @@ impl Builder {
         found
     }
 
-    fn steps(self, protected: &[PathBuf], masked: &[PathBuf]) -> Result<Vec<Step<CString>>, SandboxError> {
+    fn steps(
+        self,
+        protected: &[PathBuf],
+        masked: &[PathBuf],
+        blanked: &[(PathBuf, CString)],
+    ) -> Result<Vec<Step<CString>>, SandboxError> {
         let mut out = Steps {
             view: &self.view,
             copy: self.copy.as_ref(),
@@ -365,8 +372,12 @@ impl Builder {
         for path in masked.iter().filter(|path| self.reaches(path)) {
             // One that is gone, or that a link now stands for, shows nothing of the host's.
             if let Ok(found) = self.view.look(path) {
-                out.steps.push(Step::Mask { path: inside(path)?, directory: found.is_dir() });
+                let text = CString::default();
+                out.steps.push(Step::Mask { path: inside(path)?, directory: found.is_dir(), text });
             }
+        }
+        for (path, text) in blanked {
+            out.steps.push(Step::Mask { path: inside(path)?, directory: false, text: text.clone() });
         }
         Ok(out.steps)
     }

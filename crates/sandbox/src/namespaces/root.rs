@@ -66,7 +66,7 @@ impl<'a> Builder<'a> {
     pub(super) fn step(&mut self, step: &Step<&CStr>) -> Result<(), Errno> {
         match *step {
             Step::Directory { path } => rustix::fs::mkdirat(self.root, path, Mode::from_raw_mode(0o755)),
-            Step::File { path } => self.file(path),
+            Step::File { path } => self.file(path, &[]),
             Step::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
             Step::Bind { path, source, access } => {
                 let tree = copy(CWD, source, access != Access::Device, attributes(access))?;
@@ -89,13 +89,18 @@ impl<'a> Builder<'a> {
                 rustix::mount::mount(c"devpts", path, c"devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
             }
             Step::Guard { path } => self.guard(path),
-            Step::Mask { path, directory } => self.mask(path, directory),
+            Step::Mask { path, directory, text } => self.mask(path, directory, text.to_bytes()),
         }
     }
 
-    fn file(&self, path: &CStr) -> Result<(), Errno> {
+    fn file(&self, path: &CStr, mut text: &[u8]) -> Result<(), Errno> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        rustix::fs::openat(self.root, path, flags, Mode::from_raw_mode(0o444)).map(drop)
+        let file = rustix::fs::openat(self.root, path, flags, Mode::from_raw_mode(0o444))?;
+        while !text.is_empty() {
+            let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, text))?;
+            text = text.get(written..).ok_or(Errno::IO)?;
+        }
+        Ok(())
     }
 
     /// A new directory in the store: `.sandbox/s0`, `.sandbox/u1`, …
@@ -154,14 +159,14 @@ impl<'a> Builder<'a> {
         cover(&tree, &place)
     }
 
-    fn mask(&mut self, path: &CStr, directory: bool) -> Result<(), Errno> {
+    fn mask(&mut self, path: &CStr, directory: bool, text: &[u8]) -> Result<(), Errno> {
         let place = self.find(path)?;
         let store = if directory {
             self.store(b'm', 0o555)?
         } else {
             let name = CString::new(format!(".sandbox/m{}", self.stores)).map_err(|_| Errno::INVAL)?;
             self.stores += 1;
-            self.file(&name)?;
+            self.file(&name, text)?;
             name
         };
         let tree = copy(self.root, &store, false, RDONLY | NOSUID | NODEV | NOEXEC)?;

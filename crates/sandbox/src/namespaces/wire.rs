@@ -38,8 +38,8 @@ pub(super) enum Step<T> {
     Terminals { path: T },
     /// Make what is at the path read-only, where it is.
     Guard { path: T },
-    /// Hide a file (or a directory) behind an empty one.
-    Mask { path: T, directory: bool },
+    /// Hide a file behind one that says `text`, or a directory behind an empty one.
+    Mask { path: T, directory: bool, text: T },
 }
 
 impl<T: Copy> Step<T> {
@@ -288,7 +288,7 @@ impl Writer {
             Step::Proc { path } => (6, 0, path, &none),
             Step::Terminals { path } => (7, 0, path, &none),
             Step::Guard { path } => (8, 0, path, &none),
-            Step::Mask { path, directory } => (9, u32::from(*directory), path, &none),
+            Step::Mask { path, directory, text } => (9, u32::from(*directory), path, text),
             Step::Base { path, access } => (10, *access as u32, path, &none),
         };
         self.u32(kind);
@@ -361,7 +361,7 @@ impl<'a> Reader<'a> {
             6 => Step::Proc { path },
             7 => Step::Terminals { path },
             8 => Step::Guard { path },
-            9 => Step::Mask { path, directory: number != 0 },
+            9 => Step::Mask { path, directory: number != 0, text: other },
             10 => Step::Base { path, access: Access::from_number(number)? },
             _ => return None,
         })
@@ -597,7 +597,8 @@ mod tests {
             Step::Proc { path: c("proc") },
             Step::Terminals { path: c("dev/pts") },
             Step::Guard { path: c("w/.git") },
-            Step::Mask { path: c("w/secret"), directory: true },
+            Step::Mask { path: c("w/secret"), directory: true, text: c("") },
+            Step::Mask { path: c("w/settings"), directory: false, text: c("[x]\n") },
             Step::Base { path: c("w"), access: Access::Writable },
         ];
         Policy {

@@ -9,10 +9,10 @@ use crate::SandboxError;
 
 /// Where the helper lies inside. Nobody may list the directory.
 pub(super) const INSIDE: &str = "/.sandbox/helper";
-/// The first of the descriptors that masked files read from: nothing.
-pub(super) const FIRST_EMPTY: u32 = 200;
+/// The first of the descriptors that masked files read from.
+pub(super) const FIRST_TEXT: u32 = 200;
 /// Files that are masked at once: a descriptor each, and the usual hard limit of them is 4,096 or more.
-const MAX_EMPTY: u32 = 2_000;
+const MAX_TEXTS: u32 = 2_000;
 
 /// Bytes of the smallest file system: a page.
 const LEAST_SCRATCH: u64 = 4096;
@@ -21,8 +21,8 @@ const LEAST_SCRATCH: u64 = 4096;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Arguments {
     pub(super) list: Vec<CString>,
-    /// How many descriptors from [`FIRST_EMPTY`] on read as empty files.
-    pub(super) empty: u32,
+    /// What the descriptors from [`FIRST_TEXT`] on say: mostly nothing.
+    pub(super) texts: Vec<CString>,
     pub(super) checks: Vec<Check<CString>>,
 }
 
@@ -163,7 +163,7 @@ impl Writer {
                 let source = self.source(path)?;
                 self.bind("--ro-bind", path, &source, Kind::ReadOnly)
             }
-            Step::Mask { path, directory } => self.mask(path, *directory),
+            Step::Mask { path, directory, text } => self.mask(path, *directory, text),
         }
     }
 
@@ -215,7 +215,7 @@ impl Writer {
         }
     }
 
-    fn mask(&mut self, path: &CString, directory: bool) -> Result<(), SandboxError> {
+    fn mask(&mut self, path: &CString, directory: bool, text: &CString) -> Result<(), SandboxError> {
         let source = self.source(path)?;
         if directory {
             self.words(&["--perms", "0555", "--size", "4096", "--tmpfs"])?;
@@ -223,11 +223,12 @@ impl Writer {
             self.words(&["--remount-ro"])?;
             self.place(path)?;
         } else {
-            if self.out.empty >= MAX_EMPTY {
-                return Err(SandboxError::Refused(format!("more than {MAX_EMPTY} files are masked")));
-            }
-            let descriptor = (FIRST_EMPTY + self.out.empty).to_string();
-            self.out.empty += 1;
+            let index = u32::try_from(self.out.texts.len()).ok().filter(|index| *index < MAX_TEXTS);
+            let Some(index) = index else {
+                return Err(SandboxError::Refused(format!("more than {MAX_TEXTS} files are masked")));
+            };
+            let descriptor = (FIRST_TEXT + index).to_string();
+            self.out.texts.push(text.clone());
             self.words(&["--perms", "0444", "--ro-bind-data", &descriptor])?;
             self.place(path)?;
         }
@@ -285,10 +286,13 @@ mod tests {
             (Step::Proc { path: text("proc") }, "--proc /proc --remount-ro /proc"),
             (Step::Guard { path: text("w/.git") }, "--ro-bind /w/.git /w/.git"),
             (
-                Step::Mask { path: text("w/keys"), directory: true },
+                Step::Mask { path: text("w/keys"), directory: true, text: text("") },
                 "--perms 0555 --size 4096 --tmpfs /w/keys --remount-ro /w/keys",
             ),
-            (Step::Mask { path: text("w/key"), directory: false }, "--perms 0444 --ro-bind-data 200 /w/key"),
+            (
+                Step::Mask { path: text("w/key"), directory: false, text: text("") },
+                "--perms 0444 --ro-bind-data 200 /w/key",
+            ),
         ];
         for (step, expected) in cases {
             assert_eq!(told(std::slice::from_ref(&step)).0, expected, "{step:?}");
@@ -303,8 +307,8 @@ mod tests {
         let steps = [
             bind("w", "/copies/1", Access::Writable),
             Step::Guard { path: text("w/.git") },
-            Step::Mask { path: text("w/key"), directory: false },
-            Step::Mask { path: text("w2/key"), directory: false },
+            Step::Mask { path: text("w/key"), directory: false, text: text("") },
+            Step::Mask { path: text("w2/key"), directory: false, text: text("") },
         ];
         let (words, all) = told(&steps);
         assert_eq!(
@@ -322,7 +326,7 @@ mod tests {
                 check("/w2/key", "/w2/key", Kind::Hidden),
             ]
         );
-        assert_eq!(all.empty, 2);
+        assert_eq!(all.texts.len(), 2);
     }
 
     #[test]
@@ -353,7 +357,7 @@ mod tests {
         let steps = [
             bind("w", "/w", Access::Writable),
             bind("w/env", "/w/env", Access::ReadOnly),
-            Step::Mask { path: text("w/env"), directory: false },
+            Step::Mask { path: text("w/env"), directory: false, text: text("") },
         ];
         let kinds: Vec<Kind> = told(&steps).1.checks.iter().map(|check| check.kind).collect();
         assert_eq!(kinds, [Kind::Writable, Kind::Hidden]);

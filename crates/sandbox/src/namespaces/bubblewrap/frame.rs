@@ -6,14 +6,14 @@ use super::super::wire::{Reader, Writer, framed};
 use super::arguments::{Arguments, Check, Kind};
 
 /// First bytes of an order to `bwrap`; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JMB1";
+pub(super) const MAGIC: [u8; 4] = *b"JMB2";
 
 /// What the outer helper starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order<'a> {
     pub(super) program: &'a CStr,
     pub(super) arguments: Vec<&'a CStr>,
-    pub(super) empty: u32,
+    pub(super) texts: Vec<&'a CStr>,
     pub(super) checks: Vec<Check<&'a CStr>>,
 }
 
@@ -23,7 +23,8 @@ pub(super) fn encode(program: &CString, arguments: &Arguments) -> Vec<u8> {
     out.text(program);
     out.count(arguments.list.len());
     arguments.list.iter().for_each(|argument| out.text(argument));
-    out.u32(arguments.empty);
+    out.count(arguments.texts.len());
+    arguments.texts.iter().for_each(|text| out.text(text));
     out.count(arguments.checks.len());
     for check in &arguments.checks {
         out.u32(check.kind as u32);
@@ -40,7 +41,7 @@ impl<'a> Order<'a> {
         let order = Self {
             program: from.text()?,
             arguments: from.list(Reader::text)?,
-            empty: from.u32()?,
+            texts: from.list(Reader::text)?,
             checks: from.list(|from| {
                 let kind = Kind::from_number(from.u32()?)?;
                 Some(Check { kind, path: from.text()?, source: from.text()? })
@@ -95,7 +96,7 @@ mod tests {
     fn an_order_survives_the_wire_and_no_cut_of_it_does() {
         let arguments = Arguments {
             list: vec![c("--dir"), c("/w")],
-            empty: 3,
+            texts: vec![c(""), c("[x]\n")],
             checks: vec![Check { path: c("/w"), source: c("/copies/w"), kind: Kind::Writable }],
         };
         let bytes = encode(&c("/usr/bin/bwrap"), &arguments);
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(order.program, c"/usr/bin/bwrap");
         assert_eq!(order.arguments, [c"--dir", c"/w"]);
         assert_eq!(order.checks, [Check { path: c"/w", source: c"/copies/w", kind: Kind::Writable }]);
-        assert_eq!(order.empty, 3);
+        assert_eq!(order.texts, [c"", c"[x]\n"]);
         assert!((0..body.len()).all(|cut| Order::decode(&body[..cut]).is_none()));
     }
 

@@ -17,7 +17,7 @@ use super::super::outside::{self, Held, Told};
 use super::super::sys::{self, Strings};
 use super::super::wire::{HEADER, Policy, Stage};
 use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
-use super::arguments::{FIRST_EMPTY, INSIDE, Kind};
+use super::arguments::{FIRST_TEXT, INSIDE, Kind};
 use super::frame::{self, Expected, Order};
 
 /// Descriptors of the inner helper. What of the agent's this process inherited is closed, so that they are free.
@@ -60,7 +60,7 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     let (ready, theirs) = pipe().at(Stage::Supervise)?;
     let (information, informer) = pipe().at(Stage::Supervise)?;
     let (complaint, complainer) = pipe().at(Stage::Supervise)?;
-    let descriptors = Numbered::new(order.empty).at(Stage::Limits)?;
+    let descriptors = Numbered::new(&order.texts).at(Stage::Limits)?;
     let passed = descriptors
         .fill(
             &[
@@ -135,21 +135,21 @@ fn memory(parts: &[&[u8]]) -> Result<OwnedFd, Errno> {
 }
 
 /// Descriptors with the numbers that are told to `bwrap` and the inner helper.
-struct Numbered {
-    empty: u32,
+struct Numbered<'a> {
+    texts: &'a [&'a CStr],
 }
 
-impl Numbered {
+impl<'a> Numbered<'a> {
     /// Makes room for them.
-    fn new(empty: u32) -> Result<Self, Errno> {
+    fn new(texts: &'a [&'a CStr]) -> Result<Self, Errno> {
         let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
         rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
-        let needed = u64::from(FIRST_EMPTY) + u64::from(empty);
-        if hard.is_some_and(|hard| hard <= needed) { Err(Errno::MFILE) } else { Ok(Self { empty }) }
+        let needed = u64::from(FIRST_TEXT) + texts.len() as u64;
+        if hard.is_some_and(|hard| hard <= needed) { Err(Errno::MFILE) } else { Ok(Self { texts }) }
     }
 
     fn fill(&self, named: &[(u32, Option<&OwnedFd>)], null: &OwnedFd) -> Result<Vec<OwnedFd>, Errno> {
-        let mut all = Vec::with_capacity(named.len() + 2 + self.empty as usize);
+        let mut all = Vec::with_capacity(named.len() + 2 + self.texts.len());
         for (number, descriptor) in named {
             if let Some(descriptor) = descriptor {
                 all.push(at(rustix::io::fcntl_dupfd_cloexec(descriptor, number.cast_signed())?, *number)?);
@@ -159,9 +159,10 @@ impl Numbered {
         all.push(at(out, STDOUT)?);
         let err = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), STDERR.cast_signed())?;
         all.push(at(err, STDERR)?);
-        for index in 0..self.empty {
-            let number = FIRST_EMPTY + index;
-            all.push(at(rustix::io::fcntl_dupfd_cloexec(null, number.cast_signed())?, number)?);
+        for (number, text) in (FIRST_TEXT..).zip(self.texts) {
+            let written = (!text.is_empty()).then(|| memory(&[text.to_bytes()])).transpose()?;
+            let file = written.as_ref().unwrap_or(null);
+            all.push(at(rustix::io::fcntl_dupfd_cloexec(file, number.cast_signed())?, number)?);
         }
         Ok(all)
     }

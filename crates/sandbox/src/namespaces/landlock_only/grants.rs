@@ -63,6 +63,8 @@ pub(super) fn grants(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
                 read.push(host(source));
             }
             Step::Proc { path } => read.push(absolute(path)),
+            // What is shown in part can't be shown without mounts: it is shown whole.
+            Step::Mask { text, .. } if !text.is_empty() => {}
             Step::Mask { path, .. } => hidden.push(out.on_host(&absolute(path))),
             Step::Guard { path } => out.kept.push(out.on_host(&absolute(path))),
             Step::Base { path, .. } => {
@@ -154,7 +156,11 @@ mod tests {
     }
 
     fn mask(path: &Path) -> Step<CString> {
-        Step::Mask { path: c(path.strip_prefix("/").unwrap()), directory: path.is_dir() }
+        Step::Mask {
+            path: c(path.strip_prefix("/").unwrap()),
+            directory: path.is_dir(),
+            text: CString::default(),
+        }
     }
 
     #[test]
