@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::WorkspaceError;
-use crate::journal::{DirRecord, End, parse, push_line};
+use crate::journal::{DirRecord, Mark, parse, push_line};
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
 use crate::lock::{make_private_dir, own_file, state_error};
 use crate::manifest::{StoredTree, load_tree, store_tree};
@@ -56,7 +56,7 @@ pub(crate) struct Begin {
     pub(crate) background: bool,
     period_ms: u64,
     /// Where the journal ended.
-    pub(crate) journal_end: End,
+    pub(crate) journal_end: Mark,
     /// A tree among the blobs that is nearly the one before the command.
     base: ContentHash,
     /// Where that differs.
@@ -78,7 +78,7 @@ impl Begin {
     pub(crate) fn new(
         (session, call): (&SessionId, Option<&CallId>),
         tree: &Arc<Tree>,
-        journal_end: End,
+        journal_end: Mark,
         base: &mut Option<(ContentHash, Arc<Tree>)>,
         (vault, period): (&Vault, Duration),
     ) -> Result<Self, WorkspaceError> {
@@ -118,6 +118,12 @@ impl Begin {
             begin.dirs_gone = gone.filter_map(|path| RelPath::parse(path).ok()).collect();
         }
         Ok(begin)
+    }
+
+    /// Until when changes may be the doing of a command that was last seen alive at `last`.
+    fn until(&self, last: i64) -> i64 {
+        let late = self.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
+        last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX))
     }
 
     /// What it needs to be kept: a tree, and contents that the tree hasn't.
@@ -170,6 +176,8 @@ pub(crate) struct Beat {
     /// The command, unless it is a check.
     pub(crate) live: Option<Live>,
     pub(crate) background: bool,
+    /// When it began, in nanoseconds of the file system's clock.
+    pub(crate) began: i64,
     shared: Arc<Shared>,
 }
 
@@ -219,7 +227,8 @@ impl Beat {
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
         drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
-        Ok(Self { path, live, background: begin.background, shared })
+        let began = name_clock(&path).unwrap_or(i64::MIN);
+        Ok(Self { path, live, background: begin.background, began, shared })
     }
 
     /// What the command's processes are to keep locked.
@@ -323,6 +332,48 @@ pub(crate) fn beats(state_dir: &Path, wanted: impl Fn(&Begin) -> bool) -> Result
     Ok(found)
 }
 
+/// When a call ran, or may have.
+#[derive(Debug)]
+pub(crate) struct Span {
+    pub(crate) session: SessionId,
+    pub(crate) began: i64,
+    /// Later than now while it runs.
+    pub(crate) until: i64,
+}
+
+/// Returns when the calls of a state directory ran, or may have, that weren't sealed yet. Nobody is waited for, and
+/// no sign of life is locked: whoever seals it would take it for alive.
+pub(crate) fn spans(state_dir: &Path) -> Result<Vec<Span>, WorkspaceError> {
+    let dir = beats_dir(state_dir);
+    let mut spans = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        match span(&path) {
+            Ok(span) => spans.extend(span),
+            // Buried by its command just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &path, source)),
+        }
+    }
+    Ok(spans)
+}
+
+/// `None` for checks, and where the file is torn: then the command never began.
+fn span(path: &Path) -> io::Result<Option<Span>> {
+    let mut file = File::open(path)?;
+    let mut text = Vec::new();
+    (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
+    let Some(begin) = text.strip_suffix(b"\n").and_then(parse::<Begin>).filter(|it| it.call.is_some()) else {
+        return Ok(None);
+    };
+    let last = last_of(&file.metadata()?);
+    let began = name_clock(path).unwrap_or(last);
+    Ok(Some(Span { until: begin.until(last), session: begin.session, began }))
+}
+
+fn last_of(seen: &fs::Metadata) -> i64 {
+    nanos(seen.mtime(), seen.mtime_nsec())
+}
+
 /// What all commands of a state directory began with, that run or weren't sealed yet. Nobody is waited for.
 pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
     let dir = beats_dir(state_dir);
@@ -358,9 +409,8 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
         return Ok(None);
     }
     let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(Box::new(begin)))) };
-    let last = nanos(seen.mtime(), seen.mtime_nsec());
-    let late = begin.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
-    let until = last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
+    let last = last_of(&seen);
+    let until = begin.until(last);
     let began = name_clock(path).unwrap_or(last);
     Ok(Some(Found::Dead(Box::new(DeadBeat {
         begin,

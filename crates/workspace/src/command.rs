@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
-use crate::beat::{Beat, Begin};
-use crate::compare::{dir_records, filtered, without_others};
+use crate::beat::{Beat, Begin, Span};
+use crate::compare::{Others, dir_records, filtered};
 use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, Record, Sync};
-use crate::limits::MAX_DEPTH;
+use crate::limits::{MAX_DEPTH, Step};
 use crate::meanwhile::Live;
 use crate::snapshot::{
     Content, Difference, Entry, Keep, TICK, Tree, TreeSnapshot, differences, directories_only_in, file_clock,
@@ -42,15 +42,31 @@ pub(crate) struct Doing<'a> {
     pub(crate) cause: Cause,
 }
 
+/// What differs between two looks at the tree.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) files: Vec<Difference>,
+    pub(crate) made: Vec<DirRecord>,
+    pub(crate) removed: Vec<DirRecord>,
+    /// Other sessions whose doing it may be.
+    pub(crate) beside: Vec<SessionId>,
+}
+
+impl Found {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
+    }
+}
+
 impl Workspace {
     /// Looks at the tree before a command runs. What the command may change is kept, so that it can be undone;
     /// [`TreeSnapshot::not_undoable`] names the exceptions.
     ///
     /// # Errors
-    /// As [`Workspace::checkpoint`], but it takes no lock.
+    /// As [`Workspace::checkpoint`]. It waits for another process only while that one changes the tree.
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
         let _using = self.vault.blobs().using()?;
-        let tree = self.snapshot(Keep::Contents, None)?;
+        let (tree, journal_end) = self.look(|| self.snapshot(Keep::Contents, None))?;
         // Of these the signature is all that tells a change, so that the next one has to get a later time.
         let now = file_clock();
         let is_fresh = |entry: &Entry| entry.content == Content::Unkept && !is_settled(&entry.seen, now);
@@ -59,7 +75,6 @@ impl Workspace {
         }
         self.gives(&tree);
         self.save_cache(SAVE_FROM)?;
-        let journal_end = lock(&self.writer).journal.find_end()?;
         Ok(TreeSnapshot { tree, beat: None, journal_end })
     }
 
@@ -128,7 +143,9 @@ impl Workspace {
     ///
     /// Files are compared by signature and then by content; a new modification time alone is no change. Mode
     /// changes count. Directories come and go with the change but aren't reported. What other processes journaled
-    /// meanwhile isn't taken for the command's doing; what a person changed by hand in that time is.
+    /// meanwhile isn't taken for the command's doing; what a person changed by hand in that time is. What may as well
+    /// be the doing of another session's command that ran at the same time is given too; an undo of either session
+    /// leaves and names it.
     /// A command that changes ignore rules neither adds nor deletes the files that they concern. A directory that
     /// it made unreadable gets its permissions back, and one that it tagged as a cache is looked into all the same.
     ///
@@ -141,12 +158,11 @@ impl Workspace {
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let using = self.vault.blobs().using()?;
-        let after = self.snapshot_after(&before.tree, true)?;
-        let since = Since::End(before.journal_end);
+        let since = before.since();
         let background = before.beat.as_ref().is_some_and(|beat| beat.background);
         let cause = if background { Cause::Background } else { Cause::Command };
         let doing = Doing { session, call, cause };
-        let changes = self.journal_difference(&before.tree, &after, since, doing)?;
+        let changes = self.journal_difference(&before.tree, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
         drop(using);
         self.keep_to_quota()?;
@@ -167,10 +183,9 @@ impl Workspace {
         session: &SessionId,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let using = self.vault.blobs().using()?;
-        let after = self.snapshot_after(&before.tree, true)?;
-        let since = Since::End(before.journal_end);
+        let since = before.since();
         let doing = Doing { session, call: None, cause: Cause::Check };
-        let changes = self.journal_difference(&before.tree, &after, since, doing)?;
+        let changes = self.journal_difference(&before.tree, since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
         drop(using);
         self.keep_to_quota()?;
@@ -190,9 +205,8 @@ impl Workspace {
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let _using = self.vault.blobs().using()?;
         let before = self.checkpoint_tree(checkpoint)?;
-        let after = self.snapshot_after(&before, false)?;
         let since = Since::Checkpoint(*checkpoint);
-        self.journal_difference(&before, &after, since, Doing { session, call, cause: Cause::Command })
+        self.journal_difference(&before, since, Doing { session, call, cause: Cause::Command })
     }
 
     /// Looks at the tree again, and into directories that can't be read any more. `made` says that `before` knows
@@ -258,32 +272,90 @@ impl Workspace {
         self.journal().siblings_open_since(end).unwrap_or_default()
     }
 
+    /// Journals what differs from `before` and nobody has journaled yet.
     fn journal_difference(
         &self,
         before: &Tree,
-        after: &Arc<Tree>,
         since: Since,
         doing: Doing<'_>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        if before.is_same(after) {
-            return Ok(Vec::new());
-        }
-        let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
-        let found = filtered(self.inputs(), before, differences(before, after))?;
-        if found.is_empty() && made.is_empty() && removed.is_empty() {
+        let look = || self.snapshot_after(before, matches!(since, Since::Look(..)));
+        let seen = self.mark_at_rest()?;
+        let mut after = look()?;
+        self.hands().step(Step::Look, None)?;
+        let mut found = self.compared(before, &after)?;
+        if found.is_empty() {
             return Ok(Vec::new());
         }
         self.vault.sync()?;
         self.writing(|writer, _| {
+            // Somebody changed the tree meanwhile: now nobody does.
+            if seen != Some(writer.journal.mark()?) {
+                after = look()?;
+                found = self.compared(before, &after)?;
+                self.vault.sync()?;
+            }
             let lines = match since {
-                Since::End(end) => writer.journal.lines_since(end)?,
+                Since::Look(mark, _) => writer.journal.lines_since_mark(mark)?,
                 Since::Checkpoint(checkpoint) => writer.journal.lines_after(checkpoint.0)?,
             };
-            let found = without_others(found, lines);
-            let made = dir_records(&self.door, &made, true);
-            let removed = dir_records(&self.door, &removed, false);
-            doing.journal(writer, found, made, removed)
+            let others = Others::of(lines);
+            let found = Found {
+                files: others.without(found.files),
+                made: others.without_dirs(found.made, true),
+                removed: others.without_dirs(found.removed, false),
+                beside: Vec::new(),
+            };
+            let began = match since {
+                Since::Look(_, began) => began,
+                Since::Checkpoint(_) => i64::MIN,
+            };
+            let (own, shared) = self.shared(found, &self.others_at_work(doing.session, began)?);
+            let mut changes = others.beside(doing.session);
+            for found in [own, shared] {
+                changes.extend(doing.journal(writer, found)?);
+            }
+            changes.sort_by(|one, other| one.path.cmp(&other.path));
+            changes.dedup_by(|one, other| one.path == other.path);
+            Ok(changes)
         })
+    }
+
+    /// Returns what differs between two looks, the second of which was just taken.
+    pub(crate) fn compared(&self, before: &Tree, after: &Tree) -> Result<Found, WorkspaceError> {
+        if before.is_same(after) {
+            return Ok(Found::default());
+        }
+        let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
+        Ok(Found {
+            files: filtered(self.inputs(), before, differences(before, after))?,
+            made: dir_records(&self.door, &made, true),
+            removed: dir_records(&self.door, &removed, false),
+            beside: Vec::new(),
+        })
+    }
+
+    /// Parts what a session's command did from what may as well be the doing of others, which ran then.
+    fn shared(&self, found: Found, others: &[Span]) -> (Found, Found) {
+        if others.is_empty() {
+            return (found, Found::default());
+        }
+        let (mut own, mut shared) = (Found::default(), Found::default());
+        let mut sessions = Vec::new();
+        let mut side = |path: &RelPath, is_there: bool| {
+            let mut beside = self.may_be_of(path, is_there, others);
+            let is_shared = !beside.is_empty();
+            sessions.append(&mut beside);
+            is_shared
+        };
+        (shared.files, own.files) =
+            found.files.into_iter().partition(|it| side(&it.path, it.after.is_some()));
+        (shared.made, own.made) = found.made.into_iter().partition(|dir| side(&dir.path, true));
+        (shared.removed, own.removed) = found.removed.into_iter().partition(|dir| side(&dir.path, false));
+        sessions.sort();
+        sessions.dedup();
+        shared.beside = sessions;
+        (own, shared)
     }
 }
 
@@ -292,16 +364,16 @@ impl Doing<'_> {
     pub(crate) fn journal(
         self,
         writer: &mut Writer,
-        found: Vec<Difference>,
-        made: Vec<DirRecord>,
-        removed: Vec<DirRecord>,
+        found: Found,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        if found.is_empty() && made.is_empty() && removed.is_empty() {
+        if found.is_empty() {
             return Ok(Vec::new());
         }
+        let Found { files, made, removed, beside } = found;
         let id = ChangeId(writer.journal.next_id());
-        let files = found.iter().map(|difference| FileRecord {
-            path: difference.path.clone(),
+        let changes = files.iter().map(Difference::file_change).collect();
+        let files = files.into_iter().map(|difference| FileRecord {
+            path: difference.path,
             before: difference.before,
             after: difference.after,
             sibling: None,
@@ -318,9 +390,10 @@ impl Doing<'_> {
             cleared: Vec::new(),
             undoes: Vec::new(),
             left: Vec::new(),
+            beside,
         };
         writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
-        Ok(found.iter().map(Difference::file_change).collect())
+        Ok(changes)
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{FileChange, RelPath, SessionId};
 
 use crate::WorkspaceError;
-use crate::door::Door;
+use crate::door::{Door, Links, read_up_to};
 use crate::history::History;
-use crate::journal::{DirRecord, Line};
-use crate::rules::{FixedRules, RuleCache, is_rule_file, last_component};
-use crate::snapshot::{Content, Difference, FileState, Kind, Tree, observe};
+use crate::journal::{DirRecord, FileRecord, Line, Record};
+use crate::limits::IGNORE_FILE_BYTES;
+use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file, last_component};
+use crate::snapshot::{Content, Difference, FileState, Kind, Tree, kind_of, observe};
 use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
@@ -84,6 +85,23 @@ fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
     Some(FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: None })
 }
 
+/// Returns true if ignore rules cover the file as they are now. Rules that can't be read cover nothing.
+pub(crate) fn is_ignored_now(inputs: Inputs<'_>, path: &RelPath) -> bool {
+    let above = std::iter::successors(path.parent(), RelPath::parent);
+    let rule_files = above.map(Some).chain([None]).flat_map(|dir| {
+        RULE_FILES.into_iter().filter_map(move |name| match &dir {
+            Some(dir) => dir.join(name).ok(),
+            None => RelPath::parse(name).ok(),
+        })
+    });
+    let texts = rule_files.filter_map(|path| {
+        let (file, seen) = inputs.door.read_file(&path, Links::Refuse).ok()?;
+        Some((path.as_bytes().to_vec(), read_up_to(&file, seen.size, IGNORE_FILE_BYTES).ok()??))
+    });
+    let texts: Vec<_> = texts.collect();
+    FixedRules::new(&texts, inputs.rules.outermost(inputs.door.path())).covers(path.as_bytes())
+}
+
 fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceError> {
     let mut files = Vec::new();
     for entry in before.entries.iter().filter(|entry| is_rule_file(last_component(&entry.path))) {
@@ -95,34 +113,60 @@ fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceE
     Ok(FixedRules::new(&files, inputs.rules.outermost(inputs.door.path())))
 }
 
-/// Takes what others journaled since the command began out of what it did.
-pub(crate) fn without_others(found: Vec<Difference>, lines: Vec<Line>) -> Vec<Difference> {
-    let mut theirs: HashMap<RelPath, Option<FileState>> = HashMap::new();
-    for record in History::new(lines).into_done() {
-        for file in record.files {
-            theirs.insert(file.path, file.after);
-        }
+/// What was journaled since a command began, by whomever.
+pub(crate) struct Others {
+    records: Vec<Record>,
+}
+
+impl Others {
+    pub(crate) fn of(lines: Vec<Line>) -> Self {
+        Self { records: History::new(lines).into_done() }
     }
-    let adjusted = found.into_iter().filter_map(|mut difference| {
-        // Whatever nobody else journaled differs: of what is too large to be hashed the size may be the same.
-        if let Some(left) = theirs.get(&difference.path) {
-            difference.before = left.map(|left| match (left.mode, difference.after) {
-                // The journal doesn't know the mode of a new file; what it has now is as good.
-                (0, Some(now)) if left.kind == Kind::File => FileState { mode: now.mode, ..left },
-                _ => left,
-            });
-            let same = match (&difference.before, &difference.after) {
-                (None, None) => true,
-                (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
-                _ => false,
-            };
-            if same {
-                return None;
+
+    /// Takes it out of what differs.
+    pub(crate) fn without(&self, found: Vec<Difference>) -> Vec<Difference> {
+        let files = self.records.iter().flat_map(|record| &record.files);
+        let theirs: HashMap<&RelPath, Option<FileState>> =
+            files.map(|file| (&file.path, file.after)).collect();
+        let adjusted = found.into_iter().filter_map(|mut difference| {
+            // Whatever nobody else journaled differs: of what is too large to be hashed the size may be the same.
+            if let Some(left) = theirs.get(&difference.path) {
+                difference.before = left.map(|left| match (left.mode, difference.after) {
+                    // The journal doesn't know the mode of a new file; what it has now is as good.
+                    (0, Some(now)) if left.kind == Kind::File => FileState { mode: now.mode, ..left },
+                    _ => left,
+                });
+                let same = match (&difference.before, &difference.after) {
+                    (None, None) => true,
+                    (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+                    _ => false,
+                };
+                if same {
+                    return None;
+                }
             }
+            Some(difference)
+        });
+        adjusted.collect()
+    }
+
+    /// Takes directories that were made (or removed) since out of those that are there now (or aren't).
+    pub(crate) fn without_dirs(&self, dirs: Vec<DirRecord>, there: bool) -> Vec<DirRecord> {
+        let mut theirs: HashMap<&RelPath, bool> = HashMap::new();
+        for record in &self.records {
+            theirs.extend(record.removed.iter().chain(&record.cleared).map(|dir| (&dir.path, false)));
+            theirs.extend(record.made.iter().map(|dir| (&dir.path, true)));
         }
-        Some(difference)
-    });
-    adjusted.collect()
+        dirs.into_iter().filter(|dir| theirs.get(&dir.path) != Some(&there)).collect()
+    }
+
+    /// Returns what other sessions journaled that may as well be this one's doing.
+    pub(crate) fn beside(&self, session: &SessionId) -> Vec<FileChange> {
+        let beside = self.records.iter().filter(|record| record.beside.contains(session));
+        let files = beside.flat_map(|record| &record.files);
+        let kind = |file: &FileRecord| kind_of(file.before.is_some(), file.after.is_some());
+        files.map(|file| FileChange { path: file.path.clone(), kind: kind(file) }).collect()
+    }
 }
 
 /// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is neither.

@@ -148,7 +148,8 @@ impl History {
             Some(session) => session.clone(),
             None => undoable().next().map(|record| record.session.clone()).ok_or_else(nothing)?,
         };
-        let records: Vec<&Record> = undoable().filter(|record| record.session == session).collect();
+        let is_of = |record: &&Record| record.session == session || record.beside.contains(&session);
+        let records: Vec<&Record> = undoable().filter(is_of).collect();
         if records.is_empty() {
             return Err(nothing());
         }
@@ -183,13 +184,13 @@ impl History {
         Ok(Selected { records: since().collect(), sessions, replay: true, dropped: false })
     }
 
-    /// The undos that can be taken back, newest first: those since the newest change that wasn't one.
+    /// The undos that can be taken back, newest first: those since the newest change that wasn't one; then what was
+    /// taken back of calls that were cut off. Nobody asked for that, so what came later doesn't close it.
     pub(crate) fn redoable(&self) -> impl Iterator<Item = &Record> {
-        let undos = self.done.iter().rev().take_while(|record| {
-            // What was taken back of a call that was cut off was never the user's wish.
-            record.cause.takes_back() && record.call.is_none()
-        });
-        undos.filter(|record| record.cause == Cause::Undo && self.is_in_effect(record))
+        let newest_first = || self.done.iter().rev();
+        let asked = newest_first().take_while(|record| record.cause.takes_back() && record.call.is_none());
+        let unasked = newest_first().filter(|record| record.call.is_some());
+        asked.chain(unasked).filter(|record| record.cause == Cause::Undo && self.is_in_effect(record))
     }
 
     /// Whose changes an undo took back, newest first.
@@ -258,6 +259,7 @@ mod tests {
             cleared: Vec::new(),
             undoes: undoes.iter().map(|id| ChangeId(*id)).collect(),
             left: parsed(left),
+            beside: Vec::new(),
         }
     }
 

@@ -118,6 +118,9 @@ pub(crate) struct Record {
     /// The files of those changes that it left as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) left: Vec<RelPath>,
+    /// Other sessions whose commands ran while this was changed: it may as well be their doing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) beside: Vec<SessionId>,
 }
 
 impl Record {
@@ -213,6 +216,21 @@ pub(crate) struct End {
     len: u64,
 }
 
+/// A place in the journal at which no change was open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    end: End,
+    /// The newest id before it: places move when the journal is cut, ids don't.
+    last: u64,
+}
+
+impl Mark {
+    /// Returns true if the line was there at this mark.
+    pub(crate) fn covers(&self, line: &Line) -> bool {
+        line.id() <= self.last
+    }
+}
+
 /// When a line has to be on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
@@ -269,6 +287,24 @@ impl Journal {
         end.len == 0
             || end == self.known
             || matches!(self.last_line(end.len), Ok(Some(line)) if line.is_at_rest())
+    }
+
+    /// Returns the mark of now; `None` while a change is open. No lock needed.
+    pub(crate) fn mark_at_rest(&self) -> Result<Option<Mark>, WorkspaceError> {
+        let end = self.find_end()?;
+        if end.len == 0 {
+            return Ok(Some(Mark { end, last: 0 }));
+        }
+        if self.file.is_some() && end == self.known {
+            return Ok(Some(Mark { end, last: self.last_id }));
+        }
+        let last = self.last_line(end.len)?.filter(Line::is_at_rest);
+        Ok(last.map(|line| Mark { end, last: line.id() }))
+    }
+
+    /// Returns the mark of now; valid after [`Journal::prepare`], under the lock.
+    pub(crate) fn mark(&self) -> Result<Mark, WorkspaceError> {
+        Ok(Mark { end: self.find_end()?, last: self.last_id })
     }
 
     /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a crash left open.
@@ -368,13 +404,20 @@ impl Journal {
     }
 
     /// The lines that came after `end`, or all of them when the journal was cut since.
-    pub(crate) fn lines_since(&self, end: End) -> Result<Vec<Line>, WorkspaceError> {
+    fn lines_since(&self, end: End) -> Result<Vec<Line>, WorkspaceError> {
         let now = self.find_end()?;
         if now == end {
             return Ok(Vec::new());
         }
         let from = if now.ino == end.ino && now.len > end.len { end.len } else { 0 };
         Ok(self.read_from(from)?.0)
+    }
+
+    /// Returns the lines of changes and checkpoints that came after a mark, also where the journal was cut since.
+    pub(crate) fn lines_since_mark(&self, mark: Mark) -> Result<Vec<Line>, WorkspaceError> {
+        let mut lines = self.lines_since(mark.end)?;
+        lines.retain(|line| line.id() > mark.last);
+        Ok(lines)
     }
 
     /// The siblings of all changes that weren't closed when the journal ended at `end`.
@@ -607,6 +650,7 @@ mod tests {
             cleared: Vec::new(),
             undoes: Vec::new(),
             left: Vec::new(),
+            beside: Vec::new(),
         })
     }
 

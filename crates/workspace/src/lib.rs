@@ -72,6 +72,7 @@ mod ledger;
 pub mod limits;
 mod listing;
 mod lock;
+mod look;
 mod manifest;
 mod meanwhile;
 mod names;

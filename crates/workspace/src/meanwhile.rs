@@ -11,9 +11,9 @@ use journeyman_store::Durability;
 
 use crate::WorkspaceError;
 use crate::beat::Beat;
-use crate::command::Doing;
+use crate::command::{Doing, Found};
 use crate::history::History;
-use crate::journal::{Cause, End};
+use crate::journal::{Cause, Mark};
 use crate::snapshot::{Difference, FileState, Kind, Tree};
 use crate::transaction::{After, Operation, Source};
 use crate::workspace::{Workspace, Writer, lock};
@@ -24,7 +24,7 @@ pub(crate) struct Live {
     pub(crate) session: SessionId,
     pub(crate) call: CallId,
     pub(crate) tree: Arc<Tree>,
-    pub(crate) journal_end: End,
+    pub(crate) journal_end: Mark,
 }
 
 impl Workspace {
@@ -53,7 +53,7 @@ impl Workspace {
             }
         }
         for live in running.iter().filter_map(|beat| beat.live.as_ref()) {
-            let history = History::new(writer.journal.lines_since(live.journal_end)?);
+            let history = History::new(writer.journal.lines_since_mark(live.journal_end)?);
             let records = history.into_done();
             let changed = operations.iter().filter_map(|operation| {
                 let files = || records.iter().rev().flat_map(|record| &record.files);
@@ -65,7 +65,7 @@ impl Workspace {
             });
             let changed: Vec<Difference> = changed.collect();
             let doing = Doing { session: &live.session, call: Some(&live.call), cause: Cause::Meanwhile };
-            doing.journal(writer, changed, Vec::new(), Vec::new())?;
+            doing.journal(writer, Found { files: changed, ..Found::default() })?;
         }
         Ok(())
     }

@@ -37,6 +37,9 @@ const MADE_BY_TOOLS: [&[u8]; 15] = [
     b".jj",
 ];
 
+/// Files that hold ignore rules; the later one of a directory counts more.
+pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
+
 /// How a cache directory's tag begins, by the Cache Directory Tagging Specification.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
@@ -53,7 +56,7 @@ pub(crate) fn is_made_by_tools(name: &[u8]) -> bool {
 
 /// Whether `name` is that of a file which holds ignore rules.
 pub(crate) fn is_rule_file(name: &[u8]) -> bool {
-    name == b".gitignore" || name == b".ignore"
+    RULE_FILES.contains(&name)
 }
 
 /// The rules of one directory, and those of the directories above it.

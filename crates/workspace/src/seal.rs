@@ -10,20 +10,23 @@ use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
 
-use crate::beat::{Begin, DeadBeat, Found, beats};
-use crate::command::Doing;
-use crate::compare::{dir_records, filtered, without_others};
+use crate::beat;
+use crate::beat::{Begin, DeadBeat, beats};
+use crate::command::{Doing, Found};
+use crate::compare::{Others, filtered};
 use crate::history::{History, Selected};
-use crate::journal::{Cause, DirRecord};
+use crate::journal::{Cause, Line, Record};
 use crate::limits::Step;
-use crate::snapshot::{
-    Content, Difference, Keep, Tree, differences, directories_only_in, file_clock, kind_of,
-};
+use crate::snapshot::{Content, Difference, Keep, Tree, differences, file_clock, kind_of};
 use crate::undo::plan_for;
 use crate::{CheckpointId, Workspace, WorkspaceError};
 
+/// The label of the checkpoint with what a command had done that was cut off, before it is put back.
+const KEPT: &str = "what a command had changed that was cut off";
 const LATER: &str = "changed after the command was cut off; kept";
 const EARLIER: &str = "it was changed before the command began; kept";
+const BESIDE: &str =
+    "a command of another session ran at the same time, so it can't be told whose change this is; kept";
 const REMOVED: &str = "gone, and it can't be told whether the command removed it; left so";
 const CLOCK: &str =
     "the clock was set back since the command was cut off, so it can't be told whose change this is; kept";
@@ -42,6 +45,9 @@ pub struct Sealed {
     /// What was put back as it was before the call; the kind says what was done, so that a file which the command
     /// added is `Deleted` here.
     pub restored: Vec<FileChange>,
+    /// The checkpoints that have it as it was found, before it was put back: a person may have been at work while the
+    /// command ran. [`Workspace::redo`] gives it back.
+    pub kept: Vec<CheckpointId>,
     /// What differs from the checkpoint beside that and is left as it is, each with the reason.
     pub left: Vec<(FileChange, String)>,
 }
@@ -49,9 +55,7 @@ pub struct Sealed {
 /// Differences, and those of them that aren't the command's.
 #[derive(Default)]
 struct Told {
-    ours: Vec<Difference>,
-    made: Vec<DirRecord>,
-    removed: Vec<DirRecord>,
+    ours: Found,
     others: Vec<(FileChange, String)>,
 }
 
@@ -64,7 +68,7 @@ impl Workspace {
     pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
         let (mut calls, mut behind) = (Vec::new(), Vec::new());
         for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
-            if let Found::Dead(beat) = found
+            if let beat::Found::Dead(beat) = found
                 && let Some(call) = &beat.begin.call
             {
                 let calls = if beat.begin.background { &mut behind } else { &mut calls };
@@ -116,6 +120,7 @@ impl Workspace {
         self.hands().step(Step::Bury, None)?;
         dead.iter().for_each(DeadBeat::bury);
         let lines = self.writing(|writer, _| writer.journal.lines())?;
+        let kept = kept_by(&lines, session, call);
         let history = History::new(lines);
         let files_of = |causes: &[Cause]| {
             let records = history.of_call(session, call).filter(|record| causes.contains(&record.cause));
@@ -140,7 +145,7 @@ impl Workspace {
         } else {
             Vec::new()
         };
-        Ok(Sealed { applied, restored, left })
+        Ok(Sealed { applied, restored, kept, left })
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as
@@ -154,7 +159,7 @@ impl Workspace {
         let mut sealed = Sealed::default();
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
         for found in beats(&self.options.state_dir, is_ours)? {
-            let Found::Dead(beat) = found else { continue };
+            let beat::Found::Dead(beat) = found else { continue };
             self.await_rest(beat.until)?;
             sealed.left.extend(self.remove_planted(&beat, beat.until)?);
             let _using = self.vault.blobs().using()?;
@@ -162,8 +167,7 @@ impl Workspace {
                 sealed.left.extend(told.others);
                 self.vault.sync()?;
                 let doing = Doing { session, call: None, cause: Cause::Check };
-                let journaled =
-                    self.writing(|writer, _| doing.journal(writer, told.ours, told.made, told.removed))?;
+                let journaled = self.writing(|writer, _| doing.journal(writer, told.ours))?;
                 sealed.applied.extend(journaled);
             }
             beat.bury();
@@ -175,8 +179,8 @@ impl Workspace {
         let mut dead = Vec::new();
         for found in beats(&self.options.state_dir, wanted)? {
             match found {
-                Found::Dead(beat) => dead.push(*beat),
-                Found::Alive(begin) => {
+                beat::Found::Dead(beat) => dead.push(*beat),
+                beat::Found::Alive(begin) => {
                     let call = begin.call.map_or_else(String::new, |call| format!(" of call {call}"));
                     let holder = format!("the command{call} that still runs");
                     return Err(WorkspaceError::Busy { holder, waited: std::time::Duration::ZERO });
@@ -214,7 +218,7 @@ impl Workspace {
     ) -> Result<bool, WorkspaceError> {
         let _using = self.vault.blobs().using()?;
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
-        let lines = self.writing(|writer, _| writer.journal.lines_since(oldest.begin.journal_end))?;
+        let lines = self.writing(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
         let history = History::new(lines);
         let is_end = |cause| matches!(cause, Cause::Command | Cause::Background);
         if history.of_call(session, call).any(|record| is_end(record.cause)) {
@@ -225,14 +229,14 @@ impl Workspace {
         let known: HashSet<&RelPath> =
             earlier.flat_map(|record| &record.files).map(|file| &file.path).collect();
         // A file that was told of and is different again: it was put back, or somebody is at work on it.
-        told.ours.retain(|difference| !known.contains(&difference.path));
+        told.ours.files.retain(|difference| !known.contains(&difference.path));
         reasons.others = told.others;
-        let is_news = !told.ours.is_empty();
+        let is_news = !told.ours.files.is_empty();
         self.vault.sync()?;
         self.hands().step(Step::Seal, None)?;
         let cause = if oldest.begin.background { Cause::Background } else { Cause::CutOff };
         let doing = Doing { session, call: Some(call), cause };
-        self.writing(|writer, _| doing.journal(writer, told.ours, told.made, told.removed))?;
+        self.writing(|writer, _| doing.journal(writer, told.ours))?;
         Ok(is_news)
     }
 
@@ -243,26 +247,42 @@ impl Workspace {
             Err(WorkspaceError::Lost { .. }) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let after = self.snapshot_after(&before, true)?;
-        let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
-        let found = filtered(self.inputs(), &before, differences(&before, &after))?;
-        let lines = self.writing(|writer, _| writer.journal.lines_since(beat.begin.journal_end))?;
-        let mut found = without_others(found, lines);
+        let (after, mark) = self.look(|| self.snapshot_after(&before, true))?;
+        let Found { files, made, removed, .. } = self.compared(&before, &after)?;
+        let session = &beat.begin.session;
+        let at_work = self.others_at_work(session, beat.began)?;
+        let mut lines = self.writing(|writer, _| writer.journal.lines_since_mark(beat.begin.journal_end))?;
+        // What was journaled after the look isn't in it.
+        lines.retain(|line| mark.covers(line));
+        let others = Others::of(lines);
+        let mut found = others.without(files);
         found.extend(large_ones(&before, &after, beat.began, &found));
         // Files may be stamped by a finer clock than is asked here; both are ticks apart, not periods.
         let set_back = file_clock() < beat.last.saturating_sub(beat.until.saturating_sub(beat.last));
+        let is_theirs = |path: &RelPath, is_there| !self.may_be_of(path, is_there, &at_work).is_empty();
         let mut told = Told::default();
         for difference in found {
-            let other = if set_back { Some(CLOCK) } else { self.whose(&difference, until) };
+            let other = match set_back {
+                true => Some(CLOCK),
+                false if !is_theirs(&difference.path, difference.after.is_some()) => {
+                    self.whose(&difference, until)
+                }
+                false => Some(BESIDE),
+            };
             match other {
-                None => told.ours.push(difference),
+                None => told.ours.files.push(difference),
                 Some(reason) => told.others.push((difference.file_change(), reason.to_owned())),
             }
         }
-        told.made = dir_records(&self.door, &made, true);
-        told.made.retain(|dir| !set_back && self.changed_by(&dir.path, until));
-        told.removed = dir_records(&self.door, &removed, false);
-        told.removed.retain(|dir| !set_back && self.emptied_by(&dir.path, until));
+        told.others.extend(others.beside(session).into_iter().map(|change| (change, BESIDE.to_owned())));
+        told.ours.made = others.without_dirs(made, true);
+        told.ours
+            .made
+            .retain(|dir| !set_back && !is_theirs(&dir.path, true) && self.changed_by(&dir.path, until));
+        told.ours.removed = others.without_dirs(removed, false);
+        told.ours
+            .removed
+            .retain(|dir| !set_back && !is_theirs(&dir.path, false) && self.emptied_by(&dir.path, until));
         Ok(Some(told))
     }
 
@@ -306,17 +326,7 @@ impl Workspace {
 
     /// Whether the nearest directory above the path that is there lost and got its last name by then.
     fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
-        let mut above = path.parent();
-        while let Some(dir) = above {
-            match self.door.look(&dir) {
-                Ok(Some(seen)) if seen.is_dir() => return seen.mtime <= until,
-                // What stands in its place took it.
-                Ok(Some(seen)) => return seen.ctime <= until,
-                Ok(None) => above = dir.parent(),
-                Err(_) => return false,
-            }
-        }
-        matches!(self.door.look_at_root(), Ok(Some(root)) if root.mtime <= until)
+        self.emptied_at(path).is_some_and(|emptied| emptied <= until)
     }
 
     /// Takes back what is journaled as the doing of the call's command that was cut off.
@@ -326,19 +336,25 @@ impl Workspace {
         call: &CallId,
         reasons: &mut Reasons,
     ) -> Result<(), WorkspaceError> {
+        let is_cut_off =
+            |history: &History, record: &Record| record.cause == Cause::CutOff && history.is_undoable(record);
+        let history = History::new(self.writing(|writer, _| writer.journal.lines())?);
+        if !history.of_call(session, call).any(|record| is_cut_off(&history, record)) {
+            return Ok(());
+        }
+        // A person may have been at work while the command ran: what is put back stays to be had.
+        self.checkpoint(session, KEPT)?;
         self.writing(|writer, hands| {
             let history = History::new(writer.journal.lines()?);
-            let records: Vec<_> = history
-                .of_call(session, call)
-                .filter(|record| record.cause == Cause::CutOff && history.is_undoable(record))
-                .collect();
+            let records: Vec<_> =
+                history.of_call(session, call).filter(|record| is_cut_off(&history, record)).collect();
             if records.is_empty() {
                 return Ok(());
             }
             let records: Vec<_> = records.into_iter().rev().collect();
             let selected =
                 Selected { records, sessions: vec![session.clone()], replay: false, dropped: false };
-            let mut plan = plan_for(&self.door, &self.vault, &history, &selected)?;
+            let mut plan = plan_for(self.inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
             reasons.conflicts.extend(plan.conflicts);
             if plan.intent.left.is_empty() || !plan.operations.is_empty() {
@@ -371,13 +387,34 @@ impl Workspace {
         let after: Arc<Tree> = self.snapshot(Keep::Hashes, Some(&before))?;
         let found = filtered(self.inputs(), &before, differences(&before, &after))?;
         let lines = self.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
-        for difference in without_others(found, lines) {
+        for difference in Others::of(lines).without(found) {
             let reason = conflicts.get(&difference.path).map_or(otherwise, String::as_str);
             let change = difference.file_change();
             left.entry(difference.path).or_insert_with(|| (change, reason.to_owned()));
         }
         Ok(left.into_values().collect())
     }
+}
+
+/// The checkpoints that were made of what a call left before it was put back.
+fn kept_by(lines: &[Line], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
+    let (mut kept, mut newest) = (Vec::new(), None);
+    for line in lines {
+        match line {
+            Line::Checkpoint(record) if record.session == *session && record.label == KEPT => {
+                newest = Some(record.id);
+            }
+            Line::Change(record)
+                if record.cause == Cause::Undo
+                    && record.session == *session
+                    && record.call.as_ref() == Some(call) =>
+            {
+                kept.extend(newest.take());
+            }
+            _ => {}
+        }
+    }
+    kept
 }
 
 /// Why files are left as they are.

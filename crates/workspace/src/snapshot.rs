@@ -15,11 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::beat::Beat;
 use crate::door::{Door, Links, Seen, hash_pieces, read_up_to};
-use crate::journal::End;
+use crate::journal::Mark;
 use crate::limits::Limits;
 use crate::manifest::Stored;
 use crate::vault::{PACK_FROM, Pack, Vault};
 use crate::walk::{Index, Walked, WalkedDir, WalkedFile};
+use crate::workspace::Since;
 use crate::{NotAFile, WorkspaceError};
 
 /// So many files have to be read before a second thread is worth its start.
@@ -196,10 +197,14 @@ pub struct TreeSnapshot {
     pub(crate) tree: Arc<Tree>,
     pub(crate) beat: Option<Arc<Beat>>,
     /// Where the journal ended, so that what others journal meanwhile isn't taken for the command's doing.
-    pub(crate) journal_end: End,
+    pub(crate) journal_end: Mark,
 }
 
 impl TreeSnapshot {
+    pub(crate) fn since(&self) -> Since {
+        Since::Look(self.journal_end, self.beat.as_ref().map_or(i64::MIN, |beat| beat.began))
+    }
+
     /// How many files it covers.
     #[must_use]
     pub fn files(&self) -> usize {

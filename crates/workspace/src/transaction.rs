@@ -199,7 +199,8 @@ impl Hands<'_> {
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
         let Intent { session, call, cause, undoes, left, remove, .. } = intent;
-        Ok(Record { id, session, call, cause, at: None, files, made, removed: remove, cleared, undoes, left })
+        let (at, removed, beside) = (None, remove, Vec::new());
+        Ok(Record { id, session, call, cause, at, files, made, removed, cleared, undoes, left, beside })
     }
 
     /// The nearest directory that exists at or above `dir`, and those below it that don't, outermost first.

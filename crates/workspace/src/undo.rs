@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 use journeyman_protocol::{FileChange, RelPath, SessionId};
 use rustix::io::Errno;
 
+use crate::compare::{Inputs, is_ignored_now};
 use crate::door::{Door, Seen};
 use crate::history::{History, Selected};
 use crate::journal::{Cause, DirRecord, FileRecord, Record};
@@ -20,6 +21,10 @@ use crate::vault::Vault;
 use crate::{NotAFile, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
+const BESIDE: &str =
+    "a command of another session ran when it was changed, so it can't be told whose change that is; kept";
+const IGNORED: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
+                       command of the run or somebody else changed it; kept as it is";
 
 /// What an undo will do.
 pub(crate) struct UndoPlan {
@@ -63,7 +68,7 @@ impl Workspace {
         let report = self.writing(|writer, hands| {
             let history = History::new(writer.journal.lines()?);
             let selected = history.select(&target)?;
-            let plan = plan_for(&self.door, &self.vault, &history, &selected)?;
+            let plan = plan_for(self.inputs(), &history, &selected)?;
             let Selected { sessions, dropped, .. } = selected;
             let restored = plan.restored();
             if plan.does_anything() {
@@ -102,7 +107,7 @@ impl Workspace {
             for undo in history.redoable() {
                 let sessions = history.sessions_of(undo);
                 let selected = Selected { records: vec![undo], sessions, replay: false, dropped: false };
-                let plan = plan_for(&self.door, &self.vault, &history, &selected)?;
+                let plan = plan_for(self.inputs(), &history, &selected)?;
                 let Selected { sessions, dropped, .. } = selected;
                 let (restored, does) = (plan.restored(), plan.does_anything());
                 if does {
@@ -141,10 +146,17 @@ struct Way {
     conflict: Option<String>,
 }
 
+/// What one change did to a file.
+struct Step<'a> {
+    file: &'a FileRecord,
+    /// Whether it may as well be another session's doing.
+    is_shared: bool,
+}
+
 /// What the changes did to one file, newest first.
 #[derive(Default)]
 struct Steps<'a> {
-    files: Vec<&'a FileRecord>,
+    files: Vec<Step<'a>>,
     /// Whether an edit or a command is among them.
     of_session: bool,
     /// Whether checks are.
@@ -155,7 +167,7 @@ impl Steps<'_> {
     /// Whether the file is the session's: what only differed after checks may be a person's work, unless it
     /// came into being in one.
     fn are_ours(&self) -> bool {
-        self.of_session || self.files.last().is_some_and(|oldest| oldest.before.is_none())
+        self.of_session || self.files.last().is_some_and(|oldest| oldest.file.before.is_none())
     }
 }
 
@@ -169,16 +181,17 @@ struct Walk {
 
 /// Plans to take back these changes, newest first; nothing is written.
 pub(crate) fn plan_for(
-    door: &Door,
-    vault: &Vault,
+    inputs: Inputs<'_>,
     history: &History,
     selected: &Selected<'_>,
 ) -> Result<UndoPlan, WorkspaceError> {
+    let Inputs { door, vault, .. } = inputs;
     let Selected { records, sessions, replay, .. } = selected;
     let is_redo = !replay && records.iter().all(|record| record.cause == Cause::Undo);
-    let changed = match is_redo {
-        true => "it was changed after the undo; kept as it is",
-        false => "it was changed after the run; kept as it is",
+    let changed = match (is_redo, records.first().is_some_and(|record| record.call.is_some())) {
+        (true, true) => "it was changed after it was put back; kept as it is",
+        (true, false) => "it was changed after the undo; kept as it is",
+        (false, _) => "it was changed after the run; kept as it is",
     };
     let walk = Walk { replay: *replay, changed };
     let mut files: BTreeMap<&RelPath, Steps<'_>> = BTreeMap::new();
@@ -188,8 +201,9 @@ pub(crate) fn plan_for(
                 continue;
             }
             let steps = files.entry(&file.path).or_default();
-            steps.files.push(file);
-            steps.of_session |= !record.cause.is_doubtful();
+            let is_shared = !replay && !record.beside.is_empty();
+            steps.files.push(Step { file, is_shared });
+            steps.of_session |= is_shared || !record.cause.is_doubtful();
             steps.after_checks |= record.cause == Cause::Check;
         }
     }
@@ -209,6 +223,9 @@ pub(crate) fn plan_for(
             Some(Err(reason)) => way.conflict = Some(reason),
             None => {}
         }
+        if way.conflict.as_deref() == Some(walk.changed) && !is_redo && is_ignored_now(inputs, path) {
+            way.conflict = Some(IGNORED.to_owned());
+        }
         if let Some(reason) = way.conflict {
             conflicts.insert(path.clone(), reason);
         }
@@ -224,7 +241,7 @@ pub(crate) fn plan_for(
         blocked.insert(path);
     }
     operations.retain(|operation| !blocked.contains(&operation.path));
-    let (make, remove) = directories(door, records, &operations)?;
+    let (make, remove) = directories(door, records, *replay, &operations)?;
     let session = sessions.first().or(records.first().map(|record| &record.session));
     let intent = Intent {
         session: session.cloned().ok_or(WorkspaceError::NothingToUndo { session: None })?,
@@ -257,11 +274,11 @@ fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
     gone.map(|operation| operation.path.clone()).collect()
 }
 
-fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord], walk: Walk) -> Result<Way, WorkspaceError> {
+fn way_back(door: &Door, path: &RelPath, steps: &[Step<'_>], walk: Walk) -> Result<Way, WorkspaceError> {
     // Where no state's content is known, it isn't needed to tell them apart: a disk image isn't read in vain.
-    let unknown = steps
-        .iter()
-        .all(|step| [step.before, step.after].into_iter().flatten().all(|state| state.hash.is_none()));
+    let unknown = steps.iter().all(|step| {
+        [step.file.before, step.file.after].into_iter().flatten().all(|state| state.hash.is_none())
+    });
     let current = match if unknown { glimpse(door, path) } else { observe(door, path) } {
         Ok(current) => current,
         // No file, whatever else: the engine sees whether the directory can make room.
@@ -283,8 +300,12 @@ fn way_back(door: &Door, path: &RelPath, steps: &[&FileRecord], walk: Walk) -> R
     }
     let mut at = current.map(|(state, _)| state);
     let mut conflict = None;
-    for step in steps {
+    for Step { file: step, is_shared } in steps {
         if is_left_by(at.as_ref(), step) {
+            if *is_shared {
+                conflict = Some(BESIDE.to_owned());
+                break;
+            }
             at = step.before.map(|before| match (at, step.after) {
                 // The change left the mode alone, so that the mode it has now is the user's.
                 (Some(now), Some(after)) if after.mode == before.mode => {
@@ -316,19 +337,28 @@ fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, Wor
     }
 }
 
-/// Whether the last of the changes left the file as the first of them found it.
-fn come_to_nothing(steps: &[&FileRecord]) -> bool {
-    let (Some(newest), Some(oldest)) = (steps.first(), steps.last()) else { return true };
-    match (&oldest.before, &newest.after) {
-        (None, None) => true,
-        (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
-        _ => false,
-    }
+/// Whether the last of the changes left the file as the first of them found it, and each found it as the one before
+/// left it: what somebody else put in between would be lost with it.
+fn come_to_nothing(steps: &[Step<'_>]) -> bool {
+    let (Some(Step { file: newest, .. }), Some(Step { file: oldest, .. })) = (steps.first(), steps.last())
+    else {
+        return true;
+    };
+    let is_chain = steps.windows(2).all(|pair| match pair {
+        [newer, older] => is_same(newer.file.before.as_ref(), older.file.after.as_ref()),
+        _ => true,
+    });
+    is_chain
+        && match (&oldest.before, &newest.after) {
+            (None, None) => true,
+            (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+            _ => false,
+        }
 }
 
 /// Whether the newest of the changes left the file as it is.
-fn is_left(now: &FileState, steps: &[&FileRecord]) -> bool {
-    steps.first().is_some_and(|newest| is_left_by(Some(now), newest))
+fn is_left(now: &FileState, steps: &[Step<'_>]) -> bool {
+    steps.first().is_some_and(|newest| is_left_by(Some(now), newest.file))
 }
 
 /// Whether the file is as this change left it.
@@ -389,13 +419,14 @@ fn operation(
 fn directories(
     door: &Door,
     records: &[&Record],
+    replay: bool,
     operations: &[Operation],
 ) -> Result<(Vec<DirRecord>, Vec<DirRecord>), WorkspaceError> {
     let mut make = BTreeMap::new();
     let mut remove = BTreeMap::new();
     // Newest first: what an older change says of a directory counts more.
     for record in records {
-        let check = record.cause.is_doubtful();
+        let check = record.cause.is_doubtful() || !replay && !record.beside.is_empty();
         let empties = |dir: &DirRecord| {
             let mut gone = operations.iter().filter(|operation| operation.after.is_none());
             gone.any(|operation| is_beneath(&operation.path, &dir.path))

@@ -12,7 +12,7 @@ use crate::beat::Beat;
 use crate::compare::filtered;
 use crate::door::{Door, Last, Links, Seen, read_up_to};
 use crate::fingerprints::Prints;
-use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Sync};
+use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Mark, Sync};
 use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options};
 use crate::lock::{Lock, make_private_dir};
 use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
@@ -33,7 +33,8 @@ const SAVE_ONE_IN: usize = 128;
 /// From where on changes in the journal aren't the command's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Since {
-    End(End),
+    /// A look at the tree, and when the command began afterwards.
+    Look(Mark, i64),
     Checkpoint(CheckpointId),
 }
 

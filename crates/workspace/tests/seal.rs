@@ -19,7 +19,7 @@ use journeyman_workspace::limits::{Failpoint, Fault, Step as FailStep};
 use journeyman_workspace::{
     CheckpointId, Limits, Options, Sealed, TreeSnapshot, UndoTarget, Workspace, WorkspaceError,
 };
-use support::{Model, Project, apply, delete, rel, session, set_mode, shown, write};
+use support::{Model, Project, apply, delete, rel, session, set, set_mode, shown, tick, write};
 
 /// Names the directory of a project to the program that is to be killed at work in it.
 const VICTIM: &str = "JM_TEST_VICTIM";
@@ -395,20 +395,97 @@ fn commands_that_overlapped_are_sealed_oldest_first() {
     let first = workspace.call_begin(&session(1), &call("first")).unwrap();
     project.write("a", "by the first");
     let second = workspace.call_begin(&session(1), &call("second")).unwrap();
-    let others = workspace.call_begin(&session(2), &call("others")).unwrap();
     project.write("a", "by the second");
     project.write("new", "n");
+    tick();
+    let others = workspace.call_begin(&session(2), &call("others")).unwrap();
     drop((first, second));
     let calls = workspace.cut_off_calls(&session(1)).unwrap();
     assert_eq!(calls, [call("first"), call("second")]);
     for call in calls {
-        workspace.seal_call(&checkpoint, &session(1), &call, now()).unwrap();
+        let sealed = workspace.seal_call(&checkpoint, &session(1), &call, now()).unwrap();
+        assert_eq!(left(&sealed), [""; 0]);
     }
     assert_eq!(project.tree(), before);
     let running = workspace.seal_call(&checkpoint, &session(2), &call("others"), now()).unwrap_err();
     assert!(matches!(running, WorkspaceError::Busy { .. }), "{running}");
     drop(others);
     assert_eq!(seal_of(&workspace, checkpoint, 2, "others"), Sealed::default());
+}
+
+#[test]
+fn what_a_person_saved_while_the_command_ran_can_be_had_again_after_the_crash() {
+    for is_later in [false, true] {
+        let (project, checkpoint, before) = cut_off(|_, _| {});
+        // The beat of the dead command covers this: nobody can tell whose it is.
+        project.write("users/own", "a person's, while the command ran");
+        fs::remove_file(project.root().join("users/gone")).unwrap();
+        project.write("users/new", "a person's, while the command ran");
+        let found = project.tree();
+        let workspace = project.open();
+        let sealed = seal(&workspace, checkpoint);
+        assert_eq!((project.tree(), left(&sealed)), (before.clone(), vec![]));
+        let restored = shown(&sealed.restored);
+        assert!(restored.ends_with("+users/gone -users/new ~users/own"), "{restored}");
+        let [kept] = sealed.kept[..] else { panic!("{:?}", sealed.kept) };
+        assert_eq!(seal(&workspace, checkpoint), sealed, "again");
+        if is_later {
+            // The session goes on, and other sessions come and go.
+            apply(&workspace, vec![write("later", "l"), write("a", "edited")]).unwrap();
+            workspace.apply(set(2, vec![write("others", "o")])).unwrap();
+            let report = workspace.redo().unwrap();
+            let stays = ("a", "it was changed after it was put back; kept as it is");
+            assert_eq!(report.conflicts, [(rel(stays.0), stays.1.to_owned())]);
+            assert_eq!(project.text("users/own"), "a person's, while the command ran");
+            assert_eq!((project.text("later"), project.text("a")), ("l".to_owned(), "edited".to_owned()));
+            // What was edited since is in the checkpoint still.
+            assert_eq!(workspace.undo(UndoTarget::To(kept)).unwrap().conflicts, vec![]);
+            assert_eq!(project.tree(), found);
+        } else {
+            assert_eq!(workspace.redo().unwrap().conflicts, vec![]);
+            assert_eq!(project.tree(), found);
+            // Now it is the session's, as what a command that ended did.
+            assert_eq!(workspace.undo(UndoTarget::Session(session(1))).unwrap().conflicts, vec![]);
+            assert_eq!(project.tree(), before);
+            workspace.undo(UndoTarget::To(kept)).unwrap();
+            assert_eq!(project.tree(), found, "back to the checkpoint of it");
+        }
+    }
+}
+
+#[test]
+fn recovery_leaves_what_another_session_did_while_the_command_ran() {
+    let (project, checkpoint, before) = cut_off(|_, _| {});
+    let workspace = project.open();
+    // Edits of another session are in the journal; one is made while recovery looks at the tree.
+    workspace.apply(set(2, vec![write("theirs/edit", "e"), write("b", "edited")])).unwrap();
+    let looks = AtomicUsize::new(0);
+    let other = project.open();
+    let hook = move |step| {
+        if step == FailStep::Look && looks.fetch_add(1, Ordering::Relaxed) == 0 {
+            other.apply(set(2, vec![write("theirs/late", "e"), write("made/deep/y", "e")])).unwrap();
+        }
+        Fault::Go
+    };
+    tick();
+    let running = workspace.call_begin(&session(2), &call("theirs")).unwrap();
+    project.write("theirs/command", "by their command");
+    let sealed = seal(&project.open_failing(Failpoint::new(hook)), checkpoint);
+    let beside =
+        "a command of another session ran at the same time, so it can't be told whose change this is; kept";
+    assert_eq!(left(&sealed), [format!("+theirs/command: {beside}")]);
+    let mut expected = before;
+    let kept = project.tree();
+    for path in
+        ["theirs", "theirs/edit", "theirs/late", "theirs/command", "b", "made", "made/deep", "made/deep/y"]
+    {
+        expected.insert(path.into(), kept[path.as_bytes()].clone());
+    }
+    assert_eq!(kept, expected);
+    let theirs = workspace.command_end(running, &session(2), Some(&call("theirs"))).unwrap();
+    assert_eq!(shown(&theirs), "+theirs/command");
+    workspace.undo(UndoTarget::Session(session(2))).unwrap();
+    assert!(!project.root().join("theirs").exists());
 }
 
 fn seal_of(workspace: &Workspace, checkpoint: CheckpointId, number: u64, name: &str) -> Sealed {

@@ -6,10 +6,13 @@ mod support;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use journeyman_protocol::{CallId, RelPath};
+use journeyman_workspace::limits::{Failpoint, Fault, Step};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
-use support::{Project, apply, delete, mode, rel, session, set, set_mode, shown, write};
+use support::{Project, apply, delete, mode, rel, session, set, set_mode, shown, tick, write};
 
 fn command(workspace: &Workspace, number: u64, work: impl FnOnce()) -> String {
     let before = workspace.command_begin().unwrap();
@@ -185,6 +188,199 @@ fn what_others_journal_during_a_command_is_theirs() {
     assert_eq!((project.text("b"), project.text("d")), ("2".into(), "2".into()));
     ours.undo(UndoTarget::Session(session(2))).unwrap();
     assert_eq!((project.text("a"), project.text("b")), ("1".into(), "1".into()));
+}
+
+/// Opens the project with a hook that lets another session edit while the tree is looked at, the `at`-th time.
+fn open_with_an_edit_at(project: &Project, at: usize, path: &'static str) -> Workspace {
+    let (other, looks) = (project.open(), AtomicUsize::new(0));
+    project.open_failing(Failpoint::new(move |step| {
+        if step == Step::Look && looks.fetch_add(1, Ordering::Relaxed) == at {
+            other.apply(set(2, vec![write(path, "theirs")])).unwrap();
+        }
+        Fault::Go
+    }))
+}
+
+#[test]
+fn an_edit_of_another_session_while_the_tree_is_looked_at_is_not_the_commands() {
+    // At the first look before the command, and at that after it.
+    for at in [0, 1] {
+        for path in ["theirs/new", "both", "shared"] {
+            let project = Project::with(&[("shared", "s"), ("own", "o")]);
+            let workspace = open_with_an_edit_at(&project, at, path);
+            let changed = command(&workspace, 1, || {
+                project.write("own", "by the command");
+                project.write("made/x", "x");
+            });
+            assert_eq!(changed, "+made/x ~own", "look {at}, {path}");
+            let report = workspace.undo(UndoTarget::Session(session(1))).unwrap();
+            assert_eq!((shown(&report.restored), report.conflicts), ("-made/x ~own".to_owned(), vec![]));
+            assert_eq!(project.text(path), "theirs", "look {at}");
+            workspace.undo(UndoTarget::Session(session(2))).unwrap();
+            assert_eq!(project.text("shared"), "s");
+            assert!(!project.root().join("theirs").exists() && !project.root().join("both").exists());
+        }
+    }
+}
+
+#[test]
+fn nobody_looks_at_the_tree_in_the_middle_of_another_sessions_edit() {
+    let mut project = Project::with(&[("own", "o")]);
+    project.limits.lock_wait = Duration::ZERO;
+    let workspace = project.open();
+    let (looking, refusals) = (project.open(), std::sync::Arc::new(AtomicUsize::new(0)));
+    let refused = refusals.clone();
+    let hook = move |step| {
+        if matches!(step, Step::Stage | Step::Placed | Step::Commit | Step::Settle) {
+            let begun = looking.call_begin(&session(1), &CallId::new("shell"));
+            assert!(matches!(begun, Err(WorkspaceError::Busy { .. })), "{step:?}: {begun:?}");
+            refused.fetch_add(1, Ordering::Relaxed);
+        }
+        Fault::Go
+    };
+    project.open_failing(Failpoint::new(hook)).apply(set(2, vec![write("theirs", "t")])).unwrap();
+    assert_eq!(refusals.load(Ordering::Relaxed), 4);
+    assert_eq!(command(&workspace, 1, || project.write("own", "by the command")), "~own");
+    assert_eq!(shown(&undo(&workspace).restored), "~own");
+    assert_eq!(project.text("theirs"), "t");
+}
+
+#[test]
+fn what_the_commands_of_two_sessions_may_have_done_is_left_by_an_undo_of_either() {
+    let project = Project::with(&[("early", "e"), ("both", "b"), ("gone", "g"), ("late", "l")]);
+    let workspace = project.open();
+    let begin = |number| workspace.call_begin(&session(number), &CallId::new("shell")).unwrap();
+    let end = |before, number| {
+        shown(&workspace.command_end(before, &session(number), Some(&CallId::new("shell"))).unwrap())
+    };
+    let first = begin(1);
+    project.write("early", "by the first");
+    tick();
+    let second = begin(2);
+    project.write("both", "by either");
+    project.write("new", "by either");
+    fs::remove_file(project.root().join("gone")).unwrap();
+    assert_eq!(end(first, 1), "~both ~early -gone +new");
+    project.write("late", "by the second");
+    // Both models are told of what may be theirs.
+    assert_eq!(end(second, 2), "~both -gone ~late +new");
+    for (number, own) in [(1, "~early"), (2, "~late")] {
+        let report = workspace.undo(UndoTarget::Session(session(number))).unwrap();
+        assert_eq!(
+            (shown(&report.restored).as_str(), conflicts(&report).join(" ")),
+            (own, "both gone new".into())
+        );
+        assert!(report.conflicts[0].1.starts_with("a command of another session ran when it was changed"));
+    }
+    assert_eq!((project.text("both"), project.text("new")), ("by either".into(), "by either".into()));
+}
+
+#[test]
+fn what_two_commands_may_have_done_is_left_when_one_of_them_is_recovered() {
+    let project = Project::with(&[("a", "1"), ("b", "2")]);
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let call = CallId::new("shell");
+    let ours = workspace.call_begin(&session(1), &call).unwrap();
+    let theirs = workspace.call_begin(&session(2), &call).unwrap();
+    project.write("a", "by either");
+    workspace.command_end(theirs, &session(2), Some(&call)).unwrap();
+    project.write("b", "by ours alone");
+    drop(ours);
+    let now = journeyman_protocol::UnixMillis(u64::MAX);
+    let sealed = workspace.seal_call(&checkpoint, &session(1), &call, now).unwrap();
+    let left: Vec<String> = sealed.left.iter().map(|(change, _)| change.path.to_string()).collect();
+    assert_eq!((shown(&sealed.restored).as_str(), left), ("~b", vec!["a".to_owned()]));
+    assert_eq!(project.text("a"), "by either");
+}
+
+#[test]
+fn sessions_that_work_at_once_never_take_back_what_another_did() {
+    const SESSIONS: u64 = 3;
+    const STEPS: u64 = 12;
+    for round in 0..6 {
+        let project = Project::with(&[("own0/a", "0"), ("own1/a", "0"), ("own2/a", "0")]);
+        std::thread::scope(|scope| {
+            for number in 0..SESSIONS {
+                let project = &project;
+                scope.spawn(move || {
+                    let workspace = project.open();
+                    let checkpoint = workspace.checkpoint(&session(number), "before").unwrap();
+                    for step in 0..STEPS {
+                        let text = format!("{number} {step}");
+                        let path = format!("own{number}/{}", (round + step) % 5);
+                        if (step + number + round) % 3 == 0 {
+                            workspace.apply(set(number, vec![write(&path, &text)])).unwrap();
+                            continue;
+                        }
+                        let call = CallId::new(format!("call-{step}"));
+                        let before = workspace.call_begin(&session(number), &call).unwrap();
+                        project.write(&path, &text);
+                        if step == STEPS - 1 {
+                            drop(before);
+                            let now = journeyman_protocol::UnixMillis(u64::MAX);
+                            workspace.seal_call(&checkpoint, &session(number), &call, now).unwrap();
+                        } else {
+                            workspace.command_end(before, &session(number), Some(&call)).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        let workspace = project.open();
+        for number in 0..SESSIONS {
+            let others = || {
+                let own = format!("own{number}");
+                project
+                    .tree()
+                    .into_iter()
+                    .filter(|(path, _)| !path.starts_with(own.as_bytes()))
+                    .collect::<Vec<_>>()
+            };
+            let before = others();
+            let report = workspace.undo(UndoTarget::Session(session(number)));
+            assert_eq!(others(), before, "round {round}, undo of {number}: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn to_a_checkpoint_what_the_user_added_to_a_file_that_came_and_went_is_given_back() {
+    for is_new in [true, false] {
+        let project = Project::with(&[("kept", "k")]);
+        if !is_new {
+            project.write("file", "as it was\n");
+        }
+        let workspace = project.open();
+        let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+        apply(&workspace, vec![write("file", "by the session\n")]).unwrap();
+        project.write("file", "by the session\nby the user\n");
+        command(&workspace, 1, || match is_new {
+            true => fs::remove_file(project.root().join("file")).unwrap(),
+            false => project.write("file", "as it was\n"),
+        });
+        let report = workspace.undo(UndoTarget::To(checkpoint)).unwrap();
+        assert_eq!(project.text("file"), "by the session\nby the user\n");
+        assert_eq!(conflicts(&report), ["file"]);
+    }
+}
+
+#[test]
+fn an_ignored_file_that_a_command_of_the_run_changed_isnt_said_to_be_changed_after_it() {
+    let project = Project::with(&[(".gitignore", "*.env\n"), ("sub/.ignore", "/x\n"), ("a", "1")]);
+    let workspace = project.open();
+    apply(&workspace, vec![write("my.env", "KEY=1\n"), write("sub/x", "x"), write("a", "edited")]).unwrap();
+    command(&workspace, 1, || {
+        project.write("my.env", "KEY=2\n");
+        project.write("sub/x", "by the command");
+    });
+    project.write("a", "the user's");
+    let report = undo(&workspace);
+    let unknown = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a command \
+                   of the run or somebody else changed it; kept as it is";
+    let expected =
+        [("a", "it was changed after the run; kept as it is"), ("my.env", unknown), ("sub/x", unknown)];
+    assert_eq!(report.conflicts, expected.map(|(path, why)| (rel(path), why.to_owned())));
 }
 
 #[test]

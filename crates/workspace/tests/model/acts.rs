@@ -67,8 +67,10 @@ pub(crate) enum Act {
     Command(u64, Vec<Deed>),
     /// A command during which, after its first deeds, an edit is made.
     EditDuring(u64, Vec<Deed>, Vec<Wish>, Vec<Deed>),
-    /// A command that is cut off, and taken back.
-    Killed(u64, Vec<Deed>),
+    /// A command that is cut off, and taken back: its deeds, then a person's saves.
+    Killed(u64, Vec<Deed>, Vec<Deed>),
+    /// Commands of two sessions: deeds while both run, and after the first one's end.
+    Beside(u64, u64, Vec<Deed>, Vec<Deed>),
     Check(u64, Vec<Deed>),
     Outside(Vec<Deed>),
     Undo(Target),
@@ -122,11 +124,11 @@ fn target(random: &mut Random) -> Target {
 
 fn act(random: &mut Random) -> Act {
     let session = random.next() % 3;
-    match random.below(32) {
+    match random.below(34) {
         0..=5 => Act::Edit(session, wishes(random)),
         6..=11 => Act::Command(session, deeds(random)),
         12 | 13 => Act::EditDuring(session, deeds(random), wishes(random), deeds(random)),
-        14 => Act::Killed(session, deeds(random)),
+        14 => Act::Killed(session, deeds(random), deeds(random)),
         15 => Act::Check(session, deeds(random)),
         16..=18 => Act::Outside(deeds(random)),
         19..=21 => Act::Undo(target(random)),
@@ -135,6 +137,7 @@ fn act(random: &mut Random) -> Act {
         26 => Act::Compare(random.below(8)),
         27 => Act::Reopen,
         28 | 29 => Act::CutEdit(session, wishes(random), random.below(24)),
+        32 | 33 => Act::Beside(session, (session + 1) % 3, deeds(random), deeds(random)),
         30 => Act::CutUndo(target(random), random.below(24)),
         _ => Act::CutRedo(random.below(24)),
     }

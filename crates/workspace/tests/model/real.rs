@@ -92,7 +92,8 @@ impl Run {
             Act::CutEdit(number, wishes, step) => self.edit(*number, wishes, Some(*step))?,
             Act::Command(number, deeds) => self.command(*number, deeds, &[], &[])?,
             Act::EditDuring(number, first, wishes, then) => self.command(*number, first, wishes, then)?,
-            Act::Killed(number, deeds) => self.killed(*number, deeds)?,
+            Act::Killed(number, deeds, saves) => self.killed(*number, deeds, saves)?,
+            Act::Beside(one, other, deeds, then) => self.beside([*one, *other], deeds, then)?,
             Act::Check(number, deeds) => self.check(*number, deeds)?,
             Act::Outside(deeds) => self.deeds(deeds),
             Act::Undo(target) => self.undo(target, None)?,
@@ -234,13 +235,14 @@ impl Run {
     }
 
     /// A command whose program is gone before it ends; whoever is next takes back what it did.
-    fn killed(&mut self, number: u64, deeds: &[Deed]) -> Result<(), String> {
+    fn killed(&mut self, number: u64, deeds: &[Deed], saves: &[Deed]) -> Result<(), String> {
         let call = self.next_call();
         self.checkpoint(number)?;
         let checkpoint = self.checkpoints.last().unwrap().0;
         let begun = self.workspace.call_begin(&session(number), &call).map_err(failed("a command"))?;
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(deeds);
+        self.deeds(saves);
         drop(begun);
         self.workspace = self.project.open();
         let sealed = self.workspace.seal_call(&checkpoint, &session(number), &call, UnixMillis(u64::MAX));
@@ -254,7 +256,43 @@ impl Run {
             return Err("the model can't take back what was cut off".to_owned());
         };
         same("what is restored by sealing", kinds(&sealed.restored), undone.restored.clone())?;
+        // Whatever it held before, a person's saves too, is in a checkpoint that can be gone back to.
+        let found = self.world.journal.len();
+        same("the checkpoints of it", sealed.kept.len(), 1)?;
+        self.checkpoints.push((sealed.kept[0], self.world.tree.clone(), found));
         self.take(undone);
+        Ok(())
+    }
+
+    /// Two commands that overlap: what differs at the first one's end may be the other's.
+    fn beside(&mut self, [one, other]: [u64; 2], deeds: &[Deed], then: &[Deed]) -> Result<(), String> {
+        let calls = [self.next_call(), self.next_call()];
+        let begin =
+            |number, call| self.workspace.call_begin(&session(number), call).map_err(failed("a command"));
+        let (first, second) = (begin(one, &calls[0])?, begin(other, &calls[1])?);
+        let (before, since) = (self.world.tree.clone(), self.world.journal.len());
+        self.deeds(deeds);
+        let found = self.workspace.command_end(first, &session(one), Some(&calls[0]));
+        let found = found.map_err(failed("the end of a command"))?;
+        self.found("the first of two commands", one, Cause::Own, (&before, since), &found)?;
+        let mut told = BTreeMap::new();
+        if let Some(shared) = self.world.journal.get_mut(since) {
+            shared.beside = Some(other);
+            told = expected_kinds(shared);
+        }
+        self.deeds(then);
+        let found = self.workspace.command_end(second, &session(other), Some(&calls[1]));
+        let found = found.map_err(failed("the end of a command"))?;
+        let length = self.world.journal.len();
+        let is_same = self.world.tree == before;
+        self.world.found(other, Cause::Own, &before, since);
+        let own = self.world.journal.get(length).map(expected_kinds).unwrap_or_default();
+        for (path, kind) in own {
+            told.entry(path).or_insert(kind);
+        }
+        if !is_same {
+            same("the changes of the second of two commands", kinds(&found), told)?;
+        }
         Ok(())
     }
 

@@ -71,9 +71,16 @@ fn without_one(act: &Act) -> Vec<Act> {
             all
         }
         Act::Command(number, list) => deeds(list, &|list| Act::Command(*number, list)),
-        Act::Killed(number, list) => {
-            let mut all: Vec<Act> = deeds(list, &|list| Act::Killed(*number, list));
+        Act::Killed(number, list, saves) => {
+            let mut all: Vec<Act> = deeds(list, &|list| Act::Killed(*number, list, saves.clone()));
+            all.extend::<Vec<Act>>(deeds(saves, &|saves| Act::Killed(*number, list.clone(), saves)));
             all.push(Act::Command(*number, list.clone()));
+            all
+        }
+        Act::Beside(one, other, list, then) => {
+            let mut all: Vec<Act> = deeds(list, &|list| Act::Beside(*one, *other, list, then.clone()));
+            all.extend::<Vec<Act>>(deeds(then, &|then| Act::Beside(*one, *other, list.clone(), then)));
+            all.push(Act::Command(*one, list.clone()));
             all
         }
         Act::Check(number, list) => deeds(list, &|list| Act::Check(*number, list)),

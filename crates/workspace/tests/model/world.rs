@@ -37,7 +37,7 @@ pub(crate) enum Cause {
     Check,
     Undo,
     Redo,
-    /// Taking back what was cut off: nobody's wish, so that nobody does it again.
+    /// Taking back what was cut off: nobody's wish, so that it can be had again at any time.
     Sealing,
 }
 
@@ -67,12 +67,14 @@ pub(crate) struct Entry {
     pub(crate) removed: BTreeSet<String>,
     pub(crate) undoes: Vec<usize>,
     pub(crate) left: BTreeSet<String>,
+    /// Another session whose command ran at the same time.
+    pub(crate) beside: Option<u64>,
 }
 
 impl Entry {
     fn new(session: u64, cause: Cause) -> Self {
         let (files, made, removed) = Default::default();
-        Self { session, cause, files, made, removed, undoes: Vec::new(), left: BTreeSet::new() }
+        Self { session, cause, files, made, removed, undoes: Vec::new(), left: BTreeSet::new(), beside: None }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -337,8 +339,15 @@ impl World {
             }
         }
         entry.files.retain(|_, (before, after)| before != after);
+        let mut others: BTreeMap<&String, bool> = BTreeMap::new();
+        for other in &self.journal[since..] {
+            others.extend(other.removed.iter().map(|dir| (dir, false)));
+            others.extend(other.made.iter().map(|dir| (dir, true)));
+        }
         entry.made = directories_only_in(&self.tree, before);
+        entry.made.retain(|dir| others.get(dir) != Some(&true));
         entry.removed = directories_only_in(before, &self.tree);
+        entry.removed.retain(|dir| others.get(dir) != Some(&false));
         if !entry.is_empty() {
             self.journal.push(entry);
         }
@@ -414,18 +423,23 @@ impl World {
                 return Some(Selected { ids, replay: true, session, cause: Cause::Undo });
             }
         };
-        let ids: Vec<usize> =
-            undoable.into_iter().filter(|id| self.journal[*id].session == session).collect();
+        let is_of = |id: &usize| {
+            let entry = &self.journal[*id];
+            entry.session == session || entry.beside == Some(session)
+        };
+        let ids: Vec<usize> = undoable.into_iter().filter(is_of).collect();
         let selected = Selected { ids, replay: false, session, cause: Cause::Undo };
         (!selected.ids.is_empty()).then_some(selected)
     }
 
     /// The undos that can be taken back, newest first.
     pub(crate) fn redoable(&self) -> Vec<Selected> {
-        let undos = (0..self.journal.len())
-            .rev()
-            .take_while(|id| matches!(self.journal[*id].cause, Cause::Undo | Cause::Redo));
-        let undos = undos.filter(|id| self.journal[*id].cause == Cause::Undo && self.is_in_effect(*id));
+        let newest_first = || (0..self.journal.len()).rev();
+        let asked = newest_first()
+            .take_while(|id| matches!(self.journal[*id].cause, Cause::Undo | Cause::Redo))
+            .filter(|id| self.journal[*id].cause == Cause::Undo);
+        let unasked = newest_first().filter(|id| self.journal[*id].cause == Cause::Sealing);
+        let undos = asked.chain(unasked).filter(|id| self.is_in_effect(*id));
         let selected = undos.map(|id| {
             let session = self.journal[id].session;
             Selected { ids: vec![id], replay: false, session, cause: Cause::Redo }
@@ -451,8 +465,9 @@ impl World {
                 }
             }
         }
+        let is_shared = |id: usize| !selected.replay && self.journal[id].beside.is_some();
         let is_ours = |steps: &Vec<(usize, &Both)>| {
-            steps.iter().any(|(id, _)| self.journal[*id].cause != Cause::Check)
+            steps.iter().any(|(id, _)| self.journal[*id].cause != Cause::Check || is_shared(*id))
                 || steps.last().is_some_and(|(_, (before, _))| before.is_none())
         };
         let (mut goals, mut left) = (BTreeMap::new(), BTreeSet::new());
@@ -460,7 +475,8 @@ impl World {
         for (path, steps) in steps.iter().filter(|(_, steps)| is_ours(steps)) {
             let current = state(&self.tree, path);
             let nothing = selected.replay && come_to_nothing(steps) && !is_left(&current, steps);
-            let (goal, conflict) = if nothing { (current.clone(), false) } else { way_back(&current, steps) };
+            let (goal, conflict) =
+                if nothing { (current.clone(), false) } else { way_back(&current, steps, is_shared) };
             if current.is_none()
                 && let Some(at) = obstacle(&self.tree, path)
             {
@@ -488,7 +504,7 @@ impl World {
         let others = steps.iter().filter(|(_, steps)| !is_ours(steps)).map(|(path, _)| (*path).clone());
         let conflicts = left.iter().cloned().chain(others).collect();
         let mut entry = Entry::new(selected.session, selected.cause);
-        let (make, remove) = self.directories(ids, &goals);
+        let (make, remove) = self.directories(selected, &goals);
         let tree = self.carried_out(&goals, &make, &remove, &mut entry)?;
         entry.undoes.clone_from(ids);
         entry.files.clone_from(&goals);
@@ -504,15 +520,15 @@ impl World {
     /// Directories to make, and those to remove where they are empty in the end.
     fn directories(
         &self,
-        ids: &[usize],
+        selected: &Selected,
         goals: &BTreeMap<String, Both>,
     ) -> (BTreeSet<String>, BTreeSet<String>) {
         let (mut make, mut remove) = (BTreeSet::new(), BTreeSet::new());
         let gone =
             |dir: &String| goals.iter().any(|(path, (_, goal))| goal.is_none() && is_beneath(path, dir));
-        for id in ids {
+        for id in &selected.ids {
             let entry = &self.journal[*id];
-            let check = entry.cause == Cause::Check;
+            let check = entry.cause == Cause::Check || !selected.replay && entry.beside.is_some();
             for dir in entry.made.iter().filter(|dir| !check || gone(dir)) {
                 make.remove(dir);
                 remove.insert(dir.clone());
@@ -607,26 +623,39 @@ fn is_left(now: &Option<State>, steps: &[(usize, &Both)]) -> bool {
     now.is_some() && steps.first().is_some_and(|(_, (before, after))| is_left_by(now, before, after))
 }
 
-/// Whether the newest step left the file as the oldest found it.
+/// Whether the newest step left the file as the oldest found it, with nothing of anybody else in between.
 fn come_to_nothing(steps: &[(usize, &Both)]) -> bool {
-    match (steps.last().map(|(_, both)| &both.0), steps.first().map(|(_, both)| &both.1)) {
-        (Some(Some(before)), Some(Some(after))) => before.same_content(after) && before.mode == after.mode,
-        (Some(before), Some(after)) => before.is_none() && after.is_none(),
-        _ => true,
-    }
+    let is_chain = steps.windows(2).all(|pair| match (&pair[0].1.0, &pair[1].1.1) {
+        (Some(found), Some(left)) => found.same_content(left),
+        (found, left) => found.is_none() && left.is_none(),
+    });
+    is_chain
+        && match (steps.last().map(|(_, both)| &both.0), steps.first().map(|(_, both)| &both.1)) {
+            (Some(Some(before)), Some(Some(after))) => {
+                before.same_content(after) && before.mode == after.mode
+            }
+            (Some(before), Some(after)) => before.is_none() && after.is_none(),
+            _ => true,
+        }
 }
 
 /// Where a file goes back to, and whether somebody else's change stands in the way.
-fn way_back(current: &Option<State>, steps: &[(usize, &Both)]) -> (Option<State>, bool) {
+fn way_back(
+    current: &Option<State>,
+    steps: &[(usize, &Both)],
+    is_shared: impl Fn(usize) -> bool,
+) -> (Option<State>, bool) {
     let mut at = current.clone();
-    for (_, (before, after)) in steps {
+    for (id, (before, after)) in steps {
         let is_left_by = is_left_by(&at, before, after);
         let is_as_before = match (&at, before) {
             (None, None) => true,
             (Some(now), Some(before)) => now.same_content(before),
             _ => false,
         };
-        if is_left_by {
+        if is_left_by && is_shared(*id) {
+            return (at, true);
+        } else if is_left_by {
             at = before.as_ref().map(|before| match (&at, after) {
                 (Some(now), Some(after)) if after.mode == before.mode => before.with_mode(now.mode),
                 _ => before.clone(),

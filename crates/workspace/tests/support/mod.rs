@@ -161,6 +161,20 @@ pub fn shown(changes: &[FileChange]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// Waits until what is changed from now on has a later time than what was changed before.
+pub fn tick() {
+    use rustix::time::{ClockId, clock_gettime};
+    let nanos = |clock| {
+        let now = clock_gettime(clock);
+        (now.tv_sec, now.tv_nsec)
+    };
+    // Files may be stamped by the finer clock.
+    let then = nanos(ClockId::Realtime);
+    while nanos(ClockId::RealtimeCoarse) <= then {
+        std::thread::yield_now();
+    }
+}
+
 pub fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o7777
 }
