@@ -5,9 +5,10 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-use journeyman_protocol::{Seq, SessionId, UnixMillis};
+use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
 use crate::entry::entry_bytes;
@@ -24,8 +25,16 @@ mod record;
 
 /// So much is appended at once.
 const BATCH_BYTES: usize = 1024 * 1024;
+/// The numbers that sessions have.
+const SESSION_NUMBERS: RangeInclusive<i64> = 1..=(1 << 23) - 1;
 /// The title of a session whose own is lost.
 const NO_TITLE: &str = "(recovered)";
+/// The kind of an entry that stands for a lost event, so that those behind it keep their places. Nobody knows such a
+/// kind, and readers pass over events of unknown kinds.
+const LOST_EVENT: &str = "lost";
+/// Maximum number of lost events in a row that are replaced. A page of the file holds far fewer entries; a longer gap
+/// means that the session's own row is damaged.
+const MAX_GAP: u64 = 4096;
 /// SQLite's connections share a lock on these bytes, from the first on, for as long as they are open.
 const SHARED_LOCK: (u64, u64) = (0x4000_0002, 510);
 
@@ -47,10 +56,12 @@ pub struct SavedSession {
     pub title: String,
     /// How many entries it had, as far as is known.
     pub had: u64,
-    /// How many are in the new log: all up to the first lost one, as after a crash at that time. It can be
+    /// How many are in the new log: all up to the first lost record, as after a crash at that time. It can be
     /// gone on with.
     pub kept: u64,
-    /// How many were read behind the first lost one. They are in [`Salvage::apart`].
+    /// How many of these stand for a lost event: what was said and done is not in events.
+    pub blank: u64,
+    /// How many were read behind the first lost record. They are in [`Salvage::apart`].
     pub apart: u64,
 }
 
@@ -58,7 +69,7 @@ impl SavedSession {
     /// How many entries are lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.had.saturating_sub(self.kept).saturating_sub(self.apart)
+        self.had.saturating_sub(self.kept).saturating_sub(self.apart).saturating_add(self.blank)
     }
 }
 
@@ -66,14 +77,15 @@ impl fmt::Display for Salvage {
     /// One line for all, and one for each session that has lost something.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept: u64 = self.sessions.iter().map(|session| session.kept).sum();
-        write!(f, "saved {} sessions with {kept} entries", self.sessions.len())?;
-        for session in self.sessions.iter().filter(|session| session.kept < session.had) {
-            let SavedSession { id, title, had, kept, apart } = session;
-            let lost = session.lost();
-            write!(
-                f,
-                "\n{id} ({title}): {kept} of {had} entries, {lost} lost, {apart} behind them set apart"
-            )?;
+        let blank: u64 = self.sessions.iter().map(|session| session.blank).sum();
+        write!(f, "saved {} sessions with {} entries", self.sessions.len(), kept.saturating_sub(blank))?;
+        for session in self.sessions.iter().filter(|session| session.lost() + session.apart > 0) {
+            let SavedSession { id, title, had, kept, blank, apart } = session;
+            let (lost, whole) = (session.lost(), kept.saturating_sub(*blank));
+            write!(f, "\n{id} ({title}): {whole} of {had} entries, {lost} lost, {apart} behind them set apart")?;
+            if *apart == 0 && lost == *blank {
+                write!(f, "; only events are lost, and nothing of the conversation")?;
+            }
         }
         match &self.apart {
             Some(path) => write!(f, "\nwhat was set apart is in {}", path.display()),
@@ -102,14 +114,24 @@ pub struct Repaired {
 /// already; [`StoreError::Damaged`] when nothing at all can be read; failures of the medium.
 pub async fn salvage(damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
     refuse_in_use(damaged)?;
-    if fs::symlink_metadata(into).is_ok() {
-        return Err(StoreError::io("save into", into, io::ErrorKind::AlreadyExists.into()));
-    }
+    refuse_existing(into)?;
     let finds = Finds::of(damaged)?;
     if finds.is_empty() {
         let detail = "no session and no entry in it can be read".to_owned();
         return Err(StoreError::Damaged { path: damaged.to_owned(), detail });
     }
+    save(&finds, damaged, into).await
+}
+
+fn refuse_existing(into: &Path) -> Result<(), StoreError> {
+    match fs::symlink_metadata(into) {
+        Ok(_) => Err(StoreError::io("save into", into, io::ErrorKind::AlreadyExists.into())),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Writes what was found into the new log `into`.
+async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
     let temporary = beside(into, &format!("-new-{:016x}", unique()));
     let apart = beside(into, "-apart.jsonl");
     let saved = finds.write(damaged, &temporary, &apart).await;
@@ -130,17 +152,19 @@ pub async fn salvage(damaged: &Path, into: &Path) -> Result<Salvage, StoreError>
     Ok(saved)
 }
 
-/// Puts what can be read of the log `damaged` in its place, and the damaged one aside, beside it. A crash
-/// meanwhile leaves the one, the other, or an empty file, which is reported as damaged: never an empty log.
+/// Puts what can be read of the log `damaged` in its place, and the damaged one aside, beside it. Where nothing can be
+/// read, an empty log takes its place. A crash meanwhile leaves the one, the other, or an empty file, which is reported
+/// as damaged: never an empty log in silence.
 ///
 /// # Errors
-/// As [`salvage`]; then nothing was moved.
+/// [`StoreError::Busy`] while another process has it open; failures of the medium. Then nothing was moved.
 pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
     let mark = format!("-damaged-{:08x}", unique() >> 32);
     let (fresh, aside) = (beside(damaged, "-saved"), beside(damaged, &mark));
     // Left by one that was cut off.
     drop(fs::remove_file(&fresh));
-    let mut saved = salvage(damaged, &fresh).await?;
+    refuse_in_use(damaged)?;
+    let mut saved = save(&Finds::of(damaged)?, damaged, &fresh).await?;
     let failed = |source| StoreError::io("put aside", damaged, source);
     let empty = beside(damaged, &format!("-new-{:016x}", unique()));
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&empty).map_err(failed)?;
@@ -190,6 +214,8 @@ struct Finds {
     ids: BTreeMap<i64, SessionId>,
     /// Page and index of the cell of each entry, by its place.
     entries: BTreeMap<i64, (u32, u16)>,
+    /// The places of records, from their index.
+    records: BTreeSet<i64>,
 }
 
 impl Finds {
@@ -197,6 +223,7 @@ impl Finds {
         let failed = |source| StoreError::io("read", path, source);
         let image = Image::open(path).map_err(failed)?;
         let (mut sessions, mut ids, mut entries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut records = BTreeSet::new();
         for number in 1..=image.pages {
             let Some((leaf, cells)) = image.cells(number).map_err(failed)? else { continue };
             for (cell, index) in cells.iter().zip(0..) {
@@ -207,15 +234,20 @@ impl Finds {
                 let Some(record) = image.record(cell).map_err(failed)? else { continue };
                 match leaf {
                     Leaf::Table => {
-                        if let Some(row) = record::session(&record) {
+                        if let Some(row) = record::session(&record)
+                            && SESSION_NUMBERS.contains(&cell.row)
+                        {
                             sessions.insert(cell.row, row);
                         }
                     }
-                    Leaf::Index => ids.extend(record::indexed_id(&record).map(|(id, number)| (number, id))),
+                    Leaf::Index => {
+                        ids.extend(record::indexed_id(&record).map(|(id, number)| (number, id)));
+                        records.extend(record::indexed_record(&record));
+                    }
                 }
             }
         }
-        Ok(Self { image, sessions, ids, entries })
+        Ok(Self { image, sessions, ids, entries, records })
     }
 
     fn is_empty(&self) -> bool {
@@ -244,11 +276,20 @@ impl Finds {
             updated: UnixMillis(0),
             last: 0,
             status: STATUS_NEW.to_owned(),
+            records: None,
         }
+    }
+
+    /// Whether every record of a session is known by its place, so that a lost entry at another place was an event.
+    fn knows_records(&self, number: i64, row: &SessionRow) -> bool {
+        let known = self.records.range(places_of(number)).count();
+        row.records == Some(known as u64)
     }
 
     async fn write(&self, from: &Path, to: &Path, apart: &Path) -> Result<Salvage, StoreError> {
         let store = SqliteStore::open(to)?;
+        // Makes the file, also where nothing was found.
+        store.sessions(None, 1).await?;
         let mut apart = Apart { path: apart.to_owned(), file: None };
         let mut sessions = Vec::new();
         let of_entries = self.entries.keys().map(|&place| place_of(place).0);
@@ -276,36 +317,88 @@ impl Finds {
             row.id = SessionId::new(UnixMillis(0), number.cast_unsigned());
             store.create(&row.id, &row.root, &row.title, row.created).await?;
         }
-        let mut saved =
-            SavedSession { id: row.id.clone(), title: row.title, had: row.last, kept: 0, apart: 0 };
-        let (mut stored, mut batch, mut bytes) = (Seq::START, Vec::new(), 0);
-        let (first, end) = (place_of_session(number), place_of_session(number + 1));
-        for (&place, &at) in self.entries.range(first..end) {
+        let knows_records = self.knows_records(number, &row);
+        let newest = self.entries.range(places_of(number)).next_back().map_or(0, |(&place, _)| seq_of(place).0);
+        let id = row.id.clone();
+        let had = row.last.max(newest);
+        let mut saved = SavedSession { id, title: row.title, had, kept: 0, blank: 0, apart: 0 };
+        let mut batch = Batch { store, id: &row.id, stored: Seq::START, entries: Vec::new(), bytes: 0 };
+        let mut at = row.created;
+        for (&place, &cell) in self.entries.range(places_of(number)) {
             let seq = seq_of(place);
-            saved.had = saved.had.max(seq.0);
-            let Some(entry) = self.entry(at).map_err(failed)? else { continue };
+            let Some(entry) = self.entry(cell).map_err(failed)? else { continue };
+            let gap = saved.kept + 1..seq.0;
+            if !gap.is_empty() && saved.apart == 0 && knows_records && self.are_events(number, gap.clone()) {
+                batch.add_blanks(&mut saved, gap.end - gap.start, at).await?;
+            }
             if seq.0 != saved.kept + 1 {
                 saved.apart += 1;
                 apart.add(&saved.id, seq, entry)?;
                 continue;
             }
-            saved.kept = seq.0;
-            bytes += entry_bytes(&entry.kind, &entry.payload);
-            batch.push(entry);
-            if bytes >= BATCH_BYTES {
-                stored = store.append(&row.id, stored, std::mem::take(&mut batch)).await?;
-                bytes = 0;
-            }
+            (saved.kept, at) = (seq.0, entry.at);
+            batch.add(entry).await?;
         }
-        store.append(&row.id, stored, batch).await?;
-        store.set_status(&row.id, &row.status, row.updated).await?;
+        let tail = saved.kept + 1..saved.had + 1;
+        if !tail.is_empty() && saved.apart == 0 && knows_records && self.are_events(number, tail.clone()) {
+            batch.add_blanks(&mut saved, tail.end - tail.start, at).await?;
+        }
+        batch.store().await?;
+        // What its end was is not in what is left of it.
+        let status = if saved.kept < saved.had { STATUS_NEW } else { &row.status };
+        store.set_status(&row.id, status, row.updated).await?;
         Ok(saved)
+    }
+
+    /// Whether no record was at these places.
+    fn are_events(&self, number: i64, gap: Range<u64>) -> bool {
+        let place = |seq| crate::sqlite::place(number, Seq(seq));
+        gap.end - gap.start <= MAX_GAP && self.records.range(place(gap.start)..place(gap.end)).next().is_none()
     }
 }
 
-/// The place before a session's first entry.
-fn place_of_session(number: i64) -> i64 {
-    crate::sqlite::place(number, Seq::START)
+/// Entries on their way into a session of the new log.
+struct Batch<'a> {
+    store: &'a SqliteStore,
+    id: &'a SessionId,
+    stored: Seq,
+    entries: Vec<NewEntry>,
+    bytes: usize,
+}
+
+impl Batch<'_> {
+    async fn add(&mut self, entry: NewEntry) -> Result<(), StoreError> {
+        self.bytes += entry_bytes(&entry.kind, &entry.payload);
+        self.entries.push(entry);
+        if self.bytes >= BATCH_BYTES { self.store().await } else { Ok(()) }
+    }
+
+    /// Adds entries that stand for lost events.
+    async fn add_blanks(
+        &mut self,
+        saved: &mut SavedSession,
+        count: u64,
+        at: UnixMillis,
+    ) -> Result<(), StoreError> {
+        for _ in 0..count {
+            let (channel, payload) = (Some(Channel::Monitor), b"{}".to_vec());
+            self.add(NewEntry { channel, kind: LOST_EVENT.to_owned(), at, payload }).await?;
+        }
+        saved.kept += count;
+        saved.blank += count;
+        Ok(())
+    }
+
+    async fn store(&mut self) -> Result<(), StoreError> {
+        self.bytes = 0;
+        self.stored = self.store.append(self.id, self.stored, std::mem::take(&mut self.entries)).await?;
+        Ok(())
+    }
+}
+
+/// The places of a session's entries.
+fn places_of(number: i64) -> RangeInclusive<i64> {
+    crate::sqlite::place(number, Seq::START)..=crate::sqlite::place(number, Seq(u64::MAX))
 }
 
 /// The file for entries behind a lost one, made when there is the first.

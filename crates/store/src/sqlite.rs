@@ -23,6 +23,7 @@ use owner::{Job, Owner};
 use reads::Bound;
 use rows::Stop;
 
+mod check;
 mod file;
 mod group;
 mod holder;
@@ -86,13 +87,25 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Looks through the whole file for damage, and returns what it found, one line each, at most ten. Takes
-    /// time in proportion to the file; meant for `jm doctor`.
+    /// Verifies the whole file, every entry by its checksum, and returns the damage, one line each, at most some
+    /// twenty. Takes time in proportion to the file; meant for `jm doctor`.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when the file can't even be opened; failures of the medium.
     pub fn check(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.call(Log::check)
+        self.check_with(|_, _| {})
+    }
+
+    /// As [`SqliteStore::check`]; tells `progress` now and then how many entries of how many were verified.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::check`].
+    pub fn check_with(
+        &self,
+        progress: impl FnMut(u64, u64) + Send + 'static,
+    ) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        let mut progress: check::Progress = Box::new(progress);
+        self.call(move |log| log.check(&mut progress))
     }
 
     /// Hands `action` to the owning thread. Calls run in the order of this function's calls.

@@ -18,6 +18,8 @@ pub(super) struct SessionRow {
     pub(super) updated: UnixMillis,
     pub(super) last: u64,
     pub(super) status: String,
+    /// How many of its entries are records; unknown in rows of the first format.
+    pub(super) records: Option<u64>,
 }
 
 /// The value of a column.
@@ -150,7 +152,8 @@ pub(super) fn entry(record: &[u8]) -> Option<NewEntry> {
 /// The session of a whole record. Versions differ in the columns behind these.
 pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
     let values = values(record)?;
-    let [Value::Null, id, root, title, created, updated, last, status, _, _, ..] = values.as_slice() else {
+    let [Value::Null, id, root, title, created, updated, last, status, _, _, rest @ ..] = values.as_slice()
+    else {
         return None;
     };
     Some(SessionRow {
@@ -161,6 +164,7 @@ pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
         updated: UnixMillis(unsigned(updated.number()?)),
         last: unsigned(last.number()?),
         status: status.text()?.to_owned(),
+        records: rest.get(2).and_then(|records| records.number()).map(unsigned),
     })
 }
 
@@ -168,6 +172,14 @@ pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
 pub(super) fn indexed_id(record: &[u8]) -> Option<(SessionId, i64)> {
     match values(record)?.as_slice() {
         [Value::Text(id), Value::Number(number)] => Some((id.parse().ok()?, *number)),
+        _ => None,
+    }
+}
+
+/// The place of a record from the index of records.
+pub(super) fn indexed_record(record: &[u8]) -> Option<i64> {
+    match values(record)?.as_slice() {
+        [Value::Null, Value::Number(place)] => Some(*place),
         _ => None,
     }
 }

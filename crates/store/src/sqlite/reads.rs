@@ -14,9 +14,6 @@ use crate::entry::entry_bytes;
 use crate::lease::Lease;
 use crate::{Entry, MAX_FOUND, SessionSummary, StoreError};
 
-/// Lines of damage that are told.
-const CHECK_LINES: u32 = 10;
-
 /// How much of a log is wanted.
 #[derive(Clone, Copy)]
 pub(super) struct Bound {
@@ -153,41 +150,6 @@ impl Log {
             let length = signed(prefix.chars().count() as u64);
             let rows = statement.query_map(params![prefix, length, MAX_FOUND as i64], summary)?;
             Ok(rows.collect::<Result<_, _>>()?)
-        })
-    }
-
-    /// Looks through the whole file, and counts every session's entries.
-    pub(super) fn check(&mut self) -> Result<Vec<String>, StoreError> {
-        self.run("check", |connection| {
-            let transaction = connection.transaction()?;
-            let mut statement = transaction.prepare(&format!("PRAGMA integrity_check({CHECK_LINES})"))?;
-            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-            let lines = lines.collect::<Result<Vec<_>, _>>()?;
-            if lines != ["ok"] {
-                return Ok(lines);
-            }
-            // SQLite doesn't know how many entries there should be, and passes over what an index of some rows
-            // has too many.
-            let mut statement = transaction.prepare(
-                "SELECT * FROM (
-                   SELECT id, last,
-                     (SELECT count(*) FROM entries NOT INDEXED
-                      WHERE place > number << 40 AND place < (number + 1) << 40) AS found,
-                     (SELECT count(*) FROM entries NOT INDEXED WHERE channel IS NULL
-                      AND place > number << 40 AND place <= (number << 40) + last) AS records,
-                     (SELECT count(*) FROM entries INDEXED BY records WHERE channel IS NULL
-                      AND place > number << 40 AND place <= (number << 40) + last) AS indexed
-                   FROM sessions)
-                 WHERE found <> last OR records <> indexed LIMIT ?1",
-            )?;
-            let lines = statement.query_map([CHECK_LINES], |row| {
-                let (id, last, found, records, indexed): (String, i64, i64, i64, i64) = row.try_into()?;
-                Ok(format!(
-                    "session {id} has {found} of its {last} entries, and {records} records, of which its index \
-                     has {indexed}"
-                ))
-            })?;
-            Ok(lines.collect::<Result<_, _>>()?)
         })
     }
 }

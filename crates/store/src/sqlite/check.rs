@@ -1,0 +1,114 @@
+//! Looking through the whole file for damage.
+
+use std::path::Path;
+
+use journeyman_protocol::Seq;
+use rusqlite::Connection;
+
+use super::log::Log;
+use super::rows::{ENTRY, MAX_SEQ, Stop, entry, place, seq_of, unsigned};
+use crate::StoreError;
+
+/// Maximum number of lines that a check returns; a repair doesn't get more precise by more of them.
+const MAX_LINES: usize = 20;
+/// Entries that are verified between two calls of the progress function: some milliseconds of work.
+const STRIDE: u64 = 1000;
+
+/// Receives how many entries of how many were verified.
+pub(super) type Progress = Box<dyn FnMut(u64, u64) + Send>;
+
+impl Log {
+    /// Verifies the file's structure, the number of every session's entries, and every entry's checksum.
+    pub(super) fn check(&mut self, progress: &mut Progress) -> Result<Vec<String>, StoreError> {
+        let path = self.path().to_owned();
+        self.run("check", |connection| {
+            let transaction = connection.transaction()?;
+            let mut lines = structure(&transaction)?;
+            // Pages that make no sense are no pages to read entries from.
+            if lines.is_empty() {
+                lines = counts(&transaction)?;
+                lines.extend(sums(&transaction, &path, progress)?);
+            }
+            if lines.len() > MAX_LINES {
+                let more = lines.len() - MAX_LINES;
+                lines.truncate(MAX_LINES);
+                lines.push(format!("{more} more sessions are damaged"));
+            }
+            Ok(lines)
+        })
+    }
+}
+
+/// What SQLite itself finds: pages, cells and indexes that don't fit together.
+fn structure(connection: &Connection) -> Result<Vec<String>, Stop> {
+    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_LINES})"))?;
+    let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let lines = lines.collect::<Result<Vec<_>, _>>()?;
+    if lines == ["ok"] {
+        return Ok(Vec::new());
+    }
+    Ok(lines.into_iter().map(|line| format!("its pages don't fit together ({})", line.trim())).collect())
+}
+
+/// Sessions that have more or fewer entries than they say. SQLite doesn't know how many there should be, and passes
+/// over what an index of some rows has too many.
+fn counts(connection: &Connection) -> Result<Vec<String>, Stop> {
+    let mut statement = connection.prepare(
+        "SELECT * FROM (
+           SELECT id, last,
+             (SELECT count(*) FROM entries NOT INDEXED
+              WHERE place > number << 40 AND place < (number + 1) << 40) AS found,
+             (SELECT count(*) FROM entries NOT INDEXED WHERE channel IS NULL
+              AND place > number << 40 AND place <= (number << 40) + last) AS records,
+             (SELECT count(*) FROM entries INDEXED BY records WHERE channel IS NULL
+              AND place > number << 40 AND place <= (number << 40) + last) AS indexed
+           FROM sessions)
+         WHERE found <> last OR records <> indexed",
+    )?;
+    let lines = statement.query_map([], |row| {
+        let (id, last, found, records, indexed): (String, i64, i64, i64, i64) = row.try_into()?;
+        Ok(format!(
+            "session {id} has {found} of its {last} entries, and {records} records, of which its index has {indexed}"
+        ))
+    })?;
+    Ok(lines.collect::<Result<_, _>>()?)
+}
+
+/// Sessions with entries that aren't as they were written.
+fn sums(connection: &Connection, path: &Path, progress: &mut Progress) -> Result<Vec<String>, Stop> {
+    let mut lines = Vec::new();
+    let total = connection.query_row("SELECT count(*) FROM entries", [], |row| row.get::<_, i64>(0))?;
+    let (total, mut done) = (unsigned(total), 0_u64);
+    let mut sessions = connection.prepare("SELECT number, id FROM sessions ORDER BY number")?;
+    let mut statement =
+        connection.prepare(&format!("{ENTRY} WHERE place > ?1 AND place <= ?2 ORDER BY place"))?;
+    let mut all = sessions.query([])?;
+    while let Some(session) = all.next()? {
+        let (number, id): (i64, String) = session.try_into()?;
+        let Ok(id) = id.parse() else {
+            lines.push(format!("the id of session number {number} is no session's id"));
+            continue;
+        };
+        let mut rows = statement.query([place(number, Seq::START), place(number, Seq(MAX_SEQ))])?;
+        let mut damaged = Vec::new();
+        while let Some(row) = rows.next()? {
+            if entry(row, &id, path).is_err() {
+                damaged.push(seq_of(row.get(0)?));
+            }
+            done += 1;
+            if done.is_multiple_of(STRIDE) {
+                progress(done, total);
+            }
+        }
+        if let Some(first) = damaged.first() {
+            let more = match damaged.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            lines.push(format!(
+                "session {id}: entry {first}{more} not as written; it can't be shown, exported or gone on with"
+            ));
+        }
+    }
+    Ok(lines)
+}
