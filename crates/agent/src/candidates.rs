@@ -15,7 +15,7 @@ use journeyman_protocol::{
     SessionId,
 };
 use journeyman_store::Store;
-use journeyman_workspace::DiffStat;
+use journeyman_workspace::{DiffStat, WorkspaceError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -308,7 +308,18 @@ pub async fn compare(
 ) -> Result<Option<(SessionId, Vec<CandidateReport>)>, AgentError> {
     let Some((parent, sessions)) = race_of(store, session).await? else { return Ok(None) };
     let (origin, mut candidates) = (Arc::clone(&isolation.origin), Vec::new());
-    let copies = blocking("looking for copies", move || origin.copies()).await??;
+    let looked_for = sessions.clone();
+    let (copies, landed) = blocking("looking for copies", move || {
+        let copies = origin.copies()?;
+        let mut landed = Vec::new();
+        for session in looked_for {
+            if origin.is_landed(&session)? {
+                landed.push(session);
+            }
+        }
+        Ok::<_, WorkspaceError>((copies, landed))
+    })
+    .await??;
     let known = last_comparison(store, &parent).await?;
     for (number, session) in (1..).zip(sessions) {
         let known = known.iter().find(|candidate| candidate.session == session);
@@ -317,9 +328,10 @@ pub async fn compare(
             Some(known) => known.clone(),
             None => unfinished(store, number, &session).await?,
         };
-        candidate.state = match kept {
-            true => CopyState::Kept,
-            false => left_as(store, &session).await?,
+        candidate.state = match (kept, landed.contains(&session)) {
+            (true, _) => CopyState::Kept,
+            (_, true) => CopyState::Landed,
+            _ => left_as(store, &session).await?,
         };
         candidates.push(candidate);
     }

@@ -11,11 +11,19 @@ use journeyman_workspace::WorkspaceError;
 
 use crate::hooks::HookEvent;
 
+/// Describes a failure of the log. A log that can't be read was not to be written.
+fn log_failure(error: &StoreError) -> String {
+    match error.is_refused_write() {
+        true => format!("the session log could not be written, so nothing further was done: {error}"),
+        false => error.to_string(),
+    }
+}
+
 /// Why a session could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The log refused an entry; the turn stopped before its effect.
-    #[error("the session log could not be written, so nothing further was done: {0}")]
+    /// The log can't be read, or refused an entry: then the turn stopped before its effect.
+    #[error("{}", log_failure(.0))]
     Store(#[from] StoreError),
     /// The log failed in the midst of writing something down.
     #[error(

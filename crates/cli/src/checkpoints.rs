@@ -29,9 +29,10 @@ pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<
     let width = checkpoints.last().map_or(0, |newest| newest.id.to_string().len());
     for checkpoint in checkpoints.iter().rev().take(args.limit) {
         if args.json {
-            let CheckpointInfo { id, session, label, at, changes, whole } = checkpoint;
+            let CheckpointInfo { id, session, label, at, changes, whole, readable } = checkpoint;
             let object = serde_json::json!({
                 "id": id, "session": session, "label": label, "at": at, "changes": changes, "whole": whole,
+                "readable": readable,
             });
             say!("{object}");
         } else {
@@ -46,7 +47,7 @@ pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<
 }
 
 fn line(checkpoint: &CheckpointInfo, width: usize, paint: Paint) -> String {
-    let CheckpointInfo { id, session, label, at, changes, whole } = checkpoint;
+    let CheckpointInfo { id, session, label, at, changes, whole, readable } = checkpoint;
     let number = paint.bold(&format!("{id:>width$}"));
     // As wide as a time is.
     let at = paint.dim(&at.map_or_else(|| format!("{:<16}", "-"), summary::minute));
@@ -55,7 +56,11 @@ fn line(checkpoint: &CheckpointInfo, width: usize, paint: Paint) -> String {
         1 => "1 change since".to_owned(),
         many => format!("{many} changes since"),
     };
-    let lost = if *whole { String::new() } else { paint.yellow("  (contents missing)") };
+    let lost = match (readable, whole) {
+        (true, true) => String::new(),
+        (true, false) => paint.yellow("  (contents missing)"),
+        (false, _) => paint.yellow("  (damaged: its list of files can't be read)"),
+    };
     // One line, whatever it says.
     let label = clean(label.as_bytes()).replace(['\n', '\t'], " ");
     format!("{number}  {at}  {session}  {changes:<17}  {label}{lost}")
@@ -104,7 +109,7 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Fai
     let changed = diff.files.iter().map(|file| &file.path);
     tell_part!("{}", summary::runs_code(changed, color::stderr()));
     for path in &diff.lost {
-        tell!("{path}: a content of it isn't kept any more, so that it is only named");
+        tell!("{path}: a content of it isn't kept any more or is damaged, so that it is only named");
     }
     if diff.truncated && !args.stat {
         tell!("the diff is longer than {MAX_DIFF} bytes and was cut; --stat names every file");

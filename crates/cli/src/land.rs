@@ -86,7 +86,9 @@ pub(crate) async fn land_as(
 /// A copy that isn't there is the caller's mistake.
 fn missing(error: AgentError) -> Failure {
     match error {
-        AgentError::Workspace(error @ WorkspaceError::UnknownCopy { .. }) => Failure::usage(error),
+        AgentError::Workspace(
+            error @ (WorkspaceError::UnknownCopy { .. } | WorkspaceError::AlreadyLanded { .. }),
+        ) => Failure::usage(error),
         other => other.into(),
     }
 }
@@ -192,7 +194,11 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
     let workspace = Arc::new(house.workspace(&root(environment, Some(&place))?)?);
     let copies = workspace.copies().context("looking for copies")?;
     if let Some(unknown) = all.iter().find(|id| copies.iter().all(|copy| copy.session != **id)) {
-        return Err(Failure::usage(WorkspaceError::UnknownCopy { session: unknown.clone() }));
+        let session = unknown.clone();
+        return Err(Failure::usage(match workspace.is_landed(unknown).context("looking for copies")? {
+            true => WorkspaceError::AlreadyLanded { session },
+            false => WorkspaceError::UnknownCopy { session },
+        }));
     }
     if !args.yes {
         if !std::io::stdin().is_terminal() {

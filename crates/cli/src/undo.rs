@@ -150,7 +150,13 @@ async fn take_back(
     } else {
         UndoTarget::LastRun
     };
-    taken_back(workspace, target, seals)
+    match workspace.newest_undoable() {
+        // The journal doesn't know the newest run any more, but the log does.
+        Err(WorkspaceError::HistoryDamaged { .. }) if target == UndoTarget::LastRun => {
+            taken_back(workspace, UndoTarget::Session(session.clone()), seals)
+        }
+        _ => taken_back(workspace, target, seals),
+    }
 }
 
 /// What sealing calls that were cut off did.
@@ -206,6 +212,7 @@ fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result
                 restored: Vec::new(),
                 conflicts: Vec::new(),
                 dropped: false,
+                damaged: false,
             }
         }
         report => report.context("undo")?,
@@ -250,6 +257,10 @@ fn tell(report: &UndoReport, doing: Doing) -> u8 {
         let kept = paint.yellow("kept");
         say!("{kept} older changes of this session: their earlier contents aren't stored any more");
     }
+    if report.damaged {
+        let kept = paint.yellow("kept");
+        say!("{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor");
+    }
     let whose = match report.sessions.as_slice() {
         [session] => format!("session {session}"),
         sessions => format!("{} sessions", sessions.len()),
@@ -266,5 +277,5 @@ fn tell(report: &UndoReport, doing: Doing) -> u8 {
         say!("{}", paint.dim(&format!("take that back with: jm {other}")));
     }
     // Something was left as it is: the caller should know.
-    u8::from(!report.conflicts.is_empty() || report.dropped)
+    u8::from(!report.conflicts.is_empty() || report.dropped || report.damaged)
 }

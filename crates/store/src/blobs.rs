@@ -28,6 +28,12 @@ pub use sharing::{Sweeping, Using};
 /// stops here whatever a damaged file claims.
 pub const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
 
+/// Up to this size a blob that is there already is compared with the bytes that are put. Beyond it the comparison
+/// would cost more memory than a damaged blob is worth.
+const MAX_COMPARED_BYTES: usize = 16 * 1024 * 1024;
+/// The directory of damaged blobs that were set aside. No fan-out directory has such a name.
+const DAMAGED: &str = "damaged";
+
 /// How a temporary file's name begins. No hash begins so, and `quota` sweeps what a crash left.
 const TEMPORARY: &str = ".new-";
 
@@ -91,7 +97,8 @@ impl Blobs {
         &self.dir
     }
 
-    /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written again.
+    /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written again; a damaged
+    /// blob of up to 16 MiB is.
     ///
     /// # Errors
     /// [`StoreError::BlobTooLarge`], [`StoreError::QuotaFull`], failures of the medium.
@@ -124,7 +131,7 @@ impl Blobs {
         }
         let hash = ContentHash::of(bytes);
         let path = self.path(&hash);
-        if self.reuse(&path, bytes.len() as u64, durability)? {
+        if self.reuse(&path, bytes, durability)? {
             note(&hash, Stored::Already).map_err(|source| StoreError::io("note blob", &path, source))?;
         } else {
             self.write(&hash, &path, bytes, (durability, note))?;
@@ -243,6 +250,25 @@ impl Blobs {
         }
     }
 
+    /// Moves a damaged blob out of the way, to the place that is returned; `None` if it isn't here. From then on it is
+    /// as if it had been removed.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn set_aside(&self, hash: &ContentHash) -> Result<Option<PathBuf>, StoreError> {
+        let (path, aside) = (self.path(hash), self.dir.join(DAMAGED));
+        create_private(&aside, Durability::Later)?;
+        let aside = aside.join(hash.to_string());
+        match fs::rename(&path, &aside) {
+            Ok(()) => {
+                self.note_removal()?;
+                Ok(Some(aside))
+            }
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(source) => Err(StoreError::io("set aside blob", &path, source)),
+        }
+    }
+
     /// Bytes that all blobs take, packed, counted afresh.
     ///
     /// # Errors
@@ -277,14 +303,19 @@ impl Blobs {
     }
 
     /// Whether the blob is stored already. Marks it as recently put, and makes it durable if asked.
-    fn reuse(&self, path: &Path, length: u64, durability: Durability) -> Result<bool, StoreError> {
+    fn reuse(&self, path: &Path, bytes: &[u8], durability: Durability) -> Result<bool, StoreError> {
         let found = match fs::symlink_metadata(path) {
             Ok(found) => found,
             Err(error) if is_absent(&error) => return Ok(false),
             Err(source) => return Err(StoreError::io("look for blob", path, source)),
         };
         // A power failure before a `sync` can leave a file short or empty; such a one is written anew.
-        if !found.is_file() || !packing::is_plausible(found.len(), length) {
+        if !found.is_file() || !packing::is_plausible(found.len(), bytes.len() as u64) {
+            return Ok(false);
+        }
+        // A file of the right size may have been damaged since. It is replaced by the good bytes.
+        let is_same = |stored| unpack(stored).is_ok_and(|stored| stored == bytes);
+        if bytes.len() <= MAX_COMPARED_BYTES && !fs::read(path).is_ok_and(is_same) {
             return Ok(false);
         }
         if durability == Durability::Now {

@@ -206,6 +206,23 @@ impl StoreError {
         matches!(self, Self::Uncertain { .. } | Self::Closed { .. })
     }
 
+    /// Whether something was to be written and the medium refused it.
+    #[must_use]
+    pub fn is_refused_write(&self) -> bool {
+        // The actions that only look.
+        let looks = |action: &str| {
+            ["read", "list", "look", "check", "watch", "open"].iter().any(|verb| action.starts_with(verb))
+        };
+        match self {
+            Self::DiskFull { action, .. }
+            | Self::NoAccess { action, .. }
+            | Self::Io { action, .. }
+            | Self::Database { action, .. } => !looks(action),
+            Self::Conflict { .. } | Self::EntryTooLarge { .. } => true,
+            _ => self.is_uncertain(),
+        }
+    }
+
     /// The same failure for another call that it hit. Only failures of the medium can hit several.
     pub(crate) fn again(&self, log: &Path) -> Self {
         let (log, text) = (log.to_owned(), self.to_string());

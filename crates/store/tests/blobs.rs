@@ -143,6 +143,39 @@ fn a_blob_that_a_power_failure_left_short_is_written_again() {
 }
 
 #[test]
+fn a_damaged_blob_is_written_anew_when_its_content_is_put_again() {
+    let home = tempfile::tempdir().unwrap();
+    let blobs = Blobs::open(home.path(), ROOMY).unwrap();
+    for content in [noise(5_000, 8), b"all work and no play ".repeat(100), b"x".to_vec()] {
+        let hash = blobs.put(&content).unwrap();
+        let file = file_of(home.path(), &hash);
+        let mut bytes = fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&file, &bytes).unwrap();
+        assert!(matches!(blobs.get(&hash), Err(StoreError::BlobDamaged { .. })));
+        let mut notes = Vec::new();
+        blobs.put_noting(&content, Durability::Later, &mut |_, stored| Ok(notes.push(stored))).unwrap();
+        assert!(matches!(notes[..], [journeyman_store::Stored::New(_)]), "{notes:?}");
+        assert_eq!(blobs.get(&hash).unwrap().unwrap(), content);
+    }
+}
+
+#[test]
+fn a_blob_that_is_set_aside_is_not_here_any_more_and_counts_for_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let blobs = Blobs::open(home.path(), ROOMY).unwrap();
+    let content = noise(5_000, 8);
+    let hash = blobs.put(&content).unwrap();
+    let removals = blobs.removals();
+    let aside = blobs.set_aside(&hash).unwrap().unwrap();
+    assert_eq!((blobs.get(&hash).unwrap(), blobs.contains(&hash).unwrap()), (None, false));
+    assert_eq!((blobs.total_bytes().unwrap(), blobs.set_aside(&hash).unwrap()), (0, None));
+    assert!(aside.is_file() && aside.starts_with(home.path()) && blobs.removals() > removals);
+    assert_eq!(blobs.put(&content).unwrap(), hash);
+    assert_eq!(blobs.get(&hash).unwrap().unwrap(), content);
+}
+
+#[test]
 fn damage_is_a_typed_error_that_names_the_file_and_keeps_it() {
     let home = tempfile::tempdir().unwrap();
     let blobs = Blobs::open(home.path(), ROOMY).unwrap();

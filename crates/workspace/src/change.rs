@@ -6,7 +6,7 @@ use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId};
 use serde::{Deserialize, Serialize};
 
 /// Names a journaled change of one project. Later ones are greater; it says nothing about time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ChangeId(pub u64);
 
@@ -122,4 +122,7 @@ pub struct UndoReport {
     pub conflicts: Vec<(RelPath, String)>,
     /// Whether older changes of these sessions stay because they aren't kept any more.
     pub dropped: bool,
+    /// Whether lines of the journal that may have recorded changes of these sessions are damaged: what they recorded
+    /// stays.
+    pub damaged: bool,
 }

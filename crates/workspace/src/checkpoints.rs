@@ -8,6 +8,7 @@ use crate::compare::{filtered, filtered_between};
 use crate::diff::{Side, file_diff};
 use crate::history::History;
 use crate::journal::{CheckpointRecord, Line};
+use crate::limits::DIFF_FILE_BYTES;
 use crate::manifest::load_tree_with;
 use crate::snapshot::{Difference, FileState, Keep, differences};
 use crate::vault::Holdings;
@@ -29,6 +30,8 @@ pub struct CheckpointInfo {
     pub changes: usize,
     /// Whether all that it needs is still kept.
     pub whole: bool,
+    /// Whether its list of files can be read. Without it the checkpoint can't be compared with.
+    pub readable: bool,
 }
 
 /// What is found out about kept contents, each looked at once for all checkpoints.
@@ -40,8 +43,8 @@ struct Wholeness<'a> {
 }
 
 impl Wholeness<'_> {
-    /// Whether the tree and all its contents are kept.
-    fn of(&mut self, tree: &ContentHash) -> Result<bool, WorkspaceError> {
+    /// Whether the tree can be read, and whether all its contents are kept.
+    fn of(&mut self, tree: &ContentHash) -> Result<(bool, bool), WorkspaceError> {
         let (holdings, chunks) = (&mut self.holdings, &mut self.chunks);
         let mut whole = true;
         let read = load_tree_with(tree, self.workspace.vault.blobs(), |chunk, files| {
@@ -64,8 +67,8 @@ impl Wholeness<'_> {
             Ok(())
         });
         match read {
-            Ok(_) => Ok(whole),
-            Err(WorkspaceError::Lost { .. }) => Ok(false),
+            Ok(_) => Ok((true, whole)),
+            Err(WorkspaceError::Lost { .. }) => Ok((false, false)),
             Err(other) => Err(other),
         }
     }
@@ -92,8 +95,8 @@ impl Workspace {
         let mut infos = Vec::with_capacity(records.len());
         for (record, changes) in records.into_iter().zip(changes) {
             let CheckpointRecord { id, session, label, at, tree } = record;
-            let whole = wholeness.of(&tree)?;
-            infos.push(CheckpointInfo { id, session, label, at, changes, whole });
+            let (readable, whole) = wholeness.of(&tree)?;
+            infos.push(CheckpointInfo { id, session, label, at, changes, whole, readable });
         }
         Ok(infos)
     }
@@ -158,10 +161,11 @@ impl Workspace {
         self.diff_between(checkpoint, None, max_bytes)
     }
 
-    /// Whether a content was kept once and isn't any more.
+    /// Whether a content that couldn't be read was kept once, and is gone or damaged.
     fn is_lost(&self, state: &FileState) -> Result<bool, WorkspaceError> {
         match &state.hash {
-            Some(hash) => Ok(!self.vault.contains(hash)?),
+            // What is small enough to be shown was read just now.
+            Some(hash) => Ok(state.size <= DIFF_FILE_BYTES as u64 || !self.vault.contains(hash)?),
             None => Ok(false),
         }
     }

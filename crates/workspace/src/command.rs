@@ -391,6 +391,7 @@ impl Doing<'_> {
             undoes: Vec::new(),
             left: Vec::new(),
             beside,
+            settles_copy: false,
         };
         writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
         Ok(changes)

@@ -255,6 +255,15 @@ pub enum WorkspaceError {
         /// The session asked for; `None` for the newest run of any.
         session: Option<SessionId>,
     },
+    /// The lines that may have recorded what is to be taken back are damaged.
+    #[error("{}", match .session {
+        Some(id) => format!("lines of the project's journal are damaged, and nothing else of session {id} can be taken back; `jm doctor` names them"),
+        None => "lines of the project's journal are damaged, so that the newest changes aren't known; `jm doctor` names them. To take back what is known of a session: `jm undo ID`".to_owned(),
+    })]
+    HistoryDamaged {
+        /// The session asked for; `None` for the newest run of any, or all since a checkpoint.
+        session: Option<SessionId>,
+    },
     /// The tree is as the journal says it was at this checkpoint.
     #[error(
         "nothing was changed since checkpoint {checkpoint}, as far as it was journaled; `jm diff {checkpoint}` shows what differs all the same"
@@ -283,6 +292,12 @@ pub enum WorkspaceError {
     /// The session has a copy already.
     #[error("session {session} has a copy of the project already; land or discard it first")]
     CopyExists {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session's work is in the tree already.
+    #[error("the work of session {session} is landed already; to take it back: `jm undo {session}`")]
+    AlreadyLanded {
         /// The session.
         session: SessionId,
     },

@@ -21,10 +21,63 @@ pub(crate) struct History {
     done: Vec<Record>,
     checkpoints: HashSet<CheckpointId>,
     dropped: Option<Dropped>,
+    gaps: Vec<Gap>,
     /// For every file that no undo or redo left.
     undone: Undone,
     /// The files that one did leave; each is looked at when it is asked for.
     left: RefCell<HashMap<RelPath, Option<Undone>>>,
+}
+
+/// Damaged lines of the journal.
+struct Gap {
+    /// The newest number before them.
+    through: u64,
+    /// How many changes that happened are before them.
+    done: usize,
+    /// The sessions that may have made what they recorded: whose lines are next to them, or on both sides.
+    sessions: HashSet<SessionId>,
+}
+
+/// Finds the damaged lines, and who may have written them.
+fn gaps(lines: &[Line], finished: &HashSet<ChangeId>) -> Vec<Gap> {
+    let writer = |line: &Line| match line {
+        Line::Change(record) => Some(record.session.clone()),
+        Line::Checkpoint(record) => Some(record.session.clone()),
+        _ => None,
+    };
+    let is_done = |line: &&Line| matches!(line, Line::Change(record) if finished.contains(&record.id));
+    let places = lines.iter().enumerate().filter(|(_, line)| matches!(line, Line::Damaged(_)));
+    let gaps = places.map(|(at, line)| {
+        let (before, after) = lines.split_at(at);
+        let next = after.iter().find_map(writer);
+        let previous = before.iter().rev().find_map(writer);
+        let earlier: HashSet<SessionId> = before.iter().filter_map(writer).collect();
+        let both = after.iter().filter_map(writer).filter(|session| earlier.contains(session));
+        let sessions = both.chain(next).chain(previous).collect();
+        Gap { through: line.id(), done: before.iter().filter(is_done).count(), sessions }
+    });
+    gaps.collect()
+}
+
+/// The changes that happened: those that were closed, and those whose closing line is damaged. One of these that was
+/// taken back instead left its files as they were before, which an undo finds so.
+fn finished(lines: &[Line]) -> HashSet<ChangeId> {
+    let (mut finished, mut void, mut open) = (HashSet::new(), HashSet::new(), None);
+    for line in lines {
+        match line {
+            Line::Done(id) | Line::Placed(id) => {
+                finished.insert(*id);
+            }
+            Line::Void(id) => {
+                void.insert(*id);
+            }
+            Line::Change(record) => open = Some(record.id),
+            Line::Damaged(_) => finished.extend(open),
+            Line::Checkpoint(_) | Line::Dropped(_) => open = None,
+        }
+    }
+    finished.retain(|id| !void.contains(id));
+    finished
 }
 
 /// Changes to take back, newest first.
@@ -36,17 +89,14 @@ pub(crate) struct Selected<'a> {
     pub(crate) replay: bool,
     /// Whether older changes of these sessions aren't in the journal any more.
     pub(crate) dropped: bool,
+    /// Whether lines that may have recorded changes of theirs are damaged.
+    pub(crate) damaged: bool,
 }
 
 impl History {
     pub(crate) fn new(lines: Vec<Line>) -> Self {
-        let finished: HashSet<ChangeId> = lines
-            .iter()
-            .filter_map(|line| match line {
-                Line::Done(id) | Line::Placed(id) => Some(*id),
-                _ => None,
-            })
-            .collect();
+        let finished = finished(&lines);
+        let gaps = gaps(&lines, &finished);
         let (mut done, mut checkpoints, mut dropped) = (Vec::new(), HashSet::new(), None);
         for line in lines {
             match line {
@@ -61,7 +111,7 @@ impl History {
         let undone = Rc::new(undone_in(done.iter()));
         let takers = done.iter().filter(|record| !record.undoes.is_empty());
         let left = takers.flat_map(|record| &record.left).map(|path| (path.clone(), None)).collect();
-        Self { done, checkpoints, dropped, undone, left: RefCell::new(left) }
+        Self { done, checkpoints, dropped, gaps, undone, left: RefCell::new(left) }
     }
 
     /// How many changes are in effect in each stretch of the journal that one of these ids begins (they are
@@ -113,6 +163,13 @@ impl History {
         !record.cause.takes_back() && self.is_in_effect(record)
     }
 
+    /// The newest landing that settled the session's copy, and whether it is in effect.
+    pub(crate) fn landing_of(&self, session: &SessionId) -> Option<(ChangeId, bool)> {
+        let mut landings =
+            self.done.iter().rev().filter(|record| record.settles_copy && record.session == *session);
+        landings.next().map(|record| (record.id, self.is_in_effect(record)))
+    }
+
     /// The changes of one call, oldest first.
     pub(crate) fn of_call<'a>(
         &'a self,
@@ -132,6 +189,11 @@ impl History {
         })
     }
 
+    /// Whether damaged lines may have recorded changes of this session.
+    fn is_damaged(&self, session: &SessionId) -> bool {
+        self.gaps.iter().any(|gap| gap.sessions.contains(session))
+    }
+
     /// The changes to take back.
     pub(crate) fn select(&self, target: &UndoTarget) -> Result<Selected<'_>, WorkspaceError> {
         let asked = match target {
@@ -139,22 +201,33 @@ impl History {
             UndoTarget::LastRun => None,
             UndoTarget::Session(session) => Some(session),
         };
-        let nothing = || match self.has_dropped(asked) {
-            true => WorkspaceError::HistoryDropped { session: asked.cloned() },
-            false => WorkspaceError::NothingToUndo { session: asked.cloned() },
+        let damaged = asked.map_or(!self.gaps.is_empty(), |session| self.is_damaged(session));
+        let nothing = || match (self.has_dropped(asked), damaged) {
+            (true, _) => WorkspaceError::HistoryDropped { session: asked.cloned() },
+            (_, true) => WorkspaceError::HistoryDamaged { session: asked.cloned() },
+            _ => WorkspaceError::NothingToUndo { session: asked.cloned() },
         };
-        let undoable = || self.done.iter().rev().filter(|record| self.is_undoable(record));
+        let undoable = || self.done.iter().enumerate().rev().filter(|(_, record)| self.is_undoable(record));
         let session = match asked {
             Some(session) => session.clone(),
-            None => undoable().next().map(|record| record.session.clone()).ok_or_else(nothing)?,
+            None => {
+                let (at, newest) = undoable().next().ok_or_else(nothing)?;
+                let is_alone = |gap: &Gap| gap.sessions.iter().all(|session| *session == newest.session);
+                // What a newer run changed may have been recorded there.
+                if self.gaps.iter().any(|gap| gap.done > at && !is_alone(gap)) {
+                    return Err(WorkspaceError::HistoryDamaged { session: None });
+                }
+                newest.session.clone()
+            }
         };
+        let undoable = || undoable().map(|(_, record)| record);
         let is_of = |record: &&Record| record.session == session || record.beside.contains(&session);
         let records: Vec<&Record> = undoable().filter(is_of).collect();
         if records.is_empty() {
             return Err(nothing());
         }
-        let dropped = self.has_dropped(Some(&session));
-        Ok(Selected { records, sessions: vec![session], replay: false, dropped })
+        let (dropped, damaged) = (self.has_dropped(Some(&session)), self.is_damaged(&session));
+        Ok(Selected { records, sessions: vec![session], replay: false, dropped, damaged })
     }
 
     /// Everything that was journaled since a checkpoint.
@@ -178,10 +251,14 @@ impl History {
                 sessions.push(record.session.clone());
             }
         }
+        let damaged = self.gaps.iter().any(|gap| gap.through >= checkpoint.0);
+        if sessions.is_empty() && damaged {
+            return Err(WorkspaceError::HistoryDamaged { session: None });
+        }
         if sessions.is_empty() {
             return Err(WorkspaceError::NothingSince { checkpoint });
         }
-        Ok(Selected { records: since().collect(), sessions, replay: true, dropped: false })
+        Ok(Selected { records: since().collect(), sessions, replay: true, dropped: false, damaged })
     }
 
     /// The undos that can be taken back, newest first: those since the newest change that wasn't one; then what was
@@ -260,6 +337,7 @@ mod tests {
             undoes: undoes.iter().map(|id| ChangeId(*id)).collect(),
             left: parsed(left),
             beside: Vec::new(),
+            settles_copy: false,
         }
     }
 

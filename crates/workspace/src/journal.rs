@@ -121,6 +121,9 @@ pub(crate) struct Record {
     /// Other sessions whose commands ran while this was changed: it may as well be their doing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<SessionId>,
+    /// Whether it is the landing of the session's copy and left nothing in it, so that the copy isn't needed any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) settles_copy: bool,
 }
 
 impl Record {
@@ -185,6 +188,8 @@ pub(crate) enum Line {
     Checkpoint(CheckpointRecord),
     /// What came before is gone, but for checkpoints that are still needed.
     Dropped(Dropped),
+    /// Lines that were here are damaged; they had numbers up to this one, as far as can be told.
+    Damaged(u64),
 }
 
 impl Line {
@@ -194,11 +199,12 @@ impl Line {
             Self::Change(record) => record.id.0,
             Self::Placed(id) | Self::Done(id) | Self::Void(id) => id.0,
             Self::Checkpoint(record) => record.id.0,
+            Self::Damaged(through) => *through,
         }
     }
 
     fn is_at_rest(&self) -> bool {
-        matches!(self, Self::Done(_) | Self::Void(_) | Self::Checkpoint(_) | Self::Dropped(_))
+        !matches!(self, Self::Change(_) | Self::Placed(_) | Self::Damaged(_))
     }
 }
 
@@ -325,24 +331,29 @@ impl Journal {
             self.known = end;
             return self.cut_if_long(end).map(|()| None);
         }
-        let (lines, whole) = self.read_from(0)?;
+        let Read { lines, whole, tail } = self.read_from(0)?;
         if whole < end.len {
             let file = self.open()?;
             file.set_len(whole).map_err(|source| state_error("repair", &self.path, source))?;
         }
         self.known = self.end();
         self.last_id = lines.iter().map(Line::id).max().unwrap_or_default();
+        if tail == Tail::Damaged {
+            self.append(&[Line::Damaged(self.next_id())], Sync::Now)?;
+        }
         let mut open: Option<Unfinished> = None;
         for line in lines {
             match line {
                 Line::Change(record) => open = Some(Unfinished { record, placed: false }),
+                // The line that closed it is damaged: nobody begins anything before that is written.
+                Line::Checkpoint(_) if open.as_ref().is_some_and(|open| !open.placed) => open = None,
                 Line::Placed(_) => {
                     if let Some(unfinished) = &mut open {
                         unfinished.placed = true;
                     }
                 }
                 Line::Done(_) | Line::Void(_) => open = None,
-                Line::Checkpoint(_) | Line::Dropped(_) => {}
+                Line::Checkpoint(_) | Line::Dropped(_) | Line::Damaged(_) => {}
             }
         }
         Ok(open)
@@ -398,9 +409,10 @@ impl Journal {
         }
     }
 
-    /// All lines, oldest first. A line whose checksum is wrong is left out.
+    /// All lines, oldest first. Lines whose checksum is wrong are a [`Line::Damaged`], and those at the end are left
+    /// out.
     pub(crate) fn lines(&self) -> Result<Vec<Line>, WorkspaceError> {
-        Ok(self.read_from(0)?.0)
+        Ok(self.read_from(0)?.lines)
     }
 
     /// The lines that came after `end`, or all of them when the journal was cut since.
@@ -410,7 +422,7 @@ impl Journal {
             return Ok(Vec::new());
         }
         let from = if now.ino == end.ino && now.len > end.len { end.len } else { 0 };
-        Ok(self.read_from(from)?.0)
+        Ok(self.read_from(from)?.lines)
     }
 
     /// Returns the lines of changes and checkpoints that came after a mark, also where the journal was cut since.
@@ -487,8 +499,8 @@ impl Journal {
         Ok(body.get(start..).and_then(parse))
     }
 
-    /// The lines from a place on, and how many bytes from the beginning are whole lines.
-    fn read_from(&self, from: u64) -> Result<(Vec<Line>, u64), WorkspaceError> {
+    /// Reads the lines from a place on.
+    fn read_from(&self, from: u64) -> Result<Read, WorkspaceError> {
         let mut text = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(from))?;
@@ -496,20 +508,10 @@ impl Journal {
         });
         match read {
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Read::default()),
             Err(source) => return Err(state_error("read the journal", &self.path, source)),
         }
-        let mut lines = Vec::new();
-        let mut whole = from;
-        let mut place = from;
-        for raw in text.split_inclusive(|&byte| byte == b'\n') {
-            place += raw.len() as u64;
-            if let Some(line) = raw.strip_suffix(b"\n").and_then(parse) {
-                lines.push(line);
-                whole = place;
-            }
-        }
-        Ok((lines, whole))
+        Ok(read_lines(&text, from))
     }
 
     fn cut_if_long(&mut self, end: End) -> Result<(), WorkspaceError> {
@@ -572,6 +574,54 @@ impl Journal {
         self.known = self.end();
         Ok(())
     }
+}
+
+/// What a journal's bytes hold.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) lines: Vec<Line>,
+    /// Where the last whole line ends, from the beginning of the file.
+    pub(crate) whole: u64,
+    pub(crate) tail: Tail,
+}
+
+/// What lies behind the last whole line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Tail {
+    #[default]
+    Nothing,
+    /// What a crash leaves of a line that was being written: it has no end, or blocks of the disk are missing in it.
+    Torn,
+    /// Complete lines that aren't as they were written.
+    Damaged,
+}
+
+/// Takes the bytes from a place of a journal apart.
+pub(crate) fn read_lines(text: &[u8], from: u64) -> Read {
+    let mut read = Read { whole: from, ..Read::default() };
+    let (mut place, mut last) = (from, 0);
+    let mut tail: &[u8] = &[];
+    for raw in text.split_inclusive(|&byte| byte == b'\n') {
+        let start = place;
+        place += raw.len() as u64;
+        let Some(line) = raw.strip_suffix(b"\n").and_then(parse::<Line>) else { continue };
+        if start > read.whole && !matches!(read.lines.last(), Some(Line::Damaged(_))) {
+            read.lines.push(Line::Damaged(last));
+        }
+        last = line.id().max(last);
+        read.lines.push(line);
+        read.whole = place;
+        tail = usize::try_from(place - from).ok().and_then(|at| text.get(at..)).unwrap_or_default();
+    }
+    if read.lines.is_empty() {
+        tail = text;
+    }
+    read.tail = match tail {
+        [] => Tail::Nothing,
+        [.., b'\n'] if !tail.contains(&0) && tail.len() > 1 => Tail::Damaged,
+        _ => Tail::Torn,
+    };
+    read
 }
 
 /// What is said of lines that go, where any change is among them.
@@ -651,6 +701,7 @@ mod tests {
             undoes: Vec::new(),
             left: Vec::new(),
             beside: Vec::new(),
+            settles_copy: false,
         })
     }
 
@@ -661,7 +712,7 @@ mod tests {
         assert!(journal.prepare().unwrap().is_none());
         journal.append(&[record(1), Line::Done(ChangeId(1)), record(2)], Sync::Now).unwrap();
         let whole = fs::read(&journal.path).unwrap();
-        for torn in ["", "0123456789abcdef {\"do", "0123456789abcdef {\"done\":2}\n", "\n"] {
+        for torn in ["", "0123456789abcdef {\"do", "0123456789abcdef {\"do\0\0\0\":2}\n", "\n"] {
             let text = [whole.as_slice(), torn.as_bytes()].concat();
             fs::write(&journal.path, text).unwrap();
             let mut again = Journal::new(dir.path(), 1 << 20);
@@ -671,6 +722,40 @@ mod tests {
             assert_eq!(fs::read(&journal.path).unwrap(), whole, "after {torn:?}");
             assert_eq!(again.next_id(), 3);
         }
+    }
+
+    #[test]
+    fn damaged_lines_are_told_and_never_taken_for_a_torn_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::new(dir.path(), 1 << 20);
+        journal.prepare().unwrap();
+        let (one, done) = (ChangeId(1), Line::Done(ChangeId(1)));
+        journal.append(&[record(1), done.clone(), record(2), Line::Done(ChangeId(2))], Sync::Now).unwrap();
+        let whole = fs::read(&journal.path).unwrap();
+        let ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|at| at + 1).collect();
+        // Which bytes are damaged; the lines that are read; the end.
+        let table = [
+            (vec![3], vec![Line::Damaged(0), done.clone(), record(2), Line::Done(ChangeId(2))], Tail::Nothing),
+            (vec![ends[0] + 20], vec![record(1), Line::Damaged(1), record(2), Line::Done(ChangeId(2))], Tail::Nothing),
+            (vec![ends[0] - 1], vec![Line::Damaged(0), record(2), Line::Done(ChangeId(2))], Tail::Nothing),
+            (vec![ends[0] + 1, ends[1] + 1], vec![record(1), Line::Damaged(1), Line::Done(ChangeId(2))], Tail::Nothing),
+            (vec![ends[2] + 5], vec![record(1), done, record(2)], Tail::Damaged),
+            (vec![whole.len() - 1], vec![record(1), Line::Done(one), record(2)], Tail::Torn),
+        ];
+        for (at, expected, tail) in table {
+            let mut text = whole.clone();
+            at.iter().for_each(|at| text[*at] ^= 1);
+            let read = read_lines(&text, 0);
+            assert_eq!((&read.lines, read.tail), (&expected, tail), "{at:?}");
+        }
+        // A damaged last line stays on record.
+        let mut text = whole.clone();
+        text[ends[2] + 5] ^= 1;
+        fs::write(&journal.path, &text).unwrap();
+        let mut again = Journal::new(dir.path(), 1 << 20);
+        assert_eq!(again.prepare().unwrap().unwrap().record.id, ChangeId(2));
+        assert_eq!(again.lines().unwrap().last(), Some(&Line::Damaged(3)));
+        assert_eq!(again.next_id(), 4);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use journeyman_protocol::{ContentHash, RelPath};
-use journeyman_store::Blobs;
+use journeyman_store::{Blobs, StoreError};
 
 use crate::WorkspaceError;
 use crate::door::Seen;
@@ -349,7 +349,12 @@ pub(crate) fn load_tree_with(
     ) -> Result<(), WorkspaceError>,
 ) -> Result<Vec<WalkedDir>, WorkspaceError> {
     let lost = || WorkspaceError::Lost { what: "a checkpoint's tree".to_owned() };
-    let list = blobs.get(hash)?.ok_or_else(lost)?;
+    let whole = |hash: &ContentHash| match blobs.get(hash) {
+        Ok(None) | Err(StoreError::BlobDamaged { .. }) => Err(lost()),
+        Ok(Some(bytes)) => Ok(bytes),
+        Err(other) => Err(other.into()),
+    };
+    let list = whole(hash)?;
     let mut reader = Reader(&list);
     if reader.array() != Some(*TREE_MAGIC) {
         return Err(lost());
@@ -358,7 +363,7 @@ pub(crate) fn load_tree_with(
     while !reader.0.is_empty() {
         let hash = ContentHash::from(reader.array::<HASH_BYTES>().ok_or_else(lost)?);
         let mut read = || {
-            let chunk = blobs.get(&hash)?.ok_or_else(lost)?;
+            let chunk = whole(&hash)?;
             let mut files = Vec::new();
             read_chunk(&chunk, &mut files).ok_or_else(lost)?;
             Ok(files)

@@ -287,7 +287,7 @@ impl<'a> Needs<'a> {
         match line {
             Line::Change(record) => self.record(record),
             Line::Checkpoint(record) => self.tree(&record.tree),
-            Line::Placed(_) | Line::Done(_) | Line::Void(_) | Line::Dropped(_) => Ok(()),
+            Line::Placed(_) | Line::Done(_) | Line::Void(_) | Line::Dropped(_) | Line::Damaged(_) => Ok(()),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::journal::{DirRecord, FileRecord, Journal, Line, Record, Sync, Unfinis
 use crate::rename::move_new;
 use crate::snapshot::{FileState, Kind, observe};
 use crate::transaction::{Hands, Move};
+use crate::vault::Kept;
 
 impl Hands<'_> {
     /// Closes what a crash left open. The lock is held.
@@ -173,7 +174,7 @@ impl Hands<'_> {
     /// else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
-            Some(hash) if self.vault.contains(&hash)? => {
+            Some(hash) if self.vault.verify(&hash)? == Kept::Whole => {
                 self.unlink(sibling).map_err(|errno| self.door.fail("restore", &file.path, errno))
             }
             _ => Ok(()),

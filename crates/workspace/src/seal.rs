@@ -352,8 +352,8 @@ impl Workspace {
                 return Ok(());
             }
             let records: Vec<_> = records.into_iter().rev().collect();
-            let selected =
-                Selected { records, sessions: vec![session.clone()], replay: false, dropped: false };
+            let sessions = vec![session.clone()];
+            let selected = Selected { records, sessions, replay: false, dropped: false, damaged: false };
             let mut plan = plan_for(self.inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
             reasons.conflicts.extend(plan.conflicts);

@@ -91,6 +91,8 @@ pub(crate) struct Intent {
     pub(crate) make: Vec<DirRecord>,
     /// Directories to remove at the end if they are empty.
     pub(crate) remove: Vec<DirRecord>,
+    /// Whether nothing is left in the session's copy by it.
+    pub(crate) settles_copy: bool,
 }
 
 /// The means to carry out a transaction.
@@ -198,9 +200,23 @@ impl Hands<'_> {
             need(Some(dir.path.clone()))?;
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
-        let Intent { session, call, cause, undoes, left, remove, .. } = intent;
+        let Intent { session, call, cause, undoes, left, remove, settles_copy, .. } = intent;
         let (at, removed, beside) = (None, remove, Vec::new());
-        Ok(Record { id, session, call, cause, at, files, made, removed, cleared, undoes, left, beside })
+        Ok(Record {
+            id,
+            session,
+            call,
+            cause,
+            at,
+            files,
+            made,
+            removed,
+            cleared,
+            undoes,
+            left,
+            beside,
+            settles_copy,
+        })
     }
 
     /// The nearest directory that exists at or above `dir`, and those below it that don't, outermost first.

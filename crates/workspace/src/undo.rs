@@ -17,7 +17,7 @@ use crate::history::{History, Selected};
 use crate::journal::{Cause, DirRecord, FileRecord, Record};
 use crate::snapshot::{FileState, Kind, kind_of, observe};
 use crate::transaction::{After, Intent, Operation, Source, is_beneath};
-use crate::vault::Vault;
+use crate::vault::{Kept, Vault};
 use crate::{NotAFile, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
@@ -69,12 +69,12 @@ impl Workspace {
             let history = History::new(writer.journal.lines()?);
             let selected = history.select(&target)?;
             let plan = plan_for(self.inputs(), &history, &selected)?;
-            let Selected { sessions, dropped, .. } = selected;
+            let Selected { sessions, dropped, damaged, .. } = selected;
             let restored = plan.restored();
             if plan.does_anything() {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
-            Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped })
+            Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped, damaged })
         })?;
         self.keep_to_quota()?;
         Ok(report)
@@ -83,13 +83,13 @@ impl Workspace {
     /// Whose changes [`UndoTarget::LastRun`] would take back; `None` where nothing can be.
     ///
     /// # Errors
-    /// A journal that can't be read.
+    /// A journal that can't be read; [`WorkspaceError::HistoryDamaged`].
     pub fn newest_undoable(&self) -> Result<Option<SessionId>, WorkspaceError> {
-        let history = History::new(self.journal().lines()?);
-        Ok(history
-            .select(&UndoTarget::LastRun)
-            .ok()
-            .and_then(|selected| selected.sessions.into_iter().next()))
+        match self.history()?.select(&UndoTarget::LastRun) {
+            Ok(selected) => Ok(selected.sessions.into_iter().next()),
+            Err(damaged @ WorkspaceError::HistoryDamaged { .. }) => Err(damaged),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Does again what the newest undo took back, as long as nothing was changed since but by undo and redo: as
@@ -106,14 +106,16 @@ impl Workspace {
             let mut stuck: Option<UndoReport> = None;
             for undo in history.redoable() {
                 let sessions = history.sessions_of(undo);
-                let selected = Selected { records: vec![undo], sessions, replay: false, dropped: false };
+                let (dropped, damaged) = (false, false);
+                let selected = Selected { records: vec![undo], sessions, replay: false, dropped, damaged };
                 let plan = plan_for(self.inputs(), &history, &selected)?;
-                let Selected { sessions, dropped, .. } = selected;
+                let sessions = selected.sessions;
                 let (restored, does) = (plan.restored(), plan.does_anything());
                 if does {
                     hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
                 }
-                let report = UndoReport { sessions, restored, conflicts: plan.conflicts, dropped };
+                let conflicts = plan.conflicts;
+                let report = UndoReport { sessions, restored, conflicts, dropped, damaged };
                 let report = match stuck.take() {
                     None => report,
                     Some(newer) => merged(newer, report),
@@ -251,6 +253,7 @@ pub(crate) fn plan_for(
         left: conflicts.keys().cloned().collect(),
         make,
         remove,
+        settles_copy: false,
     };
     // These aren't left for another try: they never were the session's to take back.
     conflicts.extend(others.into_iter().map(|(path, steps)| {
@@ -408,8 +411,11 @@ fn operation(
             }
         }
         (_, Some(target)) => match target.hash {
-            Some(hash) if vault.contains(&hash)? => operation(Some(after(target, Source::Blob(hash)))),
-            Some(_) => Some(Err("its earlier content isn't kept any more".to_owned())),
+            Some(hash) => match vault.verify(&hash)? {
+                Kept::Whole => operation(Some(after(target, Source::Blob(hash)))),
+                Kept::Damaged => Some(Err("its earlier content is damaged; kept as it is".to_owned())),
+                Kept::Missing => Some(Err("its earlier content isn't kept any more".to_owned())),
+            },
             None => Some(Err(TOO_LARGE.to_owned())),
         },
     })

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::ContentHash;
-use journeyman_store::{Blobs, Durability, Stored};
+use journeyman_store::{Blobs, Durability, StoreError, Stored};
 
 use crate::WorkspaceError;
 use crate::ledger::Ledger;
@@ -40,10 +41,10 @@ const HEAD_BYTES: usize = 8 + 32 + 32 + 4;
 
 /// Where a content lies.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    pack: ContentHash,
-    offset: u32,
-    length: u32,
+pub(crate) struct Place {
+    pub(crate) pack: ContentHash,
+    pub(crate) offset: u32,
+    pub(crate) length: u32,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +69,19 @@ pub(crate) struct Vault {
     unsynced: AtomicBool,
     /// Whether the index was written to since it was synced.
     noted: AtomicBool,
+    /// Blobs that this process found to be whole.
+    verified: Mutex<HashSet<ContentHash>>,
+}
+
+/// How a content is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// As it was put.
+    Whole,
+    /// Something of its name is here, and isn't it.
+    Damaged,
+    /// Not, or not any more.
+    Missing,
 }
 
 impl Vault {
@@ -81,6 +95,7 @@ impl Vault {
             index: Mutex::default(),
             unsynced: AtomicBool::new(false),
             noted: AtomicBool::new(false),
+            verified: Mutex::default(),
         }
     }
 
@@ -109,16 +124,32 @@ impl Vault {
         Ok(hash)
     }
 
-    /// Keeps what isn't a file's content, if it isn't kept already.
+    /// Keeps what isn't a file's content. What is kept already needs no [`Vault::sync`].
     pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
-        let hash = ContentHash::of(bytes);
-        if self.renew(&hash)? { Ok(hash) } else { self.put(bytes, Durability::Later) }
+        let mut is_new = false;
+        let note = &mut |hash: &ContentHash, stored| {
+            is_new |= matches!(stored, Stored::New(_));
+            self.ledger.note(hash, stored)
+        };
+        let hash = self.blobs.put_noting(bytes, Durability::Later, note)?;
+        if is_new {
+            self.note_unsynced();
+        }
+        Ok(hash)
     }
 
-    /// Whether there is a blob of its own with this hash; it counts as put just now.
+    /// Whether there is a blob of its own with this hash, which counts as put just now. The first time it is read, so
+    /// that nothing relies on a damaged one.
     pub(crate) fn renew(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if !self.blobs.renew(hash)? {
             return Ok(false);
+        }
+        let is_known = self.lock_verified().contains(hash);
+        if !is_known {
+            if self.whole_blob(hash)?.is_none() {
+                return Ok(false);
+            }
+            self.lock_verified().insert(*hash);
         }
         let noted = self.ledger.note(hash, Stored::Already);
         noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
@@ -172,19 +203,40 @@ impl Vault {
         }
     }
 
-    /// Whether the content is here; then it stays, whoever put it.
+    /// Whether the content is here; then it stays, whoever put it. One that is a blob of its own is read, so that
+    /// nothing relies on a damaged one; a pack would have to be unpacked for that.
     pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
-        if self.blobs.contains(hash)? {
+        if self.whole_blob(hash)?.is_some() {
             let noted = self.ledger.note(hash, Stored::Already);
             noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
             return Ok(true);
         }
-        self.contains(hash)
+        match self.place(hash)? {
+            Some(place) => Ok(self.blobs.contains(&place.pack)?),
+            None => Ok(false),
+        }
     }
 
-    /// The content, or `None` if it isn't here (any more).
+    /// Reads the content to tell how it is kept.
+    pub(crate) fn verify(&self, hash: &ContentHash) -> Result<Kept, WorkspaceError> {
+        Ok(match self.get(hash)? {
+            Some(_) => Kept::Whole,
+            None if self.contains(hash)? => Kept::Damaged,
+            None => Kept::Missing,
+        })
+    }
+
+    /// The bytes of a blob; `None` if it isn't here or damaged, which is as good as not being here.
+    pub(crate) fn whole_blob(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        match self.blobs.get(hash) {
+            Err(StoreError::BlobDamaged { .. }) => Ok(None),
+            other => Ok(other?),
+        }
+    }
+
+    /// The content, or `None` if it isn't here (any more) or damaged.
     pub(crate) fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        if let Some(bytes) = self.blobs.get(hash)? {
+        if let Some(bytes) = self.whole_blob(hash)? {
             return Ok(Some(bytes));
         }
         let Some(place) = self.place(hash)? else { return Ok(None) };
@@ -204,6 +256,7 @@ impl Vault {
     /// Packs may have been removed: what is known of them is read again.
     pub(crate) fn forget(&self) {
         *self.lock() = Index::default();
+        self.lock_verified().clear();
     }
 
     /// The pack in which the content lies.
@@ -268,14 +321,16 @@ impl Vault {
             Err(source) => return Err(state_error("read", &self.path, source)),
         }
         let mut packs: BTreeMap<ContentHash, Vec<Packed>> = BTreeMap::new();
-        let mut rest = bytes.as_slice();
-        while let Some((contents, after)) = read_section(rest) {
+        read_sections(&bytes, |contents| {
             for (hash, Place { pack, offset, length }) in contents {
                 packs.entry(pack).or_default().push((hash, offset, length));
             }
-            rest = after;
-        }
+        });
         Ok(packs)
+    }
+
+    fn lock_verified(&self) -> MutexGuard<'_, HashSet<ContentHash>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Index> {
@@ -287,7 +342,7 @@ impl Vault {
         if let Some((_, bytes)) = self.lock().unpacked.iter().find(|(known, _)| known == hash) {
             return Ok(Some(bytes.clone()));
         }
-        let Some(bytes) = self.blobs.get(hash)?.map(Arc::new) else { return Ok(None) };
+        let Some(bytes) = self.whole_blob(hash)?.map(Arc::new) else { return Ok(None) };
         let mut index = self.lock();
         if index.unpacked.len() >= UNPACKED {
             index.unpacked.remove(0);
@@ -323,13 +378,8 @@ impl Vault {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(index.believed))?;
         file.take(INDEX_BYTES * 2).read_to_end(&mut bytes)?;
-        let mut rest = bytes.as_slice();
-        // After a torn section nothing more is believed; what it named is read and kept anew.
-        while let Some((section, after)) = read_section(rest) {
-            index.places.extend(section);
-            rest = after;
-        }
-        index.believed += (bytes.len() - rest.len()) as u64;
+        let (believed, _) = read_sections(&bytes, |section| index.places.extend(section));
+        index.believed += believed as u64;
         index.length = length;
         Ok(())
     }
@@ -421,6 +471,29 @@ fn read_section(bytes: &[u8]) -> Option<Section<'_>> {
     Some((places.collect(), rest))
 }
 
+/// Reads all whole sections. Gives where the last of them ends, and the bytes before that which are none: a damaged
+/// section costs itself alone, and a torn one at the end may yet be completed.
+pub(crate) fn read_sections(bytes: &[u8], mut see: impl FnMut(Vec<(ContentHash, Place)>)) -> (usize, Vec<Range<usize>>) {
+    let (mut at, mut end, mut damaged) = (0, 0, Vec::new());
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        match read_section(rest) {
+            Some((section, after)) => {
+                if end < at {
+                    damaged.push(end..at);
+                }
+                see(section);
+                at = bytes.len() - after.len();
+                end = at;
+            }
+            None => match rest.get(1..).and_then(|rest| memchr::memmem::find(rest, SECTION_MAGIC)) {
+                Some(next) => at += 1 + next,
+                None => break,
+            },
+        }
+    }
+    (end, damaged)
+}
+
 /// Contents being put together.
 pub(crate) struct Pack<'a> {
     vault: &'a Vault,
@@ -483,6 +556,38 @@ mod tests {
             std::fs::write(dir.path().join("packs"), &index[..cut]).unwrap();
             let vault = Vault::new(blobs.clone(), dir.path());
             assert_eq!(vault.get(hashes.last().unwrap()).unwrap(), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_section_of_the_index_costs_its_own_pack_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
+        let vault = Vault::new(blobs.clone(), dir.path());
+        let mut ends = Vec::new();
+        let put = |round: u8| {
+            let mut pack = vault.begin_pack().unwrap();
+            let hash = pack.put(&[round; 40]).unwrap();
+            pack.put(&[round + 100; 40]).unwrap();
+            pack.close().unwrap();
+            hash
+        };
+        let hashes: Vec<ContentHash> = (0..3)
+            .map(|round| {
+                let hash = put(round);
+                ends.push(std::fs::metadata(dir.path().join("packs")).unwrap().len() as usize);
+                hash
+            })
+            .collect();
+        let index = std::fs::read(dir.path().join("packs")).unwrap();
+        for at in [0, 9, 80, 120] {
+            let mut damaged = index.clone();
+            damaged[ends[0] + at % (ends[1] - ends[0])] ^= 0x10;
+            std::fs::write(dir.path().join("packs"), &damaged).unwrap();
+            let again = Vault::new(blobs.clone(), dir.path());
+            let found: Vec<bool> = hashes.iter().map(|hash| again.get(hash).unwrap().is_some()).collect();
+            assert_eq!(found, [true, false, true], "byte {at}");
+            assert_eq!(read_sections(&damaged, |_| {}), (index.len(), vec![ends[0]..ends[1]]));
         }
     }
 

@@ -341,6 +341,7 @@ impl Workspace {
                 left: Vec::new(),
                 make: Vec::new(),
                 remove: Vec::new(),
+                settles_copy: false,
             };
             self.journal_meanwhile(writer, &operations)?;
             let id = hands.execute(&mut writer.journal, intent, &operations)?;
@@ -636,7 +637,10 @@ impl Workspace {
             _ => None,
         });
         let hash = tree.ok_or(WorkspaceError::UnknownCheckpoint { id: *id })?;
-        Ok(load_tree(&hash, self.vault.blobs())?.into_tree())
+        match load_tree(&hash, self.vault.blobs()) {
+            Err(WorkspaceError::Lost { .. }) => Err(WorkspaceError::Lost { what: format!("checkpoint {id}") }),
+            tree => Ok(tree?.into_tree()),
+        }
     }
 
     pub(crate) fn differences_since(

@@ -176,3 +176,32 @@ fn what_isnt_kept_any_more_is_said() {
     let lost = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap_err();
     assert!(matches!(lost, WorkspaceError::Lost { .. }), "{lost}");
 }
+
+#[test]
+fn a_checkpoint_whose_list_of_files_is_damaged_is_named_and_ends_nothing() {
+    let project = Project::with(&[("a", "1"), ("b", "2")]);
+    let workspace = project.open();
+    let first = workspace.checkpoint(&session(1), "before the run").unwrap();
+    drop(workspace);
+    let fan_out = fs::read_dir(project.dir.path().join("blobs")).unwrap().map(|dir| dir.unwrap().path());
+    let files = fan_out.filter(|dir| dir.is_dir()).flat_map(|dir| fs::read_dir(dir).unwrap());
+    for path in files.map(|file| file.unwrap().path()) {
+        let mut bytes = fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+    let workspace = project.open();
+    let listed = workspace.checkpoints().unwrap();
+    assert_eq!((listed[0].id, listed[0].readable, listed[0].whole), (first, false, false));
+    let refused = workspace.diff_since(&first, 1000).unwrap_err().to_string();
+    assert!(refused.contains(&format!("checkpoint {first}")) && refused.contains("damaged"), "{refused}");
+    // The same tree is written anew, so that a later run can rely on it, and the first checkpoint is mended by it.
+    let second = workspace.checkpoint(&session(2), "before the run").unwrap();
+    project.write("a", "changed");
+    drop(workspace);
+    let workspace = project.open();
+    let changed = workspace.changes_since(&second).unwrap();
+    assert_eq!(changed.len(), 1);
+    assert_eq!(workspace.changes_since(&first).unwrap(), changed);
+    assert!(workspace.checkpoints().unwrap().iter().all(|checkpoint| checkpoint.readable));
+}

@@ -68,7 +68,15 @@ impl<'a> Desk<'a> {
     /// Opens the copy, and waits a little where this process is still giving it up.
     async fn copy(&self) -> Result<WorkCopy, AgentError> {
         let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
-        patiently("opening the copy", move || isolation.open(&session)).await
+        patiently("opening the copy", move || match isolation.open(&session) {
+            Err(AgentError::Workspace(WorkspaceError::UnknownCopy { session }))
+                if isolation.origin.is_landed(&session)? =>
+            {
+                Err(WorkspaceError::AlreadyLanded { session }.into())
+            }
+            opened => opened,
+        })
+        .await
     }
 
     pub(super) async fn land(
@@ -202,8 +210,10 @@ impl<'a> Desk<'a> {
         })
         .await??;
         let verified = if verified { "" } else { "; nothing verified it" };
+        let landing = looked.applied.changes.len();
         let summary = match looked.conflicts.len() {
-            0 => format!("{} would be landed{verified}", counted(files.len())),
+            0 if landing == 0 => "your files have it all already".to_owned(),
+            0 => format!("{} would be landed{verified}", counted(landing)),
             some => format!("{} would be landed but for conflicts in {some}{verified}", counted(files.len())),
         };
         let mut would = LandReport::new(self.session, LandEnd::WouldLand, summary, copy.kept());
@@ -432,7 +442,9 @@ impl<'a> Desk<'a> {
             }
             Err(
                 error @ AgentError::Workspace(
-                    WorkspaceError::UnknownCopy { .. } | WorkspaceError::Busy { .. },
+                    WorkspaceError::UnknownCopy { .. }
+                    | WorkspaceError::AlreadyLanded { .. }
+                    | WorkspaceError::Busy { .. },
                 ),
             ) => {
                 return Err(error);
@@ -448,7 +460,8 @@ impl<'a> Desk<'a> {
     /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives what to say.
     async fn let_copy_go(&self) -> String {
         match self.drop_copy().await {
-            Ok(()) => String::new(),
+            // Another process may have swept it away: it sees that it is landed.
+            Ok(()) | Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => String::new(),
             Err(error) => format!("; its copy couldn't be removed: {error}"),
         }
     }

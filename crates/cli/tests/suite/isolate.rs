@@ -106,7 +106,7 @@ fn unverified_work_is_kept_until_somebody_decides() {
     assert_eq!(house.read("greet.sh"), POLITE);
     assert_eq!(house.sessions()[0]["copy"], Value::Null);
     house.jm(&["land"]).run().expect(2).says(&["no session's work is kept"]);
-    house.jm(&["land", &session]).run().expect(2).says(&["has no copy"]);
+    house.jm(&["land", &session]).run().expect(2).says(&["is landed already"]);
 
     house.jm(&["undo", &session]).run().expect(0);
     assert_eq!(house.tree(), before);
@@ -144,6 +144,80 @@ fn a_run_that_changes_nothing_leaves_no_copy() {
     let report = server.run(&house, &["--isolate", "--json", "look"]).run().expect(4).report();
     assert_eq!(report.copy.unwrap().state, CopyState::Discarded);
     assert_eq!(house.sessions()[0]["copy"], Value::Null);
+}
+
+/// Everything that a kill between the landing and the copy's removal leaves: the tree and the journal as they are after
+/// the landing, the copy and the session log as they were before it.
+fn landed_and_cut_off(house: &House, id: &str) {
+    let dirs = |from: &std::path::Path, ends: &str| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(from).into_iter().flatten().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(ends)).collect()
+    };
+    let project = dirs(&house.state().join("projects"), "").remove(0);
+    let mut saved = dirs(house.at(".").as_path(), ".journeyman-work-");
+    saved.push(project.join("work"));
+    saved.extend(dirs(&house.state(), "sessions.db"));
+    let copied = |from: &std::path::Path, to: &std::path::Path| {
+        let status = std::process::Command::new("cp").arg("-aT").arg(from).arg(to).status().unwrap();
+        assert!(status.success());
+    };
+    let aside = house.at("aside");
+    std::fs::create_dir(&aside).unwrap();
+    for (number, path) in saved.iter().enumerate() {
+        copied(path, &aside.join(number.to_string()));
+    }
+    house.jm(&["land", id, "--unverified"]).run().expect(0).prints(&["landed: 1 file"]);
+    for (number, path) in saved.iter().enumerate() {
+        let removed = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        removed.or_else(|error| if path.exists() { Err(error) } else { Ok(()) }).unwrap();
+        copied(&aside.join(number.to_string()), path);
+    }
+    std::fs::remove_dir_all(&aside).unwrap();
+    assert!(project.join("work").join(id).is_dir());
+    assert_eq!(house.read("greet.sh"), POLITE);
+}
+
+#[test]
+fn work_that_is_landed_is_never_said_to_be_in_its_copy() {
+    let already = "is landed already";
+    // Each command as the first one after the kill.
+    type Look = fn(&House, &str);
+    let looks: &[Look] = &[
+        |house, _| assert_eq!(house.sessions()[0]["copy"], Value::Null),
+        |house, _| {
+            let listed = house.jm(&["sessions"]).run().expect(0).stdout;
+            assert!(!listed.contains("kept in its copy"), "{listed}");
+        },
+        |house, id| {
+            house.jm(&["land", id, "--dry-run"]).run().expect(2).says(&["is landed already", "jm undo"]);
+        },
+        |house, _| {
+            house.jm(&["land", "--dry-run"]).run().expect(2).says(&["no session's work is kept in a copy"]);
+        },
+        |house, id| {
+            house.jm(&["discard", id, "--yes"]).run().expect(2).says(&["is landed already", "jm undo"]);
+        },
+        |house, id| {
+            house.jm(&["resume", id]).run().expect(2).says(&["nothing to finish"]);
+        },
+    ];
+    for look in looks {
+        let house = House::with_greeter();
+        let before = house.tree();
+        let id = kept(&house);
+        landed_and_cut_off(&house, &id);
+        look(&house, &id);
+        assert_eq!(house.read("greet.sh"), POLITE);
+        house.jm(&["discard", &id, "--yes"]).run().expect(2).says(&[already]);
+        house.jm(&["undo"]).run().expect(0).prints(&["restored greet.sh"]);
+        assert_eq!(house.tree(), before);
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let id = kept(&house);
+    landed_and_cut_off(&house, &id);
+    house.jm(&["undo"]).run().expect(0).prints(&["restored greet.sh"]);
+    assert_eq!(house.tree(), before);
 }
 
 #[test]

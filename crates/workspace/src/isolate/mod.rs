@@ -11,6 +11,7 @@ use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 use journeyman_sandbox::{Base, Sandbox};
 use serde::{Deserialize, Serialize};
 
+use crate::history::History;
 use crate::lock::Holding;
 use crate::{Options, Workspace, WorkspaceError};
 
@@ -233,6 +234,17 @@ impl Workspace {
                 return Err(crate::lock::state_error("read the record in", place.dir(), source));
             }
         };
+        let history = self.history()?;
+        if place::is_settled(&record, &history) {
+            place.remove()?;
+            return Err(unknown());
+        }
+        if let Some((landing, _)) = history.landing_of(session)
+            && landing > record.opened_after
+        {
+            record.opened_after = landing;
+            record.write(place.dir())?;
+        }
         let refused =
             |reason: tiers::Reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] };
         let base = tiers::reopen(self, &record, &place, means).map_err(refused)?;
@@ -264,6 +276,21 @@ impl Workspace {
         }
         found.sort_by(|one, other| (one.created, &one.session).cmp(&(other.created, &other.session)));
         Ok(found)
+    }
+
+    /// Whether all that a session did in its copy is in this tree, as the journal says: whatever is left of the copy
+    /// isn't needed any more.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::State`] when the journal can't be read.
+    pub fn is_landed(&self, session: &SessionId) -> Result<bool, WorkspaceError> {
+        let is_kept = self.copies()?.iter().any(|copy| copy.session == *session);
+        let landing = self.history()?.landing_of(session);
+        Ok(!is_kept && landing.is_some_and(|(_, in_effect)| in_effect))
+    }
+
+    pub(crate) fn history(&self) -> Result<History, WorkspaceError> {
+        Ok(History::new(self.journal().lines()?))
     }
 
     /// Removes a copy with all that was changed in it.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{Found, Record};
 use super::remove::remove_tree;
 use super::trial::pending::put_back;
+use crate::history::History;
 use crate::lock::{Holding, Lock, make_private_dir, state_error};
 use crate::rules::{COPIES, COPIES_DIGITS};
 use crate::{Workspace, WorkspaceError};
@@ -175,8 +176,8 @@ pub(super) fn all(workspace: &Workspace) -> Result<Vec<Place>, WorkspaceError> {
     Ok(sessions.map(|session| Place::of(workspace, &session)).collect())
 }
 
-/// Takes away what crashes left half made or half removed. What can't be, or is somebody's right now, stays for
-/// the next time.
+/// Takes away what crashes left half made or half removed, and what is landed. What can't be, or is somebody's right
+/// now, stays for the next time.
 pub(super) fn sweep(workspace: &Workspace) {
     let work = workspace.options.state_dir.join(WORK);
     for name in names_in(&work).unwrap_or_default() {
@@ -184,16 +185,30 @@ pub(super) fn sweep(workspace: &Workspace) {
             let _next_time = remove_tree(&work.join(name));
         }
     }
-    for place in all(workspace).unwrap_or_default() {
-        let half_made = || matches!(place.record(), Ok(Found::Nothing));
-        if half_made()
+    let places = all(workspace).unwrap_or_default();
+    // Read once, and not at all where there are no copies.
+    let landings = if places.is_empty() { None } else { workspace.history().ok() };
+    for place in places {
+        let is_left_over = || match place.record() {
+            Ok(Found::Nothing) => true,
+            Ok(Found::Record(record)) => landings.as_ref().is_some_and(|history| is_settled(&record, history)),
+            _ => false,
+        };
+        if is_left_over()
             && place.holder().is_none()
             && let Ok(Some(_held)) = place.hold_existing()
-            && half_made()
+            && is_left_over()
         {
             let _next_time = place.remove();
         }
     }
+}
+
+/// Whether all that a copy has is landed, as the journal says: whoever landed it was cut off before the copy was
+/// removed.
+pub(super) fn is_settled(record: &Record, history: &History) -> bool {
+    let landing = history.landing_of(&record.info.session);
+    landing.is_some_and(|(id, in_effect)| in_effect && record.is_settled_by(id))
 }
 
 fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>, WorkspaceError> {

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::CopyInfo;
 use super::place::Beside;
-use crate::WorkspaceError;
 use crate::limits::RECORD_BYTES;
 use crate::lock::{replace_durably, state_error};
+use crate::{ChangeId, WorkspaceError};
 
 /// The format's number.
 const VERSION: u32 = 1;
@@ -32,6 +32,10 @@ pub(super) struct Record {
     pub(super) layer: u32,
     /// Which run of the machine made it, where that can be told.
     pub(super) boot: Option<String>,
+    /// The newest landing of the session when the copy was opened last: an earlier one says nothing of what is in the
+    /// copy now.
+    #[serde(default)]
+    pub(super) opened_after: ChangeId,
 }
 
 /// What a look at a record found.
@@ -46,7 +50,7 @@ pub(super) enum Found {
 
 impl Record {
     pub(super) fn new(info: CopyInfo, beside: Beside) -> Self {
-        Self { version: VERSION, info, beside, layer: 1, boot: boot() }
+        Self { version: VERSION, info, beside, layer: 1, boot: boot(), opened_after: ChangeId::NONE }
     }
 
     /// Writes it in place of the one that is there; after a crash it is one or the other.
@@ -84,6 +88,11 @@ impl Record {
     /// Whether the machine ran on since, so that all that was written is there.
     pub(super) fn is_of_this_boot(&self) -> bool {
         self.boot.is_some() && self.boot == boot()
+    }
+
+    /// Whether this landing brought all that the copy has into the tree.
+    pub(super) fn is_settled_by(&self, landing: ChangeId) -> bool {
+        landing.0 > self.info.base.0 && landing > self.opened_after
     }
 
     /// It was seen to be whole in this run of the machine.

@@ -17,6 +17,7 @@ use crate::journal::Cause;
 use crate::rules::is_git;
 use crate::snapshot::{Difference, Entry, FileState, Kind, Tree, differences, directories_only_in, observe};
 use crate::transaction::io_error;
+use crate::vault::Kept;
 use crate::{Workspace, WorkspaceError};
 
 impl Workspace {
@@ -195,7 +196,7 @@ impl Compared<'_> {
         let path = &difference.path;
         let Some(after) = &mut difference.after else { return Ok(()) };
         if let Some(hash) = after.hash
-            && self.user.vault.contains(&hash)?
+            && self.user.vault.verify(&hash)? == Kept::Whole
         {
             return Ok(());
         }
@@ -212,8 +213,7 @@ impl Compared<'_> {
             let here = state_at(self.user, path)?.and_then(|here| here.hash);
             return if here == Some(hash) { Ok(()) } else { large.keep(&self.copy.door, path, after) };
         }
-        let kept = self.copy.vault.get(&hash)?;
-        let bytes = match kept {
+        let bytes = match self.copy.vault.get(&hash)? {
             Some(bytes) => bytes,
             None => self.read(path, after)?,
         };

@@ -92,6 +92,7 @@ impl Workspace {
                 left: Vec::new(),
                 make: plan.make,
                 remove: plan.remove,
+                settles_copy: call.is_none() && landing.left.is_empty(),
             };
             landing.applied.id = hands.execute(&mut writer.journal, intent, &plan.operations)?;
             Ok(landing)

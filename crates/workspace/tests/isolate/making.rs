@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 use journeyman_workspace::limits::Limits;
-use journeyman_workspace::{ListOptions, Tier, Workspace, WorkspaceError};
+use journeyman_workspace::{LandOptions, ListOptions, Tier, UndoTarget, Workspace, WorkspaceError};
 
 use crate::support::{
     Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, skipped, write,
@@ -23,6 +23,7 @@ cases! {
     a_state_directory_inside_the_tree_is_refused,
     an_overlay_over_another_file_system_is_refused,
     files_that_share_blocks,
+    a_copy_that_is_landed_is_told_so_whatever_is_left_of_it,
     twenty_thousand_files,
     speed,
 }
@@ -308,6 +309,47 @@ fn an_overlay_over_another_file_system_is_refused() {
     rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH).unwrap();
     assert!(refused.unwrap_err().to_string().contains("another file system is mounted"));
     assert_eq!(copied.unwrap(), "y");
+}
+
+fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
+    let project = project_with(&[("a", "1"), ("b", "1")]);
+    let tools = Tools::of(&project);
+    let workspace = project.open();
+    let work = project.state().join("work").join(session(1).as_str());
+    let copies = || workspace.copies().unwrap().len();
+    let land = |path: &str, tier: Tier| {
+        let copy = match workspace.open_copy(&session(1), &tools.means(&[tier])) {
+            Err(WorkspaceError::UnknownCopy { .. }) => isolate(&workspace, &tools, tier)?,
+            opened => opened.unwrap(),
+        };
+        apply(copy.workspace(), vec![write(path, "2")]).unwrap();
+        let changes = workspace.copy_changes(&copy).unwrap();
+        drop(copy);
+        let landed = workspace.land(&changes, &LandOptions::default()).unwrap();
+        assert!(work.exists());
+        Some(shown(&landed.applied.changes))
+    };
+    for tier in Tier::ALL {
+        // Whoever landed it is cut off before the copy is removed, and the work is taken back by somebody.
+        let Some(landed) = land("a", tier) else { continue };
+        assert_eq!(landed, "~a");
+        let undone = workspace.undo(UndoTarget::Session(session(1))).unwrap();
+        assert_eq!(shown(&undone.restored), "~a");
+        assert_eq!((workspace.is_landed(&session(1)).unwrap(), copies()), (false, 1), "{tier}: it is all there is");
+        // More is done in it; what is done again afterwards is not all of it.
+        drop(workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap());
+        assert_eq!(shown(&workspace.redo().unwrap().restored), "~a");
+        assert_eq!((workspace.is_landed(&session(1)).unwrap(), copies()), (false, 1), "{tier}: opened since");
+        workspace.undo(UndoTarget::Session(session(1))).unwrap();
+        assert_eq!(land("b", tier).unwrap(), "~a ~b", "{tier}");
+        // Whoever comes next finds it landed, and sweeps what is left.
+        assert!(workspace.is_landed(&session(1)).unwrap() && !workspace.is_landed(&session(9)).unwrap());
+        assert_eq!((copies(), work.exists()), (0, false), "{tier}");
+        let gone = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap_err();
+        assert!(matches!(gone, WorkspaceError::UnknownCopy { .. }), "{gone:?}");
+        workspace.undo(UndoTarget::Session(session(1))).unwrap();
+        assert_eq!((project.text("a"), project.text("b")), ("1".into(), "1".into()));
+    }
 }
 
 fn files_that_share_blocks() {

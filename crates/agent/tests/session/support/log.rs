@@ -214,7 +214,8 @@ impl Store for Watched {
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
         if self.fails(number) {
-            let failed = StoreError::UnknownSession { session: session.clone() };
+            let (action, path, detail) = ("append to", "sessions.db".into(), "full".to_owned());
+            let failed = StoreError::DiskFull { action, path, detail };
             return std::future::ready(Err(failed)).boxed();
         }
         let (copy, session) = (entries.clone(), session.clone());
