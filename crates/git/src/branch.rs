@@ -58,6 +58,8 @@ impl UserGit {
         let place = Place::find(&self.git.root)?;
         let own = self.at(&place, cancel)?;
         let base = check(&own, name).await?;
+        // Checking files out runs filters.
+        self.check_programs(&own, &place, &[]).await?;
         if fs::symlink_metadata(dir).is_ok() {
             return Err(GitError::Refused(format!("{} exists", dir.display())));
         }

@@ -1,7 +1,8 @@
 //! A commit of exactly these files, by the user's git.
 //!
 //! It is made from an index of its own: a copy of the user's, put back to what `HEAD` has, with the files as they are in
-//! the work tree. Hooks, signing and messages are those of any `git commit`; what the user has staged isn't in it. The
+//! the work tree. Hooks, signing and messages are those of any `git commit`, but that hooks run in the sandbox; what the
+//! user has staged isn't in it. The
 //! user's own index is touched once, after the commit, and only for the files that the commit changed: so whatever
 //! fails before, a hook included, leaves it as it was.
 
@@ -17,13 +18,14 @@ use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
 
+use crate::hooks::{Found, HookRun, Runner};
 use crate::limits::{LOCK_TRIES, LOCK_WAIT, MAX_MESSAGE};
 use crate::place::Place;
 use crate::read::Reader;
 use crate::status::{Change, Entry};
 use crate::tracked::records;
 use crate::user::{Call, Own, Said};
-use crate::{Git, GitError, Refusal, UserGit, state};
+use crate::{Git, GitError, Refusal, UserGit, programs, state};
 
 /// Begins the names of the indexes that commits are made from; the process's number follows.
 const OWN_INDEX: &str = "journeyman-index-";
@@ -84,20 +86,53 @@ impl UserGit {
     /// ends git and its hooks; a commit that is made by then stands.
     ///
     /// # Errors
-    /// [`GitError::Unfit`] when it can't be made as things stand; [`GitError::Failed`] with what git or a hook said.
+    /// [`GitError::Unfit`] when it can't be made as things stand, or a person has to see something first
+    /// ([`GitError::needs_person`]); [`GitError::Failed`] with what git or a hook said.
     /// The index and `HEAD` are as they were then; files that a hook changed are as the hook left them.
     pub async fn commit(&self, commit: &Commit, cancel: &CancellationToken) -> Result<CommitDone, GitError> {
         let reader = Reader::open(&self.git).await?;
         let own = self.at(&reader.place, cancel)?;
         let work = Work { place: &reader.place, own };
         work.check(commit)?;
+        self.check_programs(&work.own, work.place, &commit.paths).await?;
         let unwatched = check_index(&reader, commit).await?;
         work.check_with_git(commit).await?;
         let before = work.head().await?;
+        let found = Found::find(&work.own, &reader.place).await?;
         let index = OwnIndex::make(&reader.place)?;
+        let place = index.directory.join("hooks");
+        let hooks = Runner::new(&reader, &self.git, &self.confinement, found, cancel, place).await?;
         work.fill(&index.path, commit, &unwatched, before.as_deref()).await?;
-        let said = work.make(&index.path, commit).await?;
-        work.finish(commit, &index.path, before, said).await
+        let (message, words) = hooks.before(&work.own, &index.path, commit).await?;
+        let said = work.make(&index.path, message, self.confinement.run).await?;
+        let mut done = work.finish(commit, &index.path, before, said).await?;
+        let after = hooks.after().await;
+        let all = [words.as_str(), done.words.as_str(), after.trim()];
+        done.words = all.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n");
+        Ok(done)
+    }
+
+    /// Tells ahead what would keep a commit of these files from being made before a person has looked.
+    ///
+    /// # Errors
+    /// [`GitError`]; where [`GitError::needs_person`] says so, a person may allow it with [`HookRun::Outside`].
+    pub async fn check_commit(&self, paths: &[RelPath], cancel: &CancellationToken) -> Result<(), GitError> {
+        let reader = Reader::open(&self.git).await?;
+        let own = self.at(&reader.place, cancel)?;
+        self.check_programs(&own, &reader.place, paths).await?;
+        let found = Found::find(&own, &reader.place).await?;
+        let place = reader.place.git_dir.clone();
+        Runner::new(&reader, &self.git, &self.confinement, found, cancel, place).await.map(drop)
+    }
+
+    pub(crate) async fn check_programs(
+        &self,
+        own: &Own<'_>,
+        place: &Place,
+        changed: &[RelPath],
+    ) -> Result<(), GitError> {
+        let confinement = &self.confinement;
+        programs::Check { own, place, confinement, changed }.run().await
     }
 }
 
@@ -213,9 +248,9 @@ impl Work<'_> {
         if listed { Ok(()) } else { Err(Refusal::Nothing.into()) }
     }
 
-    async fn make(&self, index: &Path, commit: &Commit) -> Result<Said, GitError> {
-        let message = clean(commit.message.as_bytes()).into_bytes();
-        self.own.run(Call::new(["commit", "--quiet", "--file=-"]).stdin(message).index(index)).await
+    async fn make(&self, index: &Path, message: Vec<u8>, hooks: HookRun) -> Result<Said, GitError> {
+        let call = Call::new(["commit", "--quiet", "--file=-"]).stdin(message).index(index);
+        self.own.run(if hooks == HookRun::Outside { call.with_hooks() } else { call }).await
     }
 
     /// Looks at what git did, and brings the user's index up to it.
@@ -434,8 +469,9 @@ pub(crate) fn raw(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, String>> {
     Some(found)
 }
 
-/// The index that a commit is made from; removed when dropped, with its lock.
+/// The index that a commit is made from, in a directory of its own; removed when dropped, with all that is in there.
 struct OwnIndex {
+    directory: PathBuf,
     path: PathBuf,
 }
 
@@ -445,8 +481,9 @@ impl OwnIndex {
         static MADE: AtomicU64 = AtomicU64::new(0);
         sweep(&place.git_dir);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let path = place.git_dir.join(format!("{OWN_INDEX}{}.{number}", std::process::id()));
-        let made = Self { path };
+        let directory = place.git_dir.join(format!("{OWN_INDEX}{}.{number}", std::process::id()));
+        fs::create_dir(&directory).map_err(GitError::io("making", &directory))?;
+        let made = Self { path: directory.join("index"), directory };
         match copy(&place.git_dir.join("index"), &made.path) {
             Ok(()) => Ok(made),
             // Nothing was ever staged.
@@ -459,7 +496,7 @@ impl OwnIndex {
 }
 
 /// With its time: a file as new as the index may have changed since, and git looks into those.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = fs::File::open(from)?;
     let mut to = fs::File::create_new(to)?;
     io::copy(&mut from, &mut to)?;
@@ -468,12 +505,8 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 impl Drop for OwnIndex {
     fn drop(&mut self) {
-        let mut lock = self.path.clone().into_os_string();
-        lock.push(".lock");
-        for file in [self.path.as_os_str(), &lock] {
-            // It may never have been made; what stays is swept by the next commit.
-            fs::remove_file(file).ok();
-        }
+        // What stays is swept by the next commit.
+        fs::remove_dir_all(&self.directory).ok();
     }
 }
 
@@ -490,7 +523,7 @@ fn sweep(git_dir: &Path) {
         });
         if !is_alive {
             // Somebody else may have been faster.
-            fs::remove_file(entry.path()).ok();
+            fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path())).ok();
         }
     }
 }

@@ -147,9 +147,48 @@ pub enum Refusal {
     /// Branches are made, never moved.
     #[error("there is a branch «{0}» already; choose another name")]
     BranchExists(String),
+    /// Hooks that can't be run in the sandbox.
+    #[error(
+        "the commit's hooks can't be run in the sandbox ({reason}): {}. Look at them and at what they run, and commit by \
+         yourself, or commit without hooks: --no-verify", named(.hooks)
+    )]
+    Hooks {
+        /// Their files.
+        hooks: Vec<PathBuf>,
+        /// Why not.
+        reason: String,
+    },
+    /// A program that would run outside of the sandbox, and files of the change that decide what it does.
+    #[error(
+        "git would run what its setting \"{setting}\" names outside of the sandbox, and the change decides what that \
+         does: {} changed or new. Look at what changed, and commit by yourself", shown(.files)
+    )]
+    Unseen {
+        /// The setting's key.
+        setting: String,
+        /// The files.
+        files: Vec<RelPath>,
+    },
+    /// Files that a hook added to the commit and that programs outside of the sandbox obey.
+    #[error("a hook added to the commit what programs outside of the sandbox run or obey: {} not to be added", shown(.0))]
+    AddedByHook(Vec<RelPath>),
     /// A branch begins at a commit.
     #[error("there is no commit yet for a branch to begin at")]
     NoCommit,
+}
+
+impl Refusal {
+    /// Returns true where a person who has seen the files may allow it.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        matches!(self, Self::Hooks { .. } | Self::Unseen { .. })
+    }
+}
+
+fn named(files: &[PathBuf]) -> String {
+    let names: Vec<String> =
+        files.iter().map(|file| journeyman_sandbox::clean(file.display().to_string().as_bytes())).collect();
+    names.join(", ")
 }
 
 /// Some paths in words, with the verb that goes with their number.
@@ -164,6 +203,12 @@ fn shown(paths: &[RelPath]) -> String {
 }
 
 impl GitError {
+    /// Returns true where a person who has seen the files may allow it.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        matches!(self, Self::Unfit(refusal) if refusal.needs_person())
+    }
+
     pub(crate) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { what, path, source }

@@ -2,7 +2,8 @@
 //!
 //! Reads run confined, with hooks, file-system monitors, external diffs, filters and pagers off: a repository's own
 //! settings name programs, and looking at a repository must not run them. Commits are another matter: they are the
-//! user's, made by the user's git with their hooks and their signing, and only where the user asked for that commit.
+//! user's, made by the user's git with their signing, and only where the user asked for that commit. Their hooks run in
+//! the sandbox ([`HookRun`]), and no program runs outside of it that the committed change decides about unseen.
 //! Nothing here pushes, forces, or moves a branch that is there already.
 //!
 //! [`Git`] is one project's: [`Git::state`], [`Git::status`], [`Git::tracked`], [`Git::show`] and [`Git::log`] read, and
@@ -20,8 +21,10 @@ mod check_out;
 mod commit;
 mod error;
 mod history;
+mod hooks;
 mod limits;
 mod place;
+mod programs;
 mod read;
 mod shield;
 mod state;
@@ -43,6 +46,7 @@ pub use blame::Blamed;
 pub use branch::Branching;
 pub use commit::{Commit, CommitDone};
 pub use error::{GitError, Refusal};
+pub use hooks::{Confinement, HookRun};
 pub use history::{Logged, Told};
 pub use state::{Operation, State};
 pub use status::{Change, Entry, Head, Status, StatusEntry};

@@ -40,5 +40,13 @@ pub(crate) const MAX_FILTERS: usize = 256;
 pub(crate) const COMMITS_AT_ONCE: usize = 1_000;
 /// Bytes of contents that are asked for at once.
 pub(crate) const CONTENTS_AT_ONCE: u64 = 64 * 1024 * 1024;
+/// Wall time of a commit's hooks: some run a whole test suite.
+pub(crate) const HOOK_WALL: Duration = Duration::from_secs(3600);
+/// Output of hooks, in bytes, above which they are ended: a test suite's is far below.
+pub(crate) const HOOK_FLOOD: u64 = 64 * 1024 * 1024;
+/// Files of a commit that hooks may change or add: each of them costs a call of git's.
+pub(crate) const MAX_HOOK_CHANGES: usize = 5_000;
+/// Bytes of one file that a hook changes or adds, and of the list of all.
+pub(crate) const MAX_HOOK_BLOB: usize = 64 * 1024 * 1024;
 /// Lines of one blame: a page that somebody reads.
 pub(crate) const MAX_BLAME: u32 = 5_000;

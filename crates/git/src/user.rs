@@ -1,4 +1,5 @@
-//! The user's git, run as the user would: their environment, hooks, signing and identity, outside of the sandbox.
+//! The user's git, run as the user would, outside of the sandbox: with their environment, signing and identity, and
+//! without what a repository's settings start besides.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::limits::{END_WAIT, LINGER, MAX_OUTPUT, MAX_WORDS};
 use crate::place::Place;
 use crate::read::program;
-use crate::{Git, GitError};
+use crate::{Confinement, Git, GitError};
 
 /// What would lead git to another repository, index or object store than the project's, as a hook that started this
 /// program has them set.
@@ -41,6 +42,12 @@ const ELSEWHERE: [&str; 16] = [
 const PATHSPECS: [&str; 4] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"];
 
+/// Set over whatever the settings say: nothing else runs than what was asked for.
+const SETTINGS: [&str; 5] =
+    ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false", "protocol.ext.allow=never"];
+/// Hooks run in the sandbox.
+const NO_HOOKS: &str = "core.hooksPath=/dev/null";
+
 /// One read of a pipe.
 const PIECE: usize = 16 * 1024;
 
@@ -49,6 +56,7 @@ const PIECE: usize = 16 * 1024;
 pub struct UserGit {
     pub(crate) git: Git,
     pub(crate) env: BTreeMap<OsString, OsString>,
+    pub(crate) confinement: Confinement,
 }
 
 impl Git {
@@ -59,11 +67,23 @@ impl Git {
         for name in ELSEWHERE.iter().chain(&PATHSPECS) {
             env.remove(OsStr::new(name));
         }
-        let git = match env.get(OsStr::new("PATH")) {
-            Some(path) => self.clone().with_path(path),
-            None => self.clone(),
-        };
-        UserGit { git, env }
+        let path = env.get(OsStr::new("PATH")).unwrap_or(&self.path);
+        let git = self.clone().with_path(without(path, &self.root));
+        UserGit { git, env, confinement: Confinement::default() }
+    }
+}
+
+impl UserGit {
+    /// The same with hooks that run like this.
+    #[must_use]
+    pub fn confined(self, confinement: Confinement) -> Self {
+        Self { confinement, ..self }
+    }
+
+    /// How hooks run.
+    #[must_use]
+    pub fn confinement(&self) -> &Confinement {
+        &self.confinement
     }
 }
 
@@ -74,6 +94,8 @@ pub(crate) struct Call<'a> {
     pub(crate) stdin: Vec<u8>,
     /// Another index than the repository's.
     pub(crate) index: Option<&'a Path>,
+    /// Hooks are git's own to run.
+    pub(crate) hooks: bool,
 }
 
 impl<'a> Call<'a> {
@@ -86,6 +108,11 @@ impl<'a> Call<'a> {
 
     pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = bytes;
+        self
+    }
+
+    pub(crate) fn with_hooks(mut self) -> Self {
+        self.hooks = true;
         self
     }
 
@@ -132,6 +159,8 @@ impl Said {
 #[derive(Debug)]
 pub(crate) struct Own<'a> {
     env: &'a BTreeMap<OsString, OsString>,
+    /// Where programs are looked for: nowhere in the work tree.
+    path: OsString,
     program: PathBuf,
     directory: PathBuf,
     cancel: CancellationToken,
@@ -142,7 +171,8 @@ impl UserGit {
     pub(crate) fn at(&self, place: &Place, cancel: &CancellationToken) -> Result<Own<'_>, GitError> {
         let program = program(&self.git.path, &place.root).ok_or(GitError::Missing)?;
         let directory = place.work_tree()?.to_owned();
-        Ok(Own { env: &self.env, program, directory, cancel: cancel.clone() })
+        let path = without(&self.git.path, &directory);
+        Ok(Own { env: &self.env, path, program, directory, cancel: cancel.clone() })
     }
 }
 
@@ -150,13 +180,15 @@ impl Own<'_> {
     /// The same, without an end from outside.
     pub(crate) fn calm(&self) -> Self {
         let (program, directory) = (self.program.clone(), self.directory.clone());
-        Self { env: self.env, program, directory, cancel: CancellationToken::new() }
+        Self { env: self.env, path: self.path.clone(), program, directory, cancel: CancellationToken::new() }
     }
 
     /// Runs it to its end, or ends it, and all that it started, when the caller says so.
     pub(crate) async fn run(&self, call: Call<'_>) -> Result<Said, GitError> {
         let mut command = Command::new(&self.program);
-        command.args(&call.args).env_clear().envs(self.env).current_dir(&self.directory);
+        let hooks = if call.hooks { None } else { Some(NO_HOOKS) };
+        command.args(SETTINGS.into_iter().chain(hooks).flat_map(|setting| ["-c", setting]));
+        command.args(&call.args).env_clear().envs(self.env).env("PATH", &self.path).current_dir(&self.directory);
         if let Some(index) = call.index {
             command.env("GIT_INDEX_FILE", index);
         }
@@ -227,6 +259,10 @@ impl Own<'_> {
         }
     }
 
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
     /// Its output, where it must succeed.
     pub(crate) async fn ask<A: AsRef<OsStr>>(
         &self,
@@ -235,6 +271,17 @@ impl Own<'_> {
     ) -> Result<Vec<u8>, GitError> {
         self.run(Call::new(args)).await?.done(action)
     }
+}
+
+/// The directories of a `PATH` that aren't beneath another one, by whatever name: what lies there may be anybody's.
+fn without(path: &OsStr, root: &Path) -> OsString {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let outside = |directory: &PathBuf| {
+        let found = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+        directory.is_absolute() && !directory.starts_with(root) && !found.starts_with(&real)
+    };
+    std::env::join_paths(std::env::split_paths(path).filter(outside))
+        .unwrap_or_else(|_| crate::DEFAULT_PATH.into())
 }
 
 /// The process group of a running command; nothing of it outlives the wait, however that ends.

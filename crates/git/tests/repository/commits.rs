@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use journeyman_git::{Commit, CommitDone, Git, GitError, Refusal, UserGit};
+use journeyman_git::{Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
 use journeyman_protocol::RelPath;
 use tokio_util::sync::CancellationToken;
 
@@ -28,10 +28,16 @@ pub(crate) const CASES: &[Case] = &[
     ("commits: line ends and filters are the user's", line_ends_and_filters),
     ("commits: a hook's environment leads nowhere else", a_hooks_environment),
     ("commits: leftovers are swept", leftovers_are_swept),
+    ("commits: hooks that the change decides about are confined", hooks_that_the_change_decides_about),
+    ("commits: hooks that can't be confined don't run unasked", hooks_that_cant_be_confined),
+    ("commits: a hook works as git runs it", a_hook_works_as_git_runs_it),
+    ("commits: no hook adds what others obey", no_hook_adds_what_others_obey),
+    ("commits: programs that the change decides about don't run", programs_that_the_change_decides_about),
+    ("commits: nothing else of the settings runs", nothing_else_of_the_settings_runs),
 ];
 
 fn user(world: &World, repo: &Repo, root: &Path) -> UserGit {
-    world.git(root).for_user(repo.env())
+    world.user(repo, root)
 }
 
 fn request(names: &[&str], message: &str) -> Commit {
@@ -350,9 +356,9 @@ fn signed(world: &World) {
 fn cancelled(world: &World) {
     let repo = Repo::of(&[("a", "text\n")]);
     repo.write("a", "ours\n");
-    let ready = repo.beside("ready");
-    // Ends by its own, far too late, if nobody ends it.
-    hook(&repo, "pre-commit", &format!("echo $$ > {}; exec sleep 600", ready.display()));
+    let ready = repo.root.join("ready");
+    // Ends by its own, far too late, if nobody ends it. Whoever has the lock knows that it ended.
+    hook(&repo, "pre-commit", "exec 9> lock; flock 9; echo > ready; exec sleep 600");
     let index = fs::read(repo.root.join(".git/index")).unwrap();
     let (user, cancel) = (user(world, &repo, &repo.root), CancellationToken::new());
     let result = Git::blocking(async {
@@ -367,15 +373,10 @@ fn cancelled(world: &World) {
         tokio::select! { result = user.commit(&commit, &cancel) => result, () = work => unreachable!() }
     });
     assert!(matches!(result, Err(GitError::Cancelled { .. })), "{result:?}");
-    let pid: i32 = fs::read_to_string(&ready).unwrap().trim().parse().unwrap();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    while rustix::process::test_kill_process(pid).is_ok() {
-        let state = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-        if state.contains(") Z ") || state.is_empty() {
-            break;
-        }
-        std::thread::yield_now();
-    }
+    let lock = fs::File::open(repo.root.join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    fs::remove_file(repo.root.join("lock")).unwrap();
+    fs::remove_file(&ready).unwrap();
     assert_eq!(fs::read(repo.root.join(".git/index")).unwrap(), index);
     assert_eq!(repo.status(), " M a\n");
     assert_no_litter(&repo);
@@ -445,5 +446,193 @@ fn leftovers_are_swept(world: &World) {
     repo.write(".git/journeyman-index-2000000000.1.lock", "left");
     commit(world, &repo, &["a"], "why").unwrap();
     assert_eq!(repo.status(), "");
+    assert_no_litter(&repo);
+}
+
+/// What a hostile hook would do, and what must not come of it.
+struct Canary {
+    script: String,
+    secret: std::path::PathBuf,
+    outside: std::path::PathBuf,
+}
+
+impl Canary {
+    fn of(repo: &Repo) -> Self {
+        let (secret, outside) = (repo.beside("home/.ssh/id_test"), repo.beside("outside"));
+        fs::create_dir_all(secret.parent().unwrap()).unwrap();
+        fs::write(&secret, "a private key\n").unwrap();
+        let script = format!(
+            "#!/bin/sh\necho ran >> ran\ncat {} > stolen\necho x > {}\necho '[alias]' >> .git/config\nexit 0\n",
+            secret.display(),
+            outside.display()
+        );
+        Self { script, secret, outside }
+    }
+
+    fn assert_unharmed(&self, repo: &Repo, config: &[u8]) {
+        assert_eq!(fs::read_to_string(repo.root.join("ran")).unwrap(), "ran\n");
+        assert_eq!(fs::read_to_string(repo.root.join("stolen")).unwrap(), "");
+        assert_eq!(fs::read_to_string(&self.secret).unwrap(), "a private key\n");
+        assert!(!self.outside.exists());
+        assert_eq!(fs::read(repo.root.join(".git/config")).unwrap(), config);
+    }
+}
+
+fn hooks_that_the_change_decides_about(world: &World) {
+    if !world.confines() {
+        return;
+    }
+    for indirect in [false, true] {
+        let repo = Repo::of(&[("a", "text\n"), ("scripts/hooks/pre-commit", ""), ("scripts/lint.sh", "")]);
+        let canary = Canary::of(&repo);
+        let changed = if indirect { "scripts/lint.sh" } else { "scripts/hooks/pre-commit" };
+        if indirect {
+            hook(&repo, "pre-commit", "exec ./scripts/lint.sh");
+        } else {
+            repo.git(&["config", "core.hooksPath", "scripts/hooks"]);
+        }
+        repo.write(changed, &canary.script);
+        repo.make_executable(changed);
+        let config = fs::read(repo.root.join(".git/config")).unwrap();
+        commit(world, &repo, &[changed], "why").unwrap();
+        canary.assert_unharmed(&repo, &config);
+        assert_eq!(last(&repo), format!("M\t{changed}\n"));
+        assert_no_litter(&repo);
+    }
+}
+
+fn hooks_that_cant_be_confined(world: &World) {
+    if world.confines() {
+        return;
+    }
+    let repo = Repo::of(&[("a", "text\n")]);
+    repo.write("a", "ours\n");
+    hook(&repo, "pre-commit", "echo > ran; exit 1");
+    let with = |run| {
+        let user = world.git(&repo.root).for_user(repo.env());
+        let user = user.confined(Confinement { run, ..Confinement::default() });
+        Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()))
+    };
+    let refused = with(HookRun::Confined);
+    assert!(refused.as_ref().is_err_and(GitError::needs_person), "{refused:?}");
+    assert_eq!(refusal(refused).to_string().matches(".git/hooks/pre-commit").count(), 1);
+    assert!(!repo.root.join("ran").exists());
+    with(HookRun::Skipped).unwrap();
+    assert!(!repo.root.join("ran").exists());
+    assert_eq!(repo.status(), "");
+    assert_no_litter(&repo);
+}
+
+fn a_hook_works_as_git_runs_it(world: &World) {
+    let repo = Repo::of(&[("a", "text\n"), ("b", "text\n")]);
+    fs::write(repo.beside("home/.gitconfig"), "[user]\n\temail = ada@example.org\n").unwrap();
+    repo.write("a", "ours\n");
+    repo.write("b", "mine\n");
+    // Stashes what isn't to be committed, looks at what is, and takes the rest back.
+    let script = "set -e\ngit stash push -q --keep-index\ngit diff --cached --name-only > seen\n\
+                  test \"$(cat b)\" = text\ngit config user.email >> seen\ngit stash pop -q\n";
+    hook(&repo, "pre-commit", script);
+    hook(&repo, "prepare-commit-msg", "test \"$2\" = message && sed -i '1s/^/[x] /' \"$1\"");
+    commit(world, &repo, &["a"], "why").unwrap();
+    assert_eq!(fs::read_to_string(repo.root.join("seen")).unwrap(), "a\nada@example.org\n");
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "[x] why\n");
+    assert_eq!(last(&repo), "M\ta\n");
+    assert_eq!(repo.status(), " M b\n?? seen\n");
+    assert_eq!(repo.git(&["stash", "list"]), "");
+    assert_no_litter(&repo);
+}
+
+fn no_hook_adds_what_others_obey(world: &World) {
+    if !world.confines() {
+        return;
+    }
+    let repo = Repo::of(&[("a", "text\n")]);
+    repo.write("a", "ours\n");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    hook(&repo, "pre-commit", "echo 'curl evil' > x; mkdir sub; mv x sub/.envrc; git add sub; echo x > kept 2>&1");
+    let is_guarded = |path: &RelPath| path.file_name() == b".envrc";
+    let protected = paths(&["kept"]);
+    repo.write("kept", "mine\n");
+    let user = user(world, &repo, &repo.root);
+    let user = user.confined(Confinement { is_guarded, protected, ..Confinement::default() });
+    let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
+    assert!(matches!(result, Err(GitError::Failed { .. })), "{result:?}");
+    hook(&repo, "pre-commit", "git add sub");
+    let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
+    assert_eq!(refusal(result), Refusal::AddedByHook(paths(&["sub/.envrc"])));
+    assert_eq!(fs::read_to_string(repo.root.join("kept")).unwrap(), "mine\n");
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    assert_no_litter(&repo);
+}
+
+fn programs_that_the_change_decides_about(world: &World) {
+    let unseen = |repo: &Repo, run, names: &[&str]| {
+        let runs_code = |path: &RelPath| path.file_name() == b"package.json";
+        let user = world.git(&repo.root).for_user(repo.env());
+        let user = user.confined(Confinement { run, runs_code, ..Confinement::default() });
+        Git::blocking(user.commit(&request(names, "why"), &CancellationToken::new()))
+    };
+    let script = "#!/bin/sh\necho ran >> ran\ncat\n";
+    let cases: [(&str, &str, &str); 7] = [
+        ("filter.x.clean", "scripts/run.sh", "scripts/run.sh"),
+        ("filter.x.process", "sh -c \"$(pwd)/scripts/run.sh\"", "scripts/run.sh"),
+        ("filter.x.clean", "npm run clean", "package.json"),
+        ("gpg.program", "./scripts/run.sh", "scripts/run.sh"),
+        ("gpg.ssh.defaultkeycommand", "npm run key", "package.json"),
+        ("merge.x.driver", "scripts/run.sh %A", "scripts/run.sh"),
+        ("include.path", "../settings", "settings"),
+    ];
+    for (key, value, file) in cases {
+        let files = ["scripts/run.sh", "package.json", "settings", ".gitattributes"];
+        let repo = Repo::of(&files.map(|name| (name, "")));
+        repo.git(&["config", key, value]);
+        repo.git(&["config", "commit.gpgSign", "true"]);
+        let content = if file == "settings" { "[filter \"x\"]\n\tclean = sh scripts/run.sh\n" } else { script };
+        repo.write(file, content);
+        repo.make_executable(file);
+        repo.write(".gitattributes", "*.x filter=x\n");
+        repo.write("new.x", "text");
+        let expected = Refusal::Unseen { setting: key.to_owned(), files: paths(&[file]) };
+        let expected = match key {
+            "include.path" => Refusal::Unseen { setting: "filter.x.clean".to_owned(), files: paths(&[file]) },
+            _ => expected,
+        };
+        let found = refusal(unseen(&repo, HookRun::Skipped, &[file, "new.x"]));
+        assert_eq!(found, expected, "{key} = {value}");
+        assert!(found.needs_person() && !repo.root.join("ran").exists());
+        assert_no_litter(&repo);
+    }
+    // What git doesn't know may have been changed by anybody.
+    let repo = Repo::of(&[("a", ""), (".gitignore", "tool\n")]);
+    repo.git(&["config", "filter.x.clean", "./tool"]);
+    repo.write("tool", script);
+    repo.write("a", "ours\n");
+    let expected = Refusal::Unseen { setting: "filter.x.clean".to_owned(), files: paths(&["tool"]) };
+    assert_eq!(refusal(unseen(&repo, HookRun::Skipped, &["a"])), expected);
+    unseen(&repo, HookRun::Outside, &["a"]).unwrap();
+}
+
+fn nothing_else_of_the_settings_runs(world: &World) {
+    let repo = Repo::of(&[("a", "text\n")]);
+    repo.write("a", "ours\n");
+    let trap = repo.beside("trap");
+    fs::write(&trap, format!("#!/bin/sh\necho $0 >> {}\n", repo.beside("sprung").display())).unwrap();
+    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+    let trap = trap.display().to_string();
+    for key in ["core.fsmonitor", "core.editor", "core.pager", "gc.recentObjectsHook", "core.alternateRefsCommand"] {
+        repo.git(&["config", key, &trap]);
+    }
+    repo.git(&["config", "gc.auto", "1"]);
+    if world.confines() {
+        for name in ["post-index-change", "reference-transaction", "pre-auto-gc", "post-checkout"] {
+            hook(&repo, name, &trap);
+        }
+    }
+    commit(world, &repo, &["a"], "why").unwrap();
+    let user = user(world, &repo, &repo.root);
+    let place = repo.empty_beside("state").join("tree");
+    drop(Git::blocking(user.begin_branch("jm", &place, &CancellationToken::new())).unwrap());
+    assert!(!repo.beside("sprung").exists(), "{:?}", fs::read_to_string(repo.beside("sprung")));
+    repo.git(&["config", "core.fsmonitor", "false"]);
     assert_no_litter(&repo);
 }

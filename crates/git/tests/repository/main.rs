@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             println!("skipped: {error}");
             continue;
         }
-        let world = World { sandbox: Arc::new(sandbox) };
+        let world = World { sandbox: Arc::new(sandbox), tier };
         for (name, check) in cases.iter().filter(|(name, _)| name.contains(&wanted)) {
             let held = catch_unwind(AssertUnwindSafe(|| check(&world))).is_ok();
             println!("{}: {name} ({tier})", if held { "ok" } else { "FAILED" });

@@ -9,18 +9,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use journeyman_git::Git;
-use journeyman_protocol::RelPath;
+use journeyman_git::{Confinement, Git, HookRun, UserGit};
+use journeyman_protocol::{RelPath, Tier};
 use journeyman_sandbox::Sandbox;
 
 /// What a case has: a sandbox of one tier.
 pub(crate) struct World {
     pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) tier: Tier,
 }
 
 impl World {
     pub(crate) fn git(&self, root: &Path) -> Git {
         Git::new(root, Arc::clone(&self.sandbox))
+    }
+
+    pub(crate) fn confines(&self) -> bool {
+        self.tier != Tier::Unconfined
+    }
+
+    /// The user's, who lets hooks run without a sandbox where there is none.
+    pub(crate) fn user(&self, repo: &Repo, root: &Path) -> UserGit {
+        let run = if self.confines() { HookRun::Confined } else { HookRun::Outside };
+        self.git(root).for_user(repo.env()).confined(Confinement { run, ..Confinement::default() })
     }
 }
 

@@ -1,0 +1,402 @@
+//! A commit's hooks, run in the sandbox.
+//!
+//! A hook is a program that the project's files often are, name or decide about: whoever changed those files would
+//! decide what runs. So `git commit` itself runs without hooks, and the hooks of a commit run before and after it in
+//! the sandbox, with an index, an object store and a message of their own. What they made of these is taken over as
+//! data: blobs by their own id, entries by git's own check of paths.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_protocol::{Needs, RelPath, Tier};
+use journeyman_sandbox::{Limits, Outcome, Request, Streams, Toolchains, clean};
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::{HOOK_FLOOD, HOOK_WALL, MAX_HOOK_BLOB, MAX_HOOK_CHANGES, MAX_MESSAGE, MAX_WORDS};
+use crate::place::Place;
+use crate::read::{Ask, Reader};
+use crate::user::{Call, Own};
+use crate::{Commit, Git, GitError, Refusal, commit::raw, programs};
+
+/// The hooks that run before a commit is made, in git's order; the last one runs after it.
+const BEFORE: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
+const AFTER: &str = "post-commit";
+
+/// Runs the hooks named after the directory and the message's file.
+const SCRIPT: &str = r#"
+hooks=$1 message=$2
+shift 2
+for name; do
+    case $name in
+    prepare-commit-msg) "$hooks/$name" "$message" message || exit ;;
+    commit-msg) "$hooks/$name" "$message" || exit ;;
+    *) "$hooks/$name" || exit ;;
+    esac
+done
+"#;
+/// A submodule's entry names a commit, which is in another repository.
+const SUBMODULE: &str = "160000";
+
+/// How the hooks of a commit run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HookRun {
+    /// In the sandbox. Where they can't be confined, nothing is committed.
+    #[default]
+    Confined,
+    /// Not at all, as with `git commit --no-verify`.
+    Skipped,
+    /// As the user's own programs: a person has seen what they are and what they obey.
+    Outside,
+}
+
+/// What a commit's hooks may do, and which of a change's files the programs of a commit must not obey unseen.
+#[derive(Debug, Clone)]
+pub struct Confinement {
+    /// How the hooks run.
+    pub run: HookRun,
+    /// The toolchains that hooks see.
+    pub toolchains: Arc<Toolchains>,
+    /// The user's variables that hooks get.
+    pub env: BTreeMap<OsString, OsString>,
+    /// What must be enforced besides confined reads and writes and no network.
+    pub needs: Needs,
+    /// Paths of the project that hooks may not change.
+    pub protected: Vec<RelPath>,
+    /// Returns true for paths that programs outside of the sandbox obey: no hook adds one to a commit.
+    pub is_guarded: fn(&RelPath) -> bool,
+    /// Returns true for files that decide what other programs run.
+    pub runs_code: fn(&RelPath) -> bool,
+}
+
+impl Default for Confinement {
+    fn default() -> Self {
+        Self {
+            run: HookRun::Confined,
+            toolchains: Arc::default(),
+            env: BTreeMap::new(),
+            needs: Needs::NONE,
+            protected: Vec::new(),
+            is_guarded: |_| false,
+            runs_code: |_| false,
+        }
+    }
+}
+
+/// The hooks that a repository has for commits.
+#[derive(Debug)]
+pub(crate) struct Found {
+    directory: PathBuf,
+    names: Vec<&'static str>,
+}
+
+impl Found {
+    /// Looks where git looks: `core.hooksPath`, else the repository's own directory.
+    pub(crate) async fn find(own: &Own<'_>, place: &Place) -> Result<Self, GitError> {
+        let call = Call::new(["rev-parse", "--git-path", "hooks"]).with_hooks();
+        let said = own.run(call).await?.done("rev-parse")?;
+        let named = Path::new(OsStr::from_bytes(said.strip_suffix(b"\n").unwrap_or(&said)));
+        let directory = place.work_tree()?.join(named);
+        let executable = |name: &&str| {
+            let found = fs::metadata(directory.join(name));
+            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        let names = BEFORE.into_iter().chain([AFTER]).filter(executable).collect();
+        Ok(Self { directory, names })
+    }
+
+    fn before(&self) -> Vec<&'static str> {
+        self.names.iter().copied().filter(|name| *name != AFTER).collect()
+    }
+
+    /// The files of the hooks.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.names.iter().map(|name| self.directory.join(name)).collect()
+    }
+
+    fn refusal(&self, reason: impl ToString) -> GitError {
+        Refusal::Hooks { hooks: self.files(), reason: reason.to_string() }.into()
+    }
+}
+
+/// The hooks of one commit, and the directory that is theirs.
+pub(crate) struct Runner<'a> {
+    reader: &'a Reader<'a>,
+    git: &'a Git,
+    confinement: &'a Confinement,
+    found: Found,
+    cancel: &'a CancellationToken,
+    /// Holds the hooks' index, objects, settings and message.
+    directory: PathBuf,
+}
+
+impl<'a> Runner<'a> {
+    /// Fails where there are hooks to be run and no sandbox can hold them. `directory` is made when it is needed.
+    pub(crate) async fn new(
+        reader: &'a Reader<'a>,
+        git: &'a Git,
+        confinement: &'a Confinement,
+        found: Found,
+        cancel: &'a CancellationToken,
+        directory: PathBuf,
+    ) -> Result<Self, GitError> {
+        let this = Self { reader, git, confinement, found, cancel, directory };
+        this.check().await?;
+        Ok(this)
+    }
+
+    fn is_needed(&self) -> bool {
+        self.confinement.run == HookRun::Confined && !self.found.names.is_empty()
+    }
+
+    async fn check(&self) -> Result<(), GitError> {
+        if !self.is_needed() {
+            return Ok(());
+        }
+        let enforcement = self.git.sandbox.enforcement(&self.needs()).await;
+        let enforcement = enforcement.map_err(|error| self.found.refusal(error))?;
+        let missing = enforcement.unmet(&self.needs());
+        match missing {
+            _ if enforcement.tier == Tier::Unconfined => Err(self.found.refusal("no sandbox works here")),
+            Some(missing) => {
+                let tier = enforcement.tier;
+                Err(self.found.refusal(format!("the sandbox \"{tier}\" doesn't give {missing}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { writes_confined: true, reads_confined: true, network_off: true, ..self.confinement.needs }
+    }
+
+    /// Runs the hooks before a commit on `index` and on the commit's message. Puts what they made of the index into
+    /// it, and gives the message that they leave, and their words.
+    pub(crate) async fn before(
+        &self,
+        own: &Own<'_>,
+        index: &Path,
+        commit: &Commit,
+    ) -> Result<(Vec<u8>, String), GitError> {
+        let message = clean(commit.message.as_bytes()).into_bytes();
+        let names = self.found.before();
+        if !self.is_needed() || names.is_empty() {
+            return Ok((message, String::new()));
+        }
+        let tree = own.run(Call::new(["write-tree"]).index(index)).await?.done("write-tree")?;
+        let tree = String::from_utf8_lossy(tree.trim_ascii_end()).into_owned();
+        self.prepare(own, index, &message).await?;
+        let words = self.run(&names, true).await?;
+        let changed = self.changed(&tree).await?;
+        self.check_added(&changed, commit)?;
+        self.take_over(own, index, &changed).await?;
+        let mut ask = Ask::new("commit", [self.message()]).limit(MAX_MESSAGE);
+        ask.script = Some("cat -- \"$2\"");
+        let message = self.reader.run(ask).await?.done("commit")?;
+        Ok((clean(&message).into_bytes(), words))
+    }
+
+    /// Runs the hook after a commit. The commit stands, whatever comes of it.
+    pub(crate) async fn after(&self) -> String {
+        if !self.is_needed() || !self.found.names.contains(&AFTER) {
+            return String::new();
+        }
+        let ran = match fs::create_dir_all(&self.directory) {
+            Ok(()) => self.run(&[AFTER], false).await,
+            Err(source) => Err(GitError::Io { what: "making", path: self.directory.clone(), source }),
+        };
+        ran.unwrap_or_else(|error| match error {
+            GitError::Failed { words, .. } => words,
+            other => other.to_string(),
+        })
+    }
+
+    fn index(&self) -> PathBuf {
+        self.directory.join("index")
+    }
+
+    fn message(&self) -> PathBuf {
+        self.directory.join("COMMIT_EDITMSG")
+    }
+
+    fn objects(&self) -> PathBuf {
+        self.directory.join("objects")
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.directory.join("settings")
+    }
+
+    async fn prepare(&self, own: &Own<'_>, index: &Path, message: &[u8]) -> Result<(), GitError> {
+        let settings = programs::portable(&programs::settings(own).await?);
+        let mut alternates = self.reader.place.common_dir.join("objects").into_os_string();
+        alternates.push("\n");
+        let make = || {
+            let info = self.objects().join("info");
+            fs::create_dir_all(&info)?;
+            fs::write(info.join("alternates"), alternates.as_bytes())?;
+            fs::write(self.settings(), settings)?;
+            fs::write(self.message(), message)?;
+            crate::commit::copy(index, &self.index())
+        };
+        make().map_err(GitError::io("preparing", &self.directory))
+    }
+
+    async fn run(&self, names: &[&str], is_before: bool) -> Result<String, GitError> {
+        let request = self.request(names, is_before)?;
+        let running = self.git.sandbox.spawn(request, self.cancel.clone()).await;
+        let running = running.map_err(|error| self.found.refusal(error))?;
+        let completed = running.wait().await?;
+        let mut words = completed.stdout.text.trim().to_owned();
+        let failed = |words| Err(GitError::Failed { action: "commit", words });
+        match completed.outcome {
+            Outcome::Exited(0) => Ok(words),
+            Outcome::Exited(code) => {
+                if words.is_empty() {
+                    words = format!("a hook ended with code {code}");
+                }
+                for denial in &completed.denials {
+                    words.push_str(&format!("\n{denial}"));
+                }
+                failed(words)
+            }
+            Outcome::Cancelled => Err(GitError::Cancelled { action: "commit" }),
+            Outcome::TimedOut => Err(GitError::TimedOut { action: "commit" }),
+            Outcome::Signaled(signal) => failed(format!("{words}\na hook was ended by signal {signal}")),
+            Outcome::SetupFailed(reason) => Err(self.found.refusal(reason)),
+            excess => failed(format!("{words}\na hook was killed for {}", excess.excess().unwrap_or_default())),
+        }
+    }
+
+    fn request(&self, names: &[&str], is_before: bool) -> Result<Request, GitError> {
+        let place = &self.reader.place;
+        let top = place.work_tree()?;
+        let mut argv = ["/bin/sh", "-c", SCRIPT, "sh"].map(OsString::from).to_vec();
+        argv.extend([self.found.directory.clone().into_os_string(), self.message().into_os_string()]);
+        argv.extend(names.iter().map(OsString::from));
+        // Only the project is the hooks' to change, of a repository that it is a part of.
+        let mut request = Request::program(&place.root, argv);
+        request.env.extend(self.confinement.env.clone());
+        let mut request = request.with_toolchains(&self.confinement.toolchains);
+        request.cwd = top.to_owned();
+        let git = OsStr::from_bytes(b".git");
+        request.protected.retain(|path| path.as_path().as_os_str() != git);
+        request.protected.extend(self.confinement.protected.iter().filter(|path| !is_git(path)).cloned());
+        if top != place.root {
+            request.read_only.push(top.to_owned());
+        }
+        if !place.git_dir.starts_with(top) {
+            request.read_only.push(top.join(".git"));
+        }
+        // Some hooks stash, and take it back: in a layer that is thrown away.
+        request.layered.extend([place.common_dir.clone(), place.git_dir.clone()]);
+        request.read_only.extend(place.outside().into_iter().filter(|path| {
+            path != &place.common_dir && path != &place.git_dir
+        }));
+        request.read_only.extend(self.found.programs(top));
+        request.writable.push(self.directory.clone());
+        request.env.insert("GIT_CONFIG_GLOBAL".into(), self.settings().into());
+        request.env.insert("GIT_EDITOR".into(), ":".into());
+        if is_before {
+            request.env.insert("GIT_INDEX_FILE".into(), self.index().into());
+            request.env.insert("GIT_OBJECT_DIRECTORY".into(), self.objects().into());
+        }
+        request.streams = Streams::Merged;
+        request.limits = Limits {
+            wall: HOOK_WALL,
+            output_bytes: MAX_WORDS,
+            flood_bytes: Some(HOOK_FLOOD),
+            ..Limits::default()
+        };
+        request.needs = self.needs();
+        Ok(request)
+    }
+
+    /// Lists what hooks made of the index.
+    async fn changed(&self, tree: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
+        let action = "diff-index";
+        let args = [action, "--cached", "--raw", "--no-renames", "--no-abbrev", "-z", tree];
+        let bytes = self.reader.run(self.ask(action, args)).await?.done(action)?;
+        let changed = raw(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })?;
+        if changed.len() > MAX_HOOK_CHANGES {
+            let words = format!("a hook changed more than {MAX_HOOK_CHANGES} files of the commit");
+            return Err(GitError::Failed { action: "commit", words });
+        }
+        Ok(changed)
+    }
+
+    fn ask<'b, const N: usize>(&self, action: &'static str, args: [&'b str; N]) -> Ask<'b> {
+        let mut ask = Ask::new(action, args).limit(MAX_HOOK_BLOB);
+        ask.env.push(("GIT_INDEX_FILE", self.index().into()));
+        ask.env.push(("GIT_OBJECT_DIRECTORY", self.objects().into()));
+        ask
+    }
+
+    fn check_added(&self, changed: &BTreeMap<Vec<u8>, String>, commit: &Commit) -> Result<(), Refusal> {
+        let prefix = self.reader.place.prefix.as_slice();
+        let asked: BTreeSet<&RelPath> = commit.paths.iter().collect();
+        let inside = changed.keys().filter_map(|full| RelPath::parse(full.strip_prefix(prefix)?).ok());
+        let added: Vec<RelPath> =
+            inside.filter(|path| !asked.contains(path) && (self.confinement.is_guarded)(path)).collect();
+        if added.is_empty() { Ok(()) } else { Err(Refusal::AddedByHook(added)) }
+    }
+
+    /// Puts what hooks made of the index into ours.
+    async fn take_over(
+        &self,
+        own: &Own<'_>,
+        index: &Path,
+        changed: &BTreeMap<Vec<u8>, String>,
+    ) -> Result<(), GitError> {
+        let mut lines = Vec::new();
+        for (path, entry) in changed {
+            if let Some((mode, id)) = entry.split_once(' ').filter(|(mode, _)| !matches!(*mode, "0" | SUBMODULE)) {
+                self.copy_blob(own, mode, id).await?;
+            }
+            lines.extend_from_slice(entry.as_bytes());
+            lines.push(b'\t');
+            lines.extend_from_slice(path);
+            lines.push(0);
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let call = Call::new(["update-index", "-z", "--index-info"]).stdin(lines).index(index);
+        own.run(call).await?.done("update-index").map(drop)
+    }
+
+    async fn copy_blob(&self, own: &Own<'_>, mode: &str, id: &str) -> Result<(), GitError> {
+        let broken = || GitError::Malformed { action: "commit", what: "an object of a hook's" };
+        let plain = id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !plain || !matches!(mode, "100644" | "100755" | "120000") {
+            return Err(broken());
+        }
+        if own.run(Call::new(["cat-file", "-e", id])).await?.is_done() {
+            return Ok(());
+        }
+        let action = "cat-file";
+        let bytes = self.reader.run(self.ask(action, [action, "blob", id])).await?.done(action)?;
+        let call = Call::new(["hash-object", "-w", "--stdin", "--no-filters"]).stdin(bytes);
+        let made = own.run(call).await?.done("hash-object")?;
+        if made.trim_ascii_end() == id.as_bytes() { Ok(()) } else { Err(broken()) }
+    }
+}
+
+impl Found {
+    /// What lies outside of the work tree and has to be readable: the hooks' directory, and what links in it lead to.
+    fn programs(&self, top: &Path) -> Vec<PathBuf> {
+        let real = self.files().into_iter().filter_map(|file| file.canonicalize().ok());
+        let homes = real.filter_map(|file| file.parent().map(Path::to_owned));
+        let all = homes.chain([self.directory.clone()]);
+        all.filter(|directory| !directory.starts_with(top)).collect()
+    }
+}
+
+fn is_git(path: &RelPath) -> bool {
+    path.components().next().is_some_and(|name| name.eq_ignore_ascii_case(b".git"))
+        && path.components().count() == 1
+}

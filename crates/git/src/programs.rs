@@ -1,0 +1,298 @@
+//! The programs that git's settings name and that a commit runs outside of the sandbox: filters, signing programs, and
+//! whatever a file of the project sets.
+//!
+//! Hooks and file system monitors are switched off for these calls, so only the rest has to be looked at: none of it
+//! may be, name or obey a file of the change that nobody has seen.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::RelPath;
+
+use crate::hooks::HookRun;
+use crate::place::Place;
+use crate::user::{Call, Own};
+use crate::{Confinement, GitError, Refusal};
+
+/// Programs that obey no file of the work tree.
+const KNOWN: [&str; 11] = [
+    "git-lfs",
+    "git-crypt",
+    "git-annex",
+    "gpg",
+    "gpg2",
+    "gpgsm",
+    "ssh-keygen",
+    "op-ssh-sign",
+    "cat",
+    "tr",
+    "sed",
+];
+/// Sections of the user's own settings that a hook's git gets: who they are, and how files are converted.
+const PORTABLE: [&str; 6] = ["user.", "core.", "filter.", "i18n.", "commit.", "init."];
+/// Settings of these sections that name files or programs of the home, which hooks don't see.
+const NOT_PORTABLE: [&str; 8] = [
+    "core.hookspath",
+    "core.fsmonitor",
+    "core.editor",
+    "core.pager",
+    "core.sshcommand",
+    "core.askpass",
+    "core.excludesfile",
+    "core.attributesfile",
+];
+
+/// One setting of git's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The scope, such as `global`.
+    scope: String,
+    /// The file that has it, where one does.
+    file: Option<PathBuf>,
+    /// The key, in lower case but for a name in its middle.
+    key: String,
+    value: Vec<u8>,
+}
+
+/// Reads all settings that hold for the work tree.
+pub(crate) async fn settings(own: &Own<'_>) -> Result<Vec<Setting>, GitError> {
+    let action = "config";
+    let args = [action, "--list", "-z", "--includes", "--show-scope", "--show-origin"];
+    let listed = own.ask(action, args).await?;
+    parse(&listed).ok_or(GitError::Malformed { action, what: "a setting" })
+}
+
+/// Reads records of scope, origin, and key with value.
+pub(crate) fn parse(listed: &[u8]) -> Option<Vec<Setting>> {
+    let mut found = Vec::new();
+    let mut fields = listed.split(|&byte| byte == 0);
+    while let Some(scope) = fields.next().filter(|scope| !scope.is_empty()) {
+        let (origin, entry) = (fields.next()?, fields.next()?);
+        let mut parts = entry.splitn(2, |&byte| byte == b'\n');
+        let key = String::from_utf8_lossy(parts.next()?).into_owned();
+        let file = origin.strip_prefix(b"file:").map(|path| PathBuf::from(OsStr::from_bytes(path)));
+        let scope = String::from_utf8_lossy(scope).into_owned();
+        found.push(Setting { scope, file, key, value: parts.next().unwrap_or_default().to_vec() });
+    }
+    Some(found)
+}
+
+/// Writes the user's own settings that hooks need as a file of settings.
+pub(crate) fn portable(settings: &[Setting]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for setting in settings.iter().filter(|setting| setting.scope == "global") {
+        let key = setting.key.to_lowercase();
+        let is_wanted = PORTABLE.iter().any(|section| key.starts_with(section));
+        if !is_wanted || NOT_PORTABLE.contains(&key.as_str()) {
+            continue;
+        }
+        let (Some((section, rest)), Some((_, name))) = (setting.key.split_once('.'), setting.key.rsplit_once('.'))
+        else {
+            continue;
+        };
+        let middle = rest.strip_suffix(name).and_then(|middle| middle.strip_suffix('.'));
+        let middle = middle.map(|middle| format!(" \"{}\"", middle.replace('\\', "\\\\").replace('"', "\\\"")));
+        text.extend(format!("[{section}{}]\n\t{name} = \"", middle.unwrap_or_default()).bytes());
+        for &byte in &setting.value {
+            match byte {
+                b'\n' => text.extend(b"\\n"),
+                b'\t' => text.extend(b"\\t"),
+                b'"' | b'\\' => text.extend([b'\\', byte]),
+                other => text.push(other),
+            }
+        }
+        text.extend(b"\"\n");
+    }
+    text
+}
+
+/// What a commit's settings are held against.
+pub(crate) struct Check<'a> {
+    pub(crate) own: &'a Own<'a>,
+    pub(crate) place: &'a Place,
+    pub(crate) confinement: &'a Confinement,
+    /// The files of the change.
+    pub(crate) changed: &'a [RelPath],
+}
+
+impl Check<'_> {
+    /// Refuses where a program would run outside of the sandbox that the change decides about, unless a person agreed.
+    pub(crate) async fn run(&self) -> Result<(), GitError> {
+        if self.confinement.run == HookRun::Outside {
+            return Ok(());
+        }
+        let settings = settings(self.own).await?;
+        let signs = settings.iter().rfind(|setting| setting.key == "commit.gpgsign").is_some_and(|setting| {
+            matches!(setting.value.to_ascii_lowercase().as_slice(), b"" | b"true" | b"yes" | b"on" | b"1")
+        });
+        let obeyed: Vec<RelPath> =
+            self.changed.iter().filter(|path| (self.confinement.runs_code)(path)).cloned().collect();
+        let changed: BTreeSet<&RelPath> = self.changed.iter().collect();
+        for setting in &settings {
+            if let Some(file) = setting.file.as_deref().and_then(|file| self.in_tree(file))
+                && self.is_unseen(&file, &changed).await?
+            {
+                return Err(self.refusal(&setting.key, vec![file]));
+            }
+            let Some(runs) = kind(&setting.key) else { continue };
+            let words = words(&setting.value);
+            let mut named = self.named(&words, &changed);
+            for word in &words {
+                if let Some(file) = self.in_tree(&self.expanded(word))
+                    && !named.contains(&file)
+                    && self.is_unseen(&file, &changed).await?
+                {
+                    named.push(file);
+                }
+            }
+            let runs = match runs {
+                Runs::Filter => true,
+                Runs::Signer => signs,
+                Runs::Elsewhere => false,
+            };
+            if runs && !is_known(&setting.value) {
+                named.extend(obeyed.iter().cloned());
+            }
+            if !named.is_empty() {
+                return Err(self.refusal(&setting.key, named));
+            }
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, key: &str, files: Vec<RelPath>) -> GitError {
+        Refusal::Unseen { setting: journeyman_sandbox::clean(key.as_bytes()), files }.into()
+    }
+
+    /// The path within the project of a file that git, in the top of the work tree, knows by this name.
+    fn in_tree(&self, file: &Path) -> Option<RelPath> {
+        let real = self.place.top.as_deref()?.join(file).canonicalize().ok()?;
+        let inside = |directory: &Path| real.starts_with(directory);
+        if !real.is_file() || inside(&self.place.git_dir) || inside(&self.place.common_dir) {
+            return None;
+        }
+        RelPath::parse(real.strip_prefix(&self.place.root).ok()?.as_os_str().as_bytes()).ok()
+    }
+
+    /// Returns true for a file of the change, and for one that git doesn't know, whose changes nobody compares.
+    async fn is_unseen(&self, file: &RelPath, changed: &BTreeSet<&RelPath>) -> Result<bool, GitError> {
+        if changed.contains(file) {
+            return Ok(true);
+        }
+        let full = [b":(top,literal)", self.place.prefix.as_slice(), file.as_bytes()].concat();
+        let args = [OsStr::new("ls-files"), "--error-unmatch".as_ref(), "--".as_ref(), OsStr::from_bytes(&full)];
+        Ok(!self.own.run(Call::new(args)).await?.is_done())
+    }
+
+    /// Files of the change whose name is a word's: a path may be put together from variables.
+    fn named(&self, words: &[&[u8]], changed: &BTreeSet<&RelPath>) -> Vec<RelPath> {
+        let names: BTreeSet<&[u8]> =
+            words.iter().filter_map(|word| word.rsplit(|&byte| byte == b'/').next()).collect();
+        changed.iter().filter(|path| names.contains(path.file_name())).map(|path| (*path).clone()).collect()
+    }
+
+    fn expanded(&self, word: &[u8]) -> PathBuf {
+        let path = Path::new(OsStr::from_bytes(word));
+        match (path.strip_prefix("~"), self.own.variable("HOME")) {
+            (Ok(rest), Some(home)) => Path::new(home).join(rest),
+            _ => path.to_owned(),
+        }
+    }
+}
+
+/// When git runs what a setting names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    /// When a file is put into the index or checked out.
+    Filter,
+    /// When a commit is signed.
+    Signer,
+    /// At other times, as far as is known.
+    Elsewhere,
+}
+
+/// The kind of a setting whose value is a command.
+fn kind(key: &str) -> Option<Runs> {
+    let key = key.to_lowercase();
+    let ends = |ends: &[&str]| ends.iter().any(|end| key.ends_with(end));
+    if key.starts_with("filter.") && ends(&[".clean", ".smudge", ".process"]) {
+        Some(Runs::Filter)
+    } else if key.starts_with("gpg.") && ends(&[".program", ".defaultkeycommand"]) {
+        Some(Runs::Signer)
+    } else if ends(&["command", ".driver", ".helper", ".textconv", ".external", "hook", "pack", ".askpass"]) {
+        Some(Runs::Elsewhere)
+    } else {
+        None
+    }
+}
+
+/// The words of a command, as a shell might take it apart.
+fn words(value: &[u8]) -> Vec<&[u8]> {
+    let apart = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`;|&()<>=!$".contains(byte);
+    value.split(apart).filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns true for a single command of a program that obeys no file of the work tree.
+fn is_known(value: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(value);
+    let mut words = text.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let plain = !text.contains(['`', ';', '|', '&', '$', '(', '<', '>', '\n']);
+    plain && (KNOWN.contains(&name) || (name == "git" && words.next() == Some("lfs")) || program.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(scope: &str, key: &str, value: &str) -> Setting {
+        Setting { scope: scope.to_owned(), file: None, key: key.to_owned(), value: value.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn settings_are_read_with_their_files() {
+        let listed = b"global\0file:/home/a/.gitconfig\0user.name\nA\nB\0local\0file:.git/config\0core.bare\0";
+        let mut expected = [setting("global", "user.name", "A\nB"), setting("local", "core.bare", "")];
+        expected[0].file = Some("/home/a/.gitconfig".into());
+        expected[1].file = Some(".git/config".into());
+        assert_eq!(parse(listed).unwrap(), expected);
+        assert_eq!(parse(b""), Some(Vec::new()));
+        assert_eq!(parse(b"global\0file:x"), None);
+    }
+
+    #[test]
+    fn hooks_get_the_users_identity_and_filters_and_no_credentials() {
+        let settings = [
+            setting("global", "user.name", "Ada \"A\""),
+            setting("global", "filter.a.b.clean", "x\\y"),
+            setting("global", "http.extraheader", "token"),
+            setting("global", "core.hooksPath", "/home/a/hooks"),
+            setting("local", "user.email", "a@b"),
+        ];
+        let text = String::from_utf8(portable(&settings)).unwrap();
+        assert_eq!(text, "[user]\n\tname = \"Ada \\\"A\\\"\"\n[filter \"a.b\"]\n\tclean = \"x\\\\y\"\n");
+    }
+
+    #[test]
+    fn programs_that_obey_no_file_are_known_by_name() {
+        for known in ["git-lfs clean -- %f", "git lfs clean -- %f", "/usr/bin/gpg2", "tr a-z A-Z", ""] {
+            assert!(is_known(known.as_bytes()), "{known}");
+        }
+        for unknown in ["npm run clean", "cat x | sh", "sed $(x)", "git foo", "./gpg.sh"] {
+            assert!(!is_known(unknown.as_bytes()), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn settings_that_name_commands_are_known_by_their_keys() {
+        assert_eq!(kind("filter.x.clean"), Some(Runs::Filter));
+        assert_eq!(kind("gpg.program"), Some(Runs::Signer));
+        assert_eq!(kind("gpg.ssh.defaultKeyCommand"), Some(Runs::Signer));
+        assert_eq!(kind("core.sshCommand"), Some(Runs::Elsewhere));
+        assert_eq!(kind("merge.x.driver"), Some(Runs::Elsewhere));
+        assert_eq!(kind("user.name"), None);
+    }
+}
