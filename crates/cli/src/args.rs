@@ -24,6 +24,10 @@ Exit codes:
        is not verified
   130  interrupted
 ";
+/// What `jm doctor --help` adds about its end.
+const DOCTOR_HELP: &str = "\
+Exit codes: 0 all is well, 1 no sandbox or state directory can be used, 2 usage, 8 something that is stored is damaged
+";
 const RUN_EXAMPLES: &str = "
 Examples:
   jm run \"make the date parser accept ISO weeks\"
@@ -205,7 +209,8 @@ pub(crate) enum Command {
     Exec(Box<crate::exec::ExecArgs>),
     /// Watch the whole way on a small built-in project, offline, with a scripted model
     Demo(DemoArgs),
-    /// Say what is installed, what the sandbox enforces here, and which keys are set
+    /// Say what is installed, what the sandbox enforces here, which keys are set, and whether anything stored is damaged
+    #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorArgs),
     /// List sessions, newest first
     #[command(after_help = SESSIONS_HELP)]
@@ -459,7 +464,7 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Go on with what can be read of a damaged session log; the damaged one is kept beside it
+    /// Mend what can be mended of damaged state, and say what is lost; damaged files are kept under another name
     #[arg(long, conflicts_with = "json")]
     pub(crate) repair: bool,
     /// Print one JSON object

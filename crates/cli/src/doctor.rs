@@ -1,15 +1,14 @@
 //! `jm doctor`: what is installed, what the sandbox enforces here, which keys are set.
 
 mod copies;
+mod damage;
 mod tiers;
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 
-use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::providers;
-use journeyman_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
@@ -17,6 +16,9 @@ use crate::color;
 use crate::edge::{Failure, House};
 use crate::settings::of_the_user;
 use crate::stdout::say;
+
+/// The exit code where something that is stored is damaged.
+pub(crate) const DAMAGED: u8 = 8;
 
 /// Programs that make a difference, and what each is for.
 const PROGRAMS: [(&str, &str); 15] = [
@@ -39,7 +41,7 @@ const PROGRAMS: [(&str, &str); 15] = [
 
 pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, Failure> {
     if args.repair {
-        return repair(environment).await;
+        return damage::repair(environment).await;
     }
     let house = House::open(environment)?;
     let mut config = settings(environment, &house);
@@ -60,12 +62,15 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
         })
         .collect();
     let state = state(environment);
+    // Before anything else opens the log.
+    let damage = damage::report(environment).await?;
+    let damaged = damage.get("damage").and_then(Value::as_array).is_some_and(|damage| !damage.is_empty());
     let copies = match copies::tiers(environment, &house, &config) {
         Ok(tiers) => json!({ "tiers": tiers, "kept": copies::kept(&house.state_dir) }),
         Err(error) => json!({ "tiers": [], "kept": [], "problem": error.to_string() }),
     };
     let report = json!({
-        "version": env!("CARGO_PKG_VERSION"), "state": state, "sandbox": sandbox, "copies": copies,
+        "version": env!("CARGO_PKG_VERSION"), "state": state, "stored": damage, "sandbox": sandbox, "copies": copies,
         "programs": programs, "keys": keys,
     });
     if args.json {
@@ -73,27 +78,10 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
     } else {
         print(&report);
     }
-    Ok(u8::from(!enforces || state.get("problem").is_some()))
-}
-
-/// Puts a damaged session log aside and what can be read of it in its place. A whole one is left alone.
-async fn repair(environment: &Environment) -> Result<u8, Failure> {
-    let log = environment.state_dir().map(|dir| dir.join("sessions.db"));
-    let Some(log) = log.filter(|log| log.exists() || log.with_extension("db-wal").exists()) else {
-        say!("there is no session log");
-        return Ok(0);
-    };
-    let store = SqliteStore::open(&log).context("the session log")?;
-    if store.check().await.is_ok_and(|damage| damage.is_empty()) {
-        say!("{} is whole", log.display());
-        return Ok(0);
-    }
-    // Closes it: a repair wants the file for itself.
-    drop(store);
-    let repaired = journeyman_store::repair(&log).await.context("the session log")?;
-    say!("{}", repaired.salvage);
-    say!("the damaged log is now {}", repaired.aside.display());
-    Ok(0)
+    Ok(match damaged {
+        true => DAMAGED,
+        false => u8::from(!enforces || ["state", "stored"].iter().any(|part| report.pointer(&format!("/{part}/problem")).is_some())),
+    })
 }
 
 /// Where sessions are kept, and whether they can be.
@@ -140,6 +128,7 @@ fn print(report: &Value) {
         Some(problem) => say!("{} sessions: {} {problem}", paint.red("✗"), text(&state, "directory")),
         None => say!("{} sessions are kept in {}", mark(true), text(&state, "directory")),
     }
+    damage::print(report.get("stored").unwrap_or(&Value::Null));
 
     say!("\n{}", paint.bold("sandbox"));
     tiers::print(report.get("sandbox").unwrap_or(&Value::Null));

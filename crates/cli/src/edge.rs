@@ -18,7 +18,7 @@ use journeyman_workspace::{Clock, Options, Workspace};
 use crate::confinement;
 
 /// Bytes of pre-images kept in all (decision 7: 4 GiB over every project).
-const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
+pub(crate) const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
 /// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
 const BLOCKING_THREADS: usize = 3;
 

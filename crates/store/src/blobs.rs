@@ -287,7 +287,9 @@ impl Blobs {
         self.lock(&self.pinned).remove(hash);
     }
 
-    fn path(&self, hash: &ContentHash) -> PathBuf {
+    /// The file of a blob, whether or not it is here.
+    #[must_use]
+    pub fn path(&self, hash: &ContentHash) -> PathBuf {
         let name = hash.to_string();
         let (fan_out, rest) = name.split_at_checked(2).unwrap_or(("", &name));
         let mut path = PathBuf::with_capacity(self.dir.as_os_str().len() + name.len() + 2);

@@ -450,7 +450,7 @@ fn name_clock(path: &Path) -> Option<i64> {
 }
 
 /// The files' paths, oldest first.
-fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

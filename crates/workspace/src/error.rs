@@ -238,7 +238,10 @@ pub enum WorkspaceError {
         limit: usize,
     },
     /// No checkpoint has this id (any more).
-    #[error("there is no checkpoint {id}; it may have been dropped to keep the journal small")]
+    #[error(
+        "there is no checkpoint {id}; it may have been dropped to keep the journal small, or the journal is damaged, \
+         which `jm doctor` tells"
+    )]
     UnknownCheckpoint {
         /// The id.
         id: CheckpointId,

@@ -49,7 +49,9 @@ fn gaps(lines: &[Line], finished: &HashSet<ChangeId>) -> Vec<Gap> {
     let places = lines.iter().enumerate().filter(|(_, line)| matches!(line, Line::Damaged(_)));
     let gaps = places.map(|(at, line)| {
         let (before, after) = lines.split_at(at);
-        let next = after.iter().find_map(writer);
+        // A run's first line is a checkpoint: what is lost before that isn't the run's.
+        let next = after.iter().find(|line| writer(line).is_some());
+        let next = next.filter(|line| matches!(line, Line::Change(_))).and_then(writer);
         let previous = before.iter().rev().find_map(writer);
         let earlier: HashSet<SessionId> = before.iter().filter_map(writer).collect();
         let both = after.iter().filter_map(writer).filter(|session| earlier.contains(session));

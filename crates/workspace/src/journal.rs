@@ -26,6 +26,8 @@ use crate::{ChangeId, CheckpointId, WorkspaceError};
 const SUM_DIGITS: usize = 16;
 /// The last line of a journal at rest is short; so much of the end is read to find it.
 const TAIL_BYTES: u64 = 4096;
+/// Changes and checkpoints of a journal whose predecessor is gone begin after this number where there is no clock.
+const FRESH_NUMBERS: u64 = 1_000_000;
 /// A journal larger than this is not read into memory; the bound at which it is cut is far below.
 const READ_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -322,6 +324,11 @@ impl Journal {
         self.file = None;
         if end.len == 0 {
             self.known = end;
+            if is_gone(&self.path) {
+                // Numbers that were given before don't come back: copies and sessions still know them.
+                let numbers = self.now().map_or(FRESH_NUMBERS, |now| now.0 / 1000);
+                self.append(&[Line::Damaged(numbers)], Sync::Now)?;
+            }
             return Ok(None);
         }
         if let Some(line) = self.last_line(end.len)?
@@ -331,7 +338,7 @@ impl Journal {
             self.known = end;
             return self.cut_if_long(end).map(|()| None);
         }
-        let Read { lines, whole, tail } = self.read_from(0)?;
+        let Read { lines, whole, tail, .. } = self.read_from(0)?;
         if whole < end.len {
             let file = self.open()?;
             file.set_len(whole).map_err(|source| state_error("repair", &self.path, source))?;
@@ -583,6 +590,8 @@ pub(crate) struct Read {
     /// Where the last whole line ends, from the beginning of the file.
     pub(crate) whole: u64,
     pub(crate) tail: Tail,
+    /// In how many places before that there are lines which aren't as they were written.
+    pub(crate) damaged: usize,
 }
 
 /// What lies behind the last whole line.
@@ -605,7 +614,8 @@ pub(crate) fn read_lines(text: &[u8], from: u64) -> Read {
         let start = place;
         place += raw.len() as u64;
         let Some(line) = raw.strip_suffix(b"\n").and_then(parse::<Line>) else { continue };
-        if start > read.whole && !matches!(read.lines.last(), Some(Line::Damaged(_))) {
+        if start > read.whole {
+            read.damaged += 1;
             read.lines.push(Line::Damaged(last));
         }
         last = line.id().max(last);
@@ -622,6 +632,23 @@ pub(crate) fn read_lines(text: &[u8], from: u64) -> Read {
         _ => Tail::Torn,
     };
     read
+}
+
+/// The bytes of lines as a journal has them.
+pub(crate) fn written(lines: &[Line]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut text = Vec::new();
+    for line in lines {
+        push_line(&mut text, &serde_json::to_vec(line)?);
+    }
+    Ok(text)
+}
+
+/// Whether the journal at this path was there once and isn't any more, or is empty: what is saved after its first line,
+/// and nowhere but in a project's own state directory, is there.
+pub(crate) fn is_gone(path: &Path) -> bool {
+    let Some(state_dir) = path.parent().and_then(Path::parent) else { return false };
+    let is_empty = fs::metadata(path).map_or(true, |found| found.len() == 0);
+    is_empty && state_dir.join("stat-cache").exists() && state_dir.join("ledger").exists()
 }
 
 /// What is said of lines that go, where any change is among them.

@@ -1,7 +1,7 @@
 //! The book of a project's blobs: what it put, and how much of the disk that takes.
 //!
-//! One append-only file, `ledger` in the state directory, of entries of 40 bytes: a hash, and the bytes that the
-//! blob takes where this project was the first to put it. What another project put first is in the book too, at no
+//! One append-only file, `ledger` in the state directory, of entries of 48 bytes: a hash, the bytes that the blob
+//! takes where this project was the first to put it, and a checksum of both. What another project put first is in the book too, at no
 //! cost, so that nobody removes what somebody else still needs. An entry is written before its blob appears. A
 //! sweep (see [`crate::quota`]) replaces the book.
 
@@ -17,9 +17,12 @@ use journeyman_store::Stored;
 
 use crate::lock::{own_file, replace_durably};
 
-/// A hash and a number.
-const ENTRY_BYTES: usize = 32 + 8;
-/// A book longer than this isn't read on: 1.6 million blobs, more than the quota has disk blocks for.
+/// A hash, a number and a checksum.
+const ENTRY_BYTES: usize = 32 + 8 + SUM_BYTES;
+const SUM_BYTES: usize = 8;
+/// What fills up an entry that a power failure tore.
+const FILLER: u8 = 0xff;
+/// A book longer than this isn't read on: 1.4 million blobs, more than the quota has disk blocks for.
 const LEDGER_BYTES: u64 = 64 * 1024 * 1024;
 /// Set in the number of a blob that another project put first.
 const SHARED: u64 = 1 << 63;
@@ -98,10 +101,9 @@ impl Ledger {
         // What a power failure tore is filled up, to an entry of no blob.
         let torn = usize::try_from(file.metadata()?.len() % ENTRY_BYTES as u64).unwrap_or_default();
         if torn > 0 {
-            entry.resize(ENTRY_BYTES - torn, 0xff);
+            entry.resize(ENTRY_BYTES - torn, FILLER);
         }
-        entry.extend_from_slice(hash.as_bytes());
-        entry.extend_from_slice(&number.to_le_bytes());
+        push_entry(&mut entry, hash.as_bytes(), number);
         file.write_all(&entry)
     }
 
@@ -130,11 +132,9 @@ impl Ledger {
     /// Replaces the book. Nobody else may write to it meanwhile.
     pub(crate) fn replace(&self, entries: &[Entry], floor: u64) -> io::Result<()> {
         let mut bytes = Vec::with_capacity((entries.len() + 1) * ENTRY_BYTES);
-        bytes.extend_from_slice(&FLOOR);
-        bytes.extend_from_slice(&floor.to_le_bytes());
+        push_entry(&mut bytes, &FLOOR, floor);
         for entry in entries {
-            bytes.extend_from_slice(entry.hash.as_bytes());
-            bytes.extend_from_slice(&entry.cost.map_or(SHARED, |cost| cost & !SHARED).to_le_bytes());
+            push_entry(&mut bytes, entry.hash.as_bytes(), entry.cost.map_or(SHARED, |cost| cost & !SHARED));
         }
         replace_durably(&self.path, &bytes)
     }
@@ -195,12 +195,34 @@ pub(crate) fn named_in(path: &Path, wanted: impl Fn(&ContentHash) -> bool) -> io
     Ok(parse(&bytes).map(|(hash, _)| hash).filter(wanted).collect())
 }
 
+fn push_entry(bytes: &mut Vec<u8>, hash: &[u8; 32], number: u64) {
+    let start = bytes.len();
+    bytes.extend_from_slice(hash);
+    bytes.extend_from_slice(&number.to_le_bytes());
+    let sum = ContentHash::of(bytes.get(start..).unwrap_or_default());
+    bytes.extend_from_slice(sum.as_bytes().get(..SUM_BYTES).unwrap_or_default());
+}
+
+/// The entries that are as they were written.
 fn parse(bytes: &[u8]) -> impl DoubleEndedIterator<Item = (ContentHash, u64)> {
     let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
-    entries.iter().filter_map(|entry| {
-        let (hash, number) = entry.split_first_chunk::<32>()?;
-        Some((ContentHash::from(*hash), u64::from_le_bytes(*number.first_chunk::<8>()?)))
-    })
+    entries.iter().filter_map(parse_entry)
+}
+
+fn parse_entry(entry: &[u8; ENTRY_BYTES]) -> Option<(ContentHash, u64)> {
+    let (body, sum) = entry.split_last_chunk::<SUM_BYTES>()?;
+    let (hash, number) = body.split_first_chunk::<32>()?;
+    let expected = ContentHash::of(body);
+    (expected.as_bytes().first_chunk::<SUM_BYTES>() == Some(sum))
+        .then_some((ContentHash::from(*hash), u64::from_le_bytes(*number.first_chunk::<8>()?)))
+}
+
+/// How many entries of a book are damaged. One that a power failure tore isn't.
+pub(crate) fn damaged_entries(path: &Path) -> io::Result<usize> {
+    let bytes = read_book(path, 0)?;
+    let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
+    let is_filled = |entry: &[u8; ENTRY_BYTES]| entry.ends_with(&[FILLER; SUM_BYTES]);
+    Ok(entries.iter().filter(|entry| parse_entry(entry).is_none() && !is_filled(entry)).count())
 }
 
 fn short(hash: &ContentHash) -> u64 {
@@ -244,7 +266,7 @@ mod tests {
         Ledger::new(dir.path()).note(&hash(1), Stored::New(1)).unwrap();
         let path = dir.path().join("ledger");
         let mut bytes = fs::read(&path).unwrap();
-        for torn in [1, 20, 39] {
+        for torn in [1, 20, 39, 40] {
             bytes.extend(vec![7; torn]);
             fs::write(&path, &bytes).unwrap();
             let ledger = Ledger::new(dir.path());
@@ -254,6 +276,24 @@ mod tests {
             assert!(found.iter().any(|entry| entry.hash == hash(2 + torn as u64)), "{torn}");
             assert!(found.iter().any(|entry| entry.hash == hash(1)));
             bytes = fs::read(&path).unwrap();
+            assert_eq!(damaged_entries(&path).unwrap(), 0, "{torn}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_entry_is_never_taken_for_a_blob() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::new(dir.path());
+        (1..4).for_each(|n| ledger.note(&hash(n), Stored::New(10)).unwrap());
+        let path = dir.path().join("ledger");
+        let whole = fs::read(&path).unwrap();
+        for at in [ENTRY_BYTES, ENTRY_BYTES + 33, 2 * ENTRY_BYTES - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            let found = Ledger::new(dir.path()).entries().unwrap();
+            assert_eq!(found.iter().map(|entry| entry.hash).collect::<Vec<_>>(), [hash(1), hash(3)]);
+            assert_eq!(damaged_entries(&path).unwrap(), 1);
         }
     }
 

@@ -56,6 +56,7 @@ mod apply;
 mod beat;
 mod change;
 mod checkpoints;
+mod checkup;
 mod command;
 mod compare;
 mod content;
@@ -91,6 +92,7 @@ mod workspace;
 
 pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, UndoReport, UndoTarget};
 pub use checkpoints::CheckpointInfo;
+pub use checkup::{Checkup, Damage, Findings, landed_copies, projects_in};
 pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};

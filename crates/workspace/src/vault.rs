@@ -432,6 +432,33 @@ impl Holdings<'_> {
 /// A content's hash, offset and length in a pack.
 type Packed = (ContentHash, u32, u32);
 
+impl Place {
+    /// Whether the pack has this content here.
+    pub(crate) fn holds(&self, pack: &[u8], hash: &ContentHash) -> bool {
+        let bytes = usize::try_from(self.offset)
+            .ok()
+            .and_then(|offset| pack.get(offset..))
+            .and_then(|rest| rest.get(..usize::try_from(self.length).ok()?));
+        bytes.is_some_and(|bytes| ContentHash::of(bytes) == *hash)
+    }
+}
+
+/// A section with these contents of one pack; nothing without any.
+pub(crate) fn section_of(contents: &[(ContentHash, Place)]) -> Vec<u8> {
+    let Some((_, Place { pack, .. })) = contents.first() else { return Vec::new() };
+    let packed: Vec<Packed> =
+        contents.iter().map(|(hash, place)| (*hash, place.offset, place.length)).collect();
+    section(pack, &packed)
+}
+
+/// What a damaged section seems to name, of one pack. None of it is to be believed.
+pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, Place)> {
+    let Some(pack) = bytes.get(HEAD_BYTES - 36..HEAD_BYTES - 4).and_then(|pack| pack.first_chunk::<32>()) else {
+        return Vec::new();
+    };
+    places(ContentHash::from(*pack), bytes.get(HEAD_BYTES..).unwrap_or_default())
+}
+
 /// What the index says of one pack.
 fn section(pack: &ContentHash, contents: &[Packed]) -> Vec<u8> {
     let mut body = pack.as_bytes().to_vec();
@@ -460,15 +487,18 @@ fn read_section(bytes: &[u8]) -> Option<Section<'_>> {
     if magic != SECTION_MAGIC || ContentHash::of(body) != ContentHash::from(*sum) {
         return None;
     }
-    let pack = ContentHash::from(*pack);
-    let (places, _) = section.get(HEAD_BYTES..)?.as_chunks::<PLACE_BYTES>();
+    Some((places(ContentHash::from(*pack), section.get(HEAD_BYTES..)?), rest))
+}
+
+fn places(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, Place)> {
+    let (places, _) = bytes.as_chunks::<PLACE_BYTES>();
     let places = places.iter().filter_map(|place| {
         let (hash, place) = place.split_first_chunk::<32>()?;
         let (offset, length) = place.split_first_chunk::<4>()?;
         let (offset, length) = (u32::from_le_bytes(*offset), u32::from_le_bytes(*length.first_chunk()?));
         Some((ContentHash::from(*hash), Place { pack, offset, length }))
     });
-    Some((places.collect(), rest))
+    places.collect()
 }
 
 /// Reads all whole sections. Gives where the last of them ends, and the bytes before that which are none: a damaged

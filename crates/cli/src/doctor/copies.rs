@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
 use journeyman_git::Git;
 use journeyman_protocol::SessionId;
-use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError};
+use journeyman_workspace::{landed_copies, Means, Options, Tier, Workspace, WorkspaceError};
 use serde_json::{Value, json};
 
 use crate::color;
@@ -70,11 +70,13 @@ fn probe(
 pub(super) fn kept(state_dir: &Path) -> Vec<Value> {
     let mut all = Vec::new();
     for project in directories(&state_dir.join("projects")) {
+        // What can't be looked at is told as damage.
+        let landed = landed_copies(&project).unwrap_or_default();
         for copy in directories(&project.join("work")) {
             let session = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            all.push(
-                json!({ "session": session, "directory": copy.display().to_string(), "bytes": size(&copy) }),
-            );
+            let landed = landed.iter().any(|landed| landed.as_str() == session);
+            let (directory, bytes) = (copy.display().to_string(), size(&copy));
+            all.push(json!({ "session": session, "directory": directory, "bytes": bytes, "landed": landed }));
         }
     }
     all
@@ -126,8 +128,12 @@ pub(super) fn print(copies: &Value) {
     }
     for copy in list("kept") {
         let bytes = copy.get("bytes").and_then(Value::as_u64).unwrap_or_default();
+        let what = match copy.get("landed").and_then(Value::as_bool) {
+            Some(true) => "landed, to be removed by the next command:",
+            _ => "kept:",
+        };
         say!(
-            "  kept: session {} ({} KiB in {})",
+            "  {what} session {} ({} KiB in {})",
             text(&copy, "session"),
             bytes / 1024,
             text(&copy, "directory")

@@ -18,6 +18,7 @@ mod checkpoints;
 mod commit;
 mod concurrent;
 mod config;
+mod damage;
 mod demo;
 mod ending;
 mod exec;

@@ -25,6 +25,7 @@ mod trial;
 
 pub use trial::{Loss, Trial, TrialLanding, Tried, Uncovered};
 
+pub(crate) use place::{Copied, copies_in};
 pub use remove::remove_tree;
 
 use place::Place;

@@ -176,6 +176,44 @@ pub(super) fn all(workspace: &Workspace) -> Result<Vec<Place>, WorkspaceError> {
     Ok(sessions.map(|session| Place::of(workspace, &session)).collect())
 }
 
+/// A copy as its directory alone tells of it, without the project.
+pub(crate) struct Copied {
+    pub(crate) session: SessionId,
+    pub(crate) dir: PathBuf,
+    /// In which way its record is damaged, if it is.
+    pub(crate) damage: Option<&'static str>,
+    record: Option<Box<Record>>,
+}
+
+impl Copied {
+    /// Who has the copy open, if anybody does.
+    pub(crate) fn holder(&self) -> Option<String> {
+        Lock::open(&self.dir).ok()?.held_by()
+    }
+
+    /// Whether all that it has is landed.
+    pub(crate) fn is_settled(&self, history: &History) -> bool {
+        self.record.as_ref().is_some_and(|record| is_settled(record, history))
+    }
+}
+
+/// The copies in a project's state directory. Half made ones aren't among them.
+pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<Copied>, WorkspaceError> {
+    let work = state_dir.join(WORK);
+    let mut copies = Vec::new();
+    for name in names_in(&work)? {
+        let Some(session) = name.to_str().and_then(|name| name.parse::<SessionId>().ok()) else { continue };
+        let dir = work.join(&name);
+        let (damage, record) = match Record::read(&dir, &session)? {
+            Found::Nothing => continue,
+            Found::Damaged(reason) => (Some(reason), None),
+            Found::Record(record) => (None, Some(record)),
+        };
+        copies.push(Copied { session, dir, damage, record });
+    }
+    Ok(copies)
+}
+
 /// Takes away what crashes left half made or half removed, and what is landed. What can't be, or is somebody's right
 /// now, stays for the next time.
 pub(super) fn sweep(workspace: &Workspace) {

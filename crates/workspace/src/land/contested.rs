@@ -14,9 +14,6 @@ use super::{CopyChange, CopyChanges, Landing, stored};
 use crate::WorkspaceError;
 use crate::snapshot::FileState;
 
-/// The file in the copy's directory.
-const NAME: &str = "contested";
-
 /// What each of them was before both sides changed it.
 pub(super) type Contested = BTreeMap<RelPath, Option<FileState>>;
 
@@ -50,13 +47,13 @@ pub(crate) fn note(dir: &Path, changes: &CopyChanges, landing: &Landing) -> Resu
         return Ok(());
     }
     let lines: Vec<Line> = noted.into_iter().map(|(path, before)| Line { path, before }).collect();
-    stored::write_to(dir, NAME, &lines)
+    stored::write_to(dir, stored::CONTESTED, &lines)
 }
 
 /// Those that were noted.
 pub(super) fn read(dir: &Path) -> Result<Contested, WorkspaceError> {
     let damaged = || WorkspaceError::Lost { what: "the list of contested files".to_owned() };
-    let Some(text) = stored::read_from(dir, NAME)? else { return Ok(Contested::new()) };
+    let Some(text) = stored::read_from(dir, stored::CONTESTED)? else { return Ok(Contested::new()) };
     let lines: Vec<Line> = stored::parsed(&text).ok_or_else(damaged)?;
     Ok(lines.into_iter().map(|line| (line.path, line.before)).collect())
 }

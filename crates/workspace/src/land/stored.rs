@@ -15,7 +15,9 @@ use crate::lock::{make_private_dir, replace_durably, state_error, sync_above};
 use crate::rules::is_git;
 
 /// The file in the copy's directory: one line, as the journal's.
-const NAME: &str = "changes";
+pub(crate) const NAME: &str = "changes";
+/// The list of contested files, beside it.
+pub(crate) const CONTESTED: &str = "contested";
 /// A larger one wasn't written by us: 400,000 files with long paths.
 const STORED_BYTES: u64 = 512 * 1024 * 1024;
 
@@ -67,6 +69,12 @@ pub(super) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, Works
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(state_error("read", &path, source)),
     }
+}
+
+/// Whether such a file is there and not as it was written.
+pub(crate) fn is_damaged(dir: &Path, name: &str) -> Result<bool, WorkspaceError> {
+    let text = read_from(dir, name)?;
+    Ok(text.is_some_and(|text| parsed::<serde::de::IgnoredAny>(&text).is_none()))
 }
 
 /// What they say, where they are whole.

@@ -1,0 +1,164 @@
+//! Damage to what is stored: the session log, and each project's journal, contents, ledger and copies.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use journeyman_agent::config::Environment;
+use journeyman_sandbox::clean;
+use journeyman_store::{Blobs, SqliteStore, StoreError};
+use journeyman_workspace::{Checkup, Clock, projects_in};
+use serde_json::{Value, json};
+
+use crate::color;
+use crate::edge::{BLOB_QUOTA, Failure, now};
+use crate::stdout::say;
+
+/// How long it is verified in silence, and then between two lines of progress.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Verifies everything that is stored. Nothing is changed.
+pub(super) async fn report(environment: &Environment) -> Result<Value, Failure> {
+    let Some(state_dir) = environment.state_dir() else { return Ok(json!({ "damage": [], "missing": 0 })) };
+    match look_through(&state_dir).await {
+        // What can't be looked at is no reason to say nothing else.
+        Err(failure) => Ok(json!({ "damage": [], "missing": 0, "problem": failure.to_string() })),
+        found => found,
+    }
+}
+
+async fn look_through(state_dir: &Path) -> Result<Value, Failure> {
+    let mut damage = Vec::new();
+    let log = log_of(state_dir);
+    if let Some(log) = &log {
+        for cost in check(log).await? {
+            damage.push(json!({ "path": log.display().to_string(), "cost": cost }));
+        }
+    }
+    let (blobs, mut missing) = (blobs(state_dir)?, 0);
+    let mut ticker = Ticker::new("contents");
+    let mut tell = |verified| ticker.tell(verified);
+    let mut checkup = Checkup::new(&blobs, &mut tell);
+    for project in projects_in(state_dir).context("the projects")? {
+        let findings = checkup.check(&project).context("a project's state")?;
+        missing += findings.missing;
+        for found in findings.damage {
+            damage.push(json!({ "path": found.path.display().to_string(), "cost": found.cost }));
+        }
+    }
+    Ok(json!({ "damage": damage, "missing": missing, "log": log.is_some() }))
+}
+
+pub(super) fn print(stored: &Value) {
+    let paint = color::stdout();
+    let damage = stored.get("damage").and_then(Value::as_array).cloned().unwrap_or_default();
+    for one in &damage {
+        let text = |key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default();
+        say!("{} damaged: {}", paint.red("✗"), line(&format!("{}: {}", text("path"), text("cost"))));
+    }
+    if let Some(problem) = stored.get("problem").and_then(Value::as_str) {
+        say!("{} {}", paint.red("✗"), line(problem));
+    } else if !damage.is_empty() {
+        say!("  mend what can be mended with: jm doctor --repair");
+    } else if stored.get("log").and_then(Value::as_bool) == Some(true) {
+        say!("{} the session log and what undo needs are whole", paint.green("✓"));
+    }
+    match stored.get("missing").and_then(Value::as_u64).unwrap_or_default() {
+        0 => {}
+        missing => say!(
+            "{} {missing} earlier contents aren't kept any more; an undo that needs one names its file",
+            paint.yellow("–")
+        ),
+    }
+}
+
+/// Mends what can be mended, and says what is lost.
+pub(super) async fn repair(environment: &Environment) -> Result<u8, Failure> {
+    let Some(state_dir) = environment.state_dir() else {
+        say!("nothing is stored");
+        return Ok(0);
+    };
+    let mut whole = true;
+    if let Some(log) = log_of(&state_dir)
+        && !check(&log).await?.is_empty()
+    {
+        whole = false;
+        let repaired = journeyman_store::repair(&log).await.map_err(in_use)?;
+        if repaired.salvage.sessions.is_empty() {
+            say!("nothing of the session log {} could be read; an empty one is begun", log.display());
+        } else {
+            say!("{}", clean(repaired.salvage.to_string().as_bytes()));
+        }
+        say!("the damaged log is now {}", repaired.aside.display());
+    }
+    let blobs = blobs(&state_dir)?;
+    let mut ticker = Ticker::new("contents");
+    let mut tell = |verified| ticker.tell(verified);
+    let mut checkup = Checkup::new(&blobs, &mut tell);
+    for project in projects_in(&state_dir).context("the projects")? {
+        for done in checkup.repair(&project, &Clock::new(now)).context("a project's state")? {
+            whole = false;
+            say!("{}", line(&done));
+        }
+    }
+    if whole {
+        say!("what is stored in {} is whole", state_dir.display());
+    }
+    Ok(0)
+}
+
+/// A repair that another process is in the way of.
+fn in_use(error: StoreError) -> Failure {
+    match error {
+        StoreError::Busy { path } => Failure::usage(format_args!(
+            "another jm works with {}; end it, or wait for it, and repair then. Nothing was changed",
+            path.display()
+        )),
+        other => Failure::Error(anyhow::Error::new(other).context("the session log")),
+    }
+}
+
+/// The session log, where there is one or what is left of one.
+fn log_of(state_dir: &Path) -> Option<PathBuf> {
+    let log = state_dir.join("sessions.db");
+    (log.exists() || log.with_extension("db-wal").exists()).then_some(log)
+}
+
+/// The log's damage, one line each. It is closed afterwards: a repair wants the file for itself.
+async fn check(log: &Path) -> Result<Vec<String>, Failure> {
+    let store = SqliteStore::open(log).context("the session log")?;
+    let mut ticker = Ticker::new("entries");
+    match store.check_with(move |verified, _| ticker.tell(usize::try_from(verified).unwrap_or(usize::MAX))).await {
+        Err(StoreError::Damaged { detail, .. }) => Ok(vec![format!("{detail}; no session can be read")]),
+        checked => Ok(checked.context("the session log")?),
+    }
+}
+
+fn blobs(state_dir: &Path) -> Result<Arc<Blobs>, Failure> {
+    Ok(Arc::new(Blobs::open(&state_dir.join("blobs"), BLOB_QUOTA).context("the stored contents")?))
+}
+
+/// One line, whatever a path in it has.
+fn line(text: &str) -> String {
+    clean(text.as_bytes()).replace(['\n', '\t'], " ")
+}
+
+/// Says now and then how far something is that takes longer than a second.
+struct Ticker {
+    what: &'static str,
+    told: Instant,
+}
+
+impl Ticker {
+    fn new(what: &'static str) -> Self {
+        Self { what, told: Instant::now() }
+    }
+
+    fn tell(&mut self, verified: usize) {
+        if self.told.elapsed() >= SILENCE {
+            self.told = Instant::now();
+            tell!("verified {verified} {}", self.what);
+        }
+    }
+}

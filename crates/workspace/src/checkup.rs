@@ -1,0 +1,381 @@
+//! Looking through a project's state for damage, without the project: the journals, what they refer to, the ledger,
+//! the copies and the signs of life of commands, each by its own checksums.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_protocol::{ContentHash, SessionId};
+use journeyman_store::{Blobs, StoreError};
+
+use crate::WorkspaceError;
+use crate::beat::{Begin, names};
+use crate::isolate::{Copied, copies_in};
+use crate::journal::{Line, Tail, is_gone, parse, read_lines};
+use crate::land::stored;
+use crate::ledger::damaged_entries;
+use crate::limits::BEAT_BYTES;
+use crate::lock::state_error;
+use crate::manifest::load_tree_with;
+use crate::vault::{Kept, Vault, read_sections};
+
+mod repair;
+
+/// A journal or an index of packs larger than this isn't read: they are cut far below.
+const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
+
+/// A damaged file of a project's state, and what that costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// What is damaged and what is lost with it, in one line.
+    pub cost: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.cost)
+    }
+}
+
+/// What a look through a project's state found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Findings {
+    /// The damaged files.
+    pub damage: Vec<Damage>,
+    /// How many contents that the journal names aren't kept. That is no damage: all projects share one quota.
+    pub missing: usize,
+}
+
+/// Looks through the state of projects that share their blobs. What was verified for one isn't read again for another.
+pub struct Checkup<'a> {
+    blobs: &'a Arc<Blobs>,
+    /// Receives how many blobs were verified.
+    progress: &'a mut dyn FnMut(usize),
+    verified: HashMap<ContentHash, Kept>,
+}
+
+impl fmt::Debug for Checkup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkup").field("verified", &self.verified.len()).finish_non_exhaustive()
+    }
+}
+
+/// What was found out about the files that a project needs.
+#[derive(Default)]
+struct Needed {
+    /// Blobs that are needed, whole or not.
+    blobs: HashSet<ContentHash>,
+    /// Damaged blobs with what is lost: the first thing, and how many more.
+    damaged: BTreeMap<[u8; 32], (String, usize)>,
+    missing: HashSet<ContentHash>,
+    contents: HashSet<ContentHash>,
+    chunks: HashSet<ContentHash>,
+}
+
+impl Needed {
+    fn lose(&mut self, blob: &ContentHash, what: impl FnOnce() -> String) {
+        self.damaged.entry(*blob.as_bytes()).and_modify(|(_, more)| *more += 1).or_insert_with(|| (what(), 0));
+    }
+}
+
+impl<'a> Checkup<'a> {
+    /// Prepares a look through projects with these blobs. `progress` is told how many blobs were verified.
+    pub fn new(blobs: &'a Arc<Blobs>, progress: &'a mut dyn FnMut(usize)) -> Self {
+        Self { blobs, progress, verified: HashMap::new() }
+    }
+
+    /// Verifies the state in a project's directory. Nothing is changed, and nobody is kept from working.
+    ///
+    /// # Errors
+    /// Failures of the medium.
+    pub fn check(&mut self, project: &Path) -> Result<Findings, WorkspaceError> {
+        let mut findings = Findings::default();
+        let journal = journal_of(project);
+        let mut lines = check_journal(&journal, &mut findings)?;
+        for copy in copies_in(project)? {
+            check_copy(&copy, &mut findings)?;
+            lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut findings)?);
+        }
+        check_beats(project, &mut findings)?;
+        self.check_packs(project, &mut findings)?;
+        let needed = self.needed(project, &lines)?;
+        for (hash, (first, more)) in &needed.damaged {
+            let path = self.blobs.path(&ContentHash::from(*hash));
+            let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
+            findings.damage.push(Damage { path, cost: format!("the content is damaged; lost are {first}{more}") });
+        }
+        findings.missing = needed.missing.len();
+        check_ledger(project, &mut findings)?;
+        Ok(findings)
+    }
+
+    /// Verifies everything that these lines refer to.
+    fn needed(&mut self, project: &Path, lines: &[Line]) -> Result<Needed, WorkspaceError> {
+        let vault = Vault::new(Arc::clone(self.blobs), project);
+        let mut needed = Needed::default();
+        for line in lines {
+            match line {
+                Line::Change(record) => {
+                    for file in &record.files {
+                        if let Some(hash) = file.before.and_then(|before| before.hash) {
+                            let what = || format!("what {} was before change {}", file.path, record.id.0);
+                            self.content(&vault, &hash, &mut needed, what)?;
+                        }
+                    }
+                }
+                Line::Checkpoint(record) => {
+                    self.tree(&vault, &record.tree, &mut needed, &format!("checkpoint {}", record.id))?;
+                }
+                Line::Placed(_) | Line::Done(_) | Line::Void(_) | Line::Dropped(_) | Line::Damaged(_) => {}
+            }
+        }
+        Ok(needed)
+    }
+
+    fn tree(
+        &mut self,
+        vault: &Vault,
+        tree: &ContentHash,
+        needed: &mut Needed,
+        whose: &str,
+    ) -> Result<(), WorkspaceError> {
+        let blobs = Arc::clone(self.blobs);
+        self.manifest(tree, needed, whose)?;
+        let loaded = load_tree_with(tree, &blobs, |chunk, files| {
+            if !needed.chunks.insert(chunk) {
+                return Ok(());
+            }
+            self.manifest(&chunk, needed, whose)?;
+            let files = match files() {
+                Err(WorkspaceError::Lost { .. }) => return Ok(()),
+                files => files?,
+            };
+            for (path, state) in files {
+                if let Some(hash) = state.hash {
+                    let what = || format!("{} in {whose}", String::from_utf8_lossy(&path));
+                    self.content(vault, &hash, needed, what)?;
+                }
+            }
+            Ok(())
+        });
+        match loaded {
+            Ok(_) | Err(WorkspaceError::Lost { .. }) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn manifest(
+        &mut self,
+        hash: &ContentHash,
+        needed: &mut Needed,
+        whose: &str,
+    ) -> Result<(), WorkspaceError> {
+        needed.blobs.insert(*hash);
+        match self.blob(hash)? {
+            Kept::Whole => {}
+            Kept::Damaged => needed.lose(hash, || format!("the list of files of {whose}")),
+            Kept::Missing => drop(needed.missing.insert(*hash)),
+        }
+        Ok(())
+    }
+
+    fn content(
+        &mut self,
+        vault: &Vault,
+        hash: &ContentHash,
+        needed: &mut Needed,
+        what: impl Fn() -> String,
+    ) -> Result<(), WorkspaceError> {
+        if !needed.contents.insert(*hash) {
+            return Ok(());
+        }
+        let own = self.blob(hash)?;
+        if own != Kept::Missing {
+            needed.blobs.insert(*hash);
+        }
+        match own {
+            Kept::Whole => return Ok(()),
+            Kept::Damaged => needed.lose(hash, &what),
+            Kept::Missing => {}
+        }
+        let Some(pack) = vault.pack_of(hash)? else {
+            if own == Kept::Missing {
+                needed.missing.insert(*hash);
+            }
+            return Ok(());
+        };
+        needed.blobs.insert(pack);
+        match self.blob(&pack)? {
+            Kept::Damaged => needed.lose(&pack, what),
+            Kept::Missing => drop(needed.missing.insert(*hash)),
+            Kept::Whole => {}
+        }
+        Ok(())
+    }
+
+    /// Reads a blob to tell how it is kept.
+    fn blob(&mut self, hash: &ContentHash) -> Result<Kept, WorkspaceError> {
+        if let Some(known) = self.verified.get(hash) {
+            return Ok(*known);
+        }
+        let kept = match self.blobs.get(hash) {
+            Ok(Some(_)) => Kept::Whole,
+            Ok(None) => Kept::Missing,
+            Err(StoreError::BlobDamaged { .. }) => Kept::Damaged,
+            Err(other) => return Err(other.into()),
+        };
+        self.verified.insert(*hash, kept);
+        (self.progress)(self.verified.len());
+        Ok(kept)
+    }
+
+    fn check_packs(&self, project: &Path, findings: &mut Findings) -> Result<(), WorkspaceError> {
+        let path = project.join("packs");
+        let Some(bytes) = read(&path)? else { return Ok(()) };
+        let (end, damaged) = read_sections(&bytes, |_| {});
+        let places = damaged.len() + usize::from(end < bytes.len());
+        if places > 0 {
+            let cost = format!(
+                "the index of packed contents is damaged in {}; what it named there may not be found, and can't be \
+                 brought back by an undo",
+                counted(places, "place")
+            );
+            findings.damage.push(Damage { path, cost });
+        }
+        Ok(())
+    }
+}
+
+fn journal_of(state: &Path) -> PathBuf {
+    state.join("journal").join("log")
+}
+
+fn check_journal(path: &Path, findings: &mut Findings) -> Result<Vec<Line>, WorkspaceError> {
+    if is_gone(path) {
+        let cost = "the journal is gone; what sessions changed before can't be undone, and checkpoints can't be \
+                    compared with"
+            .to_owned();
+        findings.damage.push(Damage { path: path.to_owned(), cost });
+    }
+    let Some(bytes) = read(path)? else { return Ok(Vec::new()) };
+    let read = read_lines(&bytes, 0);
+    let places = read.damaged + usize::from(read.tail == Tail::Damaged);
+    if places > 0 {
+        let cost = format!(
+            "the journal is damaged in {}; changes and checkpoints recorded there can't be undone or compared with",
+            counted(places, "place")
+        );
+        findings.damage.push(Damage { path: path.to_owned(), cost });
+    }
+    Ok(read.lines)
+}
+
+fn check_copy(copy: &Copied, findings: &mut Findings) -> Result<(), WorkspaceError> {
+    if let Some(reason) = copy.damage {
+        let cost = format!("the record of the copy of session {} is damaged ({reason}); it can't be landed", copy.session);
+        findings.damage.push(Damage { path: copy.dir.join("record"), cost });
+    }
+    if stored::is_damaged(&copy.dir, stored::CONTESTED)? {
+        let cost = "which files you and the copy both changed isn't known any more; it can't be landed".to_owned();
+        findings.damage.push(Damage { path: copy.dir.join(stored::CONTESTED), cost });
+    }
+    if stored::is_damaged(&copy.dir, stored::NAME)? {
+        let cost = "what was written down of the copy's changes is damaged; they are compared anew".to_owned();
+        findings.damage.push(Damage { path: copy.dir.join(stored::NAME), cost });
+    }
+    Ok(())
+}
+
+fn check_beats(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceError> {
+    for path in damaged_beats(project)? {
+        let cost = "the sign of life of a command that was cut off is damaged; what the command did counts as yours"
+            .to_owned();
+        findings.damage.push(Damage { path, cost });
+    }
+    Ok(())
+}
+
+/// Signs of life that aren't as they were written. A torn one, whose command never began, isn't among them.
+fn damaged_beats(project: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
+    let dir = project.join("running");
+    let mut damaged = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        let Some(text) = read(&path)? else { continue };
+        let text = text.get(..text.len().min(BEAT_BYTES as usize)).unwrap_or_default();
+        let is_complete = text.ends_with(b"\n") && !text.contains(&0);
+        if is_complete && text.strip_suffix(b"\n").and_then(parse::<Begin>).is_none() {
+            damaged.push(path);
+        }
+    }
+    Ok(damaged)
+}
+
+fn check_ledger(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceError> {
+    let path = project.join("ledger");
+    let damaged = damaged_entries(&path).map_err(|source| state_error("read", &path, source))?;
+    if damaged > 0 {
+        let cost = format!(
+            "{} of the ledger are damaged; another project may remove contents that this one still needs",
+            counted(damaged, "entry").replace("entrys", "entries")
+        );
+        findings.damage.push(Damage { path, cost });
+    }
+    Ok(())
+}
+
+/// The bytes of a file of the state; `None` where there is none.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(MAX_READ_BYTES).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(state_error("read", path, source)),
+    }
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The sessions whose copies are landed and not removed yet, as the project's journal says.
+///
+/// # Errors
+/// Failures of the medium.
+pub fn landed_copies(project: &Path) -> Result<Vec<SessionId>, WorkspaceError> {
+    let copies = copies_in(project)?;
+    if copies.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bytes = read(&journal_of(project))?.unwrap_or_default();
+    let history = crate::history::History::new(read_lines(&bytes, 0).lines);
+    let landed = copies.into_iter().filter(|copy| copy.is_settled(&history));
+    Ok(landed.map(|copy| copy.session).collect())
+}
+
+/// The projects of a state directory.
+///
+/// # Errors
+/// Failures of the medium.
+pub fn projects_in(state_dir: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
+    let dir = state_dir.join("projects");
+    let failed = |source| state_error("list", &dir, source);
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(failed(source)),
+    };
+    let mut projects = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() {
+            projects.push(path);
+        }
+    }
+    projects.sort();
+    Ok(projects)
+}

@@ -1,0 +1,232 @@
+//! Mending what can be mended of a project's state: damaged parts are dropped, and said; damaged files are moved to
+//! `damaged/`, where nobody looks for them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use journeyman_protocol::ContentHash;
+
+use super::{Checkup, Findings, check_journal, damaged_beats, journal_of, read};
+use crate::isolate::{Copied, copies_in};
+use crate::journal::{Line, Tail, is_gone, read_lines, written};
+use crate::land::stored;
+use crate::ledger::{Entry, Ledger, damaged_entries};
+use crate::lock::{Lock, make_private_dir, replace_durably, state_error, sync_above};
+use crate::{Clock, WorkspaceError};
+use crate::vault::{Kept, Place, read_sections, salvage_section, section_of};
+
+/// The directory of damaged files in a project's state directory.
+const DAMAGED: &str = "damaged";
+/// Names that are tried for one damaged file.
+const MAX_NAMES: u32 = 10_000;
+
+impl Checkup<'_> {
+    /// Mends the state in a project's directory, and says what was done and what is lost, one line each. Afterwards a
+    /// check finds no damage.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Busy`] while another process works in the project, or with the contents of any; failures of
+    /// the medium.
+    pub fn repair(&mut self, project: &Path, clock: &Clock) -> Result<Vec<String>, WorkspaceError> {
+        let lock = Lock::open(project)?;
+        let _held = lock.take(Duration::from_millis(100))?;
+        let busy = |holder: &str| WorkspaceError::Busy { holder: holder.to_owned(), waited: Duration::ZERO };
+        let _sweeping = self.blobs.sweeping()?.ok_or_else(|| busy("a jm that keeps contents"))?;
+        let findings = self.check(project)?;
+        if findings.damage.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut told = Vec::new();
+        for copy in copies_in(project)? {
+            if let Some(holder) = copy.holder() {
+                return Err(busy(&holder));
+            }
+            mend_copy(project, &copy, clock, &mut told)?;
+        }
+        mend_journal(project, &journal_of(project), clock, &mut told)?;
+        for path in damaged_beats(project)? {
+            let aside = set_aside(project, &path)?;
+            told.push(format!(
+                "{} is now {}: what its command did before it was cut off counts as yours",
+                path.display(),
+                aside.display()
+            ));
+        }
+        self.mend_packs(project, &mut told)?;
+        self.mend_contents(project, &mut told)?;
+        Ok(told)
+    }
+
+    /// Writes the index of packs anew: whole sections, and what of damaged ones agrees with the packs themselves.
+    fn mend_packs(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
+        let path = project.join("packs");
+        let Some(bytes) = read(&path)? else { return Ok(()) };
+        let mut whole = Vec::new();
+        let (end, mut damaged) = read_sections(&bytes, |contents| whole.push(contents));
+        if end < bytes.len() {
+            damaged.push(end..bytes.len());
+        }
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        let (mut kept, mut dropped) = (0, 0);
+        for range in damaged {
+            let named = salvage_section(bytes.get(range).unwrap_or_default());
+            let total = named.len();
+            let good: Vec<(ContentHash, Place)> = match named.first() {
+                Some((_, place)) => match self.blobs.get(&place.pack) {
+                    Ok(Some(pack)) => named.into_iter().filter(|(hash, place)| place.holds(&pack, hash)).collect(),
+                    _ => Vec::new(),
+                },
+                None => Vec::new(),
+            };
+            kept += good.len();
+            dropped += total - good.len();
+            whole.push(good);
+        }
+        let text: Vec<u8> = whole.iter().flat_map(|contents| section_of(contents)).collect();
+        let aside = copy_aside(project, &path)?;
+        let replaced = replace_durably(&path, &text).and_then(|()| sync_above(&path));
+        replaced.map_err(|source| state_error("replace", &path, source))?;
+        told.push(format!(
+            "{} is written anew: {kept} contents of its damaged parts are found again, {dropped} aren't; as it was it \
+             is now {}",
+            path.display(),
+            aside.display()
+        ));
+        Ok(())
+    }
+
+    /// Moves damaged blobs out of the way, and brings the ledger up to date with what is needed.
+    fn mend_contents(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
+        let mut lines = check_journal(&journal_of(project), &mut Findings::default())?;
+        for copy in copies_in(project)? {
+            lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut Findings::default())?);
+        }
+        let needed = self.needed(project, &lines)?;
+        for (hash, (first, more)) in &needed.damaged {
+            let hash = ContentHash::from(*hash);
+            let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
+            if let Some(aside) = self.blobs.set_aside(&hash)? {
+                self.verified.insert(hash, Kept::Missing);
+                told.push(format!("a damaged content is now {}; lost are {first}{more}", aside.display()));
+            }
+        }
+        let path = project.join("ledger");
+        let failed = |source| state_error("mend", &path, source);
+        let damaged = damaged_entries(&path).map_err(failed)?;
+        if damaged == 0 {
+            return Ok(());
+        }
+        let ledger = Ledger::new(project);
+        let (mut entries, (_, floor)) = (ledger.entries().map_err(failed)?, ledger.totals().map_err(failed)?);
+        let known: std::collections::HashSet<_> = entries.iter().map(|entry| entry.hash).collect();
+        for hash in needed.blobs.iter().filter(|hash| !known.contains(*hash)) {
+            if self.blobs.contains(hash)? {
+                entries.push(Entry { hash: *hash, cost: None });
+            }
+        }
+        let aside = copy_aside(project, &path)?;
+        ledger.replace(&entries, floor).map_err(failed)?;
+        told.push(format!(
+            "{} is written anew, with all that is needed; as it was it is now {}",
+            path.display(),
+            aside.display()
+        ));
+        Ok(())
+    }
+}
+
+/// Drops damaged lines, and leaves a mark in their place, so that an undo still says that its record is incomplete.
+fn mend_journal(
+    project: &Path,
+    path: &Path,
+    clock: &Clock,
+    told: &mut Vec<String>,
+) -> Result<(), WorkspaceError> {
+    let gone = is_gone(path);
+    let Some(bytes) = read(path)?.or_else(|| gone.then(Vec::new)) else { return Ok(()) };
+    let read = read_lines(&bytes, 0);
+    if read.damaged == 0 && read.tail != Tail::Damaged && !gone {
+        return Ok(());
+    }
+    let failed = |source| state_error("mend", path, source);
+    if gone {
+        // The next change begins a new one, and marks that there was another before.
+        let mut journal = crate::journal::Journal::new(project, u64::MAX).with_clock(Some(clock.clone()));
+        journal.prepare()?;
+        told.push(format!(
+            "{} is begun anew; what sessions changed before can't be undone any more",
+            path.display()
+        ));
+        return Ok(());
+    }
+    let mut lines = read.lines;
+    if read.tail == Tail::Damaged {
+        let last = lines.iter().map(Line::id).max().unwrap_or_default();
+        lines.push(Line::Damaged(last.saturating_add(1)));
+    }
+    let text = written(&lines).map_err(|error| failed(error.into()))?;
+    let aside = copy_aside(project, path)?;
+    replace_durably(path, &text).and_then(|()| sync_above(path)).map_err(failed)?;
+    let places = read.damaged + usize::from(read.tail == Tail::Damaged);
+    told.push(format!(
+        "{} goes on without its {} damaged parts; what they recorded can't be undone, and undo says so; as it was it is \
+         now {}",
+        path.display(),
+        places,
+        aside.display()
+    ));
+    Ok(())
+}
+
+fn mend_copy(
+    project: &Path,
+    copy: &Copied,
+    clock: &Clock,
+    told: &mut Vec<String>,
+) -> Result<(), WorkspaceError> {
+    if copy.damage.is_some() || stored::is_damaged(&copy.dir, stored::CONTESTED)? {
+        let aside = set_aside(project, &copy.dir)?;
+        told.push(format!(
+            "the copy of session {} can't be landed any more; what was changed in it is in {}, and beside the project \
+             in .journeyman-work-… where its files lay there",
+            copy.session,
+            aside.display()
+        ));
+        return Ok(());
+    }
+    if stored::is_damaged(&copy.dir, stored::NAME)? {
+        let aside = set_aside(project, &copy.dir.join(stored::NAME))?;
+        told.push(format!(
+            "the changes of the copy of session {} are compared anew; what was written down of them is now {}",
+            copy.session,
+            aside.display()
+        ));
+    }
+    mend_journal(project, &journal_of(&copy.dir.join("state")), clock, told)
+}
+
+/// Moves something to the directory of damaged files; gives where it is now.
+fn set_aside(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    let aside = free_name(project, path)?;
+    fs::rename(path, &aside).map_err(|source| state_error("set aside", path, source))?;
+    Ok(aside)
+}
+
+/// Copies a file that is written anew to the directory of damaged files; gives where the copy is.
+fn copy_aside(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    let aside = free_name(project, path)?;
+    fs::copy(path, &aside).map_err(|source| state_error("set aside", path, source))?;
+    Ok(aside)
+}
+
+fn free_name(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    let dir = project.join(DAMAGED);
+    make_private_dir(&dir)?;
+    let name = path.strip_prefix(project).unwrap_or(path).to_string_lossy().replace('/', "-");
+    let names = (1..MAX_NAMES).map(|number| dir.join(format!("{name}-{number}")));
+    let mut free = names.filter(|name| name.symlink_metadata().is_err());
+    free.next().ok_or_else(|| state_error("set aside", path, std::io::ErrorKind::AlreadyExists.into()))
+}
