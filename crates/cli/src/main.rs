@@ -70,10 +70,9 @@ fn complain(failure: &Failure) {
 /// A failure as it may be shown.
 fn words(failure: &Failure) -> String {
     // It may name files and quote configuration, which are the project's to choose.
-    let text = failure.to_string();
-    // An error may quote what it was given, and that may hold a key.
-    let text = Redactor::default().redact(&text).into_owned();
-    journeyman_sandbox::clean(text.as_bytes())
+    let text = journeyman_sandbox::clean(failure.to_string().as_bytes());
+    // An error may quote what it was given, and that may hold a key, with signs in its midst that nobody sees.
+    Redactor::default().redact(&text).into_owned()
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Failure> {

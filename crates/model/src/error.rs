@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use journeyman_protocol::is_invisible;
+
 /// The most of a text from outside that an error holds, in bytes: enough for every provider's message,
 /// little enough to be shown whole.
 pub(crate) const MAX_MESSAGE: usize = 4 * 1024;
@@ -212,10 +214,12 @@ impl ModelError {
         }
     }
 
-    /// This error without the secrets, and with its texts bounded.
+    /// Returns this error without the secrets, and with its texts bounded. What nobody sees goes first: it could stand
+    /// in the midst of a secret.
     #[must_use]
     pub(crate) fn cleaned(mut self, secrets: &[String]) -> Self {
         if let Some(text) = self.outside_text() {
+            *text = visible(text);
             for secret in secrets {
                 if text.contains(secret.as_str()) {
                     *text = text.replace(secret.as_str(), "[secret]");
@@ -299,6 +303,27 @@ pub(crate) fn shorten(text: &mut String, limit: usize) {
         text.truncate(end);
         text.push(MARK);
     }
+}
+
+/// Returns the text without control sequences and characters that aren't seen.
+fn visible(text: &str) -> String {
+    let mut characters = text.chars().peekable();
+    let mut seen = String::with_capacity(text.len());
+    while let Some(character) = characters.next() {
+        if character == '\u{1b}' && characters.next_if_eq(&'[').is_some() {
+            // The letter that ends the sequence goes, too.
+            while characters.next().is_some_and(|parameter| !('@'..='~').contains(&parameter)) {}
+        } else if matches!(character, '\n' | '\t') || !(character.is_control() || is_unseen(character)) {
+            seen.push(character);
+        }
+    }
+    seen
+}
+
+fn is_unseen(character: char) -> bool {
+    is_invisible(character)
+        || matches!(character, '\u{34f}' | '\u{180b}'..='\u{180f}' | '\u{2028}' | '\u{2029}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// Whole seconds as such, anything shorter in milliseconds.

@@ -194,6 +194,17 @@ async fn a_refused_key_says_which_variable_to_look_at() {
 }
 
 #[tokio::test]
+async fn a_key_is_hidden_also_with_signs_in_it_that_nobody_sees() {
+    let (head, tail) = KEY.split_at(9);
+    for between in ["\u{200b}", "\u{2060}\u{feff}", "\u{202e}", "\u{1b}[31m", "\u{7}", "\u{ad}", "\u{fe0e}"] {
+        let echo = error_body(&format!("Incorrect API key provided: {head}{between}{tail}."));
+        let server = Server::start(vec![answer(401, "", &echo)]).await;
+        let text = failure(&server.model()).await.to_string();
+        assert!(text.contains("Incorrect API key provided: [secret]."), "{between:?}: {text:?}");
+    }
+}
+
+#[tokio::test]
 async fn no_key_is_an_error_before_anything_else_happens() {
     let server = Server::start(vec![hello()]).await;
     let mut endpoint = server.endpoint();

@@ -43,7 +43,7 @@ pub use event::{
 pub use hash::{ContentHash, InvalidHash};
 pub use ids::{CallId, InvalidId, Seq, SessionId, UnixMillis};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};
-pub use path::{InvalidPath, RelPath};
+pub use path::{InvalidPath, RelPath, is_invisible};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
 pub use session::{AgentState, Breakpoint, MessageKind, ReminderCategory, Todo, TodoStatus};
 pub use usage::{StopReason, TokenCounter, Tokens, Usage};

@@ -148,9 +148,10 @@ impl fmt::Display for RelPath {
     }
 }
 
-/// Characters that reorder or hide their neighbours: marks and overrides of direction, zero-width characters,
-/// tags. A name that has them can look like another one.
-fn is_invisible(character: char) -> bool {
+/// Returns true for characters that reorder or hide their neighbours: marks and overrides of direction, zero-width
+/// characters, tags. A name that has them can look like another one.
+#[must_use]
+pub fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
