@@ -1,6 +1,7 @@
-//! The one detector of secrets: configured values, and the shapes of well-known tokens.
+//! The one detector of secrets: configured values, the shapes of well-known tokens, passwords in addresses, and values
+//! behind names that say so.
 //!
-//! [`Redactor::redact`] looks for both in one pass over the text and replaces them by [`MASK`]. It works on
+//! [`Redactor::redact`] replaces them by [`MASK`]. It works on
 //! whole texts: a secret that is split over two pieces of a stream is found in neither, so a stream has to
 //! be put together first.
 
@@ -13,10 +14,14 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::Value;
 
+mod addresses;
 mod names;
+mod placeholders;
+mod settings;
 mod shapes;
 
 pub use names::is_secret_name;
+pub use settings::{is_settings_file, mask_settings};
 use shapes::{SHAPES, Text};
 
 /// What stands where a secret stood.
@@ -105,14 +110,15 @@ impl Redactor {
     #[must_use]
     pub fn places(&self, text: &str) -> Vec<Range<usize>> {
         let quick = self.quick.get_or_init(|| self.build(MatchKind::LeftmostFirst, AhoCorasickKind::DFA));
-        if quick.as_ref().is_some_and(|quick| !quick.is_match(text)) {
-            return Vec::new();
-        }
+        let nothing = quick.as_ref().is_some_and(|quick| !quick.is_match(text));
         let Some(searcher) = self.searcher() else {
             // Nothing can be searched with that many patterns: better nothing than a secret.
             return std::iter::once(0..text.len()).collect();
         };
-        let mut secrets = self.secrets(searcher, text);
+        let mut secrets = match nothing {
+            true => by_surroundings(text),
+            false => self.secrets(searcher, text),
+        };
         secrets.sort_unstable_by_key(|secret| (secret.start, secret.end));
         let mut places: Vec<Range<usize>> = Vec::with_capacity(secrets.len());
         for secret in secrets {
@@ -172,7 +178,7 @@ impl Redactor {
 
     /// Where the secrets are, in the order of their prefixes' ends; they may overlap.
     fn secrets(&self, searcher: &AhoCorasick, text: &str) -> Vec<Range<usize>> {
-        let mut secrets = Vec::new();
+        let mut secrets = by_surroundings(text);
         let mut text = Text::new(text);
         for found in searcher.find_overlapping_iter(text.bytes) {
             let index = found.pattern().as_usize();
@@ -183,6 +189,16 @@ impl Redactor {
         }
         secrets
     }
+}
+
+/// Where secrets are that are known by what stands around them.
+fn by_surroundings(text: &str) -> Vec<Range<usize>> {
+    let mut secrets = Vec::new();
+    addresses::passwords(text.as_bytes(), &mut secrets);
+    settings::values(text.as_bytes(), &mut secrets);
+    // Neither begins or ends within a character.
+    secrets.retain(|secret| text.get(secret.clone()).is_some());
+    secrets
 }
 
 fn is_long(text: &str, characters: usize) -> bool {

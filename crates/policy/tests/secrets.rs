@@ -339,3 +339,106 @@ fn places_are_where_the_redactor_masks() {
     }
     assert!(redactor.places("nothing of the kind").is_empty());
 }
+
+#[test]
+fn passwords_in_addresses_are_found_and_the_rest_is_kept() {
+    let redactor = Redactor::default();
+    for (text, expected) in [
+        ("https://bob:hunter2@host.example/x", "https://bob:«[secret]»@host.example/x"),
+        ("https://bob:pw3@host", "https://bob:«[secret]»@host"),
+        (
+            "origin\thttps://bob:s3cr%40t%2F!@git.example/a.git (fetch)",
+            "origin\thttps://bob:«[secret]»@git.example/a.git (fetch)",
+        ),
+        (
+            "\turl = https://bob:letmein@git.example/a.git\n",
+            "\turl = https://bob:«[secret]»@git.example/a.git\n",
+        ),
+        ("redis://:correct-horse@localhost:6379/0", "redis://:«[secret]»@localhost:6379/0"),
+        ("postgres://app:p@ss:w0rd@db:5432/x?a=b@c", "postgres://app:«[secret]»@db:5432/x?a=b@c"),
+        ("amqp://a:b1c2@[::1]/", "amqp://a:«[secret]»@[::1]/"),
+        ("{\"u\":\"https:\\/\\/bob:hunter2@host\\/x\"}", "{\"u\":\"https:\\/\\/bob:«[secret]»@host\\/x\"}"),
+        ("?to=https%3A%2F%2Fbob%3Ahunter2%40host%2Fx", "?to=https%3A%2F%2Fbob%3A«[secret]»%40host%2Fx"),
+        ("https://0123456789abcdef0123456789abcdef@sentry.example/1", "https://«[secret]»@sentry.example/1"),
+        (
+            "https://bob:pässw0rd1@host/ and mail a@b.example",
+            "https://bob:«[secret]»@host/ and mail a@b.example",
+        ),
+        ("mongodb+srv://u1:Zx9@$HOST/x", "mongodb+srv://u1:«[secret]»@$HOST/x"),
+    ] {
+        assert_eq!(redactor.redact(text), expected);
+        assert_eq!(redactor.redact(expected), expected);
+        assert_eq!(redactor.places(text).len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn addresses_without_a_secret_stay() {
+    let redactor = Redactor::default();
+    for text in [
+        "https://example.com/a:b@c https://example.com:8443/x?u=a@b",
+        "ssh://git@github.com/a/b.git git@github.com:a/b.git https://bob@host/x",
+        "https://user:password@host postgres://user:pass@localhost/db http://username:secret@proxy:3128",
+        "postgres://postgres:postgres@localhost redis://:***@h amqp://guest:guest@h",
+        "https://$USER:$PASSWORD@host https://${U}:${P}@host https://{user}:{pass}@{host} https://<u>:<p>@h",
+        "https://user:xxxxxxxx@host https://me:your-token@host https://me:YOUR_TOKEN_HERE@host",
+        "// see http://a.example, mail to: b@c.example",
+        "file:///a:b@c  a://b: c@d  ://:@ :// ://:",
+    ] {
+        assert_eq!(redactor.redact(text), text);
+    }
+    // Linear: many beginnings and no end.
+    let long = "://a:b".repeat(100_000);
+    assert_eq!(redactor.redact(&long), long);
+}
+
+#[test]
+fn values_behind_names_that_say_so_are_found_where_they_look_made() {
+    let redactor = Redactor::default();
+    for (text, expected) in [
+        ("DB_PASSWORD=hunter2hunter2\n", "DB_PASSWORD=«[secret]»\n"),
+        ("export STRIPE_SECRET_KEY=\"Abc-def-0123\" # x", "export STRIPE_SECRET_KEY=\"«[secret]»\" # x"),
+        (".env:3:API_TOKEN=a1b2c3d4e5", ".env:3:API_TOKEN=«[secret]»"),
+        ("+DJANGO_SECRET_KEY='x9_k!mm2=='", "+DJANGO_SECRET_KEY='«[secret]»'"),
+        ("  12\tAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", "  12\tAWS_SECRET_ACCESS_KEY=«[secret]»"),
+        ("a\\nPGPASSWORD=Tr0ub4dor&3\\nb", "a\\nPGPASSWORD=«[secret]»\\nb"),
+    ] {
+        assert_eq!(redactor.redact(text), expected);
+    }
+    for text in [
+        "DB_PASSWORD=changeme SECRET=$(cat x) TOKEN=${TOKEN} API_KEY=$KEY1234 TOKEN=your-token-here",
+        "CACHE_KEY=deps-v1-linux64 PRIMARY_KEY=12345678 PASSWORD_FILE=/run/secrets/Pass1 API_TOKEN=/etc/Token1",
+        "const API_TOKEN: &str = \"a1b2c3d4\"; let token = get_Token1(); TOKEN==Abcdefg1 max_tokens=Abcdefg12",
+        "TOKEN_URL=https://Example1.com/x PASSWORD= SECRET=short1 KEY=Abcdefg1 token=Abcdefg1",
+    ] {
+        assert_eq!(redactor.redact(text), text);
+    }
+}
+
+#[test]
+fn every_secret_of_a_file_of_settings_is_masked() {
+    use journeyman_policy::secrets::{is_settings_file, mask_settings};
+    for path in [".env", "a/.env.local", ".env.production", "prod.env", ".ENV", "a\\.env"] {
+        assert!(is_settings_file(path), "{path}");
+    }
+    for path in [
+        ".env.example",
+        ".env.sample",
+        "env",
+        ".environment",
+        ".envrc",
+        "a.environment",
+        ".env.template",
+        ".env/x",
+    ] {
+        assert!(!is_settings_file(path), "{path}");
+    }
+    let text = "# DB_NAME=x\nDB_HOST=localhost\nDB_PASSWORD=letmein\nexport API_KEY = 'two words'\nsmtp.password: abcd\n\
+                TOKEN=\nSECRET=changeme\nPORT=80\r\nAUTH_TOKEN=tok\r\n     7\tX_SECRET=y1 z2\n.env:3:MY_PWD=q:r=s\n";
+    let expected = "# DB_NAME=x\nDB_HOST=localhost\nDB_PASSWORD=«[secret]»\nexport API_KEY = '«[secret]»'\n\
+                    smtp.password: «[secret]»\nTOKEN=\nSECRET=changeme\nPORT=80\r\nAUTH_TOKEN=«[secret]»\r\n     \
+                    7\tX_SECRET=«[secret]»\n.env:3:MY_PWD=«[secret]»\n";
+    assert_eq!(mask_settings(text), expected);
+    assert_eq!(mask_settings(expected), expected);
+    assert!(matches!(mask_settings("A=b\n"), Cow::Borrowed(_)));
+}

@@ -229,7 +229,7 @@ fn is_token(body: &[u8]) -> bool {
 }
 
 /// Whether one of the parts between `-` and `_` is as long as 16 characters and has letters and digits.
-fn is_random(body: &[u8]) -> bool {
+pub(super) fn is_random(body: &[u8]) -> bool {
     body.split(|byte| !byte.is_ascii_alphanumeric()).any(|part| {
         part.len() >= 16 && part.iter().any(u8::is_ascii_digit) && part.iter().any(u8::is_ascii_alphabetic)
     })

@@ -1,0 +1,63 @@
+//! Passwords in addresses: `://user:secret@host`.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::placeholders::is_placeholder;
+use super::shapes::is_random;
+
+/// Bytes between a scheme and its host that are looked at; tokens that stand there have a few thousand at most.
+const MAX_BYTES: usize = 8 * 1024;
+
+/// How the signs of an address are written.
+struct Spelling {
+    /// What stands before the user.
+    begin: &'static [u8],
+    colon: &'static [u8],
+    at: &'static [u8],
+}
+
+const SPELLINGS: [Spelling; 4] = [
+    Spelling { begin: b"://", colon: b":", at: b"@" },
+    // In JSON, as some write it.
+    Spelling { begin: b":\\/\\/", colon: b":", at: b"@" },
+    // In the query of another address.
+    Spelling { begin: b"%3A%2F%2F", colon: b"%3A", at: b"%40" },
+    Spelling { begin: b"%3a%2f%2f", colon: b"%3a", at: b"%40" },
+];
+
+/// Where the passwords of a text's addresses are, without the users before them. A token that stands alone before the
+/// host is one, too.
+pub(super) fn passwords(text: &[u8], found: &mut Vec<Range<usize>>) {
+    for spelling in &SPELLINGS {
+        for start in memmem::find_iter(text, spelling.begin) {
+            found.extend(password(text, start + spelling.begin.len(), spelling));
+        }
+    }
+}
+
+fn password(text: &[u8], start: usize, spelling: &Spelling) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let rest = rest.get(..MAX_BYTES).unwrap_or(rest);
+    let authority = rest.get(..rest.iter().position(|byte| !may_stand(*byte)).unwrap_or(rest.len()))?;
+    let signs = authority.get(..memmem::rfind(authority, spelling.at)?)?;
+    // Behind the sign there is a host, or what will be one.
+    let host = rest.get(signs.len() + spelling.at.len()..)?.first()?;
+    if !(host.is_ascii_alphanumeric() || matches!(host, b'[' | b'$' | b'{' | b'<' | b'%')) {
+        return None;
+    }
+    match memmem::find(signs, spelling.colon) {
+        Some(at) => {
+            let (user, password) = (signs.get(..at)?, signs.get(at + spelling.colon.len()..)?);
+            let secret = password != user && !is_placeholder(password);
+            secret.then_some(start + at + spelling.colon.len()..start + signs.len())
+        }
+        None => is_random(signs).then_some(start..start + signs.len()),
+    }
+}
+
+/// Whether a byte may stand between an address's scheme and its path. What a template puts in has other signs.
+fn may_stand(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~%!$&*+=:@".contains(&byte) || !byte.is_ascii()
+}

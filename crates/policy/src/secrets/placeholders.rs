@@ -1,0 +1,77 @@
+//! What stands where a secret belongs, and is none.
+
+/// Words, without what isn't a letter or digit, that people write for a secret that everybody has to put in.
+const WORDS: &[&str] = &[
+    "abc",
+    "bar",
+    "baz",
+    "changeit",
+    "credentials",
+    "default",
+    "false",
+    "foo",
+    "foobar",
+    "guest",
+    "hidden",
+    "key",
+    "none",
+    "null",
+    "pass",
+    "passcode",
+    "passwd",
+    "password",
+    "pat",
+    "placeholder",
+    "pw",
+    "pwd",
+    "qux",
+    "redacted",
+    "removed",
+    "root",
+    "secret",
+    "secrets",
+    "string",
+    "token",
+    "true",
+    "undefined",
+    "unset",
+    "user",
+    "username",
+    "value",
+];
+/// How longer ones begin.
+const BEGINNINGS: &[&str] = &[
+    "changeme",
+    "dummy",
+    "enter",
+    "example",
+    "fake",
+    "insert",
+    "my",
+    "placeholder",
+    "replace",
+    "sample",
+    "some",
+    "test",
+    "todo",
+    "xxx",
+    "your",
+];
+
+/// Whether a value says that there is none, or what belongs there.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    /// Longer ones are no words.
+    const LONGEST: usize = 48;
+    let plain: Vec<u8> =
+        value.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    let same = plain.first().is_none_or(|first| plain.iter().all(|byte| byte == first));
+    let put_in = value.starts_with(b"$") || value.starts_with(b"%") && value.len() <= 2;
+    let written = |text: &&str| plain == text.as_bytes();
+    let begins =
+        |text: &&str| plain.starts_with(text.as_bytes()) && plain.iter().all(u8::is_ascii_alphabetic);
+    value.is_ascii()
+        && (same
+            || put_in
+            || plain.len() <= LONGEST
+                && (WORDS.iter().any(|word| written(&word)) || BEGINNINGS.iter().any(|word| begins(&word))))
+}

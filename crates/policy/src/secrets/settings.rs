@@ -1,0 +1,152 @@
+//! Values behind names that say that they are secret: `DB_PASSWORD=…`.
+//!
+//! In any text only what can hardly be anything else: a name in capitals, no blank around the sign, a value that looks
+//! made. In a file of settings (`.env`) every value behind such a name.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::placeholders::is_placeholder;
+use super::{MASK, is_secret_name};
+
+/// Longer names are no names.
+const MAX_NAME: usize = 64;
+/// Fewer bytes of a value in any text are no secret that was made.
+const MIN_VALUE: usize = 8;
+/// Ends of names that say so without doubt. A `CACHE_KEY` is nobody's secret.
+const SURE: &[&str] = &[
+    "ACCESS_KEY",
+    "APIKEY",
+    "API_KEY",
+    "AUTH_KEY",
+    "CREDENTIALS",
+    "ENCRYPTION_KEY",
+    "MASTER_KEY",
+    "PASSPHRASE",
+    "PASSWD",
+    "PASSWORD",
+    "PRIVATE_KEY",
+    "SECRET",
+    "SECRET_KEY",
+    "SIGNING_KEY",
+    "TOKEN",
+];
+
+/// Whether a file of this path holds settings of one machine, secrets among them: `.env` and its kin, and not the ones
+/// that show how to write it.
+#[must_use]
+pub fn is_settings_file(path: &str) -> bool {
+    const SHOWN: &[&str] = &["defaults", "dist", "example", "sample", "template", "test", "tpl"];
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
+    let kind = name.strip_prefix(".env").filter(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']));
+    let settings = kind.is_some() || name.len() > 4 && name.ends_with(".env");
+    settings && !name.split(['.', '-', '_']).any(|part| SHOWN.contains(&part))
+}
+
+/// The text of a file of settings, or what a command printed of one, with each value masked whose name says that it is
+/// secret.
+#[must_use]
+pub fn mask_settings(text: &str) -> Cow<'_, str> {
+    let mut masked = String::new();
+    let mut done = 0;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(secret) = in_line(line) {
+            masked.push_str(text.get(done..start + secret.start).unwrap_or_default());
+            masked.push_str(MASK);
+            done = start + secret.end;
+        }
+        start += line.len();
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    masked.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(masked)
+}
+
+/// The value of a line, `NAME=value` or `name: value`, behind whatever a tool writes before its lines.
+fn in_line(line: &str) -> Option<Range<usize>> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    line.match_indices(['=', ':']).find_map(|(at, _)| {
+        let before = line.get(..at)?.trim_end();
+        let name = before.get(before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1)..)?;
+        // The last byte before it may be one of several.
+        let value = line.get(at + 1..)?;
+        let from = at + 1 + (value.len() - value.trim_start().len());
+        let secret = value_at(line.as_bytes(), from, true)?;
+        let bytes = line.as_bytes().get(secret.clone())?;
+        let known = name.len() <= MAX_NAME && is_secret_name(name) && !is_placeholder(bytes);
+        (known && !bytes.is_empty()).then_some(secret)
+    })
+}
+
+/// Where values are in any text that are secret by their names and looks.
+pub(super) fn values(text: &[u8], found: &mut Vec<Range<usize>>) {
+    for at in memchr::memchr_iter(b'=', text) {
+        let name_end = text.get(..at).unwrap_or_default();
+        if !name_end.last().is_some_and(|byte| is_capital(*byte)) {
+            continue;
+        }
+        let length = name_end.iter().rev().take(MAX_NAME).take_while(|byte| is_capital(**byte)).count();
+        let Some(name) = name_end.get(at - length..).and_then(|name| std::str::from_utf8(name).ok()) else {
+            continue;
+        };
+        let before = name_end.get(..at - length).unwrap_or_default();
+        let begins = match before.last() {
+            None => true,
+            // The end of an escape, as in `\n`.
+            Some(b'n' | b't' | b'r') => {
+                before.ends_with(b"\\n") || before.ends_with(b"\\t") || before.ends_with(b"\\r")
+            }
+            Some(byte) => byte.is_ascii_whitespace() || b"+-:|>;,\"'`".contains(byte),
+        };
+        if !begins || !SURE.iter().any(|end| name.ends_with(end)) || !is_secret_name(name) {
+            continue;
+        }
+        if let Some(value) =
+            value_at(text, at + 1, false).filter(|value| is_made(text.get(value.clone()).unwrap_or_default()))
+        {
+            found.push(value);
+        }
+    }
+}
+
+fn is_capital(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
+}
+
+/// The value that begins at a place: within its quotes, or up to a blank. `whole`: quotes aside up to the end of the line.
+fn value_at(text: &[u8], start: usize, whole: bool) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let (skip, quote): (usize, Option<u8>) = match rest {
+        [b'\\', quote @ (b'"' | b'\''), ..] => (2, Some(*quote)),
+        [quote @ (b'"' | b'\''), ..] => (1, Some(*quote)),
+        _ => (0, None),
+    };
+    let body = rest.get(skip..)?;
+    let ends = |byte: &u8| match quote {
+        Some(quote) => *byte == quote || *byte == b'\n',
+        None if whole => *byte == b'\n' || *byte == b'\r',
+        None => byte.is_ascii_whitespace() || b"\"'`\\,;|<>".contains(byte),
+    };
+    let length = body.iter().position(ends).unwrap_or(body.len());
+    // The backslash before a quote that is itself in quotes.
+    let length = if skip == 2 && body.get(..length)?.ends_with(b"\\") { length - 1 } else { length };
+    let trimmed = body.get(..length)?.trim_ascii_end().len();
+    Some(start + skip..start + skip + trimmed)
+}
+
+/// Whether a value looks like a password or a token: long enough, no word, path, call or variable.
+fn is_made(value: &[u8]) -> bool {
+    let letters = value.iter().any(u8::is_ascii_alphabetic);
+    let digits = value.iter().any(u8::is_ascii_digit);
+    let cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
+    value.len() >= MIN_VALUE
+        && letters
+        && (digits || cases)
+        && !value.iter().any(|byte| b"(){}[]$ ".contains(byte))
+        && !value.first().is_some_and(|first| b"/.=".contains(first))
+        && memchr::memmem::find(value, b"://").is_none()
+        && !is_placeholder(value)
+}
