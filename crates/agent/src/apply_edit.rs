@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_edit::{Allow, Edit, EditOp, OpContext, Outcome, Refusal, apply_ops};
-use journeyman_protocol::{ContentHash, Effects, RelPath, ResultPart, ToolSpec};
+use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput, refuse_stale};
 use journeyman_workspace::{Body, Change, ChangeSet, Expected, WorkspaceError};
 use serde::{Deserialize, Serialize};
@@ -149,5 +149,5 @@ fn said(path: &RelPath, outcome: &Outcome) -> String {
 }
 
 fn failed(text: String) -> ToolOutput {
-    ToolOutput { parts: vec![ResultPart::Text { text }], changes: Vec::new(), is_error: true }
+    ToolOutput { is_error: true, ..ToolOutput::text(text) }
 }

@@ -1,9 +1,10 @@
 //! What the session looks at between steps: files that others changed, its todos, its schedule, its commands in the
 //! background, and whether it comes forward at all.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use journeyman_protocol::{ErrorPhase, Event, MessageKind, ReminderCategory, ToolUse};
+use journeyman_protocol::{CallId, ErrorPhase, Event, MessageKind, ReminderCategory, ToolUse, Trespass};
 use journeyman_sandbox::Outcome;
 use journeyman_tools::{Background, BackgroundExit};
 
@@ -16,6 +17,8 @@ use crate::{AgentError, finished::Finished, reminder};
 
 /// Files named in a notice.
 const MOST_NAMED: usize = 10;
+/// Maximum number of trespasses that the report of a task holds; events have all.
+const MAX_TRESPASSES: usize = 1_000;
 /// The tool that asks how a command in the background gets on: in silence it waits, it doesn't go in circles.
 const COMMAND_OUTPUT: &str = "command_output";
 
@@ -190,6 +193,34 @@ impl Worker {
     pub(crate) async fn stop_background(&mut self) {
         if let Some(background) = self.background.take() {
             background.close().await;
+            self.note_strays(&background);
+        }
+    }
+
+    /// Puts on record what commands did that they may not. `check` is the check's command line; calls are named by
+    /// each trespass.
+    pub(crate) fn note_trespasses(&mut self, check: Option<String>, trespasses: Vec<Trespass>) {
+        let room = MAX_TRESPASSES.saturating_sub(self.state.trespasses.len());
+        let Some(first) = trespasses.first() else { return };
+        let call = first.call.clone();
+        self.log.emit(Event::Trespassed { call, check, trespasses: trespasses.clone() });
+        self.note(Record::Trespassed { trespasses: trespasses.into_iter().take(room).collect() });
+    }
+
+    /// Does it for commands that ended in the background.
+    pub(crate) fn note_background_trespasses(&mut self) {
+        if let Some(background) = self.background.clone() {
+            self.note_strays(&background);
+        }
+    }
+
+    fn note_strays(&mut self, background: &Background) {
+        let mut by_call: BTreeMap<Option<CallId>, Vec<Trespass>> = BTreeMap::new();
+        for one in background.take_trespasses() {
+            by_call.entry(one.call.clone()).or_default().push(one);
+        }
+        for trespasses in by_call.into_values() {
+            self.note_trespasses(None, trespasses);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A call's one result.
 
-use journeyman_protocol::{CallState, FileChange, ResultPart, Verdict};
+use journeyman_protocol::{CallState, FileChange, ResultPart, Trespass, Verdict};
 
 /// How a call ended, and what the model is told.
 pub(crate) struct Finished {
@@ -12,6 +12,7 @@ pub(crate) struct Finished {
     /// What policy said, where it refused.
     pub(crate) verdict: Option<Verdict>,
     pub(crate) changes: Vec<FileChange>,
+    pub(crate) trespasses: Vec<Trespass>,
     pub(crate) duration_ms: u64,
     /// Whether it was ended without having come to an end of its own.
     pub(crate) abandoned: bool,
@@ -28,6 +29,7 @@ impl Finished {
             by: None,
             verdict: None,
             changes: Vec::new(),
+            trespasses: Vec::new(),
             duration_ms: 0,
             abandoned: false,
         }
@@ -35,7 +37,7 @@ impl Finished {
 
     /// It ran: its result says how, and nothing else needs to.
     pub(crate) fn ran(state: CallState, parts: Vec<ResultPart>, changes: Vec<FileChange>) -> Self {
-        Self { state, parts, note: None, by: None, verdict: None, changes, duration_ms: 0, abandoned: false }
+        Self { state, parts, changes, note: None, ..Self::refused(state, "") }
     }
 
     /// Somebody said no.

@@ -6,7 +6,7 @@
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
     Block, CallId, Message, MessageKind, Mode, Outcome, ReminderCategory, Seq, SessionId, StopReason, Todo,
-    ToolUse, Transition, Usage,
+    ToolUse, Transition, Trespass, Usage,
 };
 use journeyman_store::Entry;
 use journeyman_tools::SeenFile;
@@ -157,6 +157,11 @@ pub enum Record {
         /// Whether they still do.
         running: bool,
     },
+    /// Commands of the task made, changed or deleted what is guarded.
+    Trespassed {
+        /// What, and what became of it.
+        trespasses: Vec<Trespass>,
+    },
     /// The todos as they are now.
     Todos {
         /// All of them.
@@ -201,6 +206,7 @@ impl Record {
             Self::Books(_) => "books",
             Self::Checkpoint { .. } => "checkpoint",
             Self::Checking { .. } => "checking",
+            Self::Trespassed { .. } => "trespassed",
             Self::Todos { .. } => "todos",
             Self::Allowed { .. } => "allowed",
             Self::Seen(_) => "seen",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, RunReport};
+use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, RunReport, Trespass};
 use journeyman_store::StoreError;
 
 use crate::before::Before;
@@ -16,6 +16,8 @@ const MAX_DIFF: usize = 256 * 1024;
 
 /// Closes a task: the diff, the books, the last entry. Never fails: what can't be said is left out and named.
 pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> RunReport {
+    worker.note_background_trespasses();
+    let end = without_trespass(end, &worker.state.trespasses);
     let mut problems = Vec::new();
     let changes = match worker.changes().await {
         Ok(changes) => changes,
@@ -43,6 +45,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         text: worker.tally.last_text.clone(),
         changes,
         diff,
+        trespasses: worker.state.trespasses.clone(),
         evidence: std::mem::take(&mut worker.tally.evidence),
         iterations: worker.state.books.iterations,
         turns: worker.state.books.turns,
@@ -69,6 +72,22 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
     worker.note(Record::Ended { outcome: report.outcome });
     worker.log.emit(Event::Done { report: Box::new(report.clone()) });
     close(worker, report).await
+}
+
+/// What passed its checks isn't verified where a command did what it may not: what else it did nobody knows.
+fn without_trespass(end: End, trespasses: &[Trespass]) -> End {
+    let Some(first) = trespasses.first() else { return end };
+    let more = match trespasses.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let did = format!("a command did what it may not: {first}{more}");
+    match end.outcome {
+        Outcome::Verified => {
+            End::new(Outcome::Unverified, format!("not verified, though checks passed: {did}"))
+        }
+        other => End::new(other, format!("{}; {did}", end.summary)),
+    }
 }
 
 /// Writes the last entries. A log that refuses them turns the outcome into an error: what is not on

@@ -10,6 +10,7 @@ use journeyman_context::fenced;
 use journeyman_policy::Call;
 use journeyman_protocol::{
     Block, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Event, RelPath, ToolUse, Transition,
+    Trespass,
 };
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use journeyman_workspace::Trial;
@@ -322,7 +323,10 @@ impl Worker {
     }
 
     /// Writes a call's end and its result down, together.
-    pub(crate) fn settle(&mut self, call: &ToolUse, finished: Finished) {
+    pub(crate) fn settle(&mut self, call: &ToolUse, mut finished: Finished) {
+        let trespasses = std::mem::take(&mut finished.trespasses).into_iter();
+        let trespasses = trespasses.map(|one| Trespass { call: Some(call.id.clone()), ..one }).collect();
+        self.note_trespasses(None, trespasses);
         for change in &finished.changes {
             self.log.emit(Event::FileEdited { call: call.id.clone(), change: change.clone() });
         }
@@ -512,7 +516,7 @@ fn joined(
 }
 
 fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Finished {
-    let ToolOutput { mut parts, changes, is_error } = output;
+    let ToolOutput { mut parts, changes, is_error, trespasses } = output;
     if let Some(limit) = timed_out {
         let text = format!("ended at its time limit of {}", crate::turn::seconds(limit));
         parts.push(journeyman_protocol::ResultPart::Text { text });
@@ -522,7 +526,7 @@ fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Fi
         (false, true, _) => CallState::Sealed,
         (false, false, false) => CallState::Completed,
     };
-    Finished::ran(state, parts, changes)
+    Finished { trespasses, ..Finished::ran(state, parts, changes) }
 }
 
 /// A running call's output for people, held back until it can be searched for secrets.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
     Approval, Block, CallId, CallRecord, CallState, CallStep, Message, Outcome, RelPath, Role, Seq,
-    SessionId, StopReason, Todo, ToolUse, Transition, UnixMillis,
+    SessionId, StopReason, Todo, ToolUse, Transition, Trespass, UnixMillis,
 };
 use journeyman_store::{Entry, Store, StoreError};
 use journeyman_tools::SeenFile;
@@ -51,6 +51,8 @@ pub struct State {
     pub books: Books,
     /// How the last task ended.
     pub outcome: Option<Outcome>,
+    /// What commands of the task that runs, or ran last, did to what is guarded.
+    pub trespasses: Vec<Trespass>,
     /// What is to be done.
     pub todos: Vec<Todo>,
     /// What a person allowed from then on: rules as text of a `policy.toml`.
@@ -228,6 +230,7 @@ impl State {
                 self.task = Some(Task::default());
                 self.books = Books { step: self.books.step, ..Books::default() };
                 self.outcome = None;
+                self.trespasses.clear();
             }
             Record::Message { message, taken, stop, calls } => self.message(message, &taken, stop, calls, at),
             Record::Cleared => self.messages.clear(),
@@ -246,6 +249,7 @@ impl State {
                     task.checking = running;
                 }
             }
+            Record::Trespassed { trespasses } => self.trespasses.extend(trespasses),
             Record::Todos { todos } => self.todos = todos,
             Record::Allowed { rule } => self.allowed.push(rule),
             Record::Seen(file) => {

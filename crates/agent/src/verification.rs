@@ -210,6 +210,9 @@ impl Worker {
                 self.log.emit(Event::CheckStarted { kind: check.kind, command: check.command });
             }
             Progress::Finished { evidence, .. } => self.log.emit(Event::CheckResult { evidence }),
+            Progress::Trespassed { check, trespasses, .. } => {
+                self.note_trespasses(Some(check.command), trespasses);
+            }
             // The diff and the report show what checks changed; their output is in the evidence.
             Progress::Output { .. } | Progress::Changed { .. } => return Ok(()),
         }

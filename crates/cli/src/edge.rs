@@ -13,7 +13,7 @@ use journeyman_agent::{AgentError, ConfigError};
 use journeyman_protocol::{ContentHash, Tier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};
-use journeyman_workspace::{Clock, Options, Workspace};
+use journeyman_workspace::{Clock, GuardRules, Options, Workspace};
 
 use crate::confinement;
 
@@ -134,6 +134,12 @@ pub(crate) struct House {
     pub(crate) blobs: Arc<Blobs>,
 }
 
+/// Which paths are guarded from commands.
+pub(crate) const GUARDS: GuardRules = GuardRules {
+    guarded: journeyman_policy::is_guarded,
+    on_entering: journeyman_policy::is_obeyed_on_entering,
+};
+
 impl House {
     pub(crate) fn open(environment: &Environment) -> Result<Self, Failure> {
         let state_dir = environment
@@ -162,7 +168,7 @@ impl House {
         let options = Options {
             own_dir: Some(self.state_dir.clone()),
             clock: Some(Clock::new(now)),
-            guarded: Some(journeyman_policy::is_guarded),
+            guarded: Some(GUARDS),
             ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))
         };
         Ok(Workspace::open(root, options).context("the project")?)

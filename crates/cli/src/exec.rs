@@ -106,24 +106,18 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> 
     }
     let house = House::open(environment)?;
     let sandbox = Arc::new(house.sandbox(&config)?);
-    let ground = Ground::open(&house, &root, &sandbox, args.overlay, &config.isolation)?;
+    let how = (args.overlay, args.read_only);
+    let ground = Ground::open(&house, &root, &sandbox, how, &config.isolation)?;
     request.base = ground.base();
     request.protected.extend(ground.protected().iter().cloned());
     let network = request.network.clone();
     if !args.quiet {
-        if ground.unprotected() > 0 {
-            tell!(
-                "{} {} more guarded files lie deep in the project and aren't protected: there are too many",
-                color::stderr().yellow("jm exec:"),
-                ground.unprotected()
-            );
-        }
         for note in confinement::notes(&sandbox, &request.needs).await {
             tell!("{} {note}", color::stderr().yellow("jm exec:"));
         }
     }
     let (completed, read) = see_through(&sandbox, request, args).await?;
-    let ended = ground.close()?;
+    let ended = ground.close(completed.enforcement.protected_kept)?;
     let code = if read { exit_code(&completed.outcome) } else { UNREAD };
     let report = Report { completed: &completed, network: &network, root: &root, args, ended, code };
     report.print()?;

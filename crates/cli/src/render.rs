@@ -166,6 +166,14 @@ impl Renderer {
                     self.line(&format!("  {what} {by}: {summary}"));
                 }
             }
+            Event::Trespassed { trespasses, .. } => {
+                for one in trespasses.iter().take(PREVIEW_LINES) {
+                    self.problem(ErrorSeverity::Error, &one.to_string());
+                }
+                if trespasses.len() > PREVIEW_LINES {
+                    self.note(&format!("  … and {} more", trespasses.len() - PREVIEW_LINES));
+                }
+            }
             Event::TodoChanged { current, .. } => self.todos(current),
             Event::FileChanged { change } => {
                 let how = match change.kind {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, Outcome, RelPath, RunReport, SessionId, UnixMillis, Usage,
+    FileConflict, Outcome, RelPath, RunReport, SessionId, Trespass, UnixMillis, Usage,
 };
 use journeyman_sandbox::clean;
 
@@ -37,6 +37,7 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
         push(&mut out, &format!("{kind} {}", change.path));
     }
     out.push_str(&runs_code(report.changes.iter().map(|change| &change.path), paint));
+    out.push_str(&trespasses(&report.trespasses, paint));
     for one in &report.evidence {
         push(&mut out, &evidence(one, paint));
     }
@@ -67,6 +68,21 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
     }
     if let Some(undo) = &report.undo {
         push(&mut out, &format!("take it back with: {undo}"));
+    }
+    out
+}
+
+/// What commands did that they may not, and what became of it, a line each; empty where they did nothing such.
+pub(crate) fn trespasses(trespasses: &[Trespass], paint: Paint) -> String {
+    /// Lines that are read; `--json` has all.
+    const MOST_NAMED: usize = 20;
+    let mut out = String::new();
+    for one in trespasses.iter().take(MOST_NAMED) {
+        let text = clean(one.to_string().as_bytes());
+        push(&mut out, &format!("{} {text}", paint.red("not a command's to do:")));
+    }
+    if let Some(more) = trespasses.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        push(&mut out, &format!("{} {more} more", paint.red("not a command's to do:")));
     }
     out
 }

@@ -10,11 +10,28 @@ const INSTALL: &str = "installing or building runs its scripts";
 const TESTS: &str = "a test run loads it";
 const TOOL: &str = "a tool that reads it runs what it names";
 const HOOKS: &str = "a manager of git hooks runs what it names";
+const PIPELINE: &str = "a build server runs it, with the secrets that it has";
 const TASKS: &str = "it is a list of commands that people run by name";
 
 /// Names in lower case, and what runs them.
 const NAMES: &[(&str, &str)] = &[
     ("build.rs", BUILD),
+    ("cargo.toml", BUILD),
+    ("workspace", BUILD),
+    ("workspace.bazel", BUILD),
+    ("module.bazel", BUILD),
+    ("build.bazel", BUILD),
+    (".bazelrc", BUILD),
+    ("gradle.properties", BUILD),
+    ("podfile", INSTALL),
+    ("fastfile", TASKS),
+    ("manage.py", TASKS),
+    ("phpunit.xml", TESTS),
+    ("phpunit.xml.dist", TESTS),
+    (".pnp.cjs", TOOL),
+    (".pnp.loader.mjs", TOOL),
+    (".gitlab-ci.yml", PIPELINE),
+    ("jenkinsfile", PIPELINE),
     ("makefile", TASKS),
     ("gnumakefile", TASKS),
     ("justfile", TASKS),
@@ -83,10 +100,21 @@ const ENDINGS: &[(&str, &str)] = &[
     (".vcxproj", BUILD),
     (".gemspec", INSTALL),
     (".podspec", INSTALL),
+    (".bzl", BUILD),
     (".pth", TOOL),
     (".mk", TASKS),
     (".cmake", BUILD),
     (".dockerfile", BUILD),
+];
+/// How names begin that have several endings, in lower case.
+const BEGINNINGS: &[(&str, &str)] = &[(".mocharc.", TESTS), (".lintstagedrc", HOOKS)];
+/// Directories, in lower case, all files of which are run, by their last components.
+const DIRECTORIES: &[(&[&str], &str)] = &[
+    (&[".github", "workflows"], PIPELINE),
+    (&[".github", "actions"], PIPELINE),
+    (&[".mvn"], BUILD),
+    (&[".yarn", "releases"], TOOL),
+    (&[".yarn", "plugins"], TOOL),
 ];
 /// What a configuration of a JavaScript tool ends with: each is a program.
 const SCRIPTS: [&str; 6] =
@@ -97,9 +125,17 @@ const SCRIPTS: [&str; 6] =
 #[must_use]
 pub fn runs_code(path: &RelPath) -> Option<&'static str> {
     let name = std::str::from_utf8(path.file_name()).ok()?.to_lowercase();
-    let above = path.components().rev().nth(1).map(<[u8]>::to_ascii_lowercase);
-    if above.as_deref() == Some(b".cargo") && matches!(name.as_str(), "config" | "config.toml") {
+    let parent = path.components().rev().nth(1).map(<[u8]>::to_ascii_lowercase);
+    if parent.as_deref() == Some(b".cargo") && matches!(name.as_str(), "config" | "config.toml") {
         return Some(BUILD);
+    }
+    let above: Vec<String> =
+        path.components().rev().skip(1).map(|name| String::from_utf8_lossy(name).to_lowercase()).collect();
+    let is_in = |dirs: &[&str]| {
+        above.windows(dirs.len()).any(|names| names.iter().rev().zip(dirs).all(|(name, dir)| name == dir))
+    };
+    if let Some((_, how)) = DIRECTORIES.iter().find(|(dirs, _)| is_in(dirs)) {
+        return Some(how);
     }
     if let Some((_, how)) = NAMES.iter().find(|(known, _)| *known == name) {
         return Some(how);
@@ -108,7 +144,8 @@ pub fn runs_code(path: &RelPath) -> Option<&'static str> {
     if rc || SCRIPTS.iter().any(|ending| name.ends_with(ending)) {
         return Some(TOOL);
     }
-    ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, how)| *how)
+    let begins = BEGINNINGS.iter().find(|(front, _)| name.starts_with(front));
+    begins.or_else(|| ENDINGS.iter().find(|(ending, _)| name.ends_with(ending))).map(|(_, how)| *how)
 }
 
 #[cfg(test)]
@@ -136,6 +173,25 @@ mod tests {
             "x.csproj",
             "rules.mk",
             ".pre-commit-config.yaml",
+            "Cargo.toml",
+            ".github/workflows/ci.yml",
+            ".gitlab-ci.yml",
+            "Jenkinsfile",
+            "WORKSPACE",
+            "rules/a.bzl",
+            ".bazelrc",
+            ".mvn/wrapper/maven-wrapper.properties",
+            ".mvn/jvm.config",
+            "gradle.properties",
+            ".yarn/releases/yarn-4.cjs",
+            ".pnp.cjs",
+            "manage.py",
+            "phpunit.xml",
+            ".mocharc.json",
+            ".lintstagedrc",
+            ".lintstagedrc.json",
+            "ios/Podfile",
+            "fastlane/Fastfile",
         ];
         for path in runs {
             assert!(runs_code(&RelPath::parse(path).unwrap()).is_some(), "{path}");
@@ -151,6 +207,10 @@ mod tests {
             "a.json",
             "makefile.md",
             "src/config.js.map",
+            ".github/CODEOWNERS",
+            "docs/workflows/a.md",
+            ".yarn/cache/a.zip",
+            "Cargo.lock",
         ];
         for path in not {
             assert_eq!(runs_code(&RelPath::parse(path).unwrap()), None, "{path}");

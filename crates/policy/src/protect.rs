@@ -17,6 +17,9 @@ const EDITOR: &str = "an editor runs what it says";
 const SHELL: &str = "a shell runs what it says";
 const AGENT: &str = "it tells coding agents what to do and what they may";
 const HOOK: &str = "git runs it outside the sandbox";
+const INTERPRETER: &str = "an interpreter or debugger runs what it says";
+const PACKAGES: &str = "a package manager obeys it, and it can name programs and registries";
+const VERSIONS: &str = "version control runs what its settings say";
 const CREDENTIALS: &str = "it holds credentials or decides how they are used";
 
 /// Names, in lower case, that guard whatever has them: a file, or a directory with all that is in it.
@@ -36,6 +39,8 @@ const GUARDED: &[(&str, &str)] = &[
     (".emacs", EDITOR),
     (".emacs.d", EDITOR),
     (".dir-locals.el", EDITOR),
+    (".helix", EDITOR),
+    (".kakrc", EDITOR),
     (".devcontainer", EDITOR),
     (".devcontainer.json", EDITOR),
     (".bashrc", SHELL),
@@ -62,24 +67,55 @@ const GUARDED: &[(&str, &str)] = &[
     ("config.fish", SHELL),
     (".tmux.conf", SHELL),
     (".screenrc", SHELL),
-    (".gdbinit", "a debugger runs what it says"),
-    (".lldbinit", "a debugger runs what it says"),
+    (".gdbinit", INTERPRETER),
+    (".lldbinit", INTERPRETER),
+    (".pdbrc", INTERPRETER),
+    (".pdbrc.py", INTERPRETER),
+    (".pythonrc", INTERPRETER),
+    (".rprofile", INTERPRETER),
+    (".irbrc", INTERPRETER),
+    (".pryrc", INTERPRETER),
+    (".iex.exs", INTERPRETER),
+    (".ghci", INTERPRETER),
     (".claude", AGENT),
     (".claude.json", AGENT),
     (".codex", AGENT),
     (".cursor", AGENT),
     (".gemini", AGENT),
     (".opencode", AGENT),
+    (".opencode.json", AGENT),
+    ("opencode.json", AGENT),
+    ("opencode.jsonc", AGENT),
+    (".clinerules", AGENT),
+    (".kiro", AGENT),
+    (".continue", AGENT),
+    (".roo", AGENT),
+    (".roomodes", AGENT),
     (".mcp.json", AGENT),
     (".husky", HOOK),
     (".githooks", HOOK),
     (".gitconfig", HOOK),
+    (".hg", VERSIONS),
+    (".hgrc", VERSIONS),
+    (".jj", VERSIONS),
+    (".svn", VERSIONS),
+    (".bzr", VERSIONS),
+    (".npmrc", PACKAGES),
+    (".yarnrc", PACKAGES),
+    (".yarnrc.yml", PACKAGES),
     (".ssh", CREDENTIALS),
     (".gnupg", CREDENTIALS),
     (".netrc", CREDENTIALS),
     (".pgpass", CREDENTIALS),
     (".git-credentials", CREDENTIALS),
 ];
+
+/// How names begin that guard in the same way, in lower case.
+const BEGINNINGS: &[(&str, &str)] = &[(".windsurf", AGENT), (".aider", AGENT)];
+/// How they end.
+const ENDINGS: &[(&str, &str)] = &[(".sublime-project", EDITOR), (".code-workspace", EDITOR)];
+/// Those that are obeyed as soon as somebody enters a directory: a shell or its prompt runs what they say.
+const ON_ENTERING: &[&str] = &[".envrc", ".hg", ".jj", ".svn", ".bzr"];
 
 /// Whether `path`, or a directory that it lies in, is one that programs outside the sandbox run or obey: editor
 /// and shell settings, hooks, agents' instructions, credentials, git's own files. A command's change of such a
@@ -99,22 +135,41 @@ pub(crate) fn protection_of_text(path: &str) -> Protection {
     path.split('/').map(|name| component(name.as_bytes())).max().unwrap_or(Protection::None)
 }
 
+/// Returns true if `path`, or a directory that it lies in, is guarded and obeyed wherever it lies, as soon as somebody
+/// enters a directory: repositories, and what a shell runs by itself. Other guarded files are obeyed in the directory
+/// that is opened as a project, or in the home directory.
+#[must_use]
+pub fn is_obeyed_on_entering(path: &RelPath) -> bool {
+    path.components().any(|name| {
+        component(name) == Protection::Forbidden
+            || plain(name).is_some_and(|plain| ON_ENTERING.contains(&plain.as_str()))
+    })
+}
+
 fn component(name: &[u8]) -> Protection {
-    let Ok(name) = std::str::from_utf8(name) else { return Protection::None };
+    let Some(plain) = plain(name) else { return Protection::None };
+    let plain = plain.as_str();
+    if plain == ".git" || plain == "git~1" {
+        return Protection::Forbidden;
+    }
+    let named = GUARDED.iter().find(|(guarded, _)| *guarded == plain);
+    let named = named.or_else(|| BEGINNINGS.iter().find(|(front, _)| plain.starts_with(front)));
+    match named.or_else(|| ENDINGS.iter().find(|(ending, _)| plain.ends_with(ending))) {
+        Some((_, why)) => Protection::Guarded(why),
+        None => Protection::None,
+    }
+}
+
+/// A name as the most forgiving file system compares it; `None` for what can't be a guarded one.
+fn plain(name: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(name).ok()?;
     if !name.contains(['.', '~']) {
-        return Protection::None;
+        return None;
     }
     // Some file systems ignore letter case, zero-width characters, or dots and spaces at the end, and one
     // calls `.git` also `git~1`. The tree may be on any of them, now or after a clone.
     let plain: String = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_lowercase).collect();
-    let plain = plain.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    if plain == ".git" || plain == "git~1" {
-        return Protection::Forbidden;
-    }
-    match GUARDED.iter().find(|(guarded, _)| *guarded == plain) {
-        Some((_, why)) => Protection::Guarded(why),
-        None => Protection::None,
-    }
+    Some(plain.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned())
 }
 
 /// Code points that HFS+ leaves out when it compares names (git's own list, `utf8.c`).
@@ -126,6 +181,16 @@ fn is_ignorable(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_obeyed_on_entering_is_told_from_what_is_obeyed_in_an_opened_project() {
+        for path in ["a/.envrc", ".ENVRC", "a/.git/config", "x/.hg", ".jj/repo"] {
+            assert!(is_obeyed_on_entering(&RelPath::parse(path).unwrap()), "{path}");
+        }
+        for path in [".vscode/tasks.json", "a/.npmrc", "envrc", "src/a.rs"] {
+            assert!(!is_obeyed_on_entering(&RelPath::parse(path).unwrap()), "{path}");
+        }
+    }
 
     #[test]
     fn table() {
@@ -159,6 +224,26 @@ mod tests {
             ".husky/pre-commit",
             ".gitconfig",
             ".ssh/authorized_keys",
+            ".hg/hgrc",
+            "sub/.jj/repo",
+            ".svn/wc.db",
+            ".npmrc",
+            "web/.yarnrc.yml",
+            ".pdbrc",
+            ".Rprofile",
+            ".irbrc",
+            ".pryrc",
+            ".helix/config.toml",
+            ".kakrc",
+            "app.sublime-project",
+            ".windsurfrules",
+            ".windsurf/rules/a.md",
+            ".clinerules",
+            ".aider.conf.yml",
+            ".kiro/hooks/a",
+            ".continue/config.yaml",
+            ".roo/mcp.json",
+            "opencode.json",
         ];
         let ordinary = [
             "src/lib.rs",

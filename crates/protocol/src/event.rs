@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     AgentState, Breakpoint, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport,
     CopyReport, Enforcement, Evidence, FileConflict, Mode, PassedOver, RelPath, ReminderCategory, Seq,
-    SessionId, StopReason, Todo, Tokens, UnixMillis, Usage, Verdict,
+    SessionId, StopReason, Todo, Tokens, Trespass, UnixMillis, Usage, Verdict,
 };
 
 /// What an event is for. Each kind belongs to exactly one.
@@ -100,6 +100,10 @@ pub struct RunReport {
     pub changes: Vec<FileChange>,
     /// The same as a unified diff, bounded.
     pub diff: String,
+    /// Guarded files and repositories that commands made, changed or deleted, and what became of them. A run with any
+    /// is not verified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trespasses: Vec<Trespass>,
     /// The checks of the last verification.
     pub evidence: Vec<Evidence>,
     /// How often checks failed and were fed back.
@@ -606,6 +610,18 @@ pub enum Event {
         /// What set it off.
         kind: ScheduleKind,
     },
+    /// A command made, changed or deleted files or repositories that programs outside the sandbox obey. Each was moved
+    /// out of the project or put back, or the event says why not.
+    Trespassed {
+        /// The call; absent for a check.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// The check's command line; absent for a call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        check: Option<String>,
+        /// One for each path, bounded.
+        trespasses: Vec<Trespass>,
+    },
     /// The change is in the user's tree.
     Landed {
         /// What changed.
@@ -735,6 +751,7 @@ kinds! {
     ReminderSent "reminder_sent" Monitor false;
     ContextCompression "context_compression" Monitor false;
     SchedulerTriggered "scheduler_triggered" Monitor false;
+    Trespassed "trespassed" Progress false;
     Landed "landed" Progress false;
     Committed "committed" Progress false;
     StorageFailure "storage_failure" Monitor true;

@@ -30,6 +30,7 @@ mod message;
 mod path;
 mod permission;
 mod session;
+mod trespass;
 mod usage;
 
 pub use call::{Approval, CallRecord, CallState, CallStep, Transition};
@@ -46,4 +47,5 @@ pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse
 pub use path::{InvalidPath, RelPath, is_invisible};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
 pub use session::{AgentState, Breakpoint, MessageKind, ReminderCategory, Todo, TodoStatus};
+pub use trespass::{Trespass, TrespassKind};
 pub use usage::{StopReason, TokenCounter, Tokens, Usage};

@@ -81,7 +81,7 @@ pub use error::SandboxError;
 #[cfg(target_os = "linux")]
 pub use namespaces::replace_descriptor;
 pub use network::{Connection, HostPattern, HostPatternError, Network, NetworkRules, Outside, Reaching};
-pub use repositories::{Repositories, at_top};
+pub use repositories::Repositories;
 pub use request::{Limits, Live, Request, Spill, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
 pub use sandbox::{Sandbox, SandboxSettings};

@@ -18,11 +18,6 @@ use crate::view::View;
 /// A `.git` file is one line with a path, which has at most 4,095 bytes.
 const MAX_POINTER: u64 = 8 * 1024;
 
-/// Names at the top of a project that are looked at: far above any project, and quick.
-const MOST_ENTRIES: usize = 10_000;
-/// Mounts that guarding the top of a project may cost.
-const MOST_PROTECTED: usize = 64;
-
 /// What a `.git` entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Identity {
@@ -98,6 +93,12 @@ impl Repositories {
         all
     }
 
+    /// Returns true if the entry was there before.
+    #[must_use]
+    pub fn has(&self, path: &RelPath) -> bool {
+        self.found.contains_key(path)
+    }
+
     /// The entries among `now` that weren't there before, or are other ones. A repository that came to another
     /// place with a directory above it is the same one, unless it points elsewhere by a relative path.
     #[must_use]
@@ -116,19 +117,6 @@ impl Repositories {
         let all: BTreeSet<RelPath> = now.into_iter().chain(before).collect();
         all.into_iter().filter(|path| !is_known(path)).collect()
     }
-}
-
-/// The names at the top of a project that `chosen` takes, as far as they can be protected: links can't.
-/// At most `MOST_PROTECTED`, in order.
-#[must_use]
-pub fn at_top(root: &Path, chosen: impl Fn(&RelPath) -> bool) -> Vec<RelPath> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    let plain = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file()));
-    let names = plain.filter_map(|entry| relative(Path::new(&entry.file_name())));
-    let mut found: Vec<RelPath> = names.filter(chosen).collect();
-    found.sort();
-    found.truncate(MOST_PROTECTED);
-    found
 }
 
 fn identity(path: &Path) -> Identity {

@@ -256,8 +256,8 @@ fn what_should_have_stayed_and_did_not_is_told() {
     assert_eq!(
         breaches(&planted),
         [
-            "«.git/config» was changed",
             "«.git/hooks/pre-commit» was made",
+            "«.git/config» was changed",
             "«.journeyman» was made",
             "«.journeyman/x» was made"
         ]

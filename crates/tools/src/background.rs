@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
-use journeyman_protocol::{CallId, FileChange};
+use journeyman_protocol::{CallId, FileChange, Trespass};
 use journeyman_sandbox::Outcome;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,11 @@ pub struct Background {
     notice: Notice,
     closed: CancellationToken,
     jobs: Mutex<Jobs>,
+    trespasses: Trespasses,
 }
+
+/// What commands did that they may not, and nobody has taken yet.
+type Trespasses = Arc<Mutex<Vec<Trespass>>>;
 
 /// The end of a command that nobody stopped.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +84,7 @@ pub(crate) struct Job {
     pub(crate) cancel: CancellationToken,
     closed: CancellationToken,
     notice: Notice,
+    trespasses: Trespasses,
     state: Mutex<State>,
     /// Counts what happens to the state.
     news: watch::Sender<u64>,
@@ -99,6 +104,7 @@ pub(crate) struct End {
     pub(crate) outcome: Outcome,
     pub(crate) changes: Vec<FileChange>,
     pub(crate) problem: Option<String>,
+    pub(crate) trespasses: Vec<Trespass>,
 }
 
 /// What is new of a command.
@@ -123,7 +129,12 @@ impl Default for Background {
 impl Background {
     /// Nothing runs yet. `notice` is told of each exit, but for those that somebody asked for; it must not block.
     pub fn new(notice: impl Fn(BackgroundExit) + Send + Sync + 'static) -> Self {
-        Self { notice: Arc::new(notice), closed: CancellationToken::new(), jobs: Mutex::default() }
+        Self {
+            notice: Arc::new(notice),
+            closed: CancellationToken::new(),
+            jobs: Mutex::default(),
+            trespasses: Trespasses::default(),
+        }
     }
 
     /// Names go on after those of so many commands: a session that is resumed gives none twice.
@@ -131,6 +142,12 @@ impl Background {
     pub fn after(self, count: u64) -> Self {
         self.lock().count = count;
         self
+    }
+
+    /// Takes the guarded files and repositories that commands made, changed or deleted which have ended since.
+    #[must_use]
+    pub fn take_trespasses(&self) -> Vec<Trespass> {
+        std::mem::take(&mut *self.trespasses.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The commands that run, and the newest of those that have ended; oldest first.
@@ -173,6 +190,7 @@ impl Background {
             cancel: self.closed.child_token(),
             closed: self.closed.clone(),
             notice: Arc::clone(&self.notice),
+            trespasses: Arc::clone(&self.trespasses),
             state: Mutex::default(),
             news: watch::Sender::new(0),
         });
@@ -220,7 +238,11 @@ impl Job {
     }
 
     /// The command is over and what it did is journaled.
-    pub(crate) fn finish(&self, end: End) {
+    pub(crate) fn finish(&self, mut end: End) {
+        let trespasses = std::mem::take(&mut end.trespasses).into_iter();
+        let mut all = self.trespasses.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(trespasses.map(|one| Trespass { call: Some(self.call.clone()), ..one }));
+        drop(all);
         let exit = {
             let mut state = self.lock();
             if state.end.is_some() {

@@ -1,41 +1,37 @@
 //! What a command may not leave behind, in words for the model.
 
-use journeyman_policy::is_guarded;
-use journeyman_protocol::FileChange;
-use journeyman_workspace::Trespass;
+use journeyman_policy::{is_guarded, is_obeyed_on_entering};
+use journeyman_workspace::{Aftermath, GuardRules};
 
 /// Paths named in a refusal.
 const MOST_NAMED: usize = 20;
 
-/// What to say of a trespass and of guarded files among the changes; `None` when there is nothing to say.
-pub(crate) fn refusal(trespass: &Trespass, changes: &[FileChange]) -> Option<String> {
+/// Which paths are guarded from commands.
+pub(crate) const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
+
+/// What to say of what a command may not have done; `None` when there is nothing to say.
+pub(crate) fn refusal(aftermath: &Aftermath) -> Option<String> {
     let mut text = String::new();
-    for (path, place) in trespass.planted.iter().take(MOST_NAMED) {
-        text.push_str(&match place {
-            Ok(place) => format!(
-                "error: a command may not create a repository here: {path} was moved to {}. Only the person may \
-                 make one.\n",
-                place.display()
-            ),
-            Err(error) => format!(
-                "error: a command may not create a repository here, and {path} could not be moved away: {error}. \
-                 Tell the person, who must not use git there.\n"
-            ),
-        });
+    for trespass in aftermath.trespasses.iter().take(MOST_NAMED) {
+        text.push_str(&format!("error: {trespass}.\n"));
     }
-    if trespass.planted.len() > MOST_NAMED {
-        text.push_str(&format!("[and {} more]\n", trespass.planted.len() - MOST_NAMED));
+    let more = aftermath.trespasses.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        text.push_str(&format!("[and {more} more]\n"));
     }
-    let guarded = trespass.guarded(changes, is_guarded);
-    if !guarded.is_empty() {
-        let more = guarded.len().saturating_sub(MOST_NAMED);
-        let named: Vec<String> = guarded.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        text.push_str(&format!(
-            "error: programs outside the sandbox run or obey {}{more}, so the person must make such changes. Take \
-             yours back, and say what you would change.\n",
-            named.join(", ")
-        ));
+    if let Some(problem) = &aftermath.problem {
+        text.push_str(&format!("error: {problem}.\n"));
+    }
+    if aftermath.trespasses.iter().any(|one| one.problem.is_some()) {
+        text.push_str(
+            "Tell the person, who must not use git or open an editor there before looking at it.\n",
+        );
+    }
+    if !text.is_empty() {
+        text.push_str(
+            "A command may not create repositories, or change files that programs outside the sandbox run or obey. \
+             Don't try again: say what you would change, and the person may do it.\n",
+        );
     }
     (!text.is_empty()).then_some(text)
 }

@@ -78,11 +78,7 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
     }
     if image::is_image(&path) {
         let image = image::read(workspace, &path, context.limits.image_bytes)?;
-        return Ok(ToolOutput {
-            parts: vec![ResultPart::Image(image)],
-            changes: Vec::new(),
-            is_error: false,
-        });
+        return Ok(ToolOutput { parts: vec![ResultPart::Image(image)], ..ToolOutput::text("") });
     }
     let content = workspace.read(&path, context.limits.file_bytes)?;
     let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };

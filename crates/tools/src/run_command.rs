@@ -6,22 +6,20 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_policy::{analyse, in_directory, is_guarded, registry};
-use journeyman_protocol::{
-    CallId, Effects, FileChange, FileChangeKind, Level, RelPath, ResultPart, SessionId, ToolSpec,
-};
+use journeyman_policy::{analyse, in_directory, registry};
+use journeyman_protocol::{CallId, Effects, FileChange, FileChangeKind, Level, RelPath, SessionId, ToolSpec};
 use journeyman_sandbox::{
     Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
     Streams, WriteMode, clean,
 };
-use journeyman_workspace::{Guarded, StatKind, TreeSnapshot, Trespass, Workspace};
+use journeyman_workspace::{Aftermath, Guarded, StatKind, TreeSnapshot, Workspace, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::background::{End, Job};
 use crate::excerpt::{middle, shown};
-use crate::guard::refusal;
+use crate::guard::{GUARDS, refusal};
 use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
@@ -152,13 +150,24 @@ impl RunCommand {
         let seconds = wish.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
         let (request, books) = prepare(context, &wish, Duration::from_secs(seconds)).await?;
         let ended = confined(context, request).await;
-        let (changes, trespass) = books.close().await?;
-        let completed = ended?;
-        let refusal = refusal(&trespass, &changes);
-        let is_error = completed.outcome != Outcome::Exited(0) || refusal.is_some();
-        let mut text = report(context, completed, seconds, &changes);
-        text.extend(refusal);
-        Ok(ToolOutput { parts: vec![ResultPart::Text { text }], changes, is_error })
+        let kept = has_kept(&ended);
+        let (changes, aftermath) = books.close(kept).await?;
+        if aftermath.is_clean() {
+            let (completed, changes) = (ended?, changes?);
+            let is_error = completed.outcome != Outcome::Exited(0);
+            let text = report(context, completed, seconds, &changes);
+            return Ok(ToolOutput { changes, is_error, ..ToolOutput::text(text) });
+        }
+        // Whatever else went wrong, what the command may not have done is told.
+        let (changes, unrecorded) = recorded(changes);
+        let mut text = match ended {
+            Ok(completed) => report(context, completed, seconds, &changes),
+            Err(error) => format!("error: {error}\n"),
+        };
+        text.extend(unrecorded);
+        text.extend(refusal(&aftermath));
+        let trespasses = aftermath.trespasses;
+        Ok(ToolOutput { changes, is_error: true, trespasses, ..ToolOutput::text(text) })
     }
 }
 
@@ -196,24 +205,43 @@ struct Books {
     call: CallId,
     seen: Arc<Seen>,
     before: TreeSnapshot,
-    guard: Guarded,
-    only_reads: bool,
+    /// Absent for a command that can't write.
+    guard: Option<Guarded>,
 }
 
+/// What a command changed, or why that could not be recorded, and what it did that it may not.
+type Closed = (Result<Vec<FileChange>, WorkspaceError>, Aftermath);
+
 impl Books {
-    /// Journals what the command changed, and takes away what it may not leave behind.
-    async fn close(self) -> Result<(Vec<FileChange>, Trespass), ToolError> {
+    /// Takes away what the command may not leave behind, puts back what it may not change, and journals all else.
+    /// `kept` says that the sandbox kept it from changing protected paths.
+    async fn close(self, kept: bool) -> Result<Closed, ToolError> {
         in_background(move || {
-            let Self { workspace, session, call, seen, before, guard, only_reads } = self;
-            // First what changed: that opens directories again which the command closed. What was planted goes
-            // away even if that fails.
-            let changes = workspace.command_end(before, &session, Some(&call));
-            let trespass = if only_reads { Trespass::default() } else { guard.after(&workspace)? };
-            let changes = changes?;
-            seen.left_by(&workspace, &changes);
-            Ok((changes, trespass))
+            let Self { workspace, session, call, seen, before, guard } = self;
+            let end = || workspace.command_end(before, &session, Some(&call));
+            let (changes, aftermath) = match guard {
+                Some(guard) => guard.end(&workspace, kept, end),
+                None => (end(), Aftermath::default()),
+            };
+            if let Ok(changes) = &changes {
+                seen.left_by(&workspace, changes);
+            }
+            Ok((changes, aftermath))
         })
         .await
+    }
+}
+
+/// Returns true if protected paths were kept from the command, or nothing ran.
+fn has_kept<E>(ended: &Result<Completed, E>) -> bool {
+    ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept)
+}
+
+/// The changes, and what to say where they could not be recorded.
+fn recorded(changes: Result<Vec<FileChange>, WorkspaceError>) -> (Vec<FileChange>, Option<String>) {
+    match changes {
+        Ok(changes) => (changes, None),
+        Err(error) => (Vec::new(), Some(format!("error: what it changed could not be recorded: {error}\n"))),
     }
 }
 
@@ -233,14 +261,14 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
         } else {
             workspace.call_begin(&session, &call)?
         };
-        let guard = Guarded::before(&workspace, &before, is_guarded);
-        Ok(Books { workspace, session, call, seen, before, guard, only_reads })
+        let guard = if only_reads { None } else { Some(Guarded::before(&workspace, GUARDS)?) };
+        Ok(Books { workspace, session, call, seen, before, guard })
     })
     .await?;
     let mut request = request(context, wish, wall);
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
     request.witness = books.before.witness();
-    request.protected.extend(books.guard.protected().iter().cloned());
+    request.protected.extend(books.guard.iter().flat_map(Guarded::protected).cloned());
     Ok((request, books))
 }
 
@@ -264,7 +292,7 @@ async fn begin(context: &ToolContext, wish: &Wish, job: &Job) -> Result<(Running
     match context.sandbox.spawn(request, job.cancel.clone()).await {
         Ok(running) => Ok((running, books)),
         Err(error) => {
-            books.close().await?;
+            books.close(true).await?.0?;
             Err(error.into())
         }
     }
@@ -278,14 +306,12 @@ async fn watch(job: Arc<Job>, mut running: Running, books: Books) {
         job.push(chunk.at, &chunk.bytes);
     }
     let completed = running.wait().await;
-    let journaled = books.close().await;
-    let (changes, problem) = match journaled {
-        Ok((changes, trespass)) => {
-            let refusal = refusal(&trespass, &changes);
-            (changes, refusal)
-        }
-        Err(error) => (Vec::new(), Some(format!("error: what it changed could not be recorded: {error}\n"))),
+    let (changes, aftermath) = match books.close(has_kept(&completed)).await {
+        Ok((changes, aftermath)) => (recorded(changes), aftermath),
+        Err(error) => ((Vec::new(), Some(format!("error: {error}\n"))), Aftermath::default()),
     };
+    let (changes, unrecorded) = changes;
+    let problem = unrecorded.into_iter().chain(refusal(&aftermath));
     let (outcome, failed) = match completed {
         Ok(completed) => {
             job.push(completed.combined.total_bytes, &[]);
@@ -295,7 +321,7 @@ async fn watch(job: Arc<Job>, mut running: Running, books: Books) {
     };
     let problems: Vec<String> = failed.into_iter().chain(problem).collect();
     let problem = (!problems.is_empty()).then(|| problems.concat());
-    job.finish(End { outcome, changes, problem });
+    job.finish(End { outcome, changes, problem, trespasses: aftermath.trespasses });
 }
 
 /// Whoever waits for a command's end gets one, also when the watch over it is torn down.
@@ -304,7 +330,8 @@ struct Watched(Arc<Job>);
 impl Drop for Watched {
     fn drop(&mut self) {
         let problem = Some("error: the watch over it was lost\n".to_owned());
-        self.0.finish(End { outcome: Outcome::Cancelled, changes: Vec::new(), problem });
+        let (outcome, changes, trespasses) = (Outcome::Cancelled, Vec::new(), Vec::new());
+        self.0.finish(End { outcome, changes, problem, trespasses });
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{CallId, Effects, FileChange, Needs, RelPath, ResultPart, SessionId, ToolSpec};
+use journeyman_protocol::{
+    CallId, Effects, FileChange, Needs, RelPath, ResultPart, SessionId, ToolSpec, Trespass,
+};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_workspace::Workspace;
 use serde_json::Value;
@@ -146,13 +148,20 @@ pub struct ToolOutput {
     pub changes: Vec<FileChange>,
     /// Whether the model should take it as a failure, such as a command's exit code that isn't 0.
     pub is_error: bool,
+    /// Guarded files and repositories that the call made, changed or deleted. The result names them too.
+    pub trespasses: Vec<Trespass>,
 }
 
 impl ToolOutput {
     /// A result of one text that changed nothing.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![ResultPart::Text { text: text.into() }], changes: Vec::new(), is_error: false }
+        Self {
+            parts: vec![ResultPart::Text { text: text.into() }],
+            changes: Vec::new(),
+            is_error: false,
+            trespasses: Vec::new(),
+        }
     }
 
     /// The same with the files that were changed, and a word on names among them that other systems can't have.

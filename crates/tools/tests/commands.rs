@@ -4,7 +4,9 @@
 mod bench;
 
 use bench::Bench;
-use journeyman_protocol::{FileChangeKind, Needs};
+use journeyman_protocol::TrespassKind::{Changed, Deleted, Made};
+use journeyman_protocol::{FileChangeKind, Needs, TrespassKind};
+use journeyman_tools::ToolOutput;
 use serde_json::json;
 
 fn run(bench: &Bench, command: &str) -> String {
@@ -131,7 +133,6 @@ fn a_repository_that_a_command_makes_is_moved_away() {
         ("mkdir sub/.GIT", "sub/.GIT"),
         ("echo 'gitdir: /tmp/x' > sub/.git", "sub/.git"),
         ("ln -s /tmp/x sub/.git", "sub/.git"),
-        ("echo 'gitdir: ../other' > mod/.git", "mod/.git"),
         ("mv old gone; mkdir -p old/.git", "old/.git"),
         ("mkdir -p sub/.git; exit 3", "sub/.git"),
         ("mkdir -p sub/.git; chmod 0 sub/.git", "sub/.git"),
@@ -140,10 +141,10 @@ fn a_repository_that_a_command_makes_is_moved_away() {
     for (command, path) in cases {
         let output = bench.call("run_command", json!({ "command": command })).unwrap();
         let said = bench::text(&output);
-        let expected = format!("error: a command may not create a repository here: {path} was moved to ");
+        let expected = format!("error: the repository {path} was made and moved to ");
         assert!(said.contains(&expected) && output.is_error, "{command}: {said}");
         assert!(bench.root.join(path).symlink_metadata().is_err(), "{command}");
-        let place = said.split("was moved to ").nth(1).unwrap().split(". Only").next().unwrap();
+        let place = said.split(" and moved to ").nth(1).unwrap().split(".\n").next().unwrap();
         assert!(
             std::path::Path::new(place).exists() && !place.starts_with(bench.root.to_str().unwrap()),
             "{said}"
@@ -154,26 +155,246 @@ fn a_repository_that_a_command_makes_is_moved_away() {
 }
 
 #[test]
-fn changes_that_are_a_persons_to_make_are_named_and_can_be_undone() {
-    let bench = Bench::new(&[("a", b""), (".gitignore", b"hidden\n")]);
-    let cases = [
-        ("echo x > .envrc", ".envrc"),
-        ("mkdir -p sub/.vscode; echo x > sub/.vscode/tasks.json", "sub/.vscode/tasks.json"),
-        ("mkdir .journeyman; echo x > .journeyman/config.toml", ".journeyman/config.toml"),
-    ];
-    for (command, path) in cases {
-        let output = bench.call("run_command", json!({ "command": command })).unwrap();
-        let said = bench::text(&output);
-        let expected = format!("error: programs outside the sandbox run or obey {path}, so the person must");
-        assert!(said.contains(&expected) && output.is_error, "{command}: {said}");
+fn a_pointer_to_a_repository_that_a_command_changes_is_put_back() {
+    let bench = Bench::new(&[("mod/.git", b"gitdir: ../m\n")]);
+    let output = trespass(&bench, "echo 'gitdir: ../other' > mod/.git", &[("mod/.git", Changed)]);
+    assert!(output.trespasses[0].repository && output.trespasses[0].put_back, "{output:?}");
+    assert_eq!(bench.file("mod/.git"), b"gitdir: ../m\n");
+}
+
+/// Runs a command that may not do what it does; gives what came of it.
+fn trespass(bench: &Bench, command: &str, expected: &[(&str, TrespassKind)]) -> ToolOutput {
+    let output = bench.call("run_command", json!({ "command": command })).unwrap();
+    let found: Vec<(String, TrespassKind)> =
+        output.trespasses.iter().map(|one| (one.path.to_string(), one.kind)).collect();
+    let expected: Vec<(String, TrespassKind)> =
+        expected.iter().map(|(path, kind)| ((*path).to_owned(), *kind)).collect();
+    assert_eq!(found, expected, "{command}: {}", bench::text(&output));
+    assert_eq!(output.is_error, !expected.is_empty(), "{command}");
+    for one in &output.trespasses {
+        assert!(one.problem.is_none(), "{command}: {one}");
+        assert!(bench::text(&output).contains(&format!("error: {one}.")), "{command}: {one}");
+        let there = bench.root.join(one.path.as_path()).symlink_metadata().is_ok();
+        assert_eq!(there, one.put_back, "{command}: {one}");
     }
-    bench.context.workspace.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
-    assert!(!bench.root.join(".envrc").exists() && !bench.root.join(".journeyman/config.toml").exists());
-    std::fs::remove_dir_all(bench.root.join(".journeyman")).ok();
-    std::fs::write(bench.root.join(".gitignore"), ".journeyman\n").unwrap();
-    let said = run(&bench, "mkdir .journeyman; echo x > .journeyman/config.toml");
-    assert!(said.contains("run or obey .journeyman, so"), "{said}");
-    std::fs::write(bench.root.join(".gitignore"), ".*\n").unwrap();
-    let said = run(&bench, "echo x > .envrc");
-    assert!(said.contains("run or obey .envrc, so"), "{said}");
+    output
+}
+
+#[test]
+fn what_programs_outside_obey_is_moved_away_when_a_command_makes_it_ignored_or_not() {
+    let rules = b"hidden/\n.direnv\n.envrc\n.vscode\n";
+    let bench = Bench::new(&[("src/a", b""), (".gitignore", rules)]);
+    for (command, path) in [
+        ("echo x > .envrc", ".envrc"),
+        ("mkdir -p src/.vscode; echo x > src/.vscode/tasks.json", "src/.vscode"),
+        ("mkdir -p hidden/deep/er; echo x > hidden/deep/er/.envrc", "hidden/deep/er/.envrc"),
+        ("mkdir .journeyman; echo x > .journeyman/config.toml", ".journeyman"),
+        ("mkdir -p hidden/.VSCode; echo x > hidden/.VSCode/tasks.json", "hidden/.VSCode"),
+        ("ln -s ../../outside src/.mcp.json", "src/.mcp.json"),
+        ("mkdir -p new/.claude; chmod 0 new/.claude", "new/.claude"),
+        ("echo x > src/.npmrc; echo src > .ignore", "src/.npmrc"),
+        ("mkdir .hg", ".hg"),
+        ("mkdir -p src/.svn; exit 3", "src/.svn"),
+    ] {
+        let output = trespass(&bench, command, &[(path, Made)]);
+        let moved = output.trespasses[0].moved_to.clone().unwrap();
+        assert!(!moved.starts_with(bench.root.to_str().unwrap()), "{moved}");
+        assert!(std::path::Path::new(&moved).exists(), "{moved}");
+        assert!(output.changes.iter().all(|change| !change.path.to_string().starts_with(path)), "{output:?}");
+    }
+    assert_eq!(run(&bench, "true"), "exit code 0, no output\n");
+}
+
+#[test]
+fn what_programs_outside_obey_is_put_back_by_its_content_when_a_command_changes_it() {
+    let files: [(&str, &[u8]); 6] = [
+        (".gitignore", b".envrc\nhidden\n"),
+        ("sub/.envrc", b"kept"),
+        ("hidden/.vscode/tasks.json", b"kept"),
+        ("hidden/.vscode/launch.json", b"kept"),
+        (".bashrc", b"kept"),
+        ("plain", b"1"),
+    ];
+    let bench = Bench::new(&files);
+    std::os::unix::fs::symlink("plain", bench.root.join(".zshrc")).unwrap();
+    for (command, path, kind) in [
+        ("echo evil > sub/.envrc", "sub/.envrc", Changed),
+        // The same length, and the time of the last write put back.
+        (
+            "touch -r sub/.envrc t; printf evil > sub/.envrc; touch -r t sub/.envrc; rm t",
+            "sub/.envrc",
+            Changed,
+        ),
+        ("rm -r sub", "sub/.envrc", Deleted),
+        ("echo evil > hidden/.vscode/tasks.json", "hidden/.vscode", Changed),
+        ("echo evil > hidden/.vscode/new.json", "hidden/.vscode", Changed),
+        ("rm hidden/.vscode/launch.json", "hidden/.vscode", Changed),
+        ("rm -r hidden", "hidden/.vscode", Deleted),
+        ("chmod 777 .bashrc", ".bashrc", Changed),
+        ("rm .bashrc; mkdir .bashrc", ".bashrc", Changed),
+        ("ln -sf /etc/passwd .zshrc", ".zshrc", Changed),
+    ] {
+        let output = trespass(&bench, command, &[(path, kind)]);
+        assert!(output.trespasses[0].put_back, "{command}");
+        for (path, content) in files.iter().skip(1) {
+            assert_eq!(bench.file(path), *content, "{command}: {path}");
+        }
+        assert_eq!(std::fs::read_link(bench.root.join(".zshrc")).unwrap(), std::path::Path::new("plain"));
+    }
+    // What moves with the directory that it is in stays what it was.
+    trespass(&bench, "mv sub other", &[]);
+    trespass(&bench, "mv hidden sub", &[]);
+    assert_eq!(
+        (bench.file("other/.envrc"), bench.file("sub/.vscode/tasks.json")),
+        (b"kept".into(), b"kept".into())
+    );
+}
+
+#[test]
+fn an_edit_that_was_allowed_stays_while_a_command_runs_beside_it() {
+    let bench = Bench::new(&[(".envrc", b"old\n"), ("a", b"")]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let call = |tool: &str, input| {
+            let (tool, context) = (bench.tools.get(tool).unwrap(), &bench.context);
+            async move { tool.call(context, input).await.unwrap() }
+        };
+        call(
+            "run_command",
+            json!({"command": "mkfifo wait; cat wait; echo x > .bashrc", "background": true}),
+        )
+        .await;
+        while !bench.root.join("wait").exists() {
+            tokio::task::yield_now().await;
+        }
+        call("read_file", json!({"path": ".envrc"})).await;
+        call("write_file", json!({"path": ".envrc", "content": "new\n"})).await;
+        call("write_file", json!({"path": ".vscode/tasks.json", "content": "{}\n"})).await;
+        call("run_command", json!({"command": "echo go > wait"})).await;
+        let ended = call("command_output", json!({"id": "b1", "wait_s": 60})).await;
+        assert!(bench::text(&ended).contains("error: .bashrc was made and moved to "), "{ended:?}");
+    });
+    let trespasses = bench.context.background.take_trespasses();
+    assert_eq!(trespasses.len(), 1, "{trespasses:?}");
+    assert_eq!(trespasses[0].call, Some(bench.context.call.clone()));
+    assert_eq!((bench.file(".envrc"), bench.file(".vscode/tasks.json")), (b"new\n".into(), b"{}\n".into()));
+    assert!(!bench.root.join(".bashrc").exists());
+}
+
+#[test]
+fn a_repository_without_a_git_directory_is_moved_away_wherever_it_is_made() {
+    let bench = Bench::new(&[("src/a", b"1"), ("src/refs/x", b""), (".gitignore", b"build/\n")]);
+    let bare = "mkdir -p $d/objects $d/refs; echo 'ref: refs/heads/m' > $d/HEAD; \
+                printf '[core]\\nfsmonitor = evil\\nworktree = ..\\n' > $d/config";
+    trespass(&bench, &format!("d=vendor/lib; {bare}"), &[("vendor/lib", Made)]);
+    trespass(&bench, &format!("d=build/deep/x; {bare}"), &[("build/deep/x", Made)]);
+    // Where other files were, they stay.
+    trespass(&bench, &format!("d=src; {bare}"), &[("src/HEAD", Made), ("src/objects", Made)]);
+    trespass(&bench, &format!("d=.; {bare}"), &[("HEAD", Made), ("objects", Made), ("refs", Made)]);
+    assert_eq!(bench.file("src/a"), b"1");
+}
+
+#[test]
+fn what_a_repository_without_a_git_directory_obeys_is_put_back() {
+    let bench = Bench::new(&[
+        ("data/a.git/HEAD", b"ref: refs/heads/m\n"),
+        ("data/a.git/objects/x", b""),
+        ("data/a.git/refs/x", b""),
+        ("data/a.git/config", b"[core]\nbare = true\n"),
+    ]);
+    trespass(&bench, "echo 1 > data/a.git/objects/new; echo 2 > data/a.git/HEAD", &[]);
+    trespass(&bench, "echo 'fsmonitor = evil' >> data/a.git/config", &[("data/a.git/config", Changed)]);
+    trespass(
+        &bench,
+        "mkdir -p data/a.git/hooks; echo x > data/a.git/hooks/post-receive",
+        &[("data/a.git/hooks", Made)],
+    );
+    assert_eq!(bench.file("data/a.git/config"), b"[core]\nbare = true\n");
+}
+
+#[test]
+fn repositories_that_builds_and_tests_make_in_ignored_directories_stay_until_they_run_something() {
+    let bench = Bench::new(&[(".gitignore", b"build/\ntmp/\n"), ("a", b"")]);
+    let clone = "mkdir -p $d/.git/objects $d/.git/refs $d/.git/hooks; echo 'ref: refs/heads/m' > $d/.git/HEAD; \
+                 echo x > $d/.git/hooks/pre-commit.sample; printf '[core]\\n\\tbare = false\\n\
+                 [remote \"origin\"]\\n\\turl = https://example.org/x\\n' > $d/.git/config";
+    trespass(&bench, &format!("d=build/_deps/x-src; {clone}"), &[]);
+    trespass(&bench, &format!("d=tmp/fixture; {clone}"), &[]);
+    trespass(
+        &bench,
+        "printf '[core]\\n\\tfsmonitor = evil\\n' >> build/_deps/x-src/.git/config",
+        &[("build/_deps/x-src/.git", Made)],
+    );
+    trespass(&bench, "echo x > tmp/fixture/.git/hooks/post-checkout", &[("tmp/fixture/.git", Made)]);
+    trespass(&bench, "mkdir -p tmp/y; echo 'gitdir: /tmp/evil' > tmp/y/.git", &[("tmp/y/.git", Made)]);
+    // Outside of ignored directories none is made.
+    trespass(&bench, &format!("d=sub; {clone}"), &[("sub/.git", Made)]);
+}
+
+#[test]
+fn unpacked_packages_bring_their_editor_settings_and_no_trespass() {
+    let bench = Bench::new(&[(".gitignore", b"/vendor/\n/dist/\n/venv\n"), ("package.json", b"{}")]);
+    let unpack = "for p in a @scope/b c/node_modules/d; do d=node_modules/$p; \
+                  mkdir -p $d/.vscode $d/.github/workflows $d/.idea $d/.husky $d/.cursor/rules $d/test/fixtures/.config; \
+                  echo '{}' > $d/.vscode/settings.json; echo x > $d/.npmrc; echo x > $d/.eslintrc; echo x > $d/.yarnrc.yml; \
+                  echo x > $d/.idea/x.iml; echo x > $d/.husky/pre-commit; echo x > $d/.editorconfig; done; \
+                  mkdir -p vendor/acme/lib/.vscode dist/template/.vscode venv/lib/python3/site-packages/x/.idea; \
+                  echo x > vendor/acme/lib/.vscode/x; echo x > dist/template/.npmrc";
+    trespass(&bench, unpack, &[]);
+    // As when they are fetched again, or changed.
+    trespass(&bench, "echo y > node_modules/a/.npmrc; rm -r node_modules/a/.vscode", &[]);
+    trespass(&bench, &format!("rm -rf node_modules; {unpack}"), &[]);
+    // What a shell or git obeys as soon as somebody goes there is a trespass also in there.
+    trespass(&bench, "echo evil > node_modules/a/.envrc", &[("node_modules/a/.envrc", Made)]);
+    let repository =
+        "mkdir -p node_modules/a/.git; echo '[core] fsmonitor = evil' > node_modules/a/.git/config";
+    trespass(&bench, repository, &[("node_modules/a/.git", Made)]);
+    // Where rules ignore no such directory, it is part of the project.
+    trespass(&bench, "mkdir -p target/.vscode", &[("target/.vscode", Made)]);
+}
+
+#[test]
+fn decoys_take_no_protection_off() {
+    let bench = Bench::new(&[("sub/.envrc", b"kept"), (".gitignore", b".envrc\n.BASH*\n")]);
+    let decoys = "i=0; while [ $i -lt 300 ]; do mkdir -p d$i; echo x > d$i/.bashrc; i=$((i+1)); done";
+    let output = bench.call("run_command", json!({ "command": decoys })).unwrap();
+    assert!(
+        bench::text(&output).contains("100 more were moved away or put back"),
+        "{}",
+        bench::text(&output)
+    );
+    assert_eq!(output.trespasses.len(), 200);
+    assert!((0..300).all(|i| !bench.root.join(format!("d{i}/.bashrc")).exists()));
+    trespass(&bench, "echo evil > sub/.envrc", &[("sub/.envrc", Changed)]);
+    assert_eq!(bench.file("sub/.envrc"), b"kept");
+}
+
+#[test]
+fn a_command_does_not_run_where_there_is_more_to_protect_than_can_be() {
+    let bench = Bench::new(&[("a", b"")]);
+    for number in 0..4_100 {
+        let dir = bench.root.join(format!("d/{number}"));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join(".envrc"), "x").unwrap();
+    }
+    let said = run(&bench, "touch made");
+    assert!(said.contains("too many to protect them from a command"), "{said}");
+    assert!(!bench.root.join("made").exists());
+    assert!(run(&bench, "cat a").starts_with("exit code 0"));
+}
+
+#[test]
+fn a_command_that_makes_more_files_than_are_looked_at_leaves_nothing_that_is_obeyed() {
+    let bench = Bench::with_limits(&[("a", b"")], 50);
+    let command = "mkdir .git; echo '[core] fsmonitor = evil' > .git/config; echo x > .envrc; i=0; \
+                   while [ $i -lt 100 ]; do mkdir -p f$i; echo x > f$i/f; i=$((i+1)); done";
+    let output = bench.call("run_command", json!({ "command": command })).unwrap();
+    let said = bench::text(&output);
+    assert!(said.contains("the repository .git was made and moved to "), "{said}");
+    assert!(said.contains(".envrc was made and moved to "), "{said}");
+    assert!(
+        said.contains("could not be recorded") && said.contains("directories or names too many"),
+        "{said}"
+    );
+    assert!(!bench.root.join(".git").exists() && !bench.root.join(".envrc").exists());
 }

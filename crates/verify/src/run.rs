@@ -6,17 +6,19 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_policy::is_guarded;
 use journeyman_protocol::{
     CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, FileChange, Needs, RelPath, SessionId,
+    Trespass,
 };
 use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
-use journeyman_workspace::{Guarded, ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError};
+use journeyman_workspace::{
+    Aftermath, Guarded, ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
 use crate::diagnostics::{beneath, parse};
-use crate::guard::warnings;
+use crate::guard::{GUARDS, warnings};
 use crate::outcome::judge;
 use crate::{Check, VerifyError};
 
@@ -88,6 +90,15 @@ pub enum Progress {
         index: usize,
         /// The files.
         changes: Vec<FileChange>,
+    },
+    /// It made, changed or deleted guarded files or repositories.
+    Trespassed {
+        /// Which one.
+        index: usize,
+        /// The check.
+        check: Check,
+        /// What was moved away or put back.
+        trespasses: Vec<Trespass>,
     },
     /// It has ended, or was not run.
     Finished {
@@ -176,7 +187,14 @@ async fn one(
     request.witness = before.witness();
     request.protected.extend(guard.protected().iter().cloned());
     let ended = confined(index, request, context, cancel, observer).await;
-    let (changes, warnings) = end(check, context, before, guard).await?;
+    let kept = ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept);
+    let (changes, aftermath) = end(context, before, guard, kept).await?;
+    let warnings = warnings(&aftermath);
+    if !aftermath.trespasses.is_empty() {
+        let (check, trespasses) = (check.clone(), aftermath.trespasses);
+        observer(Progress::Trespassed { index, check, trespasses });
+    }
+    let changes = changes.map_err(|source| untracked(check, source))?;
     if !changes.is_empty() {
         observer(Progress::Changed { index, changes });
     }
@@ -204,29 +222,20 @@ async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Gua
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
         let before = workspace.check_begin(&session)?;
-        let guard = Guarded::before(&workspace, &before, is_guarded);
+        let guard = Guarded::before(&workspace, GUARDS)?;
         Ok((before, guard))
     });
     begun.await?.map_err(|source| untracked(check, source))
 }
 
 async fn end(
-    check: &Check,
     context: &RunContext,
     before: TreeSnapshot,
     guard: Guarded,
-) -> Result<(Vec<FileChange>, Vec<Diagnostic>), VerifyError> {
+    kept: bool,
+) -> Result<(Result<Vec<FileChange>, WorkspaceError>, Aftermath), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
-    let ended = in_background(move || {
-        // First what changed: that opens directories again which the check closed. What was planted goes away
-        // even if that fails.
-        let changes = workspace.check_end(before, &session);
-        let trespass = guard.after(&workspace)?;
-        let changes = changes?;
-        let warnings = warnings(trespass, &changes);
-        Ok((changes, warnings))
-    });
-    ended.await?.map_err(|source| untracked(check, source))
+    in_background(move || guard.end(&workspace, kept, || workspace.check_end(before, &session))).await
 }
 
 fn untracked(check: &Check, source: WorkspaceError) -> VerifyError {

@@ -237,6 +237,30 @@ pub enum WorkspaceError {
         /// How many are looked at.
         limit: usize,
     },
+    /// More paths are guarded than can be protected from a command.
+    #[error(
+        "the project has more than {limit} files and directories that programs outside the sandbox obey (such as \
+         `.envrc` or `.vscode`), too many to protect them from a command; delete those that nobody needs"
+    )]
+    TooManyGuarded {
+        /// How many are protected.
+        limit: usize,
+    },
+    /// The tree has more directories than can be looked at for what a command plants.
+    #[error(
+        "the project has more than {limit} directories, ignored ones included, too many to find what a command would \
+         plant in them; delete those that nobody needs"
+    )]
+    TooManyDirectories {
+        /// How many are looked at.
+        limit: usize,
+    },
+    /// The content of a guarded path wasn't kept.
+    #[error("{path} is too large for a copy of it to be kept")]
+    NotKept {
+        /// The path.
+        path: RelPath,
+    },
     /// No checkpoint has this id (any more).
     #[error(
         "there is no checkpoint {id}; it may have been dropped to keep the journal small, or the journal is damaged, \

@@ -1,76 +1,165 @@
 //! What must stay as it is while a command runs, and what came that may not: repositories, and files that programs
 //! outside the sandbox obey.
+//!
+//! What was there before is mounted read-only as far as mounts go, and its content is kept, so that what a command
+//! changed all the same is put back. What is new is moved out of the project. That holds at any depth, in ignored
+//! directories too, with two exceptions, without which no package could be installed and no dependency be cloned:
+//!
+//! - Among dependencies and build products, that is in ignored directories with a name such as `node_modules`, `target`
+//!   or `.venv`, only repositories count and what a shell obeys when somebody enters a directory. Packages carry their
+//!   authors' editor and agent settings; programs obey these in the folder that is opened as a project, and nobody opens
+//!   such a directory as one.
+//! - In ignored directories a repository counts only if its settings or hooks name something to run.
 
-use std::path::PathBuf;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
-use journeyman_protocol::{FileChange, RelPath};
-use journeyman_sandbox::{Repositories, at_top};
+use journeyman_protocol::{ContentHash, FileChange, RelPath, Trespass};
+use journeyman_sandbox::Repositories;
+use rustix::fs::{AtFlags, fstat, statat};
 
-use crate::land::is_bare;
-use crate::rules::is_git;
-use crate::walk::{Plan, walk};
-use crate::{TreeSnapshot, Workspace, WorkspaceError};
+use crate::door::Seen;
+use crate::workspace::lock;
+use crate::{Workspace, WorkspaceError};
 
-/// Guarded paths below the top that are protected, each at the cost of a mount: a quarter of what the sandbox mounts
-/// at most.
-const MOST_NESTED: usize = 128;
+mod after;
+mod keep;
+mod look;
+mod settings;
+
+use keep::Kept;
+pub(crate) use look::Products;
+use look::{Look, Looking, Notes};
+
+/// Maximum number of guarded paths that are mounted read-only: less than half of what the sandbox mounts at most.
+const MAX_MOUNTED: usize = 192;
+/// Maximum number of guarded paths in a project. Each is looked at before and after every command.
+const MAX_GUARDED: usize = 4_096;
+/// Maximum size of all contents that are kept, in bytes.
+const MAX_KEPT: u64 = 64 * 1024 * 1024;
+/// What git obeys in a repository without a `.git`.
+const OBEYED_IN_BARE: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
+
+/// Says which paths are guarded.
+#[derive(Debug, Clone, Copy)]
+pub struct GuardRules {
+    /// True for what programs outside the sandbox run or obey, git's own files included.
+    pub guarded: fn(&RelPath) -> bool,
+    /// True for those of them that are obeyed as soon as somebody enters a directory above or beside them.
+    pub on_entering: fn(&RelPath) -> bool,
+}
+
+/// A guarded path before a command.
+#[derive(Debug)]
+struct Known {
+    seen: Seen,
+    /// The inode of the directory that it is in.
+    above: u64,
+    mounted: bool,
+    /// True for a file that has other names, by which a mount doesn't keep it from being written.
+    shared: bool,
+    /// True for what may be deleted, because it lies among dependencies or build products.
+    loose: bool,
+    repository: bool,
+    /// Absent where it is too large.
+    kept: Option<Arc<Kept>>,
+}
 
 /// The project before a command, as far as it is guarded. Which paths are is the caller's to say.
 #[derive(Debug)]
 pub struct Guarded {
+    rules: GuardRules,
     repositories: Repositories,
+    known: BTreeMap<RelPath, Known>,
+    /// Repositories in ignored directories that run something, by what tells their settings from others.
+    armed: BTreeMap<RelPath, ContentHash>,
+    /// Repositories without a `.git`, and their inodes.
+    bare: BTreeMap<Option<RelPath>, u64>,
+    notes: Arc<Notes>,
+    unreadable: HashSet<Arc<[u8]>>,
     protected: Vec<RelPath>,
-    /// Guarded names at the top, where ignore rules can hide what comes from the list of changes.
-    top: Vec<RelPath>,
-    /// Guarded paths that there are too many of to be protected.
-    unprotected: Vec<RelPath>,
-    is_guarded: fn(&RelPath) -> bool,
 }
 
-/// What a command did that it may not.
+/// What a command did that it may not, and what became of it.
 #[derive(Debug, Default)]
-pub struct Trespass {
-    /// Repositories that it made or replaced, and where they are now, or why they are still there.
-    pub planted: Vec<(RelPath, Result<PathBuf, WorkspaceError>)>,
-    /// Guarded names at the top that weren't there before, repositories left out.
-    pub made: Vec<RelPath>,
+pub struct Aftermath {
+    /// One for each path, repositories first, bounded.
+    pub trespasses: Vec<Trespass>,
+    /// What else has to be said: there are more, or not all of the tree could be looked at.
+    pub problem: Option<String>,
 }
 
-impl Trespass {
-    /// The guarded paths that were changed or made, each once: those among `changes`, and what ignore rules hide from
-    /// these.
+impl Aftermath {
+    /// Returns true if there is nothing to say.
     #[must_use]
-    pub fn guarded(&self, changes: &[FileChange], is_guarded: fn(&RelPath) -> bool) -> Vec<RelPath> {
-        let mut guarded: Vec<RelPath> =
-            changes.iter().map(|change| &change.path).filter(|path| is_guarded(path)).cloned().collect();
-        for made in &self.made {
-            let within = |path: &RelPath| path == made || path.as_path().starts_with(made.as_path());
-            if !guarded.iter().any(within) {
-                guarded.push(made.clone());
-            }
-        }
-        guarded
+    pub fn is_clean(&self) -> bool {
+        self.trespasses.is_empty() && self.problem.is_none()
     }
 }
 
+/// What a workspace remembers from one command to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    notes: Arc<Notes>,
+    kept: BTreeMap<RelPath, Arc<Kept>>,
+    /// The guarded paths when the first command began: protected before any that came later.
+    first: Option<BTreeSet<RelPath>>,
+}
+
 impl Guarded {
-    /// Looks at the tree before a command, as `tree` has it.
-    #[must_use]
-    pub fn before(workspace: &Workspace, tree: &TreeSnapshot, is_guarded: fn(&RelPath) -> bool) -> Self {
-        let reach = workspace.reach();
-        let repositories = Repositories::of(&reach, workspace.root(), tree.repositories());
-        let top = at_top(&reach, is_guarded);
+    /// Looks at the tree before a command.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::TooManyGuarded`] and [`WorkspaceError::TooManyDirectories`] where not everything can be
+    /// protected: then no command that writes may run.
+    pub fn before(workspace: &Workspace, rules: GuardRules) -> Result<Self, WorkspaceError> {
+        let look = workspace.look_for_guarded(rules);
+        if !look.complete {
+            return Err(WorkspaceError::TooManyDirectories { limit: workspace.limits().max_files });
+        }
+        let products = Products::of(workspace);
+        let ignored = |path: &RelPath| path.parent().is_some_and(|dir| products.ignore(dir.as_bytes()));
+        let mut armed = BTreeMap::new();
+        let bare = look.bare.iter().flatten();
+        for path in look.repositories.iter().chain(bare).filter(|path| ignored(path)) {
+            if let Some(hash) = workspace.armed(path) {
+                armed.insert(path.clone(), hash);
+            }
+        }
+        let strict = |path: &&RelPath| !ignored(path) || armed.contains_key(*path);
+        let entries: Vec<RelPath> = look.repositories.iter().filter(strict).cloned().collect();
+        let repositories = Repositories::of(&workspace.reach(), workspace.root(), entries.iter().cloned());
         let mut protected = repositories.protected();
-        protected.extend(top.iter().cloned());
-        let names = tree.tree.dirs.iter().map(|dir| dir.path.as_slice());
-        let names = names.chain(tree.tree.entries.iter().map(|entry| entry.path.as_slice()));
-        let mut nested = workspace.guarded_among(names, is_guarded);
-        let unprotected = nested.split_off(nested.len().min(MOST_NESTED));
-        protected.extend(nested);
+        let ino = |dir: &Option<RelPath>| {
+            look.notes.get(dir.as_ref().map_or(&b""[..], RelPath::as_bytes)).map_or(0, |noted| noted.ino)
+        };
+        let bare: BTreeMap<_, _> = look.bare.iter().map(|dir| (dir.clone(), ino(dir))).collect();
+        let mut known = BTreeMap::new();
+        let settings = settings_of_bare(workspace, bare.keys());
+        for (paths, repository, loose) in [
+            (&look.guarded, false, false),
+            (&look.among_products, false, true),
+            (&entries, true, false),
+            (&settings, true, false),
+        ] {
+            for path in paths {
+                if let Some(one) = Known::at(workspace, path, repository, loose) {
+                    known.insert(path.clone(), one);
+                }
+            }
+        }
+        if known.len() > MAX_GUARDED {
+            return Err(WorkspaceError::TooManyGuarded { limit: MAX_GUARDED });
+        }
+        workspace.keep_guarded(&mut known);
+        protected.extend(mount(workspace, &mut known)?);
         protected.extend(workspace.own_directories());
         protected.sort();
         protected.dedup();
-        Self { repositories, protected, top, unprotected, is_guarded }
+        let unreadable = look.unreadable.into_iter().collect();
+        let notes = look.notes;
+        Ok(Self { rules, repositories, known, armed, bare, notes, unreadable, protected })
     }
 
     /// What must be read-only to the command.
@@ -79,93 +168,135 @@ impl Guarded {
         &self.protected
     }
 
-    /// Guarded paths deep in the tree that aren't read-only to the command, because there are too many.
-    #[must_use]
-    pub fn unprotected(&self) -> &[RelPath] {
-        &self.unprotected
-    }
-
-    /// Moves away what was planted.
+    /// Moves away what the command made, puts back what it changed or deleted, and journals by `end` what else it did,
+    /// in this order, so that the journal has none of what is taken back. `kept` says that the sandbox kept
+    /// [protected](Guarded::protected) paths from being changed.
     ///
     /// # Errors
-    /// As [`Workspace::repositories`].
-    pub fn after(&self, workspace: &Workspace) -> Result<Trespass, WorkspaceError> {
-        let planted = self.repositories.planted(workspace.repositories()?).into_iter().map(|path| {
-            let place = workspace.remove_repository(&path);
-            (path, place)
-        });
-        let planted = planted.filter(|(_, place)| !matches!(place, Err(WorkspaceError::NotFound { .. })));
-        let planted = planted.collect();
-        let mut made = at_top(&workspace.reach(), self.is_guarded);
-        made.retain(|path| !self.top.contains(path) && !is_git(path.as_bytes()));
-        Ok(Trespass { planted, made })
+    /// In place of the changes, those of `end`.
+    pub fn end(
+        &self,
+        workspace: &Workspace,
+        kept: bool,
+        end: impl FnOnce() -> Result<Vec<FileChange>, WorkspaceError>,
+    ) -> (Result<Vec<FileChange>, WorkspaceError>, Aftermath) {
+        let first = self.after(workspace, kept);
+        let mut changes = end();
+        if !first.hidden {
+            return (changes, first.aftermath);
+        }
+        // Journaling opens directories that the command closed; what is in them is seen only now.
+        let mut aftermath = first.aftermath;
+        let second = self.after(workspace, kept).aftermath;
+        if let Ok(changes) = &mut changes {
+            let is_gone = |path: &RelPath| {
+                second.trespasses.iter().any(|one| path.as_path().starts_with(one.path.as_path()))
+            };
+            changes.retain(|change| !is_gone(&change.path));
+        }
+        aftermath.trespasses.extend(second.trespasses);
+        aftermath.problem = second.problem.or(aftermath.problem);
+        (changes, aftermath)
     }
 }
 
-/// Guarded names and bare repositories of a tree as it is now.
-#[derive(Debug, Clone, Default)]
-pub struct GuardedNames {
-    /// The outermost guarded files and directories at any depth, but for git's own and for what lies in ignored
-    /// directories; those nearest to the top first.
-    pub guarded: Vec<RelPath>,
-    /// Directories that git takes for repositories without a `.git`.
-    pub bare: Vec<RelPath>,
+impl Known {
+    fn at(workspace: &Workspace, path: &RelPath, repository: bool, loose: bool) -> Option<Self> {
+        let parent = workspace.door.parent(path).ok()?;
+        let above = Seen::of(&fstat(&parent).ok()?).ino;
+        let stat = statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let seen = Seen::of(&stat);
+        if repository && seen.is_dir() && crate::rules::is_git(path.file_name()) {
+            // Told from others by its identity; its contents change with every commit.
+            return None;
+        }
+        let shared = seen.is_file() && stat.st_nlink > 1;
+        Some(Self { seen, above, mounted: false, shared, loose, repository, kept: None })
+    }
 }
 
-impl GuardedNames {
-    /// Those that can be protected, and how many more there are.
-    #[must_use]
-    pub fn to_protect(&self) -> (&[RelPath], usize) {
-        let (most, rest) = self.guarded.split_at(self.guarded.len().min(MOST_NESTED));
-        (most, rest.len())
+/// What git obeys in these repositories without a `.git`.
+fn settings_of_bare<'a>(
+    workspace: &Workspace,
+    bare: impl Iterator<Item = &'a Option<RelPath>>,
+) -> Vec<RelPath> {
+    let names = |dir: &Option<RelPath>| {
+        OBEYED_IN_BARE.map(|name| match dir {
+            Some(dir) => dir.join(name),
+            None => RelPath::parse(name),
+        })
+    };
+    let paths = bare.flat_map(names).flatten();
+    paths.filter(|path| matches!(workspace.door.look(path), Ok(Some(_)))).collect()
+}
+
+/// Chooses what is mounted: what can't be kept first, then what was there when the first command began, then what is
+/// nearest to the top.
+fn mount(
+    workspace: &Workspace,
+    known: &mut BTreeMap<RelPath, Known>,
+) -> Result<Vec<RelPath>, WorkspaceError> {
+    let mut memory = lock(&workspace.guard_memory);
+    let first = memory.first.get_or_insert_with(|| known.keys().cloned().collect());
+    let mut all: Vec<(&RelPath, &mut Known)> =
+        known.iter_mut().filter(|(_, one)| !one.loose && (one.seen.is_file() || one.seen.is_dir())).collect();
+    all.sort_by_key(|(path, one)| (one.kept.is_some(), !first.contains(*path), path.components().count()));
+    if all.iter().skip(MAX_MOUNTED).any(|(_, one)| one.kept.is_none()) {
+        return Err(WorkspaceError::TooManyGuarded { limit: MAX_MOUNTED });
     }
+    let mut mounted = Vec::new();
+    for (path, one) in all.into_iter().take(MAX_MOUNTED) {
+        one.mounted = true;
+        mounted.push(path.clone());
+    }
+    Ok(mounted)
 }
 
 impl Workspace {
-    /// Looks for guarded names and bare repositories; no content is read.
-    ///
-    /// # Errors
-    /// As [`Workspace::repositories`].
-    pub fn guarded_names(&self, is_guarded: fn(&RelPath) -> bool) -> Result<GuardedNames, WorkspaceError> {
-        let limit = self.limits().max_files;
-        let plan = Plan::of_names(&self.door, &self.rules, limit);
-        let walked = walk(&plan)
-            .map_err(|errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() })?;
-        if walked.overflow {
-            return Err(WorkspaceError::TooManyFiles { limit });
-        }
-        let dirs = walked.dirs.iter().map(|dir| dir.path.as_slice());
-        let names = || dirs.clone().chain(walked.files.iter().map(|file| file.path.as_slice()));
-        // Ignore rules may hide any of the three names that make a repository, hardly all.
-        let parts: [&[u8]; 3] = [b"head", b"objects", b"refs"];
-        let is_part = |path: &RelPath| parts.iter().any(|part| path.file_name().eq_ignore_ascii_case(part));
-        let found = names().filter_map(|path| RelPath::parse(path).ok()).filter(is_part);
-        let mut bare: Vec<RelPath> = found.filter_map(|path| path.parent()).collect();
-        bare.sort();
-        bare.dedup();
-        bare.retain(|dir| is_bare(&self.door, Some(dir)));
-        Ok(GuardedNames { guarded: self.guarded_among(names(), is_guarded), bare })
+    fn look_for_guarded(&self, guards: GuardRules) -> Look {
+        let before = Arc::clone(&lock(&self.guard_memory).notes);
+        let max_directories = self.limits().max_files;
+        let look = Looking { workspace: self, guards, before: &before, max_directories }.run();
+        lock(&self.guard_memory).notes = Arc::clone(&look.notes);
+        look
     }
 
-    /// The outermost guarded paths among these, of which each directory is one too: what can be mounted over, those
-    /// nearest to the top first. Repositories are somebody else's to find.
-    fn guarded_among<'a>(
-        &self,
-        paths: impl Iterator<Item = &'a [u8]>,
-        is_guarded: fn(&RelPath) -> bool,
-    ) -> Vec<RelPath> {
-        // A guarded directory is named itself, so a path's last name is enough to look at.
-        let name = |path: &[u8]| RelPath::parse(path.rsplit(|&byte| byte == b'/').next().unwrap_or(path));
-        let guarded = paths.filter(|path| name(path).is_ok_and(|name| is_guarded(&name)));
-        let mut found: Vec<RelPath> = guarded.filter_map(|path| RelPath::parse(path).ok()).collect();
-        found.retain(|path| {
-            let mut above = std::iter::successors(path.parent(), RelPath::parent);
-            !path.components().any(is_git)
-                && !above.any(|dir| is_guarded(&dir))
-                && self.door.look(path).ok().flatten().is_some_and(|seen| seen.is_file() || seen.is_dir())
+    /// Keeps the contents of guarded paths, as far as there is room.
+    fn keep_guarded(&self, known: &mut BTreeMap<RelPath, Known>) {
+        let before = std::mem::take(&mut lock(&self.guard_memory).kept);
+        let mut room = MAX_KEPT;
+        for (path, one) in known.iter_mut() {
+            let kept = Kept::of(&self.door, path, before.get(path).map(AsRef::as_ref));
+            if let Some(kept) = kept
+                && let Some(left) = room.checked_sub(kept.bytes())
+            {
+                room = left;
+                one.kept = Some(Arc::new(kept));
+            }
+        }
+        let kept = known.iter().filter_map(|(path, one)| Some((path.clone(), one.kept.clone()?)));
+        lock(&self.guard_memory).kept = kept.collect();
+    }
+}
+
+/// What edits of the session left, read from the journal when it is first asked.
+struct Edits<'a> {
+    workspace: &'a Workspace,
+    left: OnceCell<BTreeMap<RelPath, Option<ContentHash>>>,
+}
+
+impl<'a> Edits<'a> {
+    fn of(workspace: &'a Workspace) -> Self {
+        Self { workspace, left: OnceCell::new() }
+    }
+
+    /// Returns true if the file has the content that the last edit of it left; for `None`, if that deleted it. Such an
+    /// edit was judged by itself, and somebody said yes to it.
+    fn made(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
+        let left = self.left.get_or_init(|| {
+            let edited = crate::land::edited_files(self.workspace).unwrap_or_default();
+            edited.into_iter().map(|(path, state)| (path, state.and_then(|state| state.hash))).collect()
         });
-        found.sort_by_cached_key(|path| (path.components().count(), path.clone()));
-        found.dedup();
-        found
+        left.get(path).is_some_and(|hash| *hash == content)
     }
 }

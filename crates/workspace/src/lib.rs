@@ -96,7 +96,7 @@ pub use checkup::{Checkup, Damage, Findings, landed_copies, projects_in};
 pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
-pub use guarded::{Guarded, GuardedNames, Trespass};
+pub use guarded::{Aftermath, GuardRules, Guarded};
 pub use isolate::{
     CopyInfo, Isolated, Loss, Means, Refreshed, Tier, Trial, TrialLanding, Tried, Uncovered, remove_tree,
 };

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_protocol::{RelPath, UnixMillis};
+use journeyman_protocol::UnixMillis;
 use journeyman_store::Blobs;
 use rustix::io::Errno;
+
+use crate::guarded::GuardRules;
 
 /// Files larger than this are recorded by their stat signature only, so that a checkpoint doesn't copy disk
 /// images: 16 MiB is beyond any source file.
@@ -128,14 +130,32 @@ pub struct Options {
     pub own_dir: Option<PathBuf>,
     /// Which paths nobody but the person changes: no copy and no command's layer lands them, except what an edit in
     /// the copy wrote, which was judged by itself. Without it nothing that comes out of them is looked at for what it is.
-    pub guarded: Option<fn(&RelPath) -> bool>,
+    pub guarded: Option<GuardRules>,
+    /// The directory to which repositories and guarded files are moved that a command made; `removed` in the state
+    /// directory without it.
+    pub removed_dir: Option<PathBuf>,
 }
 
 impl Options {
     /// With the usual bounds, and no clock.
     #[must_use]
     pub fn new(state_dir: PathBuf, blobs: Arc<Blobs>) -> Self {
-        Self { state_dir, blobs, limits: Limits::default(), clock: None, own_dir: None, guarded: None }
+        Self {
+            state_dir,
+            blobs,
+            limits: Limits::default(),
+            clock: None,
+            own_dir: None,
+            guarded: None,
+            removed_dir: None,
+        }
+    }
+}
+
+impl Options {
+    /// Where what a command made is moved to.
+    pub(crate) fn removed(&self) -> PathBuf {
+        self.removed_dir.clone().unwrap_or_else(|| self.state_dir.join("removed"))
     }
 }
 

@@ -29,11 +29,8 @@ const OWNER: u32 = 0o700;
 const PIECE: usize = 128 * 1024;
 /// So many names are tried for what is removed; each removal takes one.
 const NAMES: u32 = 1_000_000;
-/// The name of what was moved away, in a directory of its own. It isn't `.git`: nothing is to take the state
-/// directory for a working tree.
-const MOVED: &str = "repository";
-/// The name of the file that says where a removed link led to.
-const LINK: &str = "link";
+/// How the names of what was moved away begin.
+const MOVED: &str = "moved";
 
 impl Workspace {
     /// Everything named `.git`, in any letter case (a directory, a file or a link), that a walk comes by now: at
@@ -88,11 +85,21 @@ impl Workspace {
     /// opened; [`WorkspaceError::NotFound`]; [`WorkspaceError::Raced`] when a link stands on the way; failures of
     /// the file system.
     pub fn remove_repository(&self, path: &RelPath) -> Result<PathBuf, WorkspaceError> {
-        let refused = |reason| WorkspaceError::NotRemoved { path: path.clone(), reason };
-        let failed = |errno| self.door.fail("move away", path, errno);
         if !is_git(path.file_name()) {
-            return Err(refused("it isn't named .git"));
+            let reason = "it isn't named .git";
+            return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
         }
+        self.move_guarded_away(path, &mut Removal::default())
+    }
+
+    /// Moves what is at the path out of the tree, into the directory of `removal`, as
+    /// [`Workspace::remove_repository`] does.
+    pub(crate) fn move_guarded_away(
+        &self,
+        path: &RelPath,
+        removal: &mut Removal,
+    ) -> Result<PathBuf, WorkspaceError> {
+        let failed = |errno| self.door.fail("move away", path, errno);
         let parent = self.door.parent(path).map_err(failed)?;
         let name = path.file_name();
         let seen = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Seen::of(&stat));
@@ -105,22 +112,21 @@ impl Workspace {
                         .is_ok_and(|stat| Seen::of(&stat).ino == seen.ino)
             };
             if self.own_repositories.iter().any(same_as_own) {
-                return Err(refused("it is the project's own"));
+                let reason = "it is the project's own";
+                return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
             }
         }
-        let place = new_place(&self.options.state_dir.join("removed"))?;
+        let moved = removal.next(&self.options.removed())?;
         if seen.is_link() {
             let target = readlinkat(&parent, name, Vec::new()).map_err(failed)?.into_bytes();
-            let note = place.join(LINK);
-            std::fs::write(&note, target).map_err(|source| state_error("write", &note, source))?;
+            std::fs::write(&moved, target).map_err(|source| state_error("write", &moved, source))?;
             let unlink = || unlinkat(&parent, name, AtFlags::empty());
             self.allowed(path, &parent, &seen, unlink).map_err(failed)?;
-            return Ok(note);
+            return Ok(moved);
         }
-        let moved = place.join(MOVED);
         let rename = || renameat(&parent, name, CWD, &moved);
         match self.allowed(path, &parent, &seen, rename) {
-            Err(Errno::XDEV) => self.carry_over(&parent, path, &place)?,
+            Err(Errno::XDEV) => self.carry_over(&parent, path, &moved)?,
             other => other.map_err(failed)?,
         }
         Ok(moved)
@@ -153,13 +159,37 @@ impl Workspace {
     }
 
     /// Copies to another file system and deletes here.
-    fn carry_over(&self, parent: &OwnedFd, path: &RelPath, place: &Path) -> Result<(), WorkspaceError> {
+    fn carry_over(&self, parent: &OwnedFd, path: &RelPath, moved: &Path) -> Result<(), WorkspaceError> {
         let failed = |errno| self.door.fail("move away", path, errno);
+        let (Some(place), Some(name)) = (moved.parent(), moved.file_name()) else {
+            return Err(failed(Errno::INVAL));
+        };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let to = openat(CWD, place, flags, Mode::empty())
             .map_err(|errno| state_error("open", place, errno.into()))?;
-        copy(parent.as_fd(), path.file_name(), to.as_fd(), MOVED.as_bytes(), 0).map_err(failed)?;
+        let name = name.as_encoded_bytes();
+        copy(parent.as_fd(), path.file_name(), to.as_fd(), name, 0).map_err(failed)?;
         delete(parent.as_fd(), path.file_name(), 0).map_err(failed)
+    }
+}
+
+/// A directory for what is moved away together. It is made for the first thing.
+#[derive(Debug, Default)]
+pub(crate) struct Removal {
+    place: Option<PathBuf>,
+    count: usize,
+}
+
+impl Removal {
+    /// The path to which the next thing is moved.
+    fn next(&mut self, all: &Path) -> Result<PathBuf, WorkspaceError> {
+        let place = match &self.place {
+            Some(place) => place,
+            None => self.place.insert(new_place(all)?),
+        };
+        self.count += 1;
+        // It isn't named `.git` or as it was: nothing is to take the state directory for a project.
+        Ok(place.join(format!("{MOVED}-{}", self.count)))
     }
 }
 
@@ -190,7 +220,7 @@ pub(crate) fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
-fn open_dir(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_dir(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(at, name, flags, Mode::empty())
 }

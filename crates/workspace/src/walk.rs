@@ -30,8 +30,9 @@ mod visit;
 
 pub(crate) use known::Index;
 use known::{Known, Number};
-pub(crate) use names::{names_in, repositories_in};
-use visit::{Finds, RULE_FILES};
+pub(crate) use names::{Names, names_in, repositories_in};
+use visit::Finds;
+pub(crate) use visit::{RULE_FILES, device_of};
 
 /// For each thread more, so many directories have to wait before it is worth its start.
 const HELP_FROM: usize = 24;

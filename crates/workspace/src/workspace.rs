@@ -88,6 +88,7 @@ pub struct Workspace {
     pub(crate) own_repositories: Vec<Vec<u8>>,
     newest: Mutex<Newest>,
     pub(crate) prints: Mutex<Prints>,
+    pub(crate) guard_memory: Mutex<crate::guarded::Memory>,
     /// The commands that run in this process, oldest first.
     pub(crate) running: Mutex<Vec<Weak<Beat>>>,
     pub(crate) writer: Mutex<Writer>,
@@ -168,6 +169,7 @@ impl Workspace {
             own_repositories,
             newest: Mutex::default(),
             prints: Mutex::default(),
+            guard_memory: Mutex::default(),
             running: Mutex::default(),
             writer: Mutex::new(Writer {
                 journal,

@@ -539,8 +539,17 @@ fn conflicts_of(landing: &Landing) -> Vec<FileConflict> {
 }
 
 fn conflicting(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport {
-    let paths: Vec<RelPath> = landing.conflicts.iter().map(|(path, _)| path.clone()).collect();
-    let summary = format!("not landed: you changed {} too, in ways that don't go together", names(&paths));
+    let contested = landing.conflicts.iter().map(|(path, _)| path);
+    let contested: Vec<RelPath> = contested.filter(|path| !landing.refused.contains(path)).cloned().collect();
+    let mut why = Vec::new();
+    if !landing.refused.is_empty() {
+        let names = names(&landing.refused);
+        why.push(format!("a command in the copy made or changed {names}, which only you may land"));
+    }
+    if !contested.is_empty() {
+        why.push(format!("you changed {} too, in ways that don't go together", names(&contested)));
+    }
+    let summary = format!("not landed: {}", why.join("; "));
     let mut copy = report_of(tier, CopyState::Kept);
     copy.conflicts = conflicts_of(landing);
     LandReport::new(session, LandEnd::Conflicts, summary, copy)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{Effects, ResultPart, Todo, TodoStatus, ToolSpec};
+use journeyman_protocol::{Effects, Todo, TodoStatus, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -79,11 +79,9 @@ impl TodoWrite {
         let saved = if merge { self.todos.merge(drafts) } else { self.todos.set(drafts) };
         match saved {
             Ok(todos) => Ok(ToolOutput::text(said(&todos, unnamed))),
-            Err(error) => Ok(ToolOutput {
-                parts: vec![ResultPart::Text { text: format!("not changed: {error}") }],
-                changes: Vec::new(),
-                is_error: true,
-            }),
+            Err(error) => {
+                Ok(ToolOutput { is_error: true, ..ToolOutput::text(format!("not changed: {error}")) })
+            }
         }
     }
 }

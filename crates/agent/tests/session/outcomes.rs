@@ -274,6 +274,7 @@ async fn every_way_to_end() {
             text: row.text.to_owned(),
             changes: row.changes.iter().map(change).collect(),
             diff: String::new(),
+            trespasses: Vec::new(),
             evidence: Vec::new(),
             iterations: row.counts.1,
             turns: row.counts.0,

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_policy::is_guarded;
-use journeyman_protocol::{FileChange, RelPath, SessionId};
-use journeyman_sandbox::{Base, Repositories, Sandbox, at_top};
+use journeyman_protocol::{FileChange, RelPath, SessionId, Trespass};
+use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
-use journeyman_workspace::{Clock, GuardedNames, Isolated, Means, Options, Tier, Workspace, remove_tree};
+use journeyman_workspace::{
+    Aftermath, Clock, Guarded, Isolated, Means, Options, Tier, Workspace, remove_tree,
+};
 
-use crate::edge::{Failure, House, now};
+use crate::edge::{Failure, GUARDS, House, now};
 
 /// Bytes of a copy's contents that are kept while the command runs.
 const QUOTA: u64 = 1024 * 1024 * 1024;
@@ -22,11 +23,8 @@ const QUOTA: u64 = 1024 * 1024 * 1024;
 /// The project, or a copy of it. Nothing of it is left when it is dropped.
 pub(super) struct Ground {
     workspace: Workspace,
-    repositories: Repositories,
-    /// Guarded names before the command, at the top and below.
-    top: Vec<RelPath>,
-    names: GuardedNames,
-    protected: Vec<RelPath>,
+    /// Absent for a command that can't write.
+    guard: Option<Guarded>,
     copy: Option<(SessionId, Isolated)>,
     _state: State,
 }
@@ -35,10 +33,10 @@ pub(super) struct Ground {
 pub(super) struct Outcome {
     /// In its copy, if it had one.
     pub(super) changes: Option<Vec<FileChange>>,
-    /// Repositories that weren't there before, with a `.git` or without.
-    pub(super) planted: Vec<RelPath>,
-    /// Guarded files and directories that weren't there before.
-    pub(super) made: Vec<RelPath>,
+    /// What it did that no command may, and what became of it.
+    pub(super) trespasses: Vec<Trespass>,
+    /// What else has to be said of that.
+    pub(super) problem: Option<String>,
 }
 
 /// A directory for the time of one command.
@@ -79,7 +77,7 @@ impl Ground {
         house: &House,
         root: &Path,
         sandbox: &Arc<Sandbox>,
-        overlay: bool,
+        (overlay, read_only): (bool, bool),
         tiers: &[Tier],
     ) -> Result<Self, Failure> {
         let state = State::make(house)?;
@@ -87,19 +85,12 @@ impl Ground {
         let options = Options {
             own_dir: Some(house.state_dir.clone()),
             clock: Some(Clock::new(now)),
+            removed_dir: Some(house.project_dir(root).join("removed")),
             ..Options::new(state.0.join("project"), blobs)
         };
         let workspace = Workspace::open(root, options).context("the project")?;
-        let found = workspace.repositories().context("looking for repositories")?;
-        let repositories = Repositories::of(&workspace.reach(), workspace.root(), found);
-        let mut protected = repositories.protected();
-        let top = at_top(&workspace.reach(), is_guarded);
-        protected.extend(top.iter().cloned());
-        let names = workspace.guarded_names(is_guarded).context("looking for guarded files")?;
-        protected.extend(names.to_protect().0.iter().cloned());
-        protected.extend(workspace.own_directories());
-        protected.sort();
-        protected.dedup();
+        let guard = (!read_only).then(|| Guarded::before(&workspace, GUARDS));
+        let guard = guard.transpose().context("looking for what a command may not change")?;
         let copy = overlay.then(|| {
             let session = SessionId::new(now(), fastrand::u64(..));
             let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
@@ -108,7 +99,7 @@ impl Ground {
             anyhow::Ok((session, copy))
         });
         let copy = copy.transpose()?;
-        Ok(Self { workspace, repositories, top, names, protected, copy, _state: state })
+        Ok(Self { workspace, guard, copy, _state: state })
     }
 
     /// What the command sees at the root, where that isn't the project itself.
@@ -117,35 +108,20 @@ impl Ground {
     }
 
     pub(super) fn protected(&self) -> &[RelPath] {
-        &self.protected
+        self.guard.as_ref().map_or(&[], Guarded::protected)
     }
 
-    /// How many guarded files aren't read-only to the command, because there are too many.
-    pub(super) fn unprotected(&self) -> usize {
-        self.names.to_protect().1
-    }
-
-    /// What became of the project; a copy is gone then. Nothing of what was made is taken away: whoever typed the
-    /// command may have wanted it.
-    pub(super) fn close(self) -> Result<Outcome, Failure> {
+    /// What became of the project; a copy is gone then. What the command made that programs outside the sandbox obey is
+    /// moved away, and what it changed of that is put back. `kept` says that the sandbox kept protected paths.
+    pub(super) fn close(self, kept: bool) -> Result<Outcome, Failure> {
         let Some((session, copy)) = self.copy else {
-            let now = self.workspace.repositories().context("looking for repositories")?;
-            let mut planted = self.repositories.planted(now);
-            let names = self.workspace.guarded_names(is_guarded).context("looking for guarded files")?;
-            planted.extend(names.bare.into_iter().filter(|path| !self.names.bare.contains(path)));
-            let mut made = at_top(&self.workspace.reach(), is_guarded);
-            made.extend(names.guarded);
-            made.retain(|path| {
-                let known = self.top.contains(path) || self.names.guarded.contains(path);
-                !known && !path.file_name().eq_ignore_ascii_case(b".git")
-            });
-            made.sort();
-            made.dedup();
-            return Ok(Outcome { changes: None, planted, made });
+            let ended = self.guard.map(|guard| guard.end(&self.workspace, kept, || Ok(Vec::new())).1);
+            let Aftermath { trespasses, problem } = ended.unwrap_or_default();
+            return Ok(Outcome { changes: None, trespasses, problem });
         };
         let changes = self.workspace.copy_changes(&copy).context("what the command changed")?;
         drop(copy);
         self.workspace.discard_copy(&session).context("the throw-away copy")?;
-        Ok(Outcome { changes: Some(changes.files()), planted: Vec::new(), made: Vec::new() })
+        Ok(Outcome { changes: Some(changes.files()), trespasses: Vec::new(), problem: None })
     }
 }

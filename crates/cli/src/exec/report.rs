@@ -43,25 +43,21 @@ impl Report<'_> {
             text.push('\n');
         };
         line(&paint.dim(&format!("sandbox: {}", self.enforced())));
-        let planted = self.ended.planted.iter().map(|path| {
+        let mark = paint.yellow("warning:");
+        let trespasses = self.ended.trespasses.iter().map(|one| {
             format!(
-                "{} a repository was made at {path}: git obeys what its settings say, look at it before you use it",
-                paint.yellow("warning:")
+                "{mark} {}: programs outside the sandbox run or obey it",
+                clean(one.to_string().as_bytes())
             )
         });
-        let made = self.ended.made.iter().map(|path| {
-            format!(
-                "{} {path} was made: programs outside the sandbox run or obey it, look at it first",
-                paint.yellow("warning:")
-            )
-        });
-        let planted = planted.chain(made);
+        let trespasses =
+            trespasses.chain(self.ended.problem.iter().map(|problem| format!("{mark} {problem}")));
         let denials = self.completed.denials.iter().map(|denial| paint.yellow(&denial.to_string()));
         let connections =
             self.completed.connections.iter().filter(|one| one.denied.is_none()).map(connection);
         let changes = self.ended.changes.iter().flatten().map(change);
         for lines in
-            [planted.collect::<Vec<_>>(), denials.collect(), connections.collect(), changes.collect()]
+            [trespasses.collect::<Vec<_>>(), denials.collect(), connections.collect(), changes.collect()]
         {
             let left = lines.len().saturating_sub(MOST_LINES);
             lines.iter().take(MOST_LINES).for_each(|text| line(text));
@@ -201,8 +197,8 @@ impl Report<'_> {
             "network": { "mode": match self.network {
                 Network::Off => "off", Network::Host => "on", Network::Filtered(_) => "filtered",
             }, "hosts": hosts },
-            "connections": connections, "denials": denials, "changes": changes, "repositories_made": self.ended.planted,
-            "guarded_made": self.ended.made,
+            "connections": connections, "denials": denials, "changes": changes,
+            "trespasses": self.ended.trespasses, "trespasses_problem": self.ended.problem,
         }))
     }
 }

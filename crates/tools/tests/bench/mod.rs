@@ -10,7 +10,7 @@ use journeyman_store::Blobs;
 use journeyman_tools::{
     Background, Outputs, Registry, Seen, SharedIndex, ToolContext, ToolError, ToolLimits, ToolOutput,
 };
-use journeyman_workspace::{Options, Workspace};
+use journeyman_workspace::{Limits, Options, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,11 @@ pub(crate) struct Bench {
 impl Bench {
     /// A project with these files. Commands run unconfined: what confines them has tests of its own.
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
+        Self::with_limits(files, Limits::default().max_files)
+    }
+
+    /// The same, where so many files are looked at.
+    pub(crate) fn with_limits(files: &[(&str, &[u8])], max_files: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let (root, state) = (base.join("project"), base.join("state"));
@@ -43,7 +48,8 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
-        let options = Options::new(state, blobs);
+        let limits = Limits { max_files, ..Limits::default() };
+        let options = Options { limits, ..Options::new(state, blobs) };
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let settings =
             SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..SandboxSettings::default() };

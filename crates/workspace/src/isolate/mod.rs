@@ -210,7 +210,9 @@ impl Workspace {
     }
 
     fn open_as_copy(&self, base: Base, place: &Place) -> Result<Self, WorkspaceError> {
-        let options = Options { state_dir: place.state(), ..self.options.clone() };
+        // The copy's own directory of state goes with the copy.
+        let removed_dir = Some(self.options.removed());
+        let options = Options { state_dir: place.state(), removed_dir, ..self.options.clone() };
         Self::open_base(self.root(), base, self.vault.dir(), options)
     }
 

@@ -10,6 +10,7 @@ use std::path::{Component, Path};
 use journeyman_protocol::RelPath;
 
 use crate::door::Door;
+use crate::guarded::{GuardRules, Products};
 use crate::journal::Cause;
 use crate::snapshot::{Difference, FileState, Kind};
 use crate::{Workspace, WorkspaceError};
@@ -30,18 +31,22 @@ const MOST_OBJECTIONS: usize = 1_000;
 /// Says what may not be landed in a project.
 pub(crate) struct Filter<'a> {
     user: &'a Workspace,
-    guarded: fn(&RelPath) -> bool,
+    guards: GuardRules,
+    products: Products<'a>,
 }
 
 impl<'a> Filter<'a> {
     /// The filter of a tree; `None` where it was opened without one.
     pub(crate) fn of(user: &'a Workspace) -> Option<Self> {
-        Some(Self { user, guarded: user.options.guarded? })
+        let products = Products::of(user);
+        Some(Self { user, guards: user.options.guarded?, products })
     }
 
     /// What is wrong with a path that would be changed, whatever it is to be.
     pub(crate) fn path(&self, path: &RelPath) -> Option<&'static str> {
-        (self.guarded)(path).then_some(GUARDED)
+        let is_guarded = (self.guards.guarded)(path)
+            && ((self.guards.on_entering)(path) || !self.products.hold(path.as_bytes()));
+        is_guarded.then_some(GUARDED)
     }
 
     /// What is wrong with a file that wasn't there, or is another one. `target` is a link's.
@@ -114,7 +119,7 @@ pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
 }
 
 /// The same of a directory of a tree.
-pub(crate) fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
+fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
     let names = door.directory(dir).and_then(|dir| crate::repository::children(&dir));
     names.is_ok_and(|names| is_repository(&names))
 }
@@ -158,7 +163,7 @@ fn in_bare_repositories(user: &Door, copy: &Door, changed: &[&RelPath], made: &[
 }
 
 /// What edits in a copy left of each file that they wrote last.
-fn edited_files(copy: &Workspace) -> Result<BTreeMap<RelPath, Option<FileState>>, WorkspaceError> {
+pub(crate) fn edited_files(copy: &Workspace) -> Result<BTreeMap<RelPath, Option<FileState>>, WorkspaceError> {
     let history = crate::history::History::new(copy.journal().lines()?);
     let mut edited = BTreeMap::new();
     for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {

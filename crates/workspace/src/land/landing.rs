@@ -72,7 +72,10 @@ impl Workspace {
                 path: operation.path.clone(),
                 kind: kind_of(operation.before.is_some(), operation.after.is_some()),
             });
+            let is_refused = |path: &RelPath| changes.objections.iter().any(|(other, _)| other == path);
+            let refused = plan.conflicts.iter().map(|(path, _)| path).filter(|path| is_refused(path));
             let mut landing = Landing {
+                refused: refused.cloned().collect(),
                 applied: Applied { id: ChangeId::NONE, changes: done.collect() },
                 merged: plan.merged,
                 conflicts: plan.conflicts,

@@ -25,7 +25,7 @@ mod shown;
 pub(crate) mod stored;
 
 pub(crate) use changes::with_renames;
-pub(crate) use filter::{Filter, is_bare, is_repository};
+pub(crate) use filter::{Filter, edited_files, is_repository};
 pub(crate) use landing::Besides;
 pub use shown::DiffStat;
 
@@ -103,6 +103,9 @@ pub struct Landing {
     /// Files that both changed in ways that don't go together, or that can't be landed, each with the reason. With
     /// [`OnConflict::Refuse`] nothing was landed when there are any.
     pub conflicts: Vec<(RelPath, String)>,
+    /// Those conflicts that have nothing to do with the user's changes: what a command made or changed there may not be
+    /// landed.
+    pub refused: Vec<RelPath>,
     /// Files that the user's tree has already as the copy has them.
     pub already: Vec<RelPath>,
     /// Those conflicts that the word on conflicts found no way with, each with the reason: the copy's version of these

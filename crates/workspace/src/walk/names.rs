@@ -14,26 +14,26 @@ const ENTRY_BYTES: usize = 16 * 1024;
 
 /// One name, of something that isn't named as git's directory is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name {
+pub(crate) struct Name {
     start: usize,
     end: usize,
-    pub(super) kind: FileType,
+    pub(crate) kind: FileType,
 }
 
 /// What a directory lists. Used again for the next one, so that a walk allocates little.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     text: Vec<u8>,
-    pub(super) all: Vec<Name>,
+    pub(crate) all: Vec<Name>,
     pub(super) gitignore: bool,
     pub(super) ignore: bool,
     pub(super) tagged: bool,
-    pub(super) repositories: Vec<Vec<u8>>,
+    pub(crate) repositories: Vec<Vec<u8>>,
 }
 
 impl Names {
     /// Lists `dir`, sorted; `look` tells the kind where the listing doesn't.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         dir: BorrowedFd<'_>,
         look: impl Fn(&[u8]) -> Result<FileType, Errno>,
@@ -63,7 +63,7 @@ impl Names {
         !(self.gitignore || self.ignore || self.tagged) && self.repositories.is_empty()
     }
 
-    pub(super) fn bytes(&self, name: &Name) -> &[u8] {
+    pub(crate) fn bytes(&self, name: &Name) -> &[u8] {
         self.text.get(name.start..name.end).unwrap_or_default()
     }
 

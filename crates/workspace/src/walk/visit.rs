@@ -23,7 +23,7 @@ use crate::snapshot::is_settled;
 /// So often a directory is listed in which something is another kind of thing at each look.
 const LISTINGS: usize = 8;
 /// Names of files that hold rules, in the order in which they count.
-pub(super) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
+pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
 /// What one thread found.
 #[derive(Default)]
@@ -353,7 +353,7 @@ fn file(last: Option<Known<'_>>, known: Option<Ref>, name: &[u8], seen: Option<S
 }
 
 #[cfg_attr(target_os = "linux", allow(clippy::unnecessary_cast, trivial_numeric_casts))]
-pub(super) fn device_of(stat: &rustix::fs::Stat) -> u64 {
+pub(crate) fn device_of(stat: &rustix::fs::Stat) -> u64 {
     stat.st_dev as u64
 }
 

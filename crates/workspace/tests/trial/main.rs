@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use journeyman_protocol::{CallId, RelPath, UnixMillis};
-use journeyman_workspace::{Loss, Options, Trial, Tried, UndoTarget, Workspace};
+use journeyman_workspace::{GuardRules, Loss, Options, Trial, Tried, UndoTarget, Workspace};
 use support::{Project, model, rel, session, set_mode, shown, skipped};
 use trees::{Tools, git, project_with, run};
 
@@ -54,7 +54,8 @@ fn guarded(path: &RelPath) -> bool {
 }
 
 fn open(project: &Project) -> Workspace {
-    let options = Options { guarded: Some(guarded), ..project.options() };
+    let options =
+        Options { guarded: Some(GuardRules { guarded, on_entering: guarded }), ..project.options() };
     Workspace::open(&project.root(), options).unwrap()
 }
 

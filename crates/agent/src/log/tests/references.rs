@@ -65,6 +65,7 @@ impl Reply {
             text: self.text.clone(),
             changes: Vec::new(),
             diff: String::new(),
+            trespasses: Vec::new(),
             evidence: Vec::new(),
             iterations: 0,
             turns: 1,

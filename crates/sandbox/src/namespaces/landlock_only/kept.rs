@@ -67,7 +67,12 @@ impl Look {
             Some(_) => None,
         });
         let made = after.keys().filter(|path| !before.contains_key(*path)).map(|path| (path, "was made"));
-        let all: Vec<(&PathBuf, &str)> = changed.chain(made).collect();
+        let mut all: Vec<(&PathBuf, &str)> = changed.chain(made).collect();
+        // So that many harmless changes don't hide one that isn't.
+        all.sort_by_key(|(path, _)| {
+            let now = after.get(*path).or_else(|| before.get(*path));
+            danger(path, now.is_some_and(|file| file.mode & 0o111 != 0 && file.content.is_some()))
+        });
         let mut denials: Vec<Denial> = all
             .iter()
             .take(MAX_NAMED)
@@ -81,6 +86,25 @@ impl Look {
             denials.push(breach(format!("{} more protected files changed", all.len() - MAX_NAMED)));
         }
         denials
+    }
+}
+
+/// The rank of a change among those that are named: what is executed first, then what is obeyed.
+fn danger(path: &Path, executable: bool) -> u8 {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let in_hooks = path.parent().is_some_and(|dir| dir.ends_with("hooks"));
+    match () {
+        () if in_hooks && !name.ends_with(".sample") => 0,
+        () if name == "hooks"
+            || name.starts_with("config")
+            || name == "commondir"
+            || name == "attributes" =>
+        {
+            1
+        }
+        () if executable => 2,
+        () if path.components().any(|part| part.as_os_str() == "objects") => 4,
+        () => 3,
     }
 }
 
@@ -122,13 +146,31 @@ mod tests {
         assert_eq!(
             said,
             [
-                "«.git/HEAD» was removed",
-                "«.git/config» was changed",
                 "«.git/hooks/pre-commit» was made",
+                "«.git/config» was changed",
+                "«.git/HEAD» was removed",
                 "«.journeyman» was made",
             ]
         );
         assert!(changes.iter().all(|denial| denial.certain && denial.kind == DenialKind::Breach));
+    }
+
+    #[test]
+    fn what_is_run_or_obeyed_is_named_before_what_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let hooks = place.path().join(".git/hooks");
+        fs::create_dir_all(&hooks).unwrap();
+        fs::write(place.path().join(".git/config"), "").unwrap();
+        let paths = [place.path().join(".git")];
+        let before = Look::at(&paths);
+        for number in 0..2 * MAX_NAMED {
+            fs::write(hooks.join(format!("a{number}.sample")), "").unwrap();
+        }
+        fs::write(hooks.join("pre-commit"), "evil").unwrap();
+        fs::write(place.path().join(".git/config"), "evil").unwrap();
+        let changes = before.changes(&Look::at(&paths), place.path());
+        let first: Vec<&str> = changes.iter().take(2).map(|denial| denial.what.as_str()).collect();
+        assert_eq!(first, ["«.git/hooks/pre-commit» was made", "«.git/config» was changed"]);
     }
 
     #[test]

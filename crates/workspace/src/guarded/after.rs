@@ -1,0 +1,265 @@
+//! After a command: what came is moved away, what was changed or deleted is put back.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use journeyman_protocol::{RelPath, Trespass, TrespassKind};
+use rustix::fs::fstat;
+
+use super::keep::Kept;
+use super::look::{Look, Products};
+use super::{Aftermath, Edits, Guarded, Known, settings_of_bare};
+use crate::door::Seen;
+use crate::repository::Removal;
+use crate::{Workspace, WorkspaceError};
+
+/// Maximum number of trespasses told of one command. All are moved away or put back.
+const MAX_TOLD: usize = 200;
+
+/// What one look after a command found.
+pub(super) struct Ended {
+    pub(super) aftermath: Aftermath,
+    /// Directories that could be listed before the command can't be any more.
+    pub(super) hidden: bool,
+}
+
+/// A look after a command.
+struct After<'a> {
+    guard: &'a Guarded,
+    workspace: &'a Workspace,
+    look: &'a Look,
+    products: Products<'a>,
+    edits: Edits<'a>,
+    removal: Removal,
+    /// True if the sandbox kept protected paths.
+    kept: bool,
+    found: Vec<Trespass>,
+    more: usize,
+}
+
+impl Guarded {
+    pub(super) fn after(&self, workspace: &Workspace, kept: bool) -> Ended {
+        let look = workspace.look_for_guarded(self.rules);
+        let mut after = After {
+            guard: self,
+            workspace,
+            look: &look,
+            products: Products::of(workspace),
+            edits: Edits::of(workspace),
+            removal: Removal::default(),
+            kept,
+            found: Vec::new(),
+            more: 0,
+        };
+        after.repositories();
+        after.bare();
+        after.known();
+        after.made();
+        let hidden = look.unreadable.iter().any(|dir| !self.unreadable.contains(dir));
+        let mut problems = Vec::new();
+        if after.more > 0 {
+            problems.push(format!("{} more were moved away or put back", after.more));
+        }
+        if !look.complete {
+            problems.push(format!(
+                "the command left more than {} directories or names too many to look at; what lies deep in them was \
+                 not looked at",
+                workspace.limits().max_files
+            ));
+        }
+        let problem = (!problems.is_empty()).then(|| problems.join("; "));
+        Ended { aftermath: Aftermath { trespasses: after.found, problem }, hidden }
+    }
+}
+
+impl After<'_> {
+    /// Everything named `.git`.
+    fn repositories(&mut self) {
+        let guard = self.guard;
+        for path in guard.repositories.planted(self.look.repositories.iter().cloned()) {
+            // Of a pointer or a link the text is kept.
+            if guard.known.contains_key(&path) {
+                continue;
+            }
+            let was_there = guard.repositories.has(&path);
+            if was_there || !self.is_ignored(&path) || self.is_newly_armed(&path) {
+                self.take_away(&path, if was_there { TrespassKind::Changed } else { TrespassKind::Made });
+            }
+        }
+        for path in guard.armed.keys() {
+            if !guard.known.contains_key(path) && self.is_newly_armed(path) {
+                self.take_away(path, TrespassKind::Changed);
+            }
+        }
+    }
+
+    /// Repositories without a `.git`.
+    fn bare(&mut self) {
+        for dir in &self.look.bare {
+            let bytes = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
+            let Some(noted) = self.look.notes.get(bytes) else { continue };
+            // It was there, here or at a place from which it came with a directory above it.
+            if self.guard.bare.values().any(|ino| *ino == noted.ino) {
+                continue;
+            }
+            let is_loose = dir.as_ref().is_some_and(|dir| self.products.ignore(dir.as_bytes()));
+            if is_loose && !dir.as_ref().is_some_and(|dir| self.is_newly_armed(dir)) {
+                continue;
+            }
+            let before = self.guard.notes.get(bytes);
+            match (dir, before) {
+                (Some(dir), None) => self.take_away(dir, TrespassKind::Made),
+                // Other files may be there that were there before.
+                _ => {
+                    let is_old = |name: &Vec<u8>| before.is_some_and(|before| before.parts.contains(name));
+                    let new: Vec<&Vec<u8>> = noted.parts.iter().filter(|name| !is_old(name)).collect();
+                    for name in new {
+                        let path = dir.as_ref().map_or_else(|| RelPath::parse(name), |dir| dir.join(name));
+                        if let Ok(path) = path {
+                            self.take_away(&path, TrespassKind::Made);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What was there before.
+    fn known(&mut self) {
+        let guard = self.guard;
+        for (path, known) in &guard.known {
+            if self.is_trusted(path, known) {
+                continue;
+            }
+            let there = self.workspace.door.look(path).ok().flatten();
+            let Some(there) = there else {
+                if !known.loose && !self.moved_along(known) && !self.edits.made(path, None) {
+                    self.put_back(path, known, TrespassKind::Deleted);
+                }
+                continue;
+            };
+            let Some(before) = &known.kept else {
+                // Too large to be kept, so it was mounted: only another one in its place tells.
+                if (there.ino, there.file_type()) != (known.seen.ino, known.seen.file_type()) {
+                    self.put_back(path, known, TrespassKind::Changed);
+                }
+                continue;
+            };
+            let now = Kept::of(&self.workspace.door, path, Some(before));
+            let differences = Kept::differences(Some(before), now.as_ref(), path);
+            if !differences.is_empty() && !self.were_edited(&differences, now.as_ref(), path) {
+                self.put_back(path, known, TrespassKind::Changed);
+            }
+        }
+    }
+
+    /// Guarded names that weren't there before.
+    fn made(&mut self) {
+        let guard = self.guard;
+        let settings = settings_of_bare(self.workspace, guard.bare.keys());
+        let all: BTreeSet<&RelPath> =
+            self.look.guarded.iter().chain(&self.look.among_products).chain(&settings).collect();
+        for path in all.into_iter().filter(|path| !guard.known.contains_key(*path)) {
+            let Ok(Some(seen)) = self.workspace.door.look(path) else { continue };
+            let now = Kept::of(&self.workspace.door, path, None);
+            let same = |known: &Known| {
+                known.seen.ino == seen.ino
+                    && known
+                        .kept
+                        .as_ref()
+                        .is_none_or(|before| Kept::differences(Some(before), now.as_ref(), path).is_empty())
+            };
+            let was_there = guard.known.values().any(same);
+            let differences = Kept::differences(None, now.as_ref(), path);
+            if !was_there && !self.were_edited(&differences, now.as_ref(), path) {
+                self.take_away(path, TrespassKind::Made);
+            }
+        }
+    }
+
+    /// Returns true if nothing could change the path: it was mounted read-only, and the directory that it is in
+    /// is still the same.
+    fn is_trusted(&self, path: &RelPath, known: &Known) -> bool {
+        let above = || {
+            let parent = self.workspace.door.parent(path).ok()?;
+            Some(Seen::of(&fstat(&parent).ok()?).ino)
+        };
+        let there = || matches!(self.workspace.door.look(path), Ok(Some(_)));
+        self.kept && known.mounted && !known.shared && above() == Some(known.above) && there()
+    }
+
+    /// Returns true if a guarded name is somewhere that is this very file or directory.
+    fn moved_along(&self, known: &Known) -> bool {
+        let is_it = |path: &RelPath| matches!(self.workspace.door.look(path), Ok(Some(seen)) if seen.ino == known.seen.ino);
+        self.look.guarded.iter().chain(&self.look.among_products).any(is_it)
+            || (known.repository && self.look.repositories.iter().any(is_it))
+    }
+
+    fn were_edited(&self, differences: &[RelPath], now: Option<&Kept>, path: &RelPath) -> bool {
+        !differences.is_empty()
+            && differences.iter().all(|file| {
+                let content = now.and_then(|now| now.hash_at(path, file));
+                self.edits.made(file, content)
+            })
+    }
+
+    fn is_ignored(&self, path: &RelPath) -> bool {
+        path.parent().is_some_and(|dir| self.products.ignore(dir.as_bytes()))
+    }
+
+    /// Returns true if the repository runs something, and not what it or another one ran before the command.
+    fn is_newly_armed(&self, path: &RelPath) -> bool {
+        let armed = &self.guard.armed;
+        self.workspace.armed(path).is_some_and(|now| match armed.get(path) {
+            Some(before) => now != *before,
+            None => !armed.values().any(|before| *before == now),
+        })
+    }
+
+    fn take_away(&mut self, path: &RelPath, kind: TrespassKind) {
+        let moved = self.workspace.move_guarded_away(path, &mut self.removal);
+        if matches!(moved, Err(WorkspaceError::NotFound { .. })) {
+            return;
+        }
+        self.tell(path, kind, moved.map(Some), false);
+    }
+
+    fn put_back(&mut self, path: &RelPath, known: &Known, kind: TrespassKind) {
+        let moved = match self.workspace.move_guarded_away(path, &mut self.removal) {
+            Err(WorkspaceError::NotFound { .. }) => Ok(None),
+            other => other.map(Some),
+        };
+        let done = moved.and_then(|moved| {
+            let Some(kept) = &known.kept else { return Err(WorkspaceError::NotKept { path: path.clone() }) };
+            let put = kept.put_back(&self.workspace.door, path);
+            put.map_err(|errno| self.workspace.door.fail("put back", path, errno)).map(|()| moved)
+        });
+        let is_back = done.is_ok();
+        self.tell(path, kind, done, is_back);
+    }
+
+    fn tell(
+        &mut self,
+        path: &RelPath,
+        kind: TrespassKind,
+        done: Result<Option<PathBuf>, WorkspaceError>,
+        put_back: bool,
+    ) {
+        // What could not be moved away is told of whatever else there is.
+        if self.found.len() >= MAX_TOLD && done.is_ok() {
+            self.more += 1;
+            return;
+        }
+        let is_part = |name: &[u8]| {
+            super::OBEYED_IN_BARE.iter().any(|part| part.as_bytes() == name) || crate::rules::is_git(name)
+        };
+        let repository = is_part(path.file_name())
+            || self.look.bare.iter().any(|dir| *dir == Some(path.clone()) || *dir == path.parent());
+        let (moved_to, problem) = match done {
+            Ok(place) => (place.map(|place| place.display().to_string()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let (path, call) = (path.clone(), None);
+        self.found.push(Trespass { path, kind, repository, moved_to, put_back, problem, call });
+    }
+}

@@ -1,0 +1,251 @@
+//! Contents of guarded files and directories, kept in memory so that a command's change of them can be put back.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use journeyman_protocol::{ContentHash, RelPath};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, fchmod, fstat, mkdirat, openat, readlinkat, statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::door::{Door, Links, Seen, mode_of, read_up_to};
+use crate::limits::MAX_DEPTH;
+use crate::repository::{children, open_dir};
+use crate::snapshot::{file_clock, is_settled};
+use crate::transaction::write_all;
+
+/// Maximum number of files and directories kept of one guarded directory: editors' and agents' settings have dozens.
+const MAX_FILES: usize = 1_000;
+/// Maximum size of the contents kept of one guarded path, in bytes.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A file, link or directory as it was.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    seen: Seen,
+    /// True if the same signature means the same content.
+    settled: bool,
+    content: Content,
+}
+
+#[derive(Debug, Clone)]
+enum Content {
+    File(Arc<[u8]>),
+    Link(Vec<u8>),
+    Directory(Vec<(Vec<u8>, Kept)>),
+    /// A pipe, socket or device: nothing to keep.
+    Other,
+}
+
+/// What may still be kept.
+struct Room {
+    files: usize,
+    bytes: u64,
+    now: i64,
+}
+
+impl Kept {
+    /// Keeps what is at the path. What `before` has with the same signature isn't read again. `None` where it is too
+    /// large, gone or unreadable.
+    pub(super) fn of(door: &Door, path: &RelPath, before: Option<&Self>) -> Option<Self> {
+        let parent = door.parent(path).ok()?;
+        let mut room = Room { files: MAX_FILES, bytes: MAX_BYTES, now: file_clock() };
+        keep(parent.as_fd(), path.file_name(), before, &mut room, 0).ok().flatten()
+    }
+
+    /// The size of the contents in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        match &self.content {
+            Content::File(bytes) => bytes.len() as u64,
+            Content::Directory(children) => children.iter().map(|(_, kept)| kept.bytes()).sum(),
+            Content::Link(_) | Content::Other => 0,
+        }
+    }
+
+    /// Lists the files that differ between two states of `path`; the directory itself where it is empty or another
+    /// kind of thing.
+    pub(super) fn differences(before: Option<&Self>, now: Option<&Self>, path: &RelPath) -> Vec<RelPath> {
+        let mut found = Vec::new();
+        differ(before, now, path, &mut found);
+        found
+    }
+
+    /// The hash of a file's content; `None` for anything else.
+    pub(super) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<ContentHash> {
+        let mut kept = self;
+        for name in wanted.components().skip(path.components().count()) {
+            let Content::Directory(children) = &kept.content else { return None };
+            kept = children.iter().find(|(child, _)| child == name).map(|(_, kept)| kept)?;
+        }
+        match &kept.content {
+            Content::File(bytes) => Some(ContentHash::of(bytes)),
+            _ => None,
+        }
+    }
+
+    /// Makes it anew at the path, where nothing may be. Directories above it that are gone are made.
+    pub(super) fn put_back(&self, door: &Door, path: &RelPath) -> Result<(), Errno> {
+        let mut dir = door.directory(None)?;
+        let mut names = path.components().peekable();
+        while let Some(name) = names.next() {
+            if names.peek().is_none() {
+                return self.write(dir.as_fd(), name);
+            }
+            match mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+            dir = open_dir(dir.as_fd(), name)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+        match &self.content {
+            Content::Link(target) => symlinkat(target.as_slice(), at, name),
+            Content::Directory(children) => {
+                mkdirat(at, name, Mode::from_raw_mode(0o700))?;
+                let dir = open_dir(at, name)?;
+                for (child, kept) in children {
+                    kept.write(dir.as_fd(), child)?;
+                }
+                fchmod(&dir, mode_of(self.seen.permissions()))
+            }
+            Content::File(bytes) => {
+                let flags =
+                    OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file = openat(at, name, flags, Mode::from_raw_mode(0o600))?;
+                let written =
+                    write_all(&file, bytes).and_then(|()| fchmod(&file, mode_of(self.seen.permissions())));
+                if written.is_err() {
+                    // Half a file would be worse than none.
+                    unlinkat(at, name, AtFlags::empty())?;
+                }
+                written
+            }
+            Content::Other => Ok(()),
+        }
+    }
+}
+
+fn keep(
+    at: BorrowedFd<'_>,
+    name: &[u8],
+    before: Option<&Kept>,
+    room: &mut Room,
+    depth: usize,
+) -> Result<Option<Kept>, Errno> {
+    if room.files == 0 || depth > MAX_DEPTH {
+        return Ok(None);
+    }
+    room.files -= 1;
+    let seen = Seen::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    if seen.is_dir() {
+        return keep_directory(open_dir(at, name)?, before, room, depth);
+    }
+    let settled = is_settled(&seen, room.now);
+    let known = before.filter(|kept| kept.settled && kept.seen == seen);
+    let content = match known {
+        Some(known) => known.content.clone(),
+        None if seen.is_link() => Content::Link(readlinkat(at, name, Vec::new())?.into_bytes()),
+        None if seen.is_file() => {
+            let Some(bytes) = read(at, name, room.bytes)? else { return Ok(None) };
+            Content::File(bytes.into())
+        }
+        None => Content::Other,
+    };
+    let kept = Kept { seen, settled, content };
+    let Some(left) = room.bytes.checked_sub(kept.bytes()) else { return Ok(None) };
+    room.bytes = left;
+    Ok(Some(kept))
+}
+
+fn keep_directory(
+    dir: OwnedFd,
+    before: Option<&Kept>,
+    room: &mut Room,
+    depth: usize,
+) -> Result<Option<Kept>, Errno> {
+    let seen = Seen::of(&fstat(&dir)?);
+    let mut names = children(&dir)?;
+    names.sort_unstable();
+    let known: &[(Vec<u8>, Kept)] = match before.map(|kept| &kept.content) {
+        Some(Content::Directory(children)) => children,
+        _ => &[],
+    };
+    let mut all = Vec::with_capacity(names.len().min(room.files));
+    for name in names {
+        let at = known.binary_search_by(|(other, _)| other.cmp(&name)).ok();
+        let before = at.and_then(|at| known.get(at)).map(|(_, kept)| kept);
+        match keep(dir.as_fd(), &name, before, room, depth + 1) {
+            Ok(Some(kept)) => all.push((name, kept)),
+            // It vanished while it was looked at.
+            Err(Errno::NOENT) => {}
+            other => return other,
+        }
+    }
+    Ok(Some(Kept { seen, settled: false, content: Content::Directory(all) }))
+}
+
+fn read(at: BorrowedFd<'_>, name: &[u8], limit: u64) -> Result<Option<Vec<u8>>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(at, name, flags, Mode::empty())?;
+    let seen = Seen::of(&fstat(&file)?);
+    if !seen.is_file() {
+        return Err(Errno::AGAIN);
+    }
+    read_up_to(&file, seen.size, limit).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// Reads at most `limit` bytes of the regular file at the path; `None` for anything else and for more.
+pub(super) fn read_small(door: &Door, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
+    let (file, seen) = door.read_file(path, Links::Refuse).ok()?;
+    read_up_to(&file, seen.size, limit).ok().flatten()
+}
+
+fn differ(before: Option<&Kept>, now: Option<&Kept>, path: &RelPath, found: &mut Vec<RelPath>) {
+    fn children(kept: Option<&Kept>) -> Option<&[(Vec<u8>, Kept)]> {
+        match kept.map(|kept| &kept.content) {
+            Some(Content::Directory(children)) => Some(children),
+            _ => None,
+        }
+    }
+    if let (Some(before), Some(now)) = (before, now)
+        && before.is_same_node(now)
+    {
+        return;
+    }
+    let (old, new) = (children(before), children(now));
+    let is_one_directory = old.is_some() && new.is_some();
+    let lists = old.unwrap_or_default().iter().chain(new.unwrap_or_default());
+    let mut names: Vec<&Vec<u8>> = lists.map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let length = found.len();
+    for name in names {
+        let Ok(child) = path.join(name) else { continue };
+        let of = |list: Option<&'_ [(Vec<u8>, Kept)]>| {
+            list.and_then(|list| list.iter().find(|(other, _)| other == name)).map(|(_, kept)| kept.clone())
+        };
+        differ(of(old).as_ref(), of(new).as_ref(), &child, found);
+    }
+    // An empty directory that came or went, a file, or something that became another kind of thing.
+    if !is_one_directory && found.len() == length {
+        found.push(path.clone());
+    }
+}
+
+impl Kept {
+    /// Returns true if kind, permissions and content are the same. Directories never are: their entries tell.
+    fn is_same_node(&self, other: &Self) -> bool {
+        match (&self.content, &other.content) {
+            (Content::File(a), Content::File(b)) => {
+                self.seen.permissions() == other.seen.permissions() && (Arc::ptr_eq(a, b) || a == b)
+            }
+            (Content::Link(a), Content::Link(b)) => a == b,
+            (Content::Other, Content::Other) => self.seen.mode == other.seen.mode,
+            _ => false,
+        }
+    }
+}

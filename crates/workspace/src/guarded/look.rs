@@ -1,0 +1,356 @@
+//! A walk over the names of the whole tree, ignored directories included: repositories and guarded names.
+//!
+//! It goes level by level, so that a bound cuts off what lies deepest. A directory whose signature is as it was in the
+//! look before isn't listed again, so that a large `node_modules` costs one `stat` for each directory in it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+
+use ignore::gitignore::Gitignore;
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat};
+use rustix::io::Errno;
+
+use super::GuardRules;
+use crate::Workspace;
+use crate::door::{Door, Links, Seen};
+use crate::limits::MAX_DEPTH;
+use crate::rules::{Layer, RuleCache, Source, is_ignored, last_component};
+use crate::snapshot::{Tree, file_clock, is_settled};
+use crate::walk::{Names, RULE_FILES, device_of};
+
+/// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
+const MAX_NAMES: usize = 8_000_000;
+/// From so many directories on a level, several threads list them.
+const PARALLEL_FROM: usize = 512;
+/// More threads than this only wait for each other.
+const MAX_THREADS: usize = 4;
+/// The three names that make a directory a repository to git, in lower case.
+const PARTS: [&[u8]; 3] = [b"head", b"objects", b"refs"];
+
+/// Directories that hold dependencies or build products, if rules ignore them. Nobody opens them as a project.
+const PRODUCTS: [&[u8]; 31] = [
+    b"node_modules",
+    b"bower_components",
+    b".venv",
+    b"venv",
+    b".tox",
+    b".nox",
+    b"site-packages",
+    b"__pypackages__",
+    b"vendor",
+    b"deps",
+    b"target",
+    b"build",
+    b"_build",
+    b".build",
+    b"dist",
+    b"out",
+    b"obj",
+    b".gradle",
+    b".next",
+    b".nuxt",
+    b".output",
+    b".svelte-kit",
+    b".turbo",
+    b".cache",
+    b".parcel-cache",
+    b".dart_tool",
+    b".bundle",
+    b".yarn",
+    b".pnpm-store",
+    b".terraform",
+    b"pods",
+];
+
+/// A directory's identity and times when its names were listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Signature {
+    device: u64,
+    seen: Seen,
+}
+
+/// What counts of one directory's names.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    /// Absent where the same signature doesn't mean the same names.
+    signature: Option<Signature>,
+    pub(super) ino: u64,
+    repositories: Vec<Vec<u8>>,
+    guarded: Vec<Vec<u8>>,
+    /// Those of the names that make a bare repository.
+    pub(super) parts: Vec<Vec<u8>>,
+    directories: Vec<Vec<u8>>,
+    /// How many names were read.
+    names: usize,
+}
+
+impl Noted {
+    fn is_bare(&self) -> bool {
+        PARTS.iter().all(|part| self.parts.iter().any(|name| name.eq_ignore_ascii_case(part)))
+    }
+}
+
+/// Directories by path; the root's is empty.
+pub(super) type Notes = HashMap<Arc<[u8]>, Arc<Noted>>;
+
+/// What one look found.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    pub(super) notes: Arc<Notes>,
+    /// Everything named `.git`, in any letter case.
+    pub(super) repositories: Vec<RelPath>,
+    /// The outermost guarded names, but for git's own.
+    pub(super) guarded: Vec<RelPath>,
+    /// Guarded names among dependencies and build products that are obeyed all the same.
+    pub(super) among_products: Vec<RelPath>,
+    /// Directories that git takes for repositories without a `.git`; `None` is the root.
+    pub(super) bare: Vec<Option<RelPath>>,
+    /// Directories that couldn't be listed.
+    pub(super) unreadable: Vec<Arc<[u8]>>,
+    /// False if a bound ended the look.
+    pub(super) complete: bool,
+}
+
+enum Listing {
+    Known(Arc<Noted>),
+    New(Arc<Noted>),
+    Unreadable,
+    Gone,
+}
+
+/// A look under way.
+pub(super) struct Looking<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) guards: GuardRules,
+    pub(super) before: &'a Notes,
+    /// Maximum number of directories that the look covers.
+    pub(super) max_directories: usize,
+}
+
+impl Looking<'_> {
+    pub(super) fn run(&self) -> Look {
+        let products = Products::of(self.workspace);
+        let mut look = Look { complete: true, ..Look::default() };
+        let mut notes = Notes::with_capacity(self.before.len());
+        let (mut names, mut depth) = (0_usize, 0);
+        let mut level: Vec<Arc<[u8]>> = vec![Arc::default()];
+        while !level.is_empty() {
+            let mut below = Vec::new();
+            for (path, listing) in level.iter().zip(self.list_all(&level)) {
+                let noted = match listing {
+                    Listing::Known(noted) => noted,
+                    Listing::New(noted) => {
+                        names = names.saturating_add(noted.names);
+                        noted
+                    }
+                    Listing::Unreadable => {
+                        look.unreadable.push(path.clone());
+                        continue;
+                    }
+                    Listing::Gone => continue,
+                };
+                self.collect(path, &noted, &products, &mut look, &mut below);
+                notes.insert(path.clone(), noted);
+            }
+            depth += 1;
+            let room = self.max_directories.saturating_sub(notes.len());
+            if below.len() > room || names > MAX_NAMES || (depth > MAX_DEPTH && !below.is_empty()) {
+                look.complete = false;
+                below.truncate(if names > MAX_NAMES || depth > MAX_DEPTH { 0 } else { room });
+            }
+            level = below;
+        }
+        look.notes = Arc::new(notes);
+        look
+    }
+
+    /// Sorts a directory's names into what was found, and gives the directories to enter.
+    fn collect(
+        &self,
+        path: &[u8],
+        noted: &Noted,
+        products: &Products<'_>,
+        look: &mut Look,
+        below: &mut Vec<Arc<[u8]>>,
+    ) {
+        let whole = |name: &[u8]| if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+        let parsed = |name: &Vec<u8>| RelPath::parse(whole(name)).ok();
+        look.repositories.extend(noted.repositories.iter().filter_map(parsed));
+        if noted.is_bare() {
+            look.bare.push(RelPath::parse(path).ok());
+        }
+        let mut closed: Vec<&[u8]> = Vec::new();
+        for name in &noted.guarded {
+            let Some(path) = parsed(name) else { continue };
+            if self.workspace.rules.is_own(path.as_bytes()) {
+                continue;
+            }
+            if !products.hold(path.as_bytes()) {
+                closed.push(name);
+                look.guarded.push(path);
+            } else if RelPath::parse(name).is_ok_and(|name| (self.guards.on_entering)(&name)) {
+                closed.push(name);
+                look.among_products.push(path);
+            }
+        }
+        for name in &noted.directories {
+            if !closed.contains(&name.as_slice()) {
+                let path = whole(name);
+                if !self.workspace.rules.is_own(&path) {
+                    below.push(path.into());
+                }
+            }
+        }
+    }
+
+    fn list_all(&self, level: &[Arc<[u8]>]) -> Vec<Listing> {
+        let begun = file_clock();
+        if level.len() < PARALLEL_FROM {
+            let mut names = Names::default();
+            return level.iter().map(|path| self.list(path, begun, &mut names)).collect();
+        }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let piece = level.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            let work = |paths: &[Arc<[u8]>]| {
+                let mut names = Names::default();
+                paths.iter().map(|path| self.list(path, begun, &mut names)).collect::<Vec<_>>()
+            };
+            let started: Vec<_> =
+                level.chunks(piece).map(|paths| (paths.len(), scope.spawn(move || work(paths)))).collect();
+            let ended = started.into_iter().map(|(count, thread)| {
+                // What a thread that died should have listed isn't known.
+                thread.join().unwrap_or_else(|_| (0..count).map(|_| Listing::Unreadable).collect())
+            });
+            ended.flatten().collect()
+        })
+    }
+
+    fn list(&self, path: &Arc<[u8]>, begun: i64, names: &mut Names) -> Listing {
+        let at: &[u8] = if path.is_empty() { b"." } else { path };
+        let before = self.before.get(path);
+        if let Some(noted) = before
+            && let Some(then) = noted.signature
+            && let Ok(stat) = statat(self.workspace.door.root(), at, AtFlags::SYMLINK_NOFOLLOW)
+            && then == (Signature { device: device_of(&stat), seen: Seen::of(&stat) })
+        {
+            return Listing::Known(Arc::clone(noted));
+        }
+        match self.list_anew(at, begun, names) {
+            Ok(noted) => Listing::New(Arc::new(noted)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Listing::Gone,
+            Err(_) => Listing::Unreadable,
+        }
+    }
+
+    fn list_anew(&self, at: &[u8], begun: i64, names: &mut Names) -> Result<Noted, Errno> {
+        let dir = self.workspace.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
+        // Before the names are read: a later change shows in a later signature.
+        let stat = fstat(&dir)?;
+        let signature = Signature { device: device_of(&stat), seen: Seen::of(&stat) };
+        let tells = self.workspace.door.lists_by_time() == Some(signature.device)
+            && is_settled(&signature.seen, begun);
+        let fd = dir.as_fd();
+        names.read(fd, |name| Ok(Seen::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type()))?;
+        let mut noted = Noted {
+            signature: tells.then_some(signature),
+            ino: signature.seen.ino,
+            repositories: names.repositories.clone(),
+            names: names.all.len(),
+            ..Noted::default()
+        };
+        for name in &names.all {
+            let bytes = names.bytes(name);
+            if name.kind == FileType::Directory {
+                noted.directories.push(bytes.to_vec());
+            }
+            if PARTS.iter().any(|part| bytes.eq_ignore_ascii_case(part)) {
+                noted.parts.push(bytes.to_vec());
+            }
+            if RelPath::parse(bytes).is_ok_and(|name| (self.guards.guarded)(&name)) {
+                noted.guarded.push(bytes.to_vec());
+            }
+        }
+        Ok(noted)
+    }
+}
+
+/// Tells which paths lie among dependencies or build products.
+pub(crate) struct Products<'a> {
+    door: &'a Door,
+    rules: &'a RuleCache,
+    /// The newest snapshot: a directory that it looked into isn't hidden by rules that a command wrote since.
+    tree: Option<Arc<Tree>>,
+    ignored: RefCell<HashMap<Vec<u8>, bool>>,
+}
+
+impl<'a> Products<'a> {
+    pub(crate) fn of(workspace: &'a Workspace) -> Self {
+        let (door, rules) = (&workspace.door, &workspace.rules);
+        Self { door, rules, tree: workspace.newest_tree(), ignored: RefCell::default() }
+    }
+
+    /// Returns true if a directory above the path has a name of [`PRODUCTS`] and is ignored.
+    pub(crate) fn hold(&self, path: &[u8]) -> bool {
+        let mut slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        slashes.any(|cut| {
+            let dir = path.get(..cut).unwrap_or_default();
+            let name = last_component(dir).to_ascii_lowercase();
+            PRODUCTS.contains(&name.as_slice()) && self.ignore(dir)
+        })
+    }
+
+    /// Returns true if rules ignore the directory, or one above it.
+    pub(super) fn ignore(&self, dir: &[u8]) -> bool {
+        if let Some(known) = self.ignored.borrow().get(dir) {
+            return *known;
+        }
+        let ignored = self.is_ignored(dir);
+        self.ignored.borrow_mut().insert(dir.to_vec(), ignored);
+        ignored
+    }
+
+    fn is_ignored(&self, dir: &[u8]) -> bool {
+        let mut layers = self.rules.outermost(self.door.path());
+        let cuts = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let mut above: &[u8] = b"";
+        for cut in cuts.chain([dir.len()]) {
+            let at: &[u8] = if above.is_empty() { b"." } else { above };
+            let Ok(open) = self.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else {
+                return false;
+            };
+            let files: Vec<_> = RULE_FILES.into_iter().filter_map(|name| seen(open.as_fd(), name)).collect();
+            if !files.is_empty() {
+                layers = Layer::new(above, files, layers);
+            }
+            let path = dir.get(..cut).unwrap_or_default();
+            let is_known = self.tree.as_ref().is_some_and(|tree| {
+                tree.dirs.binary_search_by(|known| known.path.as_slice().cmp(path)).is_ok()
+            });
+            if !is_known && is_ignored(self, layers.as_ref(), path, last_component(path), true) {
+                return true;
+            }
+            above = path;
+        }
+        false
+    }
+}
+
+fn seen(dir: BorrowedFd<'_>, name: &'static [u8]) -> Option<(&'static [u8], Seen)> {
+    let seen = Seen::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+    seen.is_file().then_some((name, seen))
+}
+
+impl Source for Products<'_> {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
+        let path: &[u8] = if dir.is_empty() { b"." } else { dir };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let Ok(open) = self.door.enter(path, flags, Links::Refuse) else {
+            return Arc::new(Gitignore::empty());
+        };
+        self.rules.load(open.as_fd(), dir, files).0
+    }
+}
