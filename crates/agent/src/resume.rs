@@ -141,7 +141,9 @@ impl Worker {
                         change: change.clone(),
                     };
                     found.events.extend(fate.applied.iter().map(edited));
-                    let text = seal_text(&fate);
+                    let put_back = self.put_back(&fate);
+                    let text = seal_text(&fate, put_back.as_deref());
+                    found.events.extend(put_back.map(|message| Event::Warning { message }));
                     found.changes.extend(fate.applied.into_iter().chain(fate.restored));
                     text
                 }
@@ -189,7 +191,7 @@ impl Worker {
             Err(error) => return self.warn(ErrorPhase::Lifecycle, error.to_string()),
         };
         for fate in fates {
-            let text = format!("A command that ran in the background was {}", seal_text(&fate));
+            let text = format!("A command that ran in the background was {}", seal_text(&fate, None));
             let text = crate::reminder::wrapped(&text);
             let told = self.inbox.take(MessageKind::System, ReminderCategory::General, text).await;
             if let Err(error) = told {
@@ -205,10 +207,12 @@ impl Worker {
             return;
         };
         let text = match self.fate(Some(checkpoint), &open).await {
-            Ok(Sealed { applied, restored, .. }) => {
-                let text = match (applied.is_empty(), restored.is_empty()) {
-                    (true, true) => return,
-                    (true, false) => format!("What it had done was taken back: {}.", named(&restored)),
+            Ok(fate) => {
+                let put_back = self.put_back(&fate);
+                let Sealed { applied, restored, .. } = fate;
+                let text = match (applied.is_empty(), put_back) {
+                    (true, None) => return,
+                    (true, Some(put_back)) => put_back,
                     (false, _) => format!("Its changes are in place: {}.", named(&applied)),
                 };
                 self.own(applied.iter().chain(&restored).cloned().collect()).await;
@@ -218,6 +222,24 @@ impl Worker {
             Err(error) => format!("What it did could not be found out ({error}); look at the files."),
         };
         finished.parts.push(journeyman_protocol::ResultPart::Text { text });
+    }
+
+    /// Says what was put back of a command that was cut off, and how to have it again: while it ran, a person may
+    /// have changed the same tree.
+    fn put_back(&self, fate: &Sealed) -> Option<String> {
+        if fate.restored.is_empty() {
+            return None;
+        }
+        let named = named(&fate.restored);
+        if self.parts.workspace.base().is_some() {
+            return Some(format!("What it had done in part was taken back: {named}."));
+        }
+        let kept: Vec<String> = fate.kept.iter().map(|kept| format!("checkpoint {kept}")).collect();
+        let kept = if kept.is_empty() { String::new() } else { format!("; {} has it", kept.join(", ")) };
+        Some(format!(
+            "What differed from before it was put back, also what a person may have changed while it ran: {named}. \
+             `jm redo` gives it back once the session has ended{kept}."
+        ))
     }
 
     /// What the journal knows of a call that was cut off. What a command left half done is taken back first.
@@ -331,7 +353,7 @@ fn cut_off_event(record: &CallRecord, text: &str) -> Event {
     }
 }
 
-fn seal_text(fate: &Sealed) -> String {
+fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
     let mut text = String::from("cut off: the program ended while this call ran. ");
     if fate.applied.is_empty() {
         text.push_str("None of its changes are in place, so it is safe to do it again.");
@@ -339,8 +361,8 @@ fn seal_text(fate: &Sealed) -> String {
         let named = named(&fate.applied);
         text.push_str(&format!("Its changes are in place and journaled, don't make them again: {named}."));
     }
-    if !fate.restored.is_empty() {
-        text.push_str(&format!(" What it had done in part was taken back: {}.", named(&fate.restored)));
+    if let Some(put_back) = put_back {
+        text.push_str(&format!(" {put_back}"));
     }
     for (change, why) in fate.left.iter().take(MOST_NAMED) {
         text.push_str(&format!(" {} differs and was left as it is: {why}.", change.path));

@@ -45,7 +45,8 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
     let by_apply = || later_than(&workspace, session.as_ref());
     let Some(session) = session.as_ref().filter(|_| args.session.is_some() || !by_apply()) else {
         // Whatever the journal of this project still knows: what `jm apply` did is there, under an id of its own.
-        return Ok(tell(&taken_back(&workspace, UndoTarget::LastRun, Seals::default())?, Doing::Undo));
+        let done = taken_back(&workspace, UndoTarget::LastRun, Seals::default())?;
+        return Ok(tell(&done, Doing::Undo));
     };
     if args.session.is_none() {
         refuse_copy(&workspace, &session.id)?;
@@ -107,7 +108,7 @@ pub(crate) async fn redo(environment: &Environment, args: &RedoArgs) -> Result<u
     for claim in claims {
         claim.give_back().await;
     }
-    Ok(tell(&done.context("redo")?, Doing::Redo))
+    Ok(tell(&Done { report: done.context("redo")?, steps: 1 }, Doing::Redo))
 }
 
 /// The sessions of a directory, newest first.
@@ -142,7 +143,7 @@ async fn take_back(
     workspace: &Workspace,
     session: &SessionId,
     named: bool,
-) -> Result<UndoReport, Failure> {
+) -> Result<Done, Failure> {
     let seals = bring_to_an_end(house, workspace, session).await?;
     // What the newest session left half done is what is to go first, whatever was done before it.
     let target = if named || !seals.restored.is_empty() {
@@ -163,6 +164,8 @@ async fn take_back(
 #[derive(Default)]
 struct Seals {
     restored: Vec<FileChange>,
+    /// How many calls something was put back of: each by a step of its own.
+    steps: usize,
     left: Vec<(RelPath, String)>,
     sessions: Vec<SessionId>,
 }
@@ -170,6 +173,7 @@ struct Seals {
 impl Seals {
     fn add(&mut self, other: Self) {
         self.restored.extend(other.restored);
+        self.steps += other.steps;
         self.left.extend(other.left);
         self.sessions.extend(other.sessions);
     }
@@ -195,13 +199,21 @@ async fn bring_to_an_end(
         let sealed = workspace
             .seal_call(&CheckpointId(checkpoint), session, &call, started)
             .context("what the session's last call left")?;
+        seals.steps += usize::from(!sealed.restored.is_empty());
         seals.restored.extend(sealed.restored);
         seals.left.extend(sealed.left.into_iter().map(|(change, reason)| (change.path, reason)));
     }
     Ok(seals)
 }
 
-fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result<UndoReport, Failure> {
+/// What was taken back or done again.
+struct Done {
+    report: UndoReport,
+    /// How many steps of the opposite command lead back.
+    steps: usize,
+}
+
+fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result<Done, Failure> {
     let mut report = match workspace.undo(target) {
         // All there was to take back went back with the calls that were cut off.
         Err(WorkspaceError::NothingToUndo { .. } | WorkspaceError::NothingSince { .. })
@@ -217,6 +229,7 @@ fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result
         }
         report => report.context("undo")?,
     };
+    let steps = seals.steps + usize::from(!report.restored.is_empty());
     for change in seals.restored {
         report.restored.retain(|other| other.path != change.path);
         report.restored.push(change);
@@ -227,7 +240,7 @@ fn taken_back(workspace: &Workspace, target: UndoTarget, seals: Seals) -> Result
             report.conflicts.push((path, reason));
         }
     }
-    Ok(report)
+    Ok(Done { report, steps })
 }
 
 /// What is told of.
@@ -238,7 +251,7 @@ enum Doing {
     Redo,
 }
 
-fn tell(report: &UndoReport, doing: Doing) -> u8 {
+fn tell(Done { report, steps }: &Done, doing: Doing) -> u8 {
     let paint = color::stdout();
     for change in &report.restored {
         let what = match (change.kind, doing) {
@@ -274,7 +287,8 @@ fn tell(report: &UndoReport, doing: Doing) -> u8 {
     }
     if count > 0 {
         let other = if matches!(doing, Doing::Redo) { "undo" } else { "redo" };
-        say!("{}", paint.dim(&format!("take that back with: jm {other}")));
+        let times = if *steps > 1 { format!(", {steps} times") } else { String::new() };
+        say!("{}", paint.dim(&format!("take that back with: jm {other}{times}")));
     }
     // Something was left as it is: the caller should know.
     u8::from(!report.conflicts.is_empty() || report.dropped || report.damaged)

@@ -218,6 +218,10 @@ impl Books {
     async fn close(self, kept: bool) -> Result<Closed, ToolError> {
         in_background(move || {
             let Self { workspace, session, call, seen, before, guard } = self;
+            // What differs now isn't the doing of a command that could write nothing.
+            if guard.is_none() && before.witness().is_none() {
+                return Ok((Ok(Vec::new()), Aftermath::default()));
+            }
             let end = || workspace.command_end(before, &session, Some(&call));
             let (changes, aftermath) = match guard {
                 Some(guard) => guard.end(&workspace, kept, end),
@@ -258,6 +262,9 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
         }
         let before = if background {
             workspace.background_begin(&session, &call)?
+        } else if only_reads {
+            // After a crash there is nothing to put back.
+            workspace.command_begin()?
         } else {
             workspace.call_begin(&session, &call)?
         };

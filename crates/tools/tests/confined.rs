@@ -36,6 +36,7 @@ fn main() {
         return;
     }
     a_command_that_only_reads_can_do_no_more(&sandbox);
+    what_a_person_saves_while_a_reading_command_runs_is_not_the_commands(&sandbox);
     a_planted_repository_is_not_trusted(&sandbox);
     repositories_can_not_be_touched(&sandbox);
     a_command_reaches_the_hosts_that_it_names_and_no_others(&sandbox);
@@ -132,6 +133,26 @@ fn a_command_that_only_reads_can_do_no_more(sandbox: &Arc<Sandbox>) {
     assert!(!bench.root.join("ran").exists(), "{said}");
     let said = bench.say("run_command", json!({"command": "touch ran"}));
     assert!(said.starts_with("exit code 0") && bench.root.join("ran").exists(), "{said}");
+}
+
+fn what_a_person_saves_while_a_reading_command_runs_is_not_the_commands(sandbox: &Arc<Sandbox>) {
+    let bench = confined(sandbox, &[("a", b"1\n")]);
+    let pipe = bench.root.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (theirs, saved) = (pipe.clone(), bench.root.join("a"));
+    let person = std::thread::spawn(move || {
+        // It opens when the command does.
+        let open = std::fs::OpenOptions::new().write(true).open(theirs).unwrap();
+        std::fs::write(saved, "a person's\n").unwrap();
+        drop(open);
+    });
+    let said = bench.say("run_command", json!({"command": "cat pipe"}));
+    // Whatever became of the command, the person isn't kept waiting.
+    let _reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    person.join().unwrap();
+    assert!(said.starts_with("exit code 0") && !said.contains("files changed"), "{said}");
+    assert_eq!(bench.context.workspace.newest_undoable().unwrap(), None);
+    assert_eq!(std::fs::read_to_string(bench.root.join("a")).unwrap(), "a person's\n");
 }
 
 fn a_planted_repository_is_not_trusted(sandbox: &Arc<Sandbox>) {

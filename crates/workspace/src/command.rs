@@ -6,8 +6,8 @@ use std::sync::Arc;
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
 use crate::beat::{Beat, Begin, Span};
-use crate::compare::{Others, dir_records, filtered};
-use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, Record, Sync};
+use crate::compare::{Others, dir_records, filtered, mode_records};
+use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, ModeRecord, Record, Sync};
 use crate::limits::{MAX_DEPTH, Step};
 use crate::meanwhile::Live;
 use crate::snapshot::{
@@ -48,13 +48,14 @@ pub(crate) struct Found {
     pub(crate) files: Vec<Difference>,
     pub(crate) made: Vec<DirRecord>,
     pub(crate) removed: Vec<DirRecord>,
+    pub(crate) modes: Vec<ModeRecord>,
     /// Other sessions whose doing it may be.
     pub(crate) beside: Vec<SessionId>,
 }
 
 impl Found {
     fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
+        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty() && self.modes.is_empty()
     }
 }
 
@@ -142,7 +143,7 @@ impl Workspace {
     /// Looks at the tree after a command, journals what differs as one change, and gives it, sorted.
     ///
     /// Files are compared by signature and then by content; a new modification time alone is no change. Mode
-    /// changes count. Directories come and go with the change but aren't reported. What other processes journaled
+    /// changes count, also of directories. Directories come and go with the change but aren't reported. What other processes journaled
     /// meanwhile isn't taken for the command's doing; what a person changed by hand in that time is. What may as well
     /// be the doing of another session's command that ran at the same time is given too; an undo of either session
     /// leaves and names it.
@@ -304,6 +305,7 @@ impl Workspace {
                 files: others.without(found.files),
                 made: others.without_dirs(found.made, true),
                 removed: others.without_dirs(found.removed, false),
+                modes: others.without_modes(found.modes),
                 beside: Vec::new(),
             };
             let began = match since {
@@ -331,6 +333,7 @@ impl Workspace {
             files: filtered(self.inputs(), before, differences(before, after))?,
             made: dir_records(&self.door, &made, true),
             removed: dir_records(&self.door, &removed, false),
+            modes: mode_records(before, after),
             beside: Vec::new(),
         })
     }
@@ -351,6 +354,7 @@ impl Workspace {
         (shared.files, own.files) =
             found.files.into_iter().partition(|it| side(&it.path, it.after.is_some()));
         (shared.made, own.made) = found.made.into_iter().partition(|dir| side(&dir.path, true));
+        (shared.modes, own.modes) = found.modes.into_iter().partition(|dir| side(&dir.path, true));
         (shared.removed, own.removed) = found.removed.into_iter().partition(|dir| side(&dir.path, false));
         sessions.sort();
         sessions.dedup();
@@ -369,9 +373,11 @@ impl Doing<'_> {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let Found { files, made, removed, beside } = found;
+        let Found { files, made, removed, modes, beside } = found;
         let id = ChangeId(writer.journal.next_id());
-        let changes = files.iter().map(Difference::file_change).collect();
+        let mut changes: Vec<FileChange> = files.iter().map(Difference::file_change).collect();
+        changes.extend(modes.iter().map(ModeRecord::file_change));
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
         let files = files.into_iter().map(|difference| FileRecord {
             path: difference.path,
             before: difference.before,
@@ -388,6 +394,7 @@ impl Doing<'_> {
             made,
             removed,
             cleared: Vec::new(),
+            modes,
             undoes: Vec::new(),
             left: Vec::new(),
             beside,

@@ -7,7 +7,7 @@ use journeyman_protocol::{FileChange, RelPath, SessionId};
 use crate::WorkspaceError;
 use crate::door::{Door, Links, read_up_to};
 use crate::history::History;
-use crate::journal::{DirRecord, FileRecord, Line, Record};
+use crate::journal::{DirRecord, FileRecord, Line, ModeRecord, Record};
 use crate::limits::IGNORE_FILE_BYTES;
 use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file, last_component};
 use crate::snapshot::{Content, Difference, FileState, Kind, Tree, kind_of, observe};
@@ -160,13 +160,40 @@ impl Others {
         dirs.into_iter().filter(|dir| theirs.get(&dir.path) != Some(&there)).collect()
     }
 
+    /// Takes permissions of directories that were set since out of those that differ.
+    pub(crate) fn without_modes(&self, modes: Vec<ModeRecord>) -> Vec<ModeRecord> {
+        let records = self.records.iter().flat_map(|record| &record.modes);
+        let theirs: HashMap<&RelPath, u32> = records.map(|dir| (&dir.path, dir.after)).collect();
+        let adjusted = modes.into_iter().map(|dir| {
+            let before = theirs.get(&dir.path).copied().unwrap_or(dir.before);
+            ModeRecord { before, ..dir }
+        });
+        adjusted.filter(|dir| dir.before != dir.after).collect()
+    }
+
     /// Returns what other sessions journaled that may as well be this one's doing.
     pub(crate) fn beside(&self, session: &SessionId) -> Vec<FileChange> {
         let beside = self.records.iter().filter(|record| record.beside.contains(session));
         let files = beside.flat_map(|record| &record.files);
         let kind = |file: &FileRecord| kind_of(file.before.is_some(), file.after.is_some());
-        files.map(|file| FileChange { path: file.path.clone(), kind: kind(file) }).collect()
+        let files = files.map(|file| FileChange { path: file.path.clone(), kind: kind(file) });
+        let modes = self.records.iter().filter(|record| record.beside.contains(session));
+        files.chain(modes.flat_map(|record| &record.modes).map(ModeRecord::file_change)).collect()
     }
+}
+
+/// The directories of both trees whose permissions differ, sorted.
+pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
+    let then: HashMap<&[u8], u32> =
+        before.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect();
+    let changed = after.dirs.iter().filter_map(|dir| {
+        let before = *then.get(dir.path.as_slice())?;
+        let path = RelPath::parse(&dir.path).ok().filter(|_| before != dir.permissions)?;
+        Some(ModeRecord { path, before, after: dir.permissions })
+    });
+    let mut changed: Vec<ModeRecord> = changed.collect();
+    changed.sort_by(|one, other| one.path.cmp(&other.path));
+    changed
 }
 
 /// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is neither.

@@ -336,6 +336,7 @@ mod tests {
             made: Vec::new(),
             removed: Vec::new(),
             cleared: Vec::new(),
+            modes: Vec::new(),
             undoes: undoes.iter().map(|id| ChangeId(*id)).collect(),
             left: parsed(left),
             beside: Vec::new(),

@@ -11,7 +11,7 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId, UnixMillis};
+use journeyman_protocol::{CallId, ContentHash, FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,20 @@ pub(crate) struct DirRecord {
     pub(crate) mode: Option<u32>,
 }
 
+/// Permission bits of a directory that a change set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ModeRecord {
+    pub(crate) path: RelPath,
+    pub(crate) before: u32,
+    pub(crate) after: u32,
+}
+
+impl ModeRecord {
+    pub(crate) fn file_change(&self) -> FileChange {
+        FileChange { path: self.path.clone(), kind: FileChangeKind::Modified }
+    }
+}
+
 /// A change, as the journal holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -114,6 +128,9 @@ pub(crate) struct Record {
     /// Directories that it removes to make room for a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) cleared: Vec<DirRecord>,
+    /// Directories whose permissions it set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) modes: Vec<ModeRecord>,
     /// The changes that it takes back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) undoes: Vec<ChangeId>,
@@ -137,6 +154,11 @@ impl Record {
             // Files are counted from 0, so that no file has this name.
             Some((dir, sibling(&dir.path, dir.path.parent().as_ref(), self.id, usize::MAX).ok()?))
         })
+    }
+
+    /// The directories whose permissions it sets, with those before and after.
+    pub(crate) fn permissions(&self) -> impl Iterator<Item = (&RelPath, u32, u32)> {
+        self.modes.iter().map(|dir| (&dir.path, dir.before, dir.after))
     }
 
     /// One of these, and those of the record beneath it, outermost first.
@@ -725,6 +747,7 @@ mod tests {
             made: Vec::new(),
             removed: Vec::new(),
             cleared: Vec::new(),
+            modes: Vec::new(),
             undoes: Vec::new(),
             left: Vec::new(),
             beside: Vec::new(),

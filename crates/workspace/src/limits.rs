@@ -188,6 +188,8 @@ pub enum Step {
     Keep,
     /// The intent is about to be written to the journal.
     Intend,
+    /// Directories are about to get permissions that their files need.
+    Permit,
     /// One file's new content is about to be written beside it.
     Stage,
     /// One staged file is written and not yet durable.

@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use crate::WorkspaceError;
 use crate::door::{Links, mode_of};
 use crate::error::may_pass;
-use crate::journal::{DirRecord, FileRecord, Journal, Line, Record, Sync, Unfinished, moved};
+use crate::journal::{DirRecord, FileRecord, Journal, Line, ModeRecord, Record, Sync, Unfinished, moved};
 use crate::rename::move_new;
 use crate::snapshot::{FileState, Kind, observe};
-use crate::transaction::{Hands, Move};
+use crate::transaction::{Hands, Move, Permissions, gives};
 use crate::vault::Kept;
 
 impl Hands<'_> {
@@ -24,8 +24,16 @@ impl Hands<'_> {
         let record = &open.record;
         // A directory that holds nothing of the change is made after the removals, and may be all that is missing.
         let is_made = |dir: &DirRecord| matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.is_dir());
-        let is_complete =
-            || record.files.iter().all(|file| self.is_after(file)) && record.made.iter().all(is_made);
+        let has_mode = |dir: &ModeRecord| {
+            // The others come last of all, when nothing can be taken back any more.
+            !gives(dir.before, dir.after)
+                || matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)
+        };
+        let is_complete = || {
+            record.files.iter().all(|file| self.is_after(file))
+                && record.made.iter().all(is_made)
+                && record.modes.iter().all(has_mode)
+        };
         if open.placed || is_complete() {
             if !open.placed {
                 journal.append(&[Line::Placed(record.id)], Sync::Now)?;
@@ -68,6 +76,9 @@ impl Hands<'_> {
                 // Not empty: somebody put something there, and it stays.
                 note(&dir.path, self.remove_dir(&dir.path));
             }
+            for (path, from, to) in Permissions::Taken.of(record.permissions()) {
+                note(path, self.permit(path, from, to).map(drop));
+            }
         }
         first.map_or(Ok(()), Err)
     }
@@ -80,6 +91,10 @@ impl Hands<'_> {
                 first.get_or_insert(error);
             }
         };
+        let modes = || record.permissions().map(|(path, before, after)| (path, after, before));
+        for (path, from, to) in Permissions::Given.of(modes()) {
+            note(self.set_dir_mode(path, from, to).map(drop));
+        }
         let (removals, others): (Vec<&FileRecord>, Vec<&FileRecord>) =
             record.files.iter().partition(|file| file.kind_of_move() == Move::Remove);
         for file in others.into_iter().rev() {
@@ -100,6 +115,9 @@ impl Hands<'_> {
         }
         for file in removals.into_iter().rev() {
             note(self.revert_file(file));
+        }
+        for (path, from, to) in Permissions::Taken.of(modes()) {
+            note(self.set_dir_mode(path, from, to).map(drop));
         }
         first.map_or(Ok(()), Err)
     }

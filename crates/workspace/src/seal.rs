@@ -124,11 +124,15 @@ impl Workspace {
         let history = History::new(lines);
         let files_of = |causes: &[Cause]| {
             let records = history.of_call(session, call).filter(|record| causes.contains(&record.cause));
-            let files = records.flat_map(|record| &record.files);
             let mut changes: BTreeMap<&RelPath, (bool, bool)> = BTreeMap::new();
-            for file in files {
-                let there = changes.entry(&file.path).or_insert((file.before.is_some(), false));
-                there.1 = file.after.is_some();
+            for record in records {
+                for file in &record.files {
+                    let there = changes.entry(&file.path).or_insert((file.before.is_some(), false));
+                    there.1 = file.after.is_some();
+                }
+                for dir in &record.modes {
+                    changes.entry(&dir.path).or_insert((true, true));
+                }
             }
             let changes = changes.into_iter().filter(|(_, there)| *there != (false, false));
             changes
@@ -226,12 +230,16 @@ impl Workspace {
         }
         let Some(mut told) = self.tell(oldest, until)? else { return Ok(false) };
         let earlier = history.of_call(session, call).filter(|record| record.cause == Cause::CutOff);
+        let earlier: Vec<_> = earlier.collect();
+        let known_modes: HashSet<&RelPath> =
+            earlier.iter().flat_map(|record| &record.modes).map(|dir| &dir.path).collect();
         let known: HashSet<&RelPath> =
-            earlier.flat_map(|record| &record.files).map(|file| &file.path).collect();
+            earlier.iter().flat_map(|record| &record.files).map(|file| &file.path).collect();
         // A file that was told of and is different again: it was put back, or somebody is at work on it.
         told.ours.files.retain(|difference| !known.contains(&difference.path));
+        told.ours.modes.retain(|dir| !known_modes.contains(&dir.path));
         reasons.others = told.others;
-        let is_news = !told.ours.files.is_empty();
+        let is_news = !(told.ours.files.is_empty() && told.ours.modes.is_empty());
         self.vault.sync()?;
         self.hands().step(Step::Seal, None)?;
         let cause = if oldest.begin.background { Cause::Background } else { Cause::CutOff };
@@ -248,7 +256,7 @@ impl Workspace {
             Err(other) => return Err(other),
         };
         let (after, mark) = self.look(|| self.snapshot_after(&before, true))?;
-        let Found { files, made, removed, .. } = self.compared(&before, &after)?;
+        let Found { files, made, removed, modes, .. } = self.compared(&before, &after)?;
         let session = &beat.begin.session;
         let at_work = self.others_at_work(session, beat.began)?;
         let mut lines = self.writing(|writer, _| writer.journal.lines_since_mark(beat.begin.journal_end))?;
@@ -275,6 +283,14 @@ impl Workspace {
             }
         }
         told.others.extend(others.beside(session).into_iter().map(|change| (change, BESIDE.to_owned())));
+        for dir in others.without_modes(modes) {
+            let is_ours = !set_back && !is_theirs(&dir.path, true) && self.changed_by(&dir.path, until);
+            if is_ours {
+                told.ours.modes.push(dir);
+            } else {
+                told.others.push((dir.file_change(), LATER.to_owned()));
+            }
+        }
         told.ours.made = others.without_dirs(made, true);
         told.ours
             .made
@@ -356,8 +372,9 @@ impl Workspace {
             let selected = Selected { records, sessions, replay: false, dropped: false, damaged: false };
             let mut plan = plan_for(self.inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
+            let does = plan.does_anything();
             reasons.conflicts.extend(plan.conflicts);
-            if plan.intent.left.is_empty() || !plan.operations.is_empty() {
+            if does {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
             Ok(())

@@ -13,7 +13,7 @@ use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
 
 use crate::door::{Door, Links, Seen, read_up_to};
-use crate::journal::{Cause, DirRecord, FileRecord, Journal, Line, Record, Sync};
+use crate::journal::{Cause, DirRecord, FileRecord, Journal, Line, ModeRecord, Record, Sync};
 use crate::limits::{Failpoint, Fault, Limits, Step};
 use crate::snapshot::{FileState, Kind};
 use crate::vault::Vault;
@@ -22,7 +22,7 @@ use crate::{ChangeId, WorkspaceError};
 mod moves;
 mod staging;
 
-pub(crate) use moves::found;
+pub(crate) use moves::{Permissions, found, gives};
 use staging::FLUSH_ALL_FROM;
 pub(crate) use staging::{copy_pieces, executable_mode, sibling, write_all};
 
@@ -93,6 +93,8 @@ pub(crate) struct Intent {
     pub(crate) remove: Vec<DirRecord>,
     /// Whether nothing is left in the session's copy by it.
     pub(crate) settles_copy: bool,
+    /// Directories that are there and get other permissions.
+    pub(crate) modes: Vec<ModeRecord>,
 }
 
 /// The means to carry out a transaction.
@@ -200,7 +202,7 @@ impl Hands<'_> {
             need(Some(dir.path.clone()))?;
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
-        let Intent { session, call, cause, undoes, left, remove, settles_copy, .. } = intent;
+        let Intent { session, call, cause, undoes, left, remove, settles_copy, modes, .. } = intent;
         let (at, removed, beside) = (None, remove, Vec::new());
         Ok(Record {
             id,
@@ -212,6 +214,7 @@ impl Hands<'_> {
             made,
             removed,
             cleared,
+            modes,
             undoes,
             left,
             beside,
@@ -305,6 +308,11 @@ impl Hands<'_> {
         operations: &[Operation],
     ) -> Result<(), WorkspaceError> {
         let pairs = || operations.iter().zip(&record.files);
+        if !record.modes.is_empty() {
+            self.step(Step::Permit, None)?;
+            journal.flush()?;
+            self.give_permissions(record)?;
+        }
         let mut staged = Vec::new();
         for (operation, file) in pairs() {
             if let (Some(after), Some(sibling)) = (&operation.after, &file.sibling) {

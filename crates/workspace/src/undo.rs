@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::compare::{Inputs, is_ignored_now};
 use crate::door::{Door, Seen};
 use crate::history::{History, Selected};
-use crate::journal::{Cause, DirRecord, FileRecord, Record};
+use crate::journal::{Cause, DirRecord, FileRecord, ModeRecord, Record};
 use crate::snapshot::{FileState, Kind, kind_of, observe};
 use crate::transaction::{After, Intent, Operation, Source, is_beneath};
 use crate::vault::{Kept, Vault};
@@ -40,13 +40,16 @@ impl UndoPlan {
             path: operation.path.clone(),
             kind: kind_of(operation.before.is_some(), operation.after.is_some()),
         });
-        restored.collect()
+        let mut restored: Vec<FileChange> =
+            restored.chain(self.intent.modes.iter().map(ModeRecord::file_change)).collect();
+        restored.sort_by(|one, other| one.path.cmp(&other.path));
+        restored
     }
 
     /// Whether it is to be journaled. With nothing but conflicts there is nothing to journal, and the same can be
     /// tried again.
     pub(crate) fn does_anything(&self) -> bool {
-        self.intent.left.is_empty() || !self.operations.is_empty()
+        self.intent.left.is_empty() || !(self.operations.is_empty() && self.intent.modes.is_empty())
     }
 }
 
@@ -243,7 +246,8 @@ pub(crate) fn plan_for(
         blocked.insert(path);
     }
     operations.retain(|operation| !blocked.contains(&operation.path));
-    let (make, remove) = directories(door, records, *replay, &operations)?;
+    let (mut make, remove) = directories(door, records, *replay, &operations)?;
+    let modes = modes(door, history, selected, &mut make, &mut conflicts)?;
     let session = sessions.first().or(records.first().map(|record| &record.session));
     let intent = Intent {
         session: session.cloned().ok_or(WorkspaceError::NothingToUndo { session: None })?,
@@ -254,6 +258,7 @@ pub(crate) fn plan_for(
         make,
         remove,
         settles_copy: false,
+        modes,
     };
     // These aren't left for another try: they never were the session's to take back.
     conflicts.extend(others.into_iter().map(|(path, steps)| {
@@ -419,6 +424,65 @@ fn operation(
             None => Some(Err(TOO_LARGE.to_owned())),
         },
     })
+}
+
+/// The permissions that directories get; those of one that is to be made again go along with it.
+fn modes(
+    door: &Door,
+    history: &History,
+    selected: &Selected<'_>,
+    make: &mut [DirRecord],
+    conflicts: &mut BTreeMap<RelPath, String>,
+) -> Result<Vec<ModeRecord>, WorkspaceError> {
+    let replay = selected.replay;
+    let mut steps: BTreeMap<&RelPath, Vec<(&ModeRecord, &Record)>> = BTreeMap::new();
+    for record in &selected.records {
+        let dirs = record.modes.iter().filter(|dir| replay || !history.is_undone(record.id, Some(&dir.path)));
+        for dir in dirs {
+            steps.entry(&dir.path).or_default().push((dir, record));
+        }
+    }
+    let mut modes = Vec::new();
+    for (path, steps) in steps {
+        let made = make.iter_mut().find(|dir| dir.path == *path);
+        let there = match door.look(path) {
+            Err(Errno::ACCESS) => continue,
+            other => other.map_err(|errno| door.fail("look at", path, errno))?,
+        };
+        let now = match (&made, there.filter(Seen::is_dir)) {
+            (Some(DirRecord { mode: Some(mode), .. }), _) => *mode,
+            (_, Some(seen)) => seen.permissions(),
+            _ => continue,
+        };
+        let ends =
+            steps.first().zip(steps.last()).map(|((newest, _), (oldest, _))| (newest.after, oldest.before));
+        if replay && ends.is_some_and(|(after, before)| after == before && now != after) {
+            continue;
+        }
+        let mut at = now;
+        for (step, record) in steps {
+            if at != step.after && at != step.before {
+                conflicts
+                    .insert(path.clone(), "its permissions were changed since; kept as they are".to_owned());
+                break;
+            }
+            let doubt = match record.cause.is_doubtful() {
+                true => Some("its permissions changed while checks or a command in the background ran; kept"),
+                false => (!replay && !record.beside.is_empty()).then_some(BESIDE),
+            };
+            if let Some(reason) = doubt.filter(|_| at == step.after) {
+                conflicts.insert(path.clone(), reason.to_owned());
+                break;
+            }
+            at = step.before;
+        }
+        match made {
+            Some(made) => made.mode = Some(at),
+            None if at != now => modes.push(ModeRecord { path: path.clone(), before: now, after: at }),
+            None => {}
+        }
+    }
+    Ok(modes)
 }
 
 /// Directories to make again, and those to remove if they are empty in the end.

@@ -13,7 +13,7 @@ use crate::compare::filtered;
 use crate::door::{Door, Last, Links, Seen, read_up_to};
 use crate::fingerprints::Prints;
 use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Mark, Sync};
-use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options};
+use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options, Step};
 use crate::lock::{Lock, make_private_dir};
 use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
 use crate::quota::looked_over;
@@ -341,6 +341,7 @@ impl Workspace {
                 cause: Cause::Edit,
                 undoes: Vec::new(),
                 left: Vec::new(),
+                modes: Vec::new(),
                 make: Vec::new(),
                 remove: Vec::new(),
                 settles_copy: false,
@@ -365,7 +366,9 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
         let using = self.vault.blobs().using()?;
-        let tree = self.snapshot(Keep::Contents, None)?;
+        let seen = self.mark_at_rest()?;
+        let mut tree = self.snapshot(Keep::Contents, None)?;
+        self.hands().step(Step::Look, None)?;
         let known = {
             let writer = lock(&self.writer);
             let end = writer.journal.end();
@@ -378,8 +381,13 @@ impl Workspace {
             return Ok(id);
         }
         let near = lock(&self.newest).stored.clone();
-        let hash = store_tree(&tree, near.as_deref(), &self.vault)?;
+        let mut hash = store_tree(&tree, near.as_deref(), &self.vault)?;
         let id = self.writing(|writer, _| {
+            // What somebody changed meanwhile comes before the checkpoint, so that it has to be in its tree.
+            if seen != Some(writer.journal.mark()?) {
+                let near = std::mem::replace(&mut tree, self.snapshot(Keep::Contents, None)?);
+                hash = store_tree(&tree, Some(&near), &self.vault)?;
+            }
             let known = writer.journal.last_checkpoint();
             // Another process of the session may have made it.
             let known = known.filter(|known| known.session == *session && known.tree == hash);

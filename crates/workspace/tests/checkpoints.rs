@@ -6,9 +6,10 @@ mod support;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use journeyman_protocol::{FileChangeKind, UnixMillis};
+use journeyman_workspace::limits::{Failpoint, Fault, Step};
 use journeyman_workspace::{CheckpointId, Clock, Options, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, delete, session, set, set_mode, write};
 
@@ -17,6 +18,23 @@ fn open_with_clock(project: &Project) -> Workspace {
     let clock = Clock::new(move || UnixMillis(now.fetch_add(1_000, Ordering::Relaxed)));
     let options = Options { clock: Some(clock), ..project.options() };
     Workspace::open(&project.root(), options).unwrap()
+}
+
+#[test]
+fn an_edit_of_another_session_while_the_tree_is_looked_at_is_in_the_checkpoint() {
+    let project = Project::with(&[("a", "1")]);
+    let (other, looks) = (project.open(), AtomicUsize::new(0));
+    let workspace = project.open_failing(Failpoint::new(move |step| {
+        if step == Step::Look && looks.fetch_add(1, Ordering::Relaxed) == 0 {
+            other.apply(set(2, vec![write("theirs", "t")])).unwrap();
+        }
+        Fault::Go
+    }));
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    assert_eq!(workspace.changes_since(&checkpoint).unwrap(), []);
+    let nothing = workspace.undo(UndoTarget::To(checkpoint));
+    assert!(matches!(nothing, Err(WorkspaceError::NothingSince { .. })), "{nothing:?}");
+    assert_eq!(project.text("theirs"), "t");
 }
 
 #[test]

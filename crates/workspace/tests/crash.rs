@@ -8,10 +8,13 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use journeyman_protocol::{CallId, UnixMillis};
 use journeyman_workspace::limits::{Failpoint, Fault};
 use journeyman_workspace::{Change, UndoTarget, Workspace, WorkspaceError};
 use rustix::io::Errno;
-use support::{Model, Project, apply, delete, rel, session, set, set_mode, write};
+use support::{
+    Model, Project, apply, delete, is_ordinary_user, mode, rel, session, set, set_mode, shown, write,
+};
 
 /// A hook that lets `steps` pass and then does `fault` once; and the count of the steps it saw.
 fn after(steps: usize, fault: Fault) -> (Failpoint, Arc<AtomicUsize>) {
@@ -183,4 +186,98 @@ fn a_journal_torn_at_any_byte_opens() {
         apply(&workspace, vec![write("edit", "2")]).unwrap();
         assert_eq!(project.text("edit"), "2");
     }
+}
+
+const DIRECTORIES: [&str; 3] = ["closed", "open", "open/inner"];
+
+fn modes(project: &Project) -> (Model, [u32; 3]) {
+    (project.tree(), DIRECTORIES.map(|dir| mode(&project.root().join(dir))))
+}
+
+/// A project in which a command opens a directory, works in it, and closes others.
+fn with_directories() -> (Project, Workspace) {
+    let project = Project::with(&[("open/inner/a", "1"), ("closed/b", "2"), ("closed/c", "3")]);
+    set_mode(&project.root().join("closed"), 0o500);
+    let workspace = project.open();
+    (project, workspace)
+}
+
+fn set_permissions(project: &Project) {
+    let root = project.root();
+    set_mode(&root.join("closed"), 0o755);
+    project.write("closed/b", "by the command");
+    fs::remove_file(root.join("closed/c")).unwrap();
+    project.write("open/inner/a", "by the command");
+    set_mode(&root.join("open/inner"), 0o500);
+    set_mode(&root.join("open"), 0o500);
+}
+
+#[test]
+fn permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all() {
+    if !is_ordinary_user("permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all") {
+        return;
+    }
+    let call = CallId::new("shell");
+    for step in 0.. {
+        let (project, workspace) = with_directories();
+        let before = modes(&project);
+        let begun = workspace.call_begin(&session(1), &call).unwrap();
+        set_permissions(&project);
+        let told = workspace.command_end(begun, &session(1), Some(&call)).unwrap();
+        assert_eq!(shown(&told), "~closed ~closed/b -closed/c ~open ~open/inner ~open/inner/a");
+        let done = modes(&project);
+        let (hook, _) = after(step, Fault::Cut);
+        let undone = project.open_failing(hook).undo(UndoTarget::LastRun);
+        let again = project.open();
+        let now = modes(&project);
+        let is_over = undone.is_ok();
+        match undone {
+            Ok(report) => {
+                let restored = "~closed ~closed/b +closed/c ~open ~open/inner ~open/inner/a";
+                assert_eq!((shown(&report.restored).as_str(), report.conflicts), (restored, vec![]));
+                assert_eq!(now, before);
+                assert_eq!(shown(&again.redo().unwrap().restored), shown(&told));
+                assert_eq!(modes(&project), done);
+            }
+            Err(error) => {
+                assert!(matches!(error, WorkspaceError::CutOff(_)), "{error}");
+                assert!(now == before || now == done, "cut at {step}: {now:?}");
+            }
+        }
+        DIRECTORIES.into_iter().rev().for_each(|dir| set_mode(&project.root().join(dir), 0o755));
+        if is_over {
+            assert!(step > 10, "{step} steps");
+            return;
+        }
+    }
+}
+
+#[test]
+fn permissions_of_directories_stay_where_somebody_set_them_since() {
+    let (project, workspace) = with_directories();
+    let call = CallId::new("shell");
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let before = modes(&project);
+    // A command that is cut off: they go back with what else it did.
+    let begun = workspace.call_begin(&session(1), &call).unwrap();
+    set_permissions(&project);
+    drop(begun);
+    let done = modes(&project);
+    let sealed = workspace.seal_call(&checkpoint, &session(1), &call, UnixMillis(u64::MAX)).unwrap();
+    assert_eq!(shown(&sealed.restored), "~closed ~closed/b +closed/c ~open ~open/inner ~open/inner/a");
+    assert_eq!(modes(&project), before);
+    workspace.redo().unwrap();
+    assert_eq!(modes(&project), done);
+    set_mode(&project.root().join("open"), 0o711);
+    let report = workspace.undo(UndoTarget::Session(session(1))).unwrap();
+    let reason = "its permissions were changed since; kept as they are".to_owned();
+    assert_eq!(report.conflicts, [(rel("open"), reason)]);
+    assert_eq!(modes(&project).1, [0o500, 0o711, 0o755]);
+    // Another session's edit in between isn't taken for the command's.
+    workspace.apply(set(2, vec![write("open/new", "n")])).unwrap();
+    let begun = workspace.call_begin(&session(3), &call).unwrap();
+    set_mode(&project.root().join("open"), 0o755);
+    assert_eq!(shown(&workspace.command_end(begun, &session(3), Some(&call)).unwrap()), "~open");
+    workspace.undo(UndoTarget::Session(session(3))).unwrap();
+    assert_eq!(modes(&project).1, [0o500, 0o711, 0o755]);
 }

@@ -145,7 +145,11 @@ fn a_run_that_is_killed_leaves_no_process_and_a_session_that_can_be_undone() {
     shown.prints(&["make a file and wait", "the session was cut off"]);
     house.jm(&["sessions"]).run().expect(0).prints(&["cut off"]);
     let undone = house.jm(&["undo"]).run().expect(0);
-    undone.prints(&["removed new.txt", "removed more.txt", "restored greet.sh"]);
+    undone.prints(&["removed new.txt", "removed more.txt", "restored greet.sh", "with: jm redo, 2 times"]);
+    assert_eq!(house.tree(), before);
+    house.jm(&["redo"]).run().expect(0).prints(&["added new.txt"]);
+    house.jm(&["redo"]).run().expect(0).prints(&["added more.txt", "changed greet.sh"]);
+    house.jm(&["undo"]).run().expect(0);
     assert_eq!(house.tree(), before);
     // And the next run is none the worse.
     let server = Server::chat([say("Hello.")]);

@@ -91,6 +91,38 @@ fn a_command_that_was_cut_off_is_taken_back_and_the_model_told() {
 }
 
 #[test]
+fn what_a_person_saved_while_the_command_ran_is_named_and_can_be_had_again() {
+    if !needs_sandbox() {
+        return;
+    }
+    let sleep = format!("sleep 922.{}", std::process::id());
+    let house = House::with_greeter();
+    let command = format!("echo more > more.txt; {sleep}");
+    let write = call("write_file", json!({"path": "later.txt", "content": "later\n"}));
+    let server = Server::chat([call("run_command", json!({ "command": command })), write, say("Done.")]);
+    let running = server.run(&house, &["--no-check", "wait a while"]).start();
+    wait_until("the command runs", || is_running(&sleep));
+    house.write("notes.txt", "a person's, while the command ran\n");
+    running.signal(Signal::KILL);
+    running.gone();
+    wait_until("the command is gone", || !is_running(&sleep));
+
+    let resumed = resume(&house, &["--last"]).run().expect(4);
+    resumed.says(&[
+        "put back, also what a person may have changed",
+        "more.txt, notes.txt",
+        "`jm redo` gives it back",
+    ]);
+    let told = server.seen()[1].newest();
+    assert!(told.contains("also what a person may have changed while it ran: more.txt, notes.txt"), "{told}");
+    assert!(!house.tree().contains_key(std::path::Path::new("notes.txt")));
+    // The session went on and changed files; what was put back is there all the same.
+    house.jm(&["redo"]).run().expect(0).prints(&["added notes.txt", "added more.txt", "2 files done again"]);
+    assert_eq!(house.read("notes.txt"), "a person's, while the command ran\n");
+    assert_eq!(house.read("later.txt"), "later\n");
+}
+
+#[test]
 fn a_session_that_had_ended_goes_on_with_a_message() {
     let house = House::with_greeter();
     let server = Server::chat([say("It greets."), say("In a shell."), say("You are welcome.")]);

@@ -93,6 +93,7 @@ impl Workspace {
                 cause: Cause::Landing,
                 undoes: Vec::new(),
                 left: Vec::new(),
+                modes: Vec::new(),
                 make: plan.make,
                 remove: plan.remove,
                 settles_copy: call.is_none() && landing.left.is_empty(),

@@ -17,6 +17,34 @@ use crate::{Found, WorkspaceError};
 /// So often a file is put back that somebody goes on replacing at the same instant.
 const EXCHANGES: usize = 1000;
 
+/// What a directory's new permissions do to its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permissions {
+    Given,
+    Taken,
+}
+
+/// Returns true if a directory's owner may do more with the second permissions than with the first.
+pub(crate) fn gives(from: u32, to: u32) -> bool {
+    to & !from & 0o700 != 0
+}
+
+impl Permissions {
+    /// Returns those of these directories, in the order in which each can be reached.
+    pub(crate) fn of<'a>(
+        self,
+        modes: impl Iterator<Item = (&'a RelPath, u32, u32)>,
+    ) -> Vec<(&'a RelPath, u32, u32)> {
+        let mut modes: Vec<_> =
+            modes.filter(|(_, from, to)| gives(*from, *to) == (self == Self::Given)).collect();
+        modes.sort_by(|one, other| one.0.cmp(other.0));
+        if self == Self::Taken {
+            modes.reverse();
+        }
+        modes
+    }
+}
+
 impl Hands<'_> {
     pub(super) fn remove(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
         let (Some(sibling), Some((_, seen))) = (&file.sibling, &operation.before) else { return Ok(()) };
@@ -115,6 +143,32 @@ impl Hands<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Sets the permissions of the record's directories that give their owner more, so that files in them can be
+    /// changed. The others are set when that is over.
+    pub(super) fn give_permissions(&self, record: &Record) -> Result<(), WorkspaceError> {
+        for (path, from, to) in Permissions::Given.of(record.permissions()) {
+            if !self.set_dir_mode(path, from, to)? {
+                return Err(WorkspaceError::Raced { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a directory's permissions where they are as expected; gives whether they were.
+    pub(crate) fn set_dir_mode(&self, path: &RelPath, from: u32, to: u32) -> Result<bool, WorkspaceError> {
+        let failed = |errno| self.door.fail("set the permissions of", path, errno);
+        self.permit(path, from, to).map_err(failed)
+    }
+
+    pub(crate) fn permit(&self, path: &RelPath, from: u32, to: u32) -> Result<bool, Errno> {
+        let seen = self.door.look(path)?;
+        if !seen.is_some_and(|seen| seen.is_dir() && seen.permissions() == from) {
+            return Ok(false);
+        }
+        self.door.permit(path, to)?;
+        Ok(true)
     }
 
     pub(super) fn place(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
