@@ -3,7 +3,8 @@
 //! An edit is in the journal or it never happened. A command changed the tree as it went: what differs from the
 //! tree before it, and wasn't changed later than the command can have lived, is the command's. It is journaled as
 //! the doing of a command that was cut off, and then taken back by a transaction like any undo, so that either
-//! step may itself be cut off and be repeated. All else stays, and is named.
+//! step may itself be cut off and be repeated. A person may have been at work meanwhile, so a checkpoint is made
+//! first of what was found, and a redo gives it back. All else stays, and is named.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

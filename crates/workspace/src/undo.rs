@@ -97,7 +97,8 @@ impl Workspace {
 
     /// Does again what the newest undo took back, as long as nothing was changed since but by undo and redo: as
     /// often as there were undos. What the user changed since stays, as with [`Workspace::undo`]; an undo of which
-    /// nothing but that is left is passed over.
+    /// nothing but that is left is passed over. After those it gives back what [`Workspace::seal_call`] put back,
+    /// whatever was changed since in other files.
     ///
     /// # Errors
     /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system: then nothing was
