@@ -14,6 +14,8 @@ const SWAPS: &str = "10000";
 
 /// Commands whose ends are looked after.
 const ENDS: &str = "1000";
+/// Cases of damage to stored files.
+const DAMAGES: &str = "300";
 
 /// Runs a heavy test by name; `cases` is how many of the workspace's random sequences, or of the sandbox's commands,
 /// there are to be.
@@ -21,16 +23,23 @@ pub(crate) fn run(name: &str, cases: Option<&str>) -> anyhow::Result<()> {
     if let Some(cases) = cases.filter(|cases| cases.parse::<u64>().is_err()) {
         bail!("«{cases}» is no number of cases");
     }
-    let (ends, cases) = (cases.unwrap_or(ENDS), cases.unwrap_or(CASES));
+    let (ends, damages, cases) = (cases.unwrap_or(ENDS), cases.unwrap_or(DAMAGES), cases.unwrap_or(CASES));
     match name {
         "session" => session(),
         "crash" => crash(),
         "workspace" => workspace(cases),
         "sandbox" => sandbox(ends),
-        "all" => {
-            session().and_then(|()| crash()).and_then(|()| workspace(cases)).and_then(|()| sandbox(ends))
+        "damage" => damage(damages),
+        "all" => session()
+            .and_then(|()| crash())
+            .and_then(|()| workspace(cases))
+            .and_then(|()| sandbox(ends))
+            .and_then(|()| damage(damages)),
+        other => {
+            bail!(
+                "there is no heavy test «{other}»; there are session, crash, workspace, sandbox, damage, all"
+            )
         }
-        other => bail!("there is no heavy test «{other}»; there are session, crash, workspace, sandbox, all"),
     }
 }
 
@@ -59,6 +68,13 @@ fn workspace(cases: &str) -> anyhow::Result<()> {
 /// process, mount or control group of them is left (`crates/sandbox/tests/leftovers.rs`). Some minutes.
 fn sandbox(ends: &str) -> anyhow::Result<()> {
     test("journeyman-sandbox", "leftovers", "", &[("JM_SOAK_RUNS", ends), ("JM_REQUIRE_ALL", "1")])
+}
+
+/// Random damage to every kind of stored file under real sessions (`crates/cli/tests/suite/damage.rs`): no panic, no
+/// hang, nothing lost outside of what is damaged, and every sentence compared with the tree. Some minutes.
+fn damage(cases: &str) -> anyhow::Result<()> {
+    let all = [("JM_DAMAGE_CASES", cases), ("JM_REQUIRE_ALL", "1")];
+    test("journeyman", "suite", "damage::", &all)
 }
 
 fn test(package: &str, target: &str, filter: &str, environment: &[(&str, &str)]) -> anyhow::Result<()> {

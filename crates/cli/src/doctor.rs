@@ -80,7 +80,12 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
     }
     Ok(match damaged {
         true => DAMAGED,
-        false => u8::from(!enforces || ["state", "stored"].iter().any(|part| report.pointer(&format!("/{part}/problem")).is_some())),
+        false => u8::from(
+            !enforces
+                || ["state", "stored"]
+                    .iter()
+                    .any(|part| report.pointer(&format!("/{part}/problem")).is_some()),
+        ),
     })
 }
 

@@ -272,7 +272,9 @@ fn tell(Done { report, steps }: &Done, doing: Doing) -> u8 {
     }
     if report.damaged {
         let kept = paint.yellow("kept");
-        say!("{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor");
+        say!(
+            "{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor"
+        );
     }
     let whose = match report.sessions.as_slice() {
         [session] => format!("session {session}"),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::ops::{Range, RangeInclusive};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
@@ -82,7 +82,10 @@ impl fmt::Display for Salvage {
         for session in self.sessions.iter().filter(|session| session.lost() + session.apart > 0) {
             let SavedSession { id, title, had, kept, blank, apart } = session;
             let (lost, whole) = (session.lost(), kept.saturating_sub(*blank));
-            write!(f, "\n{id} ({title}): {whole} of {had} entries, {lost} lost, {apart} behind them set apart")?;
+            write!(
+                f,
+                "\n{id} ({title}): {whole} of {had} entries, {lost} lost, {apart} behind them set apart"
+            )?;
             if *apart == 0 && lost == *blank {
                 write!(f, "; only events are lost, and nothing of the conversation")?;
             }
@@ -318,7 +321,8 @@ impl Finds {
             store.create(&row.id, &row.root, &row.title, row.created).await?;
         }
         let knows_records = self.knows_records(number, &row);
-        let newest = self.entries.range(places_of(number)).next_back().map_or(0, |(&place, _)| seq_of(place).0);
+        let newest =
+            self.entries.range(places_of(number)).next_back().map_or(0, |(&place, _)| seq_of(place).0);
         let id = row.id.clone();
         let had = row.last.max(newest);
         let mut saved = SavedSession { id, title: row.title, had, kept: 0, blank: 0, apart: 0 };
@@ -353,7 +357,8 @@ impl Finds {
     /// Whether no record was at these places.
     fn are_events(&self, number: i64, gap: Range<u64>) -> bool {
         let place = |seq| crate::sqlite::place(number, Seq(seq));
-        gap.end - gap.start <= MAX_GAP && self.records.range(place(gap.start)..place(gap.end)).next().is_none()
+        gap.end - gap.start <= MAX_GAP
+            && self.records.range(place(gap.start)..place(gap.end)).next().is_none()
     }
 }
 

@@ -154,7 +154,12 @@ fn a_damaged_blob_is_written_anew_when_its_content_is_put_again() {
         fs::write(&file, &bytes).unwrap();
         assert!(matches!(blobs.get(&hash), Err(StoreError::BlobDamaged { .. })));
         let mut notes = Vec::new();
-        blobs.put_noting(&content, Durability::Later, &mut |_, stored| Ok(notes.push(stored))).unwrap();
+        blobs
+            .put_noting(&content, Durability::Later, &mut |_, stored| {
+                notes.push(stored);
+                Ok(())
+            })
+            .unwrap();
         assert!(matches!(notes[..], [journeyman_store::Stored::New(_)]), "{notes:?}");
         assert_eq!(blobs.get(&hash).unwrap().unwrap(), content);
     }

@@ -79,7 +79,10 @@ struct Needed {
 
 impl Needed {
     fn lose(&mut self, blob: &ContentHash, what: impl FnOnce() -> String) {
-        self.damaged.entry(*blob.as_bytes()).and_modify(|(_, more)| *more += 1).or_insert_with(|| (what(), 0));
+        self.damaged
+            .entry(*blob.as_bytes())
+            .and_modify(|(_, more)| *more += 1)
+            .or_insert_with(|| (what(), 0));
     }
 }
 
@@ -107,7 +110,9 @@ impl<'a> Checkup<'a> {
         for (hash, (first, more)) in &needed.damaged {
             let path = self.blobs.path(&ContentHash::from(*hash));
             let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
-            findings.damage.push(Damage { path, cost: format!("the content is damaged; lost are {first}{more}") });
+            findings
+                .damage
+                .push(Damage { path, cost: format!("the content is damaged; lost are {first}{more}") });
         }
         findings.missing = needed.missing.len();
         check_ledger(project, &mut findings)?;
@@ -257,9 +262,10 @@ fn journal_of(state: &Path) -> PathBuf {
 
 fn check_journal(path: &Path, findings: &mut Findings) -> Result<Vec<Line>, WorkspaceError> {
     if is_gone(path) {
-        let cost = "the journal is gone; what sessions changed before can't be undone, and checkpoints can't be \
+        let cost =
+            "the journal is gone; what sessions changed before can't be undone, and checkpoints can't be \
                     compared with"
-            .to_owned();
+                .to_owned();
         findings.damage.push(Damage { path: path.to_owned(), cost });
     }
     let Some(bytes) = read(path)? else { return Ok(Vec::new()) };
@@ -277,15 +283,20 @@ fn check_journal(path: &Path, findings: &mut Findings) -> Result<Vec<Line>, Work
 
 fn check_copy(copy: &Copied, findings: &mut Findings) -> Result<(), WorkspaceError> {
     if let Some(reason) = copy.damage {
-        let cost = format!("the record of the copy of session {} is damaged ({reason}); it can't be landed", copy.session);
+        let cost = format!(
+            "the record of the copy of session {} is damaged ({reason}); it can't be landed",
+            copy.session
+        );
         findings.damage.push(Damage { path: copy.dir.join("record"), cost });
     }
     if stored::is_damaged(&copy.dir, stored::CONTESTED)? {
-        let cost = "which files you and the copy both changed isn't known any more; it can't be landed".to_owned();
+        let cost =
+            "which files you and the copy both changed isn't known any more; it can't be landed".to_owned();
         findings.damage.push(Damage { path: copy.dir.join(stored::CONTESTED), cost });
     }
     if stored::is_damaged(&copy.dir, stored::NAME)? {
-        let cost = "what was written down of the copy's changes is damaged; they are compared anew".to_owned();
+        let cost =
+            "what was written down of the copy's changes is damaged; they are compared anew".to_owned();
         findings.damage.push(Damage { path: copy.dir.join(stored::NAME), cost });
     }
     Ok(())
@@ -293,8 +304,9 @@ fn check_copy(copy: &Copied, findings: &mut Findings) -> Result<(), WorkspaceErr
 
 fn check_beats(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceError> {
     for path in damaged_beats(project)? {
-        let cost = "the sign of life of a command that was cut off is damaged; what the command did counts as yours"
-            .to_owned();
+        let cost =
+            "the sign of life of a command that was cut off is damaged; what the command did counts as yours"
+                .to_owned();
         findings.damage.push(Damage { path, cost });
     }
     Ok(())

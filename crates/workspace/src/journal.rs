@@ -15,12 +15,16 @@ use journeyman_protocol::{CallId, ContentHash, FileChange, FileChangeKind, RelPa
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use reading::{Read, Tail, is_gone, read_lines, written};
+
 use crate::history::undone_in;
 use crate::limits::{Clock, MAX_DROPPED_SESSIONS};
 use crate::lock::{make_private_dir, own_file, replace_durably, state_error, sync_above};
 use crate::snapshot::FileState;
 use crate::transaction::{is_beneath, sibling};
 use crate::{ChangeId, CheckpointId, WorkspaceError};
+
+mod reading;
 
 /// Digits of the checksum before each line.
 const SUM_DIGITS: usize = 16;
@@ -605,74 +609,6 @@ impl Journal {
     }
 }
 
-/// What a journal's bytes hold.
-#[derive(Debug, Default)]
-pub(crate) struct Read {
-    pub(crate) lines: Vec<Line>,
-    /// Where the last whole line ends, from the beginning of the file.
-    pub(crate) whole: u64,
-    pub(crate) tail: Tail,
-    /// In how many places before that there are lines which aren't as they were written.
-    pub(crate) damaged: usize,
-}
-
-/// What lies behind the last whole line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Tail {
-    #[default]
-    Nothing,
-    /// What a crash leaves of a line that was being written: it has no end, or blocks of the disk are missing in it.
-    Torn,
-    /// Complete lines that aren't as they were written.
-    Damaged,
-}
-
-/// Takes the bytes from a place of a journal apart.
-pub(crate) fn read_lines(text: &[u8], from: u64) -> Read {
-    let mut read = Read { whole: from, ..Read::default() };
-    let (mut place, mut last) = (from, 0);
-    let mut tail: &[u8] = &[];
-    for raw in text.split_inclusive(|&byte| byte == b'\n') {
-        let start = place;
-        place += raw.len() as u64;
-        let Some(line) = raw.strip_suffix(b"\n").and_then(parse::<Line>) else { continue };
-        if start > read.whole {
-            read.damaged += 1;
-            read.lines.push(Line::Damaged(last));
-        }
-        last = line.id().max(last);
-        read.lines.push(line);
-        read.whole = place;
-        tail = usize::try_from(place - from).ok().and_then(|at| text.get(at..)).unwrap_or_default();
-    }
-    if read.lines.is_empty() {
-        tail = text;
-    }
-    read.tail = match tail {
-        [] => Tail::Nothing,
-        [.., b'\n'] if !tail.contains(&0) && tail.len() > 1 => Tail::Damaged,
-        _ => Tail::Torn,
-    };
-    read
-}
-
-/// The bytes of lines as a journal has them.
-pub(crate) fn written(lines: &[Line]) -> Result<Vec<u8>, serde_json::Error> {
-    let mut text = Vec::new();
-    for line in lines {
-        push_line(&mut text, &serde_json::to_vec(line)?);
-    }
-    Ok(text)
-}
-
-/// Whether the journal at this path was there once and isn't any more, or is empty: what is saved after its first line,
-/// and nowhere but in a project's own state directory, is there.
-pub(crate) fn is_gone(path: &Path) -> bool {
-    let Some(state_dir) = path.parent().and_then(Path::parent) else { return false };
-    let is_empty = fs::metadata(path).map_or(true, |found| found.len() == 0);
-    is_empty && state_dir.join("stat-cache").exists() && state_dir.join("ledger").exists()
-}
-
 /// What is said of lines that go, where any change is among them.
 fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
     let earlier = gone.iter().chain(kept).rev().find_map(|line| match line {
@@ -785,10 +721,22 @@ mod tests {
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|at| at + 1).collect();
         // Which bytes are damaged; the lines that are read; the end.
         let table = [
-            (vec![3], vec![Line::Damaged(0), done.clone(), record(2), Line::Done(ChangeId(2))], Tail::Nothing),
-            (vec![ends[0] + 20], vec![record(1), Line::Damaged(1), record(2), Line::Done(ChangeId(2))], Tail::Nothing),
+            (
+                vec![3],
+                vec![Line::Damaged(0), done.clone(), record(2), Line::Done(ChangeId(2))],
+                Tail::Nothing,
+            ),
+            (
+                vec![ends[0] + 20],
+                vec![record(1), Line::Damaged(1), record(2), Line::Done(ChangeId(2))],
+                Tail::Nothing,
+            ),
             (vec![ends[0] - 1], vec![Line::Damaged(0), record(2), Line::Done(ChangeId(2))], Tail::Nothing),
-            (vec![ends[0] + 1, ends[1] + 1], vec![record(1), Line::Damaged(1), Line::Done(ChangeId(2))], Tail::Nothing),
+            (
+                vec![ends[0] + 1, ends[1] + 1],
+                vec![record(1), Line::Damaged(1), Line::Done(ChangeId(2))],
+                Tail::Nothing,
+            ),
             (vec![ends[2] + 5], vec![record(1), done, record(2)], Tail::Damaged),
             (vec![whole.len() - 1], vec![record(1), Line::Done(one), record(2)], Tail::Torn),
         ];

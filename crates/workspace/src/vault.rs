@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -453,7 +453,8 @@ pub(crate) fn section_of(contents: &[(ContentHash, Place)]) -> Vec<u8> {
 
 /// What a damaged section seems to name, of one pack. None of it is to be believed.
 pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, Place)> {
-    let Some(pack) = bytes.get(HEAD_BYTES - 36..HEAD_BYTES - 4).and_then(|pack| pack.first_chunk::<32>()) else {
+    let Some(pack) = bytes.get(HEAD_BYTES - 36..HEAD_BYTES - 4).and_then(|pack| pack.first_chunk::<32>())
+    else {
         return Vec::new();
     };
     places(ContentHash::from(*pack), bytes.get(HEAD_BYTES..).unwrap_or_default())
@@ -503,7 +504,10 @@ fn places(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, Place)> {
 
 /// Reads all whole sections. Gives where the last of them ends, and the bytes before that which are none: a damaged
 /// section costs itself alone, and a torn one at the end may yet be completed.
-pub(crate) fn read_sections(bytes: &[u8], mut see: impl FnMut(Vec<(ContentHash, Place)>)) -> (usize, Vec<Range<usize>>) {
+pub(crate) fn read_sections(
+    bytes: &[u8],
+    mut see: impl FnMut(Vec<(ContentHash, Place)>),
+) -> (usize, Vec<Range<usize>>) {
     let (mut at, mut end, mut damaged) = (0, 0, Vec::new());
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         match read_section(rest) {

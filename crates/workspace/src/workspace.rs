@@ -648,7 +648,9 @@ impl Workspace {
         });
         let hash = tree.ok_or(WorkspaceError::UnknownCheckpoint { id: *id })?;
         match load_tree(&hash, self.vault.blobs()) {
-            Err(WorkspaceError::Lost { .. }) => Err(WorkspaceError::Lost { what: format!("checkpoint {id}") }),
+            Err(WorkspaceError::Lost { .. }) => {
+                Err(WorkspaceError::Lost { what: format!("checkpoint {id}") })
+            }
             tree => Ok(tree?.into_tree()),
         }
     }

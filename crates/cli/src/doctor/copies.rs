@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use journeyman_agent::config::{Config, Environment};
 use journeyman_git::Git;
 use journeyman_protocol::SessionId;
-use journeyman_workspace::{landed_copies, Means, Options, Tier, Workspace, WorkspaceError};
+use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError, landed_copies};
 use serde_json::{Value, json};
 
 use crate::color;

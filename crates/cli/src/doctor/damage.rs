@@ -129,7 +129,10 @@ fn log_of(state_dir: &Path) -> Option<PathBuf> {
 async fn check(log: &Path) -> Result<Vec<String>, Failure> {
     let store = SqliteStore::open(log).context("the session log")?;
     let mut ticker = Ticker::new("entries");
-    match store.check_with(move |verified, _| ticker.tell(usize::try_from(verified).unwrap_or(usize::MAX))).await {
+    match store
+        .check_with(move |verified, _| ticker.tell(usize::try_from(verified).unwrap_or(usize::MAX)))
+        .await
+    {
         Err(StoreError::Damaged { detail, .. }) => Ok(vec![format!("{detail}; no session can be read")]),
         checked => Ok(checked.context("the session log")?),
     }

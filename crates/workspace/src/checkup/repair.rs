@@ -13,8 +13,8 @@ use crate::journal::{Line, Tail, is_gone, read_lines, written};
 use crate::land::stored;
 use crate::ledger::{Entry, Ledger, damaged_entries};
 use crate::lock::{Lock, make_private_dir, replace_durably, state_error, sync_above};
-use crate::{Clock, WorkspaceError};
 use crate::vault::{Kept, Place, read_sections, salvage_section, section_of};
+use crate::{Clock, WorkspaceError};
 
 /// The directory of damaged files in a project's state directory.
 const DAMAGED: &str = "damaged";
@@ -76,7 +76,9 @@ impl Checkup<'_> {
             let total = named.len();
             let good: Vec<(ContentHash, Place)> = match named.first() {
                 Some((_, place)) => match self.blobs.get(&place.pack) {
-                    Ok(Some(pack)) => named.into_iter().filter(|(hash, place)| place.holds(&pack, hash)).collect(),
+                    Ok(Some(pack)) => {
+                        named.into_iter().filter(|(hash, place)| place.holds(&pack, hash)).collect()
+                    }
                     _ => Vec::new(),
                 },
                 None => Vec::new(),

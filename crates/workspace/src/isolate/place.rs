@@ -229,7 +229,9 @@ pub(super) fn sweep(workspace: &Workspace) {
     for place in places {
         let is_left_over = || match place.record() {
             Ok(Found::Nothing) => true,
-            Ok(Found::Record(record)) => landings.as_ref().is_some_and(|history| is_settled(&record, history)),
+            Ok(Found::Record(record)) => {
+                landings.as_ref().is_some_and(|history| is_settled(&record, history))
+            }
             _ => false,
         };
         if is_left_over()

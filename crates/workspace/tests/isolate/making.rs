@@ -335,7 +335,11 @@ fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
         assert_eq!(landed, "~a");
         let undone = workspace.undo(UndoTarget::Session(session(1))).unwrap();
         assert_eq!(shown(&undone.restored), "~a");
-        assert_eq!((workspace.is_landed(&session(1)).unwrap(), copies()), (false, 1), "{tier}: it is all there is");
+        assert_eq!(
+            (workspace.is_landed(&session(1)).unwrap(), copies()),
+            (false, 1),
+            "{tier}: it is all there is"
+        );
         // More is done in it; what is done again afterwards is not all of it.
         drop(workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap());
         assert_eq!(shown(&workspace.redo().unwrap().restored), "~a");
