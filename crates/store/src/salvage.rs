@@ -20,7 +20,7 @@ use crate::{Entry, NewEntry, STATUS_NEW, SqliteStore, Store, StoreError};
 use image::{Image, Leaf};
 use record::SessionRow;
 
-mod image;
+pub(crate) mod image;
 mod record;
 
 /// So much is appended at once.

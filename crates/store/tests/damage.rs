@@ -316,6 +316,34 @@ fn a_check_names_every_session_with_an_entry_that_is_not_as_it_was_written() {
 }
 
 #[test]
+fn a_write_ahead_log_that_is_damaged_in_the_middle_is_not_taken_for_one_that_a_crash_tore() {
+    let home = quick_dir();
+    let (path, _) = busy(home.path());
+    let wal = beside(&path, "-wal");
+    let (main, whole) = (fs::read(&path).unwrap(), fs::read(&wal).unwrap());
+    let frame = |number: usize| 32 + number * (24 + 4096);
+    let check = || block_on(SqliteStore::open(&path).unwrap().check()).unwrap();
+    // A crash tears the last transaction, anywhere.
+    for cut in [whole.len(), whole.len() - 1, whole.len() - 5000] {
+        fs::write(&path, &main).unwrap();
+        fs::write(&wal, &whole[..cut]).unwrap();
+        assert_eq!(check(), Vec::<String>::new(), "cut to {cut}");
+    }
+    for at in [frame(2) + 4, frame(2) + 100, frame(4) + 20] {
+        let mut bad = whole.clone();
+        bad[at] ^= 1;
+        fs::write(&path, &main).unwrap();
+        fs::write(&wal, &bad).unwrap();
+        let lines = check();
+        assert!(lines.len() == 1 && lines[0].contains("write-ahead log is damaged"), "{at}: {lines:?}");
+        assert_eq!(fs::read(&wal).unwrap(), bad, "left as it is");
+        let repaired = block_on(repair(&path)).unwrap();
+        assert_eq!(fs::read(beside(&repaired.aside, "-wal")).unwrap(), bad);
+        assert_eq!(check(), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn a_lost_event_costs_itself_alone_and_a_lost_record_what_follows_it() {
     let home = quick_dir();
     let path = home.path().join("sessions.db");

@@ -47,6 +47,8 @@ impl fmt::Display for Damage {
 pub struct Findings {
     /// The damaged files.
     pub damage: Vec<Damage>,
+    /// How many checkpoints the journal has: sessions made them.
+    pub checkpoints: usize,
     /// How many contents that the journal names aren't kept. That is no damage: all projects share one quota.
     pub missing: usize,
 }
@@ -100,6 +102,7 @@ impl<'a> Checkup<'a> {
         let mut findings = Findings::default();
         let journal = journal_of(project);
         let mut lines = check_journal(&journal, &mut findings)?;
+        findings.checkpoints = lines.iter().filter(|line| matches!(line, Line::Checkpoint(_))).count();
         for copy in copies_in(project)? {
             check_copy(&copy, &mut findings)?;
             lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut findings)?);
@@ -332,8 +335,8 @@ fn check_ledger(project: &Path, findings: &mut Findings) -> Result<(), Workspace
     let damaged = damaged_entries(&path).map_err(|source| state_error("read", &path, source))?;
     if damaged > 0 {
         let cost = format!(
-            "{} of the ledger are damaged; another project may remove contents that this one still needs",
-            counted(damaged, "entry").replace("entrys", "entries")
+            "the ledger is damaged in {}; another project may remove contents that this one still needs",
+            counted(damaged, "place")
         );
         findings.damage.push(Damage { path, cost });
     }

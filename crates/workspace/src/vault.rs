@@ -621,7 +621,9 @@ mod tests {
             let again = Vault::new(blobs.clone(), dir.path());
             let found: Vec<bool> = hashes.iter().map(|hash| again.get(hash).unwrap().is_some()).collect();
             assert_eq!(found, [true, false, true], "byte {at}");
-            assert_eq!(read_sections(&damaged, |_| {}), (index.len(), vec![ends[0]..ends[1]]));
+            let (end, damaged) = read_sections(&damaged, |_| {});
+            assert_eq!((end, damaged.len()), (index.len(), 1));
+            assert_eq!(damaged[0], ends[0]..ends[1]);
         }
     }
 

@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use journeyman_protocol::{FileChangeKind, UnixMillis};
 use journeyman_workspace::limits::{Failpoint, Fault, Step};
-use journeyman_workspace::{CheckpointId, Clock, Options, UndoTarget, Workspace, WorkspaceError};
-use support::{Project, apply, delete, session, set, set_mode, write};
+use journeyman_workspace::{
+    CheckpointId, Checkup, Clock, Findings, Options, UndoTarget, Workspace, WorkspaceError,
+};
+use support::{Project, apply, delete, session, set, set_mode, shown, write};
 
 fn open_with_clock(project: &Project) -> Workspace {
     let now = Arc::new(AtomicU64::new(1_000));
@@ -222,4 +224,110 @@ fn a_checkpoint_whose_list_of_files_is_damaged_is_named_and_ends_nothing() {
     assert_eq!(changed.len(), 1);
     assert_eq!(workspace.changes_since(&first).unwrap(), changed);
     assert!(workspace.checkpoints().unwrap().iter().all(|checkpoint| checkpoint.readable));
+}
+
+/// A project with packed contents, an edit and a checkpoint, and the files of its state.
+fn with_state() -> Project {
+    let project = Project::new();
+    for number in 0..140 {
+        project.write(&format!("dir/file{number}"), format!("content {number}"));
+    }
+    let workspace = project.open();
+    workspace.checkpoint(&session(1), "before the run").unwrap();
+    apply(&workspace, vec![write("dir/file1", "edited"), write("dir/file2", "edited")]).unwrap();
+    workspace.checkpoint(&session(1), "step 2").unwrap();
+    project
+}
+
+#[test]
+fn a_checkup_finds_damage_of_each_kind_and_a_repair_leaves_none() {
+    let clock = Clock::new(|| UnixMillis(1_800_000_000_000));
+    // A file of the project's state, where it is damaged in hundredths of its length, and what is said.
+    let table = [
+        ("journal/log", 50, "the journal is damaged in 1 place"),
+        ("packs", 50, "the index of packed contents is damaged in 1 place"),
+        ("packs", 0, "the index of packed contents is damaged in 1 place"),
+        ("ledger", 50, "the ledger is damaged in 1 place"),
+    ];
+    for (file, at, said) in table {
+        let project = with_state();
+        let blobs = Arc::clone(&project.blobs);
+        let mut counted = 0;
+        let mut count = |verified| counted = verified;
+        let whole = Findings { checkpoints: 2, ..Findings::default() };
+        assert_eq!(Checkup::new(&blobs, &mut count).check(&project.state()).unwrap(), whole);
+        assert!(counted > 3, "{counted}");
+        let path = project.state().join(file);
+        let mut bytes = fs::read(&path).unwrap();
+        let place = bytes.len() * at / 100;
+        bytes[place] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let mut quiet = |_| {};
+        let mut checkup = Checkup::new(&blobs, &mut quiet);
+        let found = checkup.check(&project.state()).unwrap();
+        assert_eq!((found.damage.len(), &found.damage[0].path), (1, &path), "{file}: {found:?}");
+        assert!(found.damage[0].cost.contains(said), "{file}: {found:?}");
+        let told = checkup.repair(&project.state(), &clock).unwrap();
+        assert_eq!(told.len(), 1, "{told:?}");
+        // What it was is kept where that is said.
+        let aside = told[0].rsplit(' ').next().unwrap();
+        assert_eq!(fs::read(aside).unwrap(), bytes, "{told:?}");
+        assert_eq!(checkup.check(&project.state()).unwrap().damage, [], "{file}");
+        assert_eq!(checkup.repair(&project.state(), &clock).unwrap(), Vec::<String>::new());
+        // All but what was damaged is there: of packs, all but the one entry that was hit.
+        let workspace = project.open();
+        let whole = workspace.checkpoints().unwrap().iter().filter(|one| one.whole && one.readable).count();
+        assert!(whole >= 1 || file == "packs", "{file}");
+        workspace.checkpoint(&session(2), "later").unwrap();
+    }
+}
+
+#[test]
+fn a_repair_moves_damaged_contents_out_of_the_way_and_waits_for_nobody() {
+    let clock = Clock::new(|| UnixMillis(1_800_000_000_000));
+    let project = with_state();
+    let blobs = Arc::clone(&project.blobs);
+    let hash = journeyman_protocol::ContentHash::of(b"edited");
+    let path = blobs.path(&hash);
+    fs::write(&path, b"\0edxted").unwrap();
+    let mut quiet = |_| {};
+    let mut checkup = Checkup::new(&blobs, &mut quiet);
+    let found = checkup.check(&project.state()).unwrap();
+    assert_eq!(found.damage.iter().map(|one| &one.path).collect::<Vec<_>>(), [&path], "{found:?}");
+    assert!(found.damage[0].cost.contains("dir/file1 in checkpoint"), "{found:?}");
+    let using = blobs.using().unwrap();
+    let busy = checkup.repair(&project.state(), &clock).unwrap_err();
+    assert!(matches!(busy, WorkspaceError::Busy { .. }), "{busy:?}");
+    assert!(path.exists());
+    drop(using);
+    let told = checkup.repair(&project.state(), &clock).unwrap();
+    assert!(told[0].contains("damaged/") && told[0].contains("dir/file1 in checkpoint"), "{told:?}");
+    let found = checkup.check(&project.state()).unwrap();
+    assert_eq!((found.damage.len(), found.missing, path.exists()), (0, 1, false));
+}
+
+#[test]
+fn a_journal_that_is_gone_is_told_and_its_numbers_do_not_come_back() {
+    let clock = Clock::new(|| UnixMillis(1_800_000_000_000));
+    for mend in [true, false] {
+        let project = with_state();
+        fs::remove_file(project.state().join("journal/log")).unwrap();
+        let mut quiet = |_| {};
+        let blobs = Arc::clone(&project.blobs);
+        let mut checkup = Checkup::new(&blobs, &mut quiet);
+        let found = checkup.check(&project.state()).unwrap();
+        assert!(found.damage[0].cost.contains("the journal is gone"), "{found:?}");
+        if mend {
+            checkup.repair(&project.state(), &clock).unwrap();
+            assert_eq!(checkup.check(&project.state()).unwrap().damage, []);
+        }
+        let workspace = project.open();
+        let refused = workspace.undo(UndoTarget::LastRun).unwrap_err();
+        assert!(matches!(refused, WorkspaceError::HistoryDamaged { session: None }), "{refused:?}");
+        let id = workspace.checkpoint(&session(2), "before the run").unwrap();
+        assert!(id.0 >= 1_000_000, "{id}");
+        apply(&workspace, vec![write("dir/file3", "edited")]).unwrap();
+        let report = workspace.undo(UndoTarget::LastRun).unwrap();
+        assert_eq!((shown(&report.restored).as_str(), report.damaged), ("~dir/file3", false));
+    }
 }

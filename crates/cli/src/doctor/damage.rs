@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
 use journeyman_sandbox::clean;
-use journeyman_store::{Blobs, SqliteStore, StoreError};
+use journeyman_store::{Blobs, SqliteStore, Store as _, StoreError};
 use journeyman_workspace::{Checkup, Clock, projects_in};
 use serde_json::{Value, json};
 
@@ -17,6 +17,11 @@ use crate::stdout::say;
 
 /// How long it is verified in silence, and then between two lines of progress.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// The session log's file.
+const LOG: &str = "sessions.db";
+/// What is said where sessions made checkpoints and there is no log of them.
+const LOG_GONE: &str = "the session log is gone; no session can be shown or gone on with";
 
 /// Verifies everything that is stored. Nothing is changed.
 pub(super) async fn report(environment: &Environment) -> Result<Value, Failure> {
@@ -36,16 +41,21 @@ async fn look_through(state_dir: &Path) -> Result<Value, Failure> {
             damage.push(json!({ "path": log.display().to_string(), "cost": cost }));
         }
     }
-    let (blobs, mut missing) = (blobs(state_dir)?, 0);
+    let (blobs, mut missing, mut checkpoints) = (blobs(state_dir)?, 0, 0);
     let mut ticker = Ticker::new("contents");
     let mut tell = |verified| ticker.tell(verified);
     let mut checkup = Checkup::new(&blobs, &mut tell);
     for project in projects_in(state_dir).context("the projects")? {
         let findings = checkup.check(&project).context("a project's state")?;
         missing += findings.missing;
+        checkpoints += findings.checkpoints;
         for found in findings.damage {
             damage.push(json!({ "path": found.path.display().to_string(), "cost": found.cost }));
         }
+    }
+    if log.is_none() && checkpoints > 0 {
+        let path = state_dir.join(LOG).display().to_string();
+        damage.push(json!({ "path": path, "cost": LOG_GONE }));
     }
     Ok(json!({ "damage": damage, "missing": missing, "log": log.is_some() }))
 }
@@ -79,7 +89,7 @@ pub(super) async fn repair(environment: &Environment) -> Result<u8, Failure> {
         say!("nothing is stored");
         return Ok(0);
     };
-    let mut whole = true;
+    let (mut whole, mut checkpoints) = (true, 0);
     if let Some(log) = log_of(&state_dir)
         && !check(&log).await?.is_empty()
     {
@@ -97,10 +107,18 @@ pub(super) async fn repair(environment: &Environment) -> Result<u8, Failure> {
     let mut tell = |verified| ticker.tell(verified);
     let mut checkup = Checkup::new(&blobs, &mut tell);
     for project in projects_in(&state_dir).context("the projects")? {
+        checkpoints += checkup.check(&project).context("a project's state")?.checkpoints;
         for done in checkup.repair(&project, &Clock::new(now)).context("a project's state")? {
             whole = false;
             say!("{}", line(&done));
         }
+    }
+    if log_of(&state_dir).is_none() && checkpoints > 0 {
+        whole = false;
+        let path = state_dir.join(LOG);
+        let store = SqliteStore::open(&path).context("the session log")?;
+        store.sessions(None, 1).await.context("the session log")?;
+        say!("the session log {} was gone; an empty one is begun", path.display());
     }
     if whole {
         say!("what is stored in {} is whole", state_dir.display());
@@ -121,7 +139,7 @@ fn in_use(error: StoreError) -> Failure {
 
 /// The session log, where there is one or what is left of one.
 fn log_of(state_dir: &Path) -> Option<PathBuf> {
-    let log = state_dir.join("sessions.db");
+    let log = state_dir.join(LOG);
     (log.exists() || log.with_extension("db-wal").exists()).then_some(log)
 }
 

@@ -333,7 +333,7 @@ type Readable<'a> = BTreeMap<&'a str, bool>;
 
 impl<'a> Case<'a> {
     /// Whatever can't be read isn't whole, and what can be read is what it was.
-    fn read_all(&mut self, damage: &[Value], how: Harm) -> Readable<'a> {
+    fn read_all(&mut self, damage: &[Value]) -> Readable<'a> {
         let mut readable = BTreeMap::new();
         for known in &self.world.sessions {
             for command in ["show", "export"] {
@@ -341,9 +341,8 @@ impl<'a> Case<'a> {
                 let text = format!("{}{}", ran.stdout, ran.stderr);
                 assert!(!text.contains("could not be written"), "{}", self.told());
                 if ran.code() != 0 {
-                    let gone = text.contains("no session begins with");
-                    let is_told = !damage.is_empty() || (gone && how == Harm::Remove);
-                    assert!((gone || text.contains("damaged")) && is_told, "{}", self.told());
+                    let said = text.contains("no session begins with") || text.contains("damaged");
+                    assert!(said && !damage.is_empty(), "{}", self.told());
                 } else if command == "export" {
                     // Its title, times and status have no checksum; its entries have.
                     let entries = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
@@ -417,7 +416,7 @@ fn case(world: &World, seed: u64) {
     let done = harm(world, kind, how, &mut random);
     let mut case = Case { world, what: format!("seed {seed}: {kind:?}: {done}"), log: String::new() };
     let damage = case.doctor();
-    let readable = case.read_all(&damage, how);
+    let readable = case.read_all(&damage);
     // Half of them go on without a repair.
     let mended = random.bool();
     if mended {

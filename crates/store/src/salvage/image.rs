@@ -64,7 +64,7 @@ impl Image {
         };
         let (main, wal) = (open(path)?, open(&beside(path, "-wal"))?);
         let newer = match &wal {
-            Some(wal) => frames(wal)?,
+            Some(wal) => frames(wal)?.0,
             None => HashMap::new(),
         };
         let bytes = match &main {
@@ -145,18 +145,18 @@ fn cell(page: &[u8], at: usize, leaf: Leaf) -> Option<Cell> {
     Some(Cell { row, length, local: rest.get(..local)?.to_vec(), overflow: be32(rest, local) })
 }
 
-/// Where the newest committed version of each page is in a write-ahead log.
-fn frames(wal: &File) -> io::Result<HashMap<u32, u64>> {
+/// Where the newest committed version of each page is in a write-ahead log, and where its last valid frame ends.
+fn frames(wal: &File) -> io::Result<(HashMap<u32, u64>, u64)> {
     let mut committed = HashMap::new();
     let mut header = [0; WAL_HEADER];
     if read_at(wal, &mut header, 0)? < WAL_HEADER {
-        return Ok(committed);
+        return Ok((committed, 0));
     }
     let field = |index: usize| be32(&header, 4 * index).unwrap_or_default();
     let big = field(0) & 1 == 1;
     let sums = header.get(..24).map(|summed| checksum(summed, (0, 0), big));
     if field(0) & !1 != WAL_MAGIC || u64::from(field(2)) != PAGE_BYTES || sums != Some((field(6), field(7))) {
-        return Ok(committed);
+        return Ok((committed, WAL_HEADER as u64));
     }
     let mut sum = (field(6), field(7));
     let mut pending = HashMap::new();
@@ -178,7 +178,45 @@ fn frames(wal: &File) -> io::Result<HashMap<u32, u64>> {
         }
         offset += frame.len() as u64;
     }
-    Ok(committed)
+    Ok((committed, offset))
+}
+
+/// How many transactions lie behind a damaged one in a write-ahead log: SQLite passes over all of them in silence. None
+/// where the last transaction alone is torn, as a crash leaves it.
+pub(crate) fn lost_transactions(wal: &Path) -> io::Result<u64> {
+    let wal = match File::open(wal) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        wal => wal?,
+    };
+    let found = behind_damage(&wal)?;
+    // Another process may have written meanwhile: what is damaged stays so.
+    let again = if found.is_some() { behind_damage(&wal)? } else { None };
+    Ok(found.filter(|_| found == again).map_or(0, |(_, lost)| lost))
+}
+
+/// Where the first damaged frame is, and how many transactions lie behind its own.
+fn behind_damage(wal: &File) -> io::Result<Option<(u64, u64)>> {
+    let mut header = [0; WAL_HEADER];
+    if read_at(wal, &mut header, 0)? < WAL_HEADER {
+        return Ok(None);
+    }
+    let field = |index: usize| be32(&header, 4 * index).unwrap_or_default();
+    let frame_bytes = FRAME_HEADER + PAGE;
+    let valid = frames(wal)?.1;
+    let (mut offset, mut head) = (valid, [0; FRAME_HEADER]);
+    let (mut commits, mut first) = (0, None);
+    while read_at(wal, &mut head, offset)? == FRAME_HEADER {
+        let of_frame = |index: usize| be32(&head, 4 * index).unwrap_or_default();
+        let is_commit = (of_frame(2), of_frame(3)) == (field(4), field(5)) && of_frame(1) > 0;
+        match first {
+            None => first = Some(is_commit),
+            Some(_) => commits += u64::from(is_commit),
+        }
+        offset += frame_bytes as u64;
+    }
+    // The end of the damaged frame's own transaction is among them, unless that is the frame itself.
+    let own = u64::from(first != Some(true));
+    Ok(Some((valid, commits.saturating_sub(own))).filter(|(_, lost)| *lost > 0))
 }
 
 fn checksum(bytes: &[u8], (mut a, mut b): (u32, u32), big: bool) -> (u32, u32) {

@@ -8,6 +8,8 @@ use rusqlite::Connection;
 use super::log::Log;
 use super::rows::{ENTRY, MAX_SEQ, Stop, entry, place, seq_of, unsigned};
 use crate::StoreError;
+use crate::place::beside;
+use crate::salvage::image::lost_transactions;
 
 /// Maximum number of lines that a check returns; a repair doesn't get more precise by more of them.
 const MAX_LINES: usize = 20;
@@ -21,6 +23,16 @@ impl Log {
     /// Verifies the file's structure, the number of every session's entries, and every entry's checksum.
     pub(super) fn check(&mut self, progress: &mut Progress) -> Result<Vec<String>, StoreError> {
         let path = self.path().to_owned();
+        // Opening the file takes what the write-ahead log has behind a damaged place for never written.
+        if !self.is_open() {
+            let wal = beside(&path, "-wal");
+            let lost = lost_transactions(&wal).map_err(|source| StoreError::io("check", &wal, source))?;
+            if lost > 0 {
+                let line =
+                    "its write-ahead log is damaged, and the newest entries behind that place are lost";
+                return Ok(vec![format!("{line} ({lost} of its transactions)")]);
+            }
+        }
         self.run("check", |connection| {
             let transaction = connection.transaction()?;
             let mut lines = structure(&transaction)?;

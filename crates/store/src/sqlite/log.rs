@@ -67,6 +67,10 @@ impl Log {
         &self.ground.path
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        self.connection.is_some()
+    }
+
     /// Runs statements that only read, opening the file if need be.
     pub(super) fn run<T>(
         &mut self,
