@@ -367,7 +367,7 @@ fn write(root: &Path, name: &str, text: &str) {
 }
 
 #[test]
-fn a_repository_that_a_check_makes_is_moved_away_with_a_warning() {
+fn what_a_check_makes_that_it_may_not_is_moved_away_with_a_warning() {
     let bench = Bench::new(&[("sub/a", "1"), ("mod/.git", "gitdir: ../m\n")]);
     let cases = [
         ("mkdir -p sub/.git/hooks", "sub/.git", "passed"),
@@ -383,6 +383,8 @@ fn a_repository_that_a_check_makes_is_moved_away_with_a_warning() {
                 && found.path.as_ref().is_some_and(|it| it.to_string() == path)
         });
         assert!(warned.is_some(), "{command}: {evidence:#?}");
-        assert_eq!(bench.root.join(path).exists(), path == ".envrc", "{command}");
+        // What was there before is there again.
+        assert_eq!(bench.root.join(path).exists(), path == "mod/.git", "{command}");
     }
+    assert_eq!(std::fs::read_to_string(bench.root.join("mod/.git")).unwrap(), "gitdir: ../m\n");
 }

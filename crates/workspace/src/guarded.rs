@@ -74,8 +74,8 @@ pub struct Guarded {
     known: BTreeMap<RelPath, Known>,
     /// Repositories in ignored directories that run something, by what tells their settings from others.
     armed: BTreeMap<RelPath, ContentHash>,
-    /// Repositories without a `.git`, and their inodes.
-    bare: BTreeMap<Option<RelPath>, u64>,
+    /// Repositories without a `.git`, their inodes, and what tells their settings from others.
+    bare: BTreeMap<Option<RelPath>, (u64, Option<ContentHash>)>,
     notes: Arc<Notes>,
     unreadable: HashSet<Arc<[u8]>>,
     protected: Vec<RelPath>,
@@ -134,7 +134,9 @@ impl Guarded {
         let ino = |dir: &Option<RelPath>| {
             look.notes.get(dir.as_ref().map_or(&b""[..], RelPath::as_bytes)).map_or(0, |noted| noted.ino)
         };
-        let bare: BTreeMap<_, _> = look.bare.iter().map(|dir| (dir.clone(), ino(dir))).collect();
+        let settings = |dir: &Option<RelPath>| dir.as_ref().and_then(|dir| workspace.armed(dir));
+        let bare: BTreeMap<_, _> =
+            look.bare.iter().map(|dir| (dir.clone(), (ino(dir), settings(dir)))).collect();
         let mut known = BTreeMap::new();
         let settings = settings_of_bare(workspace, bare.keys());
         for (paths, repository, loose) in [

@@ -251,18 +251,23 @@ fn memory_is_what_was_said() {
 }
 
 #[test]
-fn a_repository_that_it_makes_is_told() {
+fn a_repository_that_it_makes_is_moved_away_and_told() {
     if !needs(&["git"]) {
         return;
     }
     let house = House::with_repository();
     let ran = exec(&house, &["--", "git", "init", "-q", "sub"]).expect(0);
-    ran.says(&["a repository was made at sub"]);
-    assert!(house.project().join("sub/.git").is_dir());
+    ran.says(&["the repository sub/.git was made and moved to "]);
+    assert!(!house.project().join("sub/.git").exists());
+    let report = object(&exec(&house, &["--json", "--", "git", "init", "-q", "sub"]).expect(0));
+    let trespass = &report["trespasses"][0];
+    assert_eq!((&trespass["path"], &trespass["kind"]), (&json!("sub/.git"), &json!("made")), "{report}");
+    let moved = std::path::PathBuf::from(trespass["moved_to"].as_str().unwrap());
+    assert!(moved.join("HEAD").is_file() && !moved.starts_with(house.project()), "{report}");
 }
 
 #[test]
-fn guarded_files_at_any_depth_stay_and_new_ones_are_told() {
+fn guarded_files_at_any_depth_stay_and_new_ones_are_moved_away() {
     if !needs_sandbox() {
         return;
     }
@@ -270,10 +275,22 @@ fn guarded_files_at_any_depth_stay_and_new_ones_are_told() {
     let deep = house.project().join("sub/deep");
     std::fs::create_dir_all(deep.join(".VSCode")).unwrap();
     std::fs::write(deep.join(".envrc"), "kept").unwrap();
-    let line = "cd sub/deep; echo x > .envrc; rm -f .envrc; echo x > .VSCode/tasks.json; mkdir -p ../pkg/.zed; \
+    let hidden = house.project().join("hidden/deep");
+    std::fs::create_dir_all(&hidden).unwrap();
+    std::fs::write(hidden.join(".envrc"), "kept").unwrap();
+    std::fs::write(house.project().join(".gitignore"), "hidden\n").unwrap();
+    let line = "echo x > hidden/deep/.envrc; echo x > hidden/.npmrc; cd sub/deep; echo x > .envrc; rm -f .envrc; echo x > .VSCode/tasks.json; mkdir -p ../pkg/.zed; \
                 mkdir -p ../bare/objects ../bare/refs; echo 'ref: x' > ../bare/HEAD";
     let ran = shell(&house, &[], line);
-    ran.says(&["a repository was made at sub/bare", "sub/pkg/.zed was made"]);
+    ran.says(&[
+        "the repository sub/bare was made and moved to ",
+        "sub/pkg/.zed was made and moved to ",
+        "hidden/.npmrc was made and moved to ",
+    ]);
+    for gone in ["sub/bare", "sub/pkg/.zed", "hidden/.npmrc"] {
+        assert!(!house.project().join(gone).exists(), "{gone}");
+    }
+    assert_eq!(std::fs::read_to_string(hidden.join(".envrc")).unwrap(), "kept");
     assert_eq!(std::fs::read_to_string(deep.join(".envrc")).unwrap(), "kept");
     assert!(!deep.join(".VSCode/tasks.json").exists());
     assert!(!ran.stderr.contains(".envrc was made"), "{}", ran.stderr);

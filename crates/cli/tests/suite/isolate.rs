@@ -395,7 +395,7 @@ fn what_a_command_may_not_change_is_not_landed() {
     }
     let house = House::with_greeter();
     let before = house.tree();
-    let command = "e=rc; mkdir sub; echo x > sub/.env$e; ln -s ../up out";
+    let command = "ln -s ../up out";
     let server = Server::chat([
         call("run_command", json!({ "command": command })),
         call("edit_file", polite_edit()),
@@ -406,11 +406,42 @@ fn what_a_command_may_not_change_is_not_landed() {
     let copy = report.copy.clone().unwrap();
     assert_eq!(copy.state, CopyState::Kept);
     let conflicts: Vec<String> = copy.conflicts.iter().map(|it| it.path.to_string()).collect();
-    assert_eq!(conflicts, ["out", "sub/.envrc"]);
+    assert_eq!(conflicts, ["out"]);
+    let by_whom = "not landed: a command in the copy made or changed out, which only you may land";
+    assert!(report.summary.contains(by_whom) && !report.summary.contains("you changed"), "{report:?}");
     assert_eq!(house.tree(), before);
-    // The rest of it can be had without them.
+    // The rest of it can be had without it.
     let id = report.session.to_string();
     house.jm(&["land", &id, "--on-conflict", "mine"]).run().expect(0);
     assert_eq!(house.read("greet.sh"), POLITE);
-    assert!(!house.project().join("sub/.envrc").exists() && !house.project().join("out").is_symlink());
+    assert!(!house.project().join("out").is_symlink());
+}
+
+#[test]
+fn what_a_command_plants_in_a_copy_does_not_land_and_is_called_the_commands() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write(".gitignore", "hidden/\n");
+    let plant =
+        "echo evil > .envrc; mkdir -p hidden; echo evil > hidden/.envrc; echo 'echo polite' > greet.sh";
+    let server = Server::chat([call("run_command", json!({ "command": plant })), say("Polite now.")]);
+    let args = ["--isolate", "--json", "--mode", "auto", "--check", "true", "be polite"];
+    let ran = server.run(&house, &args).run().expect(4);
+    let report = ran.report();
+    assert_eq!(report.copy.as_ref().unwrap().state, CopyState::Kept);
+    let found: Vec<String> = report.trespasses.iter().map(|one| one.path.to_string()).collect();
+    assert_eq!(found, [".envrc", "hidden/.envrc"]);
+    assert!(
+        report
+            .trespasses
+            .iter()
+            .all(|one| { one.moved_to.as_ref().is_some_and(|place| std::path::Path::new(place).exists()) })
+    );
+    assert!(!report.summary.contains("you changed") && report.summary.contains("a command"), "{report:?}");
+    // What is honest of it may be landed by the person, and the plants aren't among it.
+    house.jm(&["land", &report.session.to_string(), "--unverified"]).run().expect(0);
+    assert_eq!(rude(&house), "echo polite\n");
+    assert!(!house.project().join(".envrc").exists() && !house.project().join("hidden").exists());
 }

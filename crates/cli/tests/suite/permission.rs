@@ -184,3 +184,68 @@ fn a_command_names_the_hosts_that_it_needs() {
     assert!(seen[2].newest().contains("example.org"), "{}", seen[2].newest());
     assert_eq!(states(&house), [CallState::Failed, CallState::Denied]);
 }
+
+/// A script that leaves what programs outside obey, where rules ignore it, beside an honest change.
+const PLANTS: &str = "echo 'echo polite' > greet.sh; mkdir -p src/.vscode build/.git; \
+                      echo '{}' > src/.vscode/tasks.json; echo evil > .envrc; \
+                      echo '[core] fsmonitor = evil' > build/.git/config; echo evil > sub/.envrc";
+
+fn house_with_plants() -> House {
+    let house = House::with_greeter();
+    house.write(".gitignore", ".envrc\n.vscode\nbuild/\n");
+    house.write("sub/.envrc", "kept\n");
+    house.write("gen.sh", PLANTS);
+    house
+}
+
+#[test]
+fn a_run_whose_command_leaves_what_programs_outside_obey_is_not_verified_and_says_so() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = house_with_plants();
+    let script = || [command("sh gen.sh"), say("Polite now.")];
+    let server = Server::chat(script());
+    let args = ["--json", "--mode", "auto", "--check", "true", "be polite"];
+    let ran = server.run(&house, &args).run().expect(4);
+    let report = ran.report();
+    assert_eq!(report.outcome, Outcome::Unverified);
+    let found: Vec<String> = report.trespasses.iter().map(|one| one.path.to_string()).collect();
+    assert_eq!(found, ["build/.git", ".envrc", "src/.vscode"]);
+    assert!(report.trespasses.iter().all(|one| one.call.is_some() && one.moved_to.is_some()), "{report:?}");
+    assert!(
+        report.summary.contains("a command did what it may not: the repository build/.git"),
+        "{report:?}"
+    );
+    for gone in found {
+        assert!(!house.project().join(&gone).exists(), "{gone}");
+    }
+    assert_eq!(house.read("sub/.envrc"), "kept\n");
+    ran.says(&[".envrc was made and moved to "]);
+    assert!(server.seen()[1].newest().contains("error: .envrc was made and moved to "), "the model is told");
+    let shown = house.jm(&["show", "--json"]).run().expect(0);
+    let is_told =
+        |event: &Event| matches!(event, Event::Trespassed { trespasses, .. } if trespasses.len() == 3);
+    assert!(shown.events().iter().any(|envelope| is_told(&envelope.event)));
+    // The same for people.
+    let server = Server::chat(script());
+    let ran = server.run(&house, &["--mode", "auto", "--check", "true", "be polite"]).run();
+    assert!(ran.stdout.contains("not a command's to do: .envrc was made"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_check_that_leaves_what_programs_outside_obey_verifies_nothing() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = house_with_plants();
+    let server = Server::chat([
+        call("write_file", json!({"path": "new.txt", "content": "new\n"})),
+        say("There it is."),
+    ]);
+    let ran = server.run(&house, &["--json", "--check", "sh gen.sh; true", "make a file"]).run().expect(4);
+    let report = ran.report();
+    assert_eq!(report.trespasses.len(), 3, "{report:?}");
+    assert!(report.trespasses.iter().all(|one| one.call.is_none()), "{report:?}");
+    assert!(!house.project().join(".envrc").exists());
+}

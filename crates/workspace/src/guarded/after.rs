@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use journeyman_protocol::{RelPath, Trespass, TrespassKind};
+use journeyman_protocol::{ContentHash, RelPath, Trespass, TrespassKind};
 use rustix::fs::fstat;
 
 use super::keep::Kept;
@@ -98,8 +98,13 @@ impl After<'_> {
         for dir in &self.look.bare {
             let bytes = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
             let Some(noted) = self.look.notes.get(bytes) else { continue };
-            // It was there, here or at a place from which it came with a directory above it.
-            if self.guard.bare.values().any(|ino| *ino == noted.ino) {
+            let armed = dir.as_ref().and_then(|dir| self.workspace.armed(dir));
+            // It came with a directory above it.
+            let came = |(ino, before): &(u64, Option<ContentHash>)| {
+                *ino == noted.ino && (armed.is_none() || armed == *before)
+            };
+            // What it obeys where it was is looked at by itself.
+            if self.guard.bare.contains_key(dir) || self.guard.bare.values().any(came) {
                 continue;
             }
             let is_loose = dir.as_ref().is_some_and(|dir| self.products.ignore(dir.as_bytes()));
@@ -161,17 +166,12 @@ impl After<'_> {
             self.look.guarded.iter().chain(&self.look.among_products).chain(&settings).collect();
         for path in all.into_iter().filter(|path| !guard.known.contains_key(*path)) {
             let Ok(Some(seen)) = self.workspace.door.look(path) else { continue };
+            if guard.known.values().any(|known| known.seen.ino == seen.ino && self.is_moved(known, path)) {
+                continue;
+            }
             let now = Kept::of(&self.workspace.door, path, None);
-            let same = |known: &Known| {
-                known.seen.ino == seen.ino
-                    && known
-                        .kept
-                        .as_ref()
-                        .is_none_or(|before| Kept::differences(Some(before), now.as_ref(), path).is_empty())
-            };
-            let was_there = guard.known.values().any(same);
             let differences = Kept::differences(None, now.as_ref(), path);
-            if !was_there && !self.were_edited(&differences, now.as_ref(), path) {
+            if !self.were_edited(&differences, now.as_ref(), path) {
                 self.take_away(path, TrespassKind::Made);
             }
         }
@@ -188,19 +188,29 @@ impl After<'_> {
         self.kept && known.mounted && !known.shared && above() == Some(known.above) && there()
     }
 
-    /// Returns true if a guarded name is somewhere that is this very file or directory.
+    /// Returns true if this very file or directory is somewhere else, unchanged.
     fn moved_along(&self, known: &Known) -> bool {
-        let is_it = |path: &RelPath| matches!(self.workspace.door.look(path), Ok(Some(seen)) if seen.ino == known.seen.ino);
+        let is_it = |path: &RelPath| self.is_moved(known, path);
         self.look.guarded.iter().chain(&self.look.among_products).any(is_it)
             || (known.repository && self.look.repositories.iter().any(is_it))
     }
 
-    fn were_edited(&self, differences: &[RelPath], now: Option<&Kept>, path: &RelPath) -> bool {
-        !differences.is_empty()
-            && differences.iter().all(|file| {
-                let content = now.and_then(|now| now.hash_at(path, file));
-                self.edits.made(file, content)
+    fn is_moved(&self, known: &Known, path: &RelPath) -> bool {
+        matches!(self.workspace.door.look(path), Ok(Some(seen)) if seen.ino == known.seen.ino)
+            && known.kept.as_ref().is_none_or(|before| {
+                let now = Kept::of(&self.workspace.door, path, Some(before));
+                Kept::differences(Some(before), now.as_ref(), path).is_empty()
             })
+    }
+
+    /// Returns true if edits left each of these files as it is now.
+    fn were_edited(&self, differences: &[RelPath], now: Option<&Kept>, path: &RelPath) -> bool {
+        let Some(now) = now else { return false };
+        differences.iter().all(|file| match now.hash_at(path, file) {
+            None => self.edits.made(file, None),
+            Some(Some(content)) => self.edits.made(file, Some(content)),
+            Some(None) => false,
+        })
     }
 
     fn is_ignored(&self, path: &RelPath) -> bool {

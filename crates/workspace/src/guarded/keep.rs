@@ -71,17 +71,17 @@ impl Kept {
         found
     }
 
-    /// The hash of a file's content; `None` for anything else.
-    pub(super) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<ContentHash> {
+    /// What there is at `wanted`, of what was kept at `path`: nothing, or the hash of a file's content, if it is one.
+    pub(super) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<Option<ContentHash>> {
         let mut kept = self;
         for name in wanted.components().skip(path.components().count()) {
             let Content::Directory(children) = &kept.content else { return None };
             kept = children.iter().find(|(child, _)| child == name).map(|(_, kept)| kept)?;
         }
-        match &kept.content {
+        Some(match &kept.content {
             Content::File(bytes) => Some(ContentHash::of(bytes)),
             _ => None,
-        }
+        })
     }
 
     /// Makes it anew at the path, where nothing may be. Directories above it that are gone are made.
