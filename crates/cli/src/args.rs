@@ -17,7 +17,8 @@ Exit codes:
     1  error
     2  usage: a wrong flag, an unknown model, a missing key, a bad configuration
     3  finished, but checks fail
-    4  finished, and nothing verified it (no check was found or could run, or nothing changed)
+    4  finished, and nothing verified it (no check was found or could run, nothing changed, or a command did what
+       it may not)
     5  a limit was reached: turns, time, budget, or a run that went in circles
     6  a permission was needed and there was nobody to ask
     9  verified in its copy, and not landed: you changed the same lines meanwhile, or what came of merging both

@@ -277,9 +277,11 @@ fn a_repository_that_it_plants_is_moved_away() {
         session.start("mkdir -p sub/.git; echo x > .envrc").await;
         let exit = session.exits.recv().await.unwrap();
         let problem = exit.problem.unwrap();
-        assert!(problem.contains("may not create a repository here: sub/.git was moved to "), "{problem}");
-        assert!(problem.contains("run or obey .envrc"), "{problem}");
-        assert!(!session.bench.root.join("sub/.git").exists());
+        assert!(problem.contains("error: the repository sub/.git was made and moved to "), "{problem}");
+        assert!(problem.contains("error: .envrc was made and moved to "), "{problem}");
+        assert!(!session.bench.root.join("sub/.git").exists() && !session.bench.root.join(".envrc").exists());
+        let trespasses = session.bench.context.background.take_trespasses();
+        assert!(trespasses.len() == 2 && trespasses.iter().all(|one| one.call.is_some()), "{trespasses:?}");
         let read = session.call("command_output", json!({"id": "b1"})).await;
         assert!(read.is_error && text(&read).ends_with(&problem));
     });

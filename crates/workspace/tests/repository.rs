@@ -6,8 +6,8 @@ mod support;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use journeyman_protocol::RelPath;
-use journeyman_workspace::WorkspaceError;
+use journeyman_protocol::{RelPath, TrespassKind};
+use journeyman_workspace::{GuardRules, Guarded, WorkspaceError};
 use support::{Project, is_ordinary_user, mode, rel, session, set_mode};
 
 fn names(paths: &[RelPath]) -> Vec<String> {
@@ -138,4 +138,49 @@ fn permissions_keep_no_repository_in_the_tree() {
     for path in ["a", "b"] {
         set_mode(&root.join(path), 0o755);
     }
+}
+
+/// Guards `.envrc` everywhere, and `.vscode` where it isn't among dependencies.
+const GUARDS: GuardRules = GuardRules {
+    guarded: |path| path.components().any(|name| matches!(name, b".envrc" | b".vscode")),
+    on_entering: |path| path.components().any(|name| name == b".envrc"),
+};
+
+#[test]
+fn a_name_that_comes_into_a_known_directory_is_found_from_command_to_command() {
+    let project = Project::with(&[
+        (".gitignore", "cache/\nnode_modules/\n"),
+        ("cache/a/b/file", "1"),
+        ("src/file", "1"),
+    ]);
+    let workspace = project.open();
+    for round in 0..3 {
+        let guard = Guarded::before(&workspace, GUARDS).unwrap();
+        for dir in ["cache/a/b", "src", "node_modules/p"] {
+            project.write(&format!("{dir}/.envrc"), "evil");
+            project.write(&format!("{dir}/.vscode/tasks.json"), "evil");
+        }
+        let (_, aftermath) = guard.end(&workspace, true, || Ok(Vec::new()));
+        let mut found: Vec<String> = aftermath.trespasses.iter().map(|one| one.path.to_string()).collect();
+        found.sort();
+        let expected =
+            ["cache/a/b/.envrc", "cache/a/b/.vscode", "node_modules/p/.envrc", "src/.envrc", "src/.vscode"];
+        assert_eq!(found, expected, "{round}");
+        assert!(
+            aftermath.trespasses.iter().all(|one| one.kind == TrespassKind::Made && one.moved_to.is_some())
+        );
+        assert!(aftermath.problem.is_none());
+    }
+    assert_eq!(project.text("node_modules/p/.vscode/tasks.json"), "evil");
+}
+
+#[test]
+fn no_command_begins_where_not_every_directory_can_be_looked_at() {
+    let mut project = Project::with(&[(".gitignore", "cache/\n")]);
+    for number in 0..20 {
+        project.write(&format!("cache/{number}/file"), "1");
+    }
+    project.limits.max_files = 10;
+    let refused = Guarded::before(&project.open(), GUARDS).unwrap_err();
+    assert!(matches!(refused, WorkspaceError::TooManyDirectories { limit: 10 }), "{refused}");
 }

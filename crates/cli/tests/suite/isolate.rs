@@ -424,8 +424,8 @@ fn what_a_command_plants_in_a_copy_does_not_land_and_is_called_the_commands() {
     }
     let house = House::with_greeter();
     house.write(".gitignore", "hidden/\n");
-    let plant =
-        "echo evil > .envrc; mkdir -p hidden; echo evil > hidden/.envrc; echo 'echo polite' > greet.sh";
+    let plant = "e=rc; echo evil > .env$e; mkdir -p hidden; echo evil > hidden/.env$e; \
+                 echo 'echo polite' > greet.sh";
     let server = Server::chat([call("run_command", json!({ "command": plant })), say("Polite now.")]);
     let args = ["--isolate", "--json", "--mode", "auto", "--check", "true", "be polite"];
     let ran = server.run(&house, &args).run().expect(4);
