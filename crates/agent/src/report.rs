@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, RunReport, Trespass};
+use journeyman_protocol::{
+    AgentState, Breakpoint, Event, FileChange, FileChangeKind, Outcome, RunReport, Trespass,
+};
 use journeyman_store::StoreError;
 
 use crate::before::Before;
@@ -13,6 +15,8 @@ use crate::turn::{End, Worker, blocking};
 
 /// Bytes of diff in the report. What a person reads in one sitting; `git diff` shows the rest.
 const MAX_DIFF: usize = 256 * 1024;
+/// Ignored files named in a summary, which is one line.
+const MAX_NAMED: usize = 5;
 
 /// Closes a task: the diff, the books, the last entry. Never fails: what can't be said is left out and named.
 pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> RunReport {
@@ -36,12 +40,14 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
     let cost_usd = worker.settings.price.as_ref().map(|price| price.cost(&worker.state.books.usage));
     let copy = worker.parts.copy.as_ref().map(|copy| copy.kept());
     // What isn't in the user's tree can't be taken back there.
-    let undo = (!changes.is_empty() && copy.is_none()).then(|| format!("jm undo {}", worker.session));
+    let ignored = worker.ignored_changes().await;
+    let undo = ((!changes.is_empty() || ignored.iter().any(|(_, kept)| *kept)) && copy.is_none())
+        .then(|| format!("jm undo {}", worker.session));
     let report = RunReport {
         session: worker.session.clone(),
         outcome: end.outcome,
         exit_code: end.outcome.exit_code(),
-        summary: end.summary,
+        summary: end.summary + &told(&ignored),
         text: worker.tally.last_text.clone(),
         changes,
         diff,
@@ -87,6 +93,29 @@ fn without_trespass(end: End, trespasses: &[Trespass]) -> End {
             End::new(Outcome::Unverified, format!("not verified, though checks passed: {did}"))
         }
         other => End::new(other, format!("{}; {did}", end.summary)),
+    }
+}
+
+/// What commands did to ignored files, to be said after what became of the run.
+fn told(ignored: &[(FileChange, bool)]) -> String {
+    let names = |all: Vec<String>| {
+        let more = all.len().saturating_sub(MAX_NAMED);
+        let named = all.get(..all.len() - more).unwrap_or_default().join(", ");
+        if more > 0 { format!("{named} and {more} more") } else { named }
+    };
+    let verb =
+        |change: &FileChange| if change.kind == FileChangeKind::Deleted { "deleted" } else { "changed" };
+    let all = ignored.iter().map(|(change, _)| format!("{} ({})", change.path, verb(change)));
+    let lost: Vec<String> =
+        ignored.iter().filter(|(_, kept)| !kept).map(|(change, _)| change.path.to_string()).collect();
+    match (ignored.len(), lost.len()) {
+        (0, _) => String::new(),
+        (_, 0) => format!("; ignored files of the run: {}", names(all.collect())),
+        (_, count) => format!(
+            "; ignored files of the run: {}; undo can't bring back {count} of them: {}",
+            names(all.collect()),
+            names(lost)
+        ),
     }
 }
 

@@ -35,7 +35,7 @@ impl Worker {
         self.refresh_copy().await?;
         let changes = self.changes().await?;
         if changes.is_empty() {
-            return Ok(Some(self.nothing_changed()));
+            return Ok(Some(self.nothing_changed().await));
         }
         if self.settings.checks == Checks::Off {
             return Ok(Some(End::new(Outcome::Unverified, "finished; no check was run (--no-check)")));
@@ -99,13 +99,27 @@ impl Worker {
         Ok(blocking("comparing the tree", move || workspace.changes_since(&id)).await??)
     }
 
-    fn nothing_changed(&self) -> End {
+    /// The ignored files that commands of this run changed or deleted, each with whether an undo gives it back. What
+    /// can't be told is left out.
+    pub(crate) async fn ignored_changes(&mut self) -> Vec<(FileChange, bool)> {
+        let Before::Recorded(id) = self.before else { return Vec::new() };
+        if self.parts.copy.is_some() {
+            return Vec::new();
+        }
+        let workspace = Arc::clone(&self.parts.workspace);
+        let asked = blocking("reading the journal", move || workspace.ignored_changes_since(&id)).await;
+        asked.map(Result::unwrap_or_default).unwrap_or_default()
+    }
+
+    async fn nothing_changed(&mut self) -> End {
         if self.tally.unanswered > 0 {
             let why = "a permission was needed and there was nobody to ask; nothing was changed";
             return End::new(Outcome::PermissionNeeded, why);
         }
+        let only_ignored = !self.ignored_changes().await.is_empty();
         let why = match self.settings.mode {
             Mode::Plan => "finished; plan mode changes nothing, so there was nothing to verify",
+            _ if only_ignored => "finished; only ignored files changed, so there was nothing to verify",
             _ => "finished; no file changed, so there was nothing to verify",
         };
         End::new(Outcome::Unverified, why)

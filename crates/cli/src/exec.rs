@@ -110,6 +110,7 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> 
     let ground = Ground::open(&house, &root, &sandbox, how, &config.isolation)?;
     request.base = ground.base();
     request.protected.extend(ground.protected().iter().cloned());
+    request.linked = ground.linked().to_vec();
     let network = request.network.clone();
     if !args.quiet {
         for note in confinement::notes(&sandbox, &request.needs).await {

@@ -268,7 +268,9 @@ impl<'a> Runner<'a> {
             Outcome::TimedOut => Err(GitError::TimedOut { action: "commit" }),
             Outcome::Signaled(signal) => failed(format!("{words}\na hook was ended by signal {signal}")),
             Outcome::SetupFailed(reason) => Err(self.found.refusal(reason)),
-            excess => failed(format!("{words}\na hook was killed for {}", excess.excess().unwrap_or_default())),
+            excess => {
+                failed(format!("{words}\na hook was killed for {}", excess.excess().unwrap_or_default()))
+            }
         }
     }
 
@@ -294,9 +296,9 @@ impl<'a> Runner<'a> {
         }
         // Some hooks stash, and take it back: in a layer that is thrown away.
         request.layered.extend([place.common_dir.clone(), place.git_dir.clone()]);
-        request.read_only.extend(place.outside().into_iter().filter(|path| {
-            path != &place.common_dir && path != &place.git_dir
-        }));
+        request.read_only.extend(
+            place.outside().into_iter().filter(|path| path != &place.common_dir && path != &place.git_dir),
+        );
         request.read_only.extend(self.found.programs(top));
         request.writable.push(self.directory.clone());
         request.env.insert("GIT_CONFIG_GLOBAL".into(), self.settings().into());
@@ -354,7 +356,9 @@ impl<'a> Runner<'a> {
     ) -> Result<(), GitError> {
         let mut lines = Vec::new();
         for (path, entry) in changed {
-            if let Some((mode, id)) = entry.split_once(' ').filter(|(mode, _)| !matches!(*mode, "0" | SUBMODULE)) {
+            if let Some((mode, id)) =
+                entry.split_once(' ').filter(|(mode, _)| !matches!(*mode, "0" | SUBMODULE))
+            {
                 self.copy_blob(own, mode, id).await?;
             }
             lines.extend_from_slice(entry.as_bytes());

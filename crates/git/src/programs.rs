@@ -88,12 +88,14 @@ pub(crate) fn portable(settings: &[Setting]) -> Vec<u8> {
         if !is_wanted || NOT_PORTABLE.contains(&key.as_str()) {
             continue;
         }
-        let (Some((section, rest)), Some((_, name))) = (setting.key.split_once('.'), setting.key.rsplit_once('.'))
+        let (Some((section, rest)), Some((_, name))) =
+            (setting.key.split_once('.'), setting.key.rsplit_once('.'))
         else {
             continue;
         };
         let middle = rest.strip_suffix(name).and_then(|middle| middle.strip_suffix('.'));
-        let middle = middle.map(|middle| format!(" \"{}\"", middle.replace('\\', "\\\\").replace('"', "\\\"")));
+        let middle =
+            middle.map(|middle| format!(" \"{}\"", middle.replace('\\', "\\\\").replace('"', "\\\"")));
         text.extend(format!("[{section}{}]\n\t{name} = \"", middle.unwrap_or_default()).bytes());
         for &byte in &setting.value {
             match byte {
@@ -182,7 +184,8 @@ impl Check<'_> {
             return Ok(true);
         }
         let full = [b":(top,literal)", self.place.prefix.as_slice(), file.as_bytes()].concat();
-        let args = [OsStr::new("ls-files"), "--error-unmatch".as_ref(), "--".as_ref(), OsStr::from_bytes(&full)];
+        let args =
+            [OsStr::new("ls-files"), "--error-unmatch".as_ref(), "--".as_ref(), OsStr::from_bytes(&full)];
         Ok(!self.own.run(Call::new(args)).await?.is_done())
     }
 
@@ -254,7 +257,8 @@ mod tests {
 
     #[test]
     fn settings_are_read_with_their_files() {
-        let listed = b"global\0file:/home/a/.gitconfig\0user.name\nA\nB\0local\0file:.git/config\0core.bare\0";
+        let listed =
+            b"global\0file:/home/a/.gitconfig\0user.name\nA\nB\0local\0file:.git/config\0core.bare\0";
         let mut expected = [setting("global", "user.name", "A\nB"), setting("local", "core.bare", "")];
         expected[0].file = Some("/home/a/.gitconfig".into());
         expected[1].file = Some(".git/config".into());

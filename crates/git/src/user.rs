@@ -43,8 +43,13 @@ const PATHSPECS: [&str; 4] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"];
 
 /// Set over whatever the settings say: nothing else runs than what was asked for.
-const SETTINGS: [&str; 5] =
-    ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false", "protocol.ext.allow=never"];
+const SETTINGS: [&str; 5] = [
+    "core.fsmonitor=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "protocol.ext.allow=never",
+];
 /// Hooks run in the sandbox.
 const NO_HOOKS: &str = "core.hooksPath=/dev/null";
 
@@ -188,7 +193,12 @@ impl Own<'_> {
         let mut command = Command::new(&self.program);
         let hooks = if call.hooks { None } else { Some(NO_HOOKS) };
         command.args(SETTINGS.into_iter().chain(hooks).flat_map(|setting| ["-c", setting]));
-        command.args(&call.args).env_clear().envs(self.env).env("PATH", &self.path).current_dir(&self.directory);
+        command
+            .args(&call.args)
+            .env_clear()
+            .envs(self.env)
+            .env("PATH", &self.path)
+            .current_dir(&self.directory);
         if let Some(index) = call.index {
             command.env("GIT_INDEX_FILE", index);
         }

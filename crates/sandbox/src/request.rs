@@ -161,6 +161,10 @@ pub struct Request {
     /// Paths beneath the root that stay read-only. One that doesn't exist is not created, so the command
     /// can create it; one that is a symbolic link is refused.
     pub protected: Vec<RelPath>,
+    /// Paths beneath the root with files that have other names outside of it (hard links), which a command that writes
+    /// to them would change there. They stay read-only, as protected ones do; a back-end that can't see to that refuses
+    /// a command that may write. Of no account where [`Request::base`] is a copy, whose files are its own.
+    pub linked: Vec<RelPath>,
     /// Files and directories that look empty.
     pub masked: Vec<PathBuf>,
     /// Standard input.
@@ -207,6 +211,7 @@ impl Request {
             writable: Vec::new(),
             layered: Vec::new(),
             protected: [".git", ".journeyman"].iter().filter_map(|name| RelPath::parse(name).ok()).collect(),
+            linked: Vec::new(),
             masked: Vec::new(),
             stdin: Stdin::Null,
             streams: Streams::Separate,

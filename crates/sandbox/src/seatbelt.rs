@@ -90,7 +90,7 @@ pub(crate) fn profile(request: &Request, private: &Path, proxy: Option<u16>) -> 
     }
     network(&mut out, &request.network, proxy)?;
     // What is denied comes last, so that nothing takes it back.
-    for path in &request.protected {
+    for path in request.protected.iter().chain(&request.linked) {
         protect(&mut out, &request.root, path)?;
     }
     for path in &request.masked {

@@ -76,6 +76,25 @@ fn commands_end_as_they_end() {
 }
 
 #[test]
+fn files_with_names_outside_stay_as_they_are() {
+    if !has("bwrap") {
+        return;
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let project = project();
+    let (store, at) = (outside.path().join("index.js"), project.path().join("node_modules/.pnpm/x"));
+    std::fs::write(&store, "old").unwrap();
+    std::fs::create_dir_all(&at).unwrap();
+    std::fs::hard_link(&store, at.join("index.js")).unwrap();
+    let script =
+        "cd node_modules/.pnpm/x; echo new > index.js; chmod 777 index.js; rm index.js; cat index.js";
+    let mut request = shell(project.path(), script);
+    request.linked = RelPath::parse("node_modules/.pnpm").into_iter().collect();
+    assert_eq!(text(request), "old");
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "old");
+}
+
+#[test]
 fn passwords_in_a_repositorys_settings_are_blanked() {
     if !has("bwrap") {
         return;

@@ -52,6 +52,32 @@ fn breaches(completed: &Completed) -> Vec<&str> {
 }
 
 #[test]
+fn where_files_have_names_outside_a_command_that_writes_is_refused() {
+    if !works() {
+        return;
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let project = project();
+    let (store, at) = (outside.path().join("index.js"), project.path().join("node_modules/.pnpm/x"));
+    std::fs::write(&store, "old").unwrap();
+    std::fs::create_dir_all(&at).unwrap();
+    std::fs::hard_link(&store, at.join("index.js")).unwrap();
+    let request = |write| Request {
+        write,
+        linked: RelPath::parse("node_modules/.pnpm").into_iter().collect(),
+        needs: Tier::Landlock.promises(),
+        ..Request::shell(project.path(), "cat node_modules/.pnpm/x/index.js")
+    };
+    let spawn = |write| {
+        let sandbox = Sandbox::new(settings());
+        block_on(async move { sandbox.spawn(request(write), CancellationToken::new()).await.map(drop) })
+    };
+    let error = spawn(WriteMode::Direct).unwrap_err().to_string();
+    assert!(error.contains("«node_modules/.pnpm» are hard links to files outside of the project"), "{error}");
+    assert_eq!(text(request(WriteMode::ReadOnly)), "old");
+}
+
+#[test]
 fn it_is_seen_to_give_what_it_promises_and_says_what_it_does_not() {
     if !works() {
         return;

@@ -149,13 +149,15 @@ impl RunCommand {
         let limits = &context.limits;
         let seconds = wish.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
         let (request, books) = prepare(context, &wish, Duration::from_secs(seconds)).await?;
+        let unkept = books.before.not_undoable();
         let ended = confined(context, request).await;
         let kept = has_kept(&ended);
         let (changes, aftermath) = books.close(kept).await?;
         if aftermath.is_clean() {
             let (completed, changes) = (ended?, changes?);
             let is_error = completed.outcome != Outcome::Exited(0);
-            let text = report(context, completed, seconds, &changes);
+            let mut text = report(context, completed, seconds, &changes);
+            text.extend(lost(&changes, &unkept));
             return Ok(ToolOutput { changes, is_error, ..ToolOutput::text(text) });
         }
         // Whatever else went wrong, what the command may not have done is told.
@@ -165,6 +167,7 @@ impl RunCommand {
             Err(error) => format!("error: {error}\n"),
         };
         text.extend(unrecorded);
+        text.extend(lost(&changes, &unkept));
         text.extend(refusal(&aftermath));
         let trespasses = aftermath.trespasses;
         Ok(ToolOutput { changes, is_error: true, trespasses, ..ToolOutput::text(text) })
@@ -185,6 +188,50 @@ fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
             Some(it) => destroys || !(it.directory || it.executable || it.remade),
             None => false,
         })
+}
+
+/// Whether a command may write to files that have other names outside of the project, and should: in a layer they are
+/// copied first. Others find what package managers linked read-only.
+fn writes_links(workspace: &Workspace, wish: &Wish) -> bool {
+    if wish.only_reads() {
+        return false;
+    }
+    let Ok(links) = workspace.hard_links() else { return false };
+    !links.files.is_empty() || (!links.dependencies.is_empty() && installs(wish))
+}
+
+/// Whether a command fetches packages, or names a package manager and what changes its packages.
+fn installs(wish: &Wish) -> bool {
+    const MANAGERS: [&str; 12] =
+        ["npm", "pnpm", "yarn", "bun", "corepack", "uv", "pip", "pip3", "poetry", "pdm", "pipenv", "conda"];
+    const CHANGES: [&str; 20] = [
+        "install",
+        "i",
+        "ci",
+        "add",
+        "remove",
+        "rm",
+        "uninstall",
+        "un",
+        "update",
+        "up",
+        "upgrade",
+        "sync",
+        "link",
+        "unlink",
+        "dedupe",
+        "prune",
+        "rebuild",
+        "import",
+        "lock",
+        "venv",
+    ];
+    let words = || wish.command.split(|c: char| c.is_whitespace() || "'\"`;&|()<>".contains(c));
+    let names = |list: &[&str]| words().any(|word| list.contains(&word.rsplit('/').next().unwrap_or(word)));
+    !wish.network.hosts.is_empty()
+        || (names(&MANAGERS) && names(&CHANGES))
+        || words().any(|word| matches!(word, "yarn" | "bun"))
+        || ["node_modules", "venv"].iter().any(|name| wish.command.contains(name))
 }
 
 /// What may be paths among a command's words, taken apart roughly: a word too many costs a layer.
@@ -276,6 +323,7 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
     request.witness = books.before.witness();
     request.protected.extend(books.guard.iter().flat_map(Guarded::protected).cloned());
+    request.linked = books.before.hard_links().paths().cloned().collect();
     Ok((request, books))
 }
 
@@ -412,6 +460,17 @@ fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[
     report
 }
 
+/// What an undo can't bring back of what a command changed or deleted.
+fn lost(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
+    let is_lost =
+        |change: &&FileChange| change.kind != FileChangeKind::Added && unkept.contains(&change.path);
+    let lost: Vec<String> = changes.iter().filter(is_lost).map(|change| change.path.to_string()).collect();
+    let named = lost.get(..lost.len().min(MOST_NAMED)).unwrap_or_default().join(", ");
+    let more = lost.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!lost.is_empty()).then(|| format!("[undo can't bring back {} of them: {named}{more}]\n", lost.len()))
+}
+
 /// What the sandbox kept a command from, a line each with what may be done about it.
 fn denied(completed: &Completed) -> String {
     let mut lines: Vec<String> = Vec::new();
@@ -514,7 +573,8 @@ impl Tool for RunCommand {
     }
 
     fn tries_out(&self, workspace: &Workspace, input: &Value) -> bool {
-        self.wish(input).is_ok_and(|wish| !wish.background && endangers(workspace, &wish))
+        let tried = |wish: &Wish| endangers(workspace, wish) || writes_links(workspace, wish);
+        self.wish(input).is_ok_and(|wish| !wish.background && tried(&wish))
     }
 
     fn limit(&self) -> Option<Duration> {

@@ -57,6 +57,29 @@ fn changed_files_are_named_and_can_be_undone() {
 }
 
 #[test]
+fn ignored_files_that_a_script_removes_are_named_and_given_back() {
+    let large = vec![b'x'; 17 << 20];
+    let files: [(&str, &[u8]); 4] = [
+        (".gitignore", b".env\n*.sqlite\n*.img\n"),
+        (".env", b"KEY=1"),
+        ("a.sqlite", b"rows"),
+        ("disk.img", &large),
+    ];
+    let bench = Bench::new(&files);
+    let output = bench.call(
+        "run_command",
+        json!({"command": "for f in $(ls -A); do case $f in .e*|*.*q*|*.img) rm $f; esac; done"}),
+    );
+    assert_eq!(
+        bench::text(&output.unwrap()),
+        "exit code 0, no output\n[files changed: .env (deleted), a.sqlite (deleted), disk.img (deleted)]\n\
+         [undo can't bring back 1 of them: disk.img]\n"
+    );
+    bench.context.workspace.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
+    assert_eq!((bench.file(".env"), bench.file("a.sqlite")), (b"KEY=1".to_vec(), b"rows".to_vec()));
+}
+
+#[test]
 fn long_output_keeps_head_and_tail_and_the_rest_is_reachable() {
     let bench = Bench::new(&[]);
     let said = run(&bench, "seq 1 20000");

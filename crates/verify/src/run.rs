@@ -186,6 +186,7 @@ async fn one(
     let mut request = request(check, context);
     request.witness = before.witness();
     request.protected.extend(guard.protected().iter().cloned());
+    request.linked = before.hard_links().paths().cloned().collect();
     let ended = confined(index, request, context, cancel, observer).await;
     let kept = ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept);
     let (changes, aftermath) = end(context, before, guard, kept).await?;

@@ -74,6 +74,23 @@ fn main() {
     }
     runtime.block_on(repositories_are_read_only_to_checks(&sandbox));
     println!("ok: repositories");
+    runtime.block_on(links_out_of_the_project_are_read_only_to_checks(&sandbox));
+    println!("ok: links");
+}
+
+async fn links_out_of_the_project_are_read_only_to_checks(sandbox: &Arc<Sandbox>) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let (root, store) = (base.join("project"), base.join("store"));
+    write(&root, "node_modules/x/package.json", "{}");
+    std::fs::write(&store, "old").unwrap();
+    std::fs::hard_link(&store, root.join("node_modules/x/index.js")).unwrap();
+    let context = context(&base, &root, sandbox);
+    let checks = journeyman_verify::custom(&["echo new > node_modules/x/index.js".to_owned()]);
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(verdict(&evidence), Verdict::Failed);
+    assert!(evidence[0].output.contains("Read-only"), "{}", evidence[0].output);
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "old");
 }
 
 async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {

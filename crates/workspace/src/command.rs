@@ -7,6 +7,7 @@ use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
 use crate::beat::{Beat, Begin, Span};
 use crate::compare::{Others, dir_records, filtered, mode_records};
+use crate::ignored::Ignored;
 use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, ModeRecord, Record, Sync};
 use crate::limits::{MAX_DEPTH, Step};
 use crate::meanwhile::Live;
@@ -32,6 +33,14 @@ enum Place {
     Foreground,
     /// It runs beside the session's turns.
     Background,
+}
+
+/// What is looked at beside the files that checkpoints cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Besides {
+    /// Small ignored files.
+    Ignored,
+    Nothing,
 }
 
 /// Whose doing a difference is.
@@ -66,6 +75,10 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::checkpoint`]. It waits for another process only while that one changes the tree.
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
+        self.look_before(Besides::Ignored)
+    }
+
+    fn look_before(&self, besides: Besides) -> Result<TreeSnapshot, WorkspaceError> {
         let _using = self.vault.blobs().using()?;
         let (tree, journal_end) = self.look(|| self.snapshot(Keep::Contents, None))?;
         // Of these the signature is all that tells a change, so that the next one has to get a later time.
@@ -75,8 +88,9 @@ impl Workspace {
             std::thread::sleep(TICK);
         }
         self.gives(&tree);
+        let (ignored, hard_links) = self.look_beside(&tree, besides == Besides::Ignored)?;
         self.save_cache(SAVE_FROM)?;
-        Ok(TreeSnapshot { tree, beat: None, journal_end })
+        Ok(TreeSnapshot { tree, beat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
     }
 
     /// The same for a command of this call, which gives a sign of life from here on until [`Workspace::command_end`]:
@@ -119,7 +133,9 @@ impl Workspace {
         place: Place,
     ) -> Result<TreeSnapshot, WorkspaceError> {
         let _using = self.vault.blobs().using()?;
-        let mut snapshot = self.command_begin()?;
+        // Tests write to their own databases: what checks change there is nobody's to take back.
+        let besides = if call.is_some() { Besides::Ignored } else { Besides::Nothing };
+        let mut snapshot = self.look_before(besides)?;
         let mut begin = {
             let writer = &mut *lock(&self.writer);
             self.notice_removals(writer);
@@ -143,7 +159,8 @@ impl Workspace {
     /// Looks at the tree after a command, journals what differs as one change, and gives it, sorted.
     ///
     /// Files are compared by signature and then by content; a new modification time alone is no change. Mode
-    /// changes count, also of directories. Directories come and go with the change but aren't reported. What other processes journaled
+    /// changes count, also of directories. Directories come and go with the change but aren't reported. So do small
+    /// ignored files count that the command changed or deleted, but not those that it added. What other processes journaled
     /// meanwhile isn't taken for the command's doing; what a person changed by hand in that time is. What may as well
     /// be the doing of another session's command that ran at the same time is given too; an undo of either session
     /// leaves and names it.
@@ -163,7 +180,7 @@ impl Workspace {
         let background = before.beat.as_ref().is_some_and(|beat| beat.background);
         let cause = if background { Cause::Background } else { Cause::Command };
         let doing = Doing { session, call, cause };
-        let changes = self.journal_difference(&before.tree, since, doing)?;
+        let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
         drop(using);
         self.keep_to_quota()?;
@@ -186,7 +203,7 @@ impl Workspace {
         let using = self.vault.blobs().using()?;
         let since = before.since();
         let doing = Doing { session, call: None, cause: Cause::Check };
-        let changes = self.journal_difference(&before.tree, since, doing)?;
+        let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
         drop(using);
         self.keep_to_quota()?;
@@ -207,7 +224,8 @@ impl Workspace {
         let _using = self.vault.blobs().using()?;
         let before = self.checkpoint_tree(checkpoint)?;
         let since = Since::Checkpoint(*checkpoint);
-        self.journal_difference(&before, since, Doing { session, call, cause: Cause::Command })
+        let doing = Doing { session, call, cause: Cause::Command };
+        self.journal_difference((&before, &Ignored::default()), since, doing)
     }
 
     /// Looks at the tree again, and into directories that can't be read any more. `made` says that `before` knows
@@ -276,15 +294,23 @@ impl Workspace {
     /// Journals what differs from `before` and nobody has journaled yet.
     fn journal_difference(
         &self,
-        before: &Tree,
+        (before, ignored): (&Tree, &Ignored),
         since: Since,
         doing: Doing<'_>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let look = || self.snapshot_after(before, matches!(since, Since::Look(..)));
+        let compared = |after: &Tree| -> Result<Found, WorkspaceError> {
+            let mut found = self.compared(before, after)?;
+            // One that isn't ignored any more is among the others.
+            found.files.extend(self.ignored_differences(ignored));
+            found.files.sort_by(|one, other| one.path.cmp(&other.path));
+            found.files.dedup_by(|later, earlier| later.path == earlier.path);
+            Ok(found)
+        };
         let seen = self.mark_at_rest()?;
         let mut after = look()?;
         self.hands().step(Step::Look, None)?;
-        let mut found = self.compared(before, &after)?;
+        let mut found = compared(&after)?;
         if found.is_empty() {
             return Ok(Vec::new());
         }
@@ -293,7 +319,7 @@ impl Workspace {
             // Somebody changed the tree meanwhile: now nobody does.
             if seen != Some(writer.journal.mark()?) {
                 after = look()?;
-                found = self.compared(before, &after)?;
+                found = compared(&after)?;
                 self.vault.sync()?;
             }
             let lines = match since {

@@ -41,12 +41,19 @@ pub(crate) struct Seen {
     pub(crate) ctime: i64,
     pub(crate) ino: u64,
     pub(crate) owner: (u32, u32),
+    /// How many names it has.
+    pub(crate) names: u32,
 }
 
 impl Seen {
     /// Takes what matters; times beyond the year 2262 wrap, which only makes a file look changed.
     // The fields' types differ between platforms.
-    #[allow(clippy::unnecessary_cast, clippy::cast_lossless, trivial_numeric_casts)]
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::cast_lossless,
+        trivial_numeric_casts,
+        clippy::unnecessary_fallible_conversions
+    )]
     pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
         let nanos = |s: i64, ns: i64| s.wrapping_mul(1_000_000_000).wrapping_add(ns);
         Self {
@@ -56,6 +63,7 @@ impl Seen {
             ctime: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             ino: stat.st_ino as u64,
             owner: (stat.st_uid, stat.st_gid),
+            names: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
         }
     }
 

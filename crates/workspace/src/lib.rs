@@ -47,8 +47,8 @@
 //! ```
 //!
 //! It does not run commands, know of sessions' contents or models, or touch git's own directory. What ignore
-//! rules cover is seen by no snapshot: a command's changes to it can't be undone. The same holds for files that
-//! are tracked by git and ignored all the same, for owners and extended attributes that a command changes, and
+//! rules cover is seen by no snapshot. Of a command's changes to it those to small files can be undone, but for what
+//! tools make again and within [bounds](limits::KEPT_IGNORED_BYTES); what it adds there stays. Nothing is kept of owners and extended attributes that a command changes, and
 //! for files over [`limits::KEPT_FILE_BYTES`], of which only size, time and inode are compared. A file that a
 //! command made unreadable is named as changed and can't be restored.
 
@@ -65,7 +65,9 @@ mod door;
 mod error;
 mod fingerprints;
 mod guarded;
+mod hard_links;
 mod history;
+mod ignored;
 mod isolate;
 mod journal;
 mod land;
@@ -97,6 +99,7 @@ pub use content::{Body, Encoding, FileContent, LineEnding, Text};
 pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
 pub use guarded::{Aftermath, GuardRules, Guarded};
+pub use hard_links::HardLinks;
 pub use isolate::{
     CopyInfo, Isolated, Loss, Means, Refreshed, Tier, Trial, TrialLanding, Tried, Uncovered, remove_tree,
 };

@@ -11,6 +11,14 @@ use rustix::io::Errno;
 
 use crate::guarded::GuardRules;
 
+/// Ignored files that a command changes or deletes, of which the smallest are kept for an undo: settings, keys and
+/// small data are fewer; a build's directory has more.
+pub const KEPT_IGNORED_FILES: usize = 1_000;
+/// And so many bytes of them.
+pub const KEPT_IGNORED_BYTES: u64 = 64 * 1024 * 1024;
+/// Ignored files that are looked at before a command, besides what tools make again: a millisecond's work or two.
+pub const MAX_IGNORED_FILES: usize = 4_000;
+
 /// Files larger than this are recorded by their stat signature only, so that a checkpoint doesn't copy disk
 /// images: 16 MiB is beyond any source file.
 pub const KEPT_FILE_BYTES: u64 = 16 * 1024 * 1024;

@@ -18,7 +18,7 @@ use crate::vault::Vault;
 use crate::walk::WalkedDir;
 
 /// First bytes of the cache file. The number is that of the format.
-const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x02";
+const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x03";
 /// First bytes of the list of chunks.
 const TREE_MAGIC: &[u8; 8] = b"jmtree\x00\x01";
 /// A chunk ends after a path whose hash has these bits clear: every 256th on average.
@@ -143,6 +143,7 @@ pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
         }
         out.extend_from_slice(&seen.owner.0.to_le_bytes());
         out.extend_from_slice(&seen.owner.1.to_le_bytes());
+        out.extend_from_slice(&seen.names.to_le_bytes());
         let settled = if entry.settled { SETTLED } else { 0 };
         match entry.content {
             Content::Unkept => out.push(settled),
@@ -202,6 +203,7 @@ fn parse_cache(bytes: &[u8]) -> Option<Tree> {
         let (mode, size, ino) = (u32::try_from(reader.u64()?).ok()?, reader.u64()?, reader.u64()?);
         let (mtime, ctime) = (reader.i64()?, reader.i64()?);
         let owner = (reader.u32()?, reader.u32()?);
+        let names = reader.u32()?;
         let [flags] = reader.array()?;
         let content = if flags & HASHED == 0 {
             Content::Unkept
@@ -211,7 +213,7 @@ fn parse_cache(bytes: &[u8]) -> Option<Tree> {
                 kept: flags & KEPT != 0,
             }
         };
-        let seen = Seen { mode, size, mtime, ctime, ino, owner };
+        let seen = Seen { mode, size, mtime, ctime, ino, owner, names };
         entries.push(Entry { path, seen, content, settled: flags & SETTLED != 0 });
     }
     let tree = Tree { entries, dirs, repositories, rules, stored, ..Tree::default() };
@@ -395,8 +397,15 @@ impl StoredTree {
         let entries = self.files.into_iter().filter(|(path, _)| RelPath::parse(path).is_ok());
         let entries = entries.map(|(path, state)| {
             let kind = if state.kind == Kind::Link { 0o120_000 } else { 0o100_000 };
-            let seen =
-                Seen { mode: kind | state.mode, size: state.size, mtime: 0, ctime: 0, ino: 0, owner: (0, 0) };
+            let seen = Seen {
+                mode: kind | state.mode,
+                size: state.size,
+                mtime: 0,
+                ctime: 0,
+                ino: 0,
+                owner: (0, 0),
+                names: 1,
+            };
             let content = state.hash.map_or(Content::Unkept, |hash| Content::Hashed { hash, kept: true });
             Entry { path, seen, content, settled: true }
         });
@@ -411,7 +420,15 @@ mod tests {
     fn tree(count: usize) -> Tree {
         let entries = (0..count).map(|n| Entry {
             path: format!("dir/file{n:05}").into_bytes(),
-            seen: Seen { mode: 0o100_644, size: n as u64, mtime: 5, ctime: 6, ino: n as u64, owner: (1, 2) },
+            seen: Seen {
+                mode: 0o100_644,
+                size: n as u64,
+                mtime: 5,
+                ctime: 6,
+                ino: n as u64,
+                owner: (1, 2),
+                names: 1,
+            },
             content: if n % 7 == 3 {
                 Content::Unkept
             } else {

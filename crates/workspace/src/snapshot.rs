@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::beat::Beat;
 use crate::door::{Door, Links, Seen, hash_pieces, read_up_to};
+use crate::hard_links::HardLinks;
+use crate::ignored::Ignored;
 use crate::journal::Mark;
 use crate::limits::Limits;
 use crate::manifest::Stored;
@@ -198,6 +200,8 @@ pub struct TreeSnapshot {
     pub(crate) beat: Option<Arc<Beat>>,
     /// Where the journal ended, so that what others journal meanwhile isn't taken for the command's doing.
     pub(crate) journal_end: Mark,
+    pub(crate) ignored: Ignored,
+    pub(crate) hard_links: Arc<HardLinks>,
 }
 
 impl TreeSnapshot {
@@ -226,11 +230,12 @@ impl TreeSnapshot {
     }
 
     /// The files whose content isn't kept, because they or all together are too large: a command that changes
-    /// them can't be undone.
+    /// them can't be undone. Those among ignored files come last.
     #[must_use]
     pub fn not_undoable(&self) -> Vec<RelPath> {
         let unkept = self.tree.entries.iter().filter(|entry| entry.content == Content::Unkept);
-        unkept.filter_map(|entry| RelPath::parse(&entry.path).ok()).collect()
+        let unkept = unkept.filter_map(|entry| RelPath::parse(&entry.path).ok());
+        unkept.chain(self.ignored.not_undoable().cloned()).collect()
     }
 }
 

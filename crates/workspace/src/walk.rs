@@ -116,6 +116,13 @@ pub(crate) struct Listed {
     tells: bool,
 }
 
+impl Listed {
+    /// Returns true if a name that came or went since must show in the signature.
+    pub(crate) fn tells(&self) -> bool {
+        self.tells
+    }
+}
+
 /// What a walk found, sorted by the bytes of the paths.
 #[derive(Default)]
 pub(crate) struct Walked {

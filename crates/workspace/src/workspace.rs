@@ -12,6 +12,8 @@ use crate::beat::Beat;
 use crate::compare::filtered;
 use crate::door::{Door, Last, Links, Seen, read_up_to};
 use crate::fingerprints::Prints;
+use crate::hard_links::HardLinks;
+use crate::ignored::Ignored;
 use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Mark, Sync};
 use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options, Step};
 use crate::lock::{Lock, make_private_dir};
@@ -87,6 +89,8 @@ pub struct Workspace {
     /// What at the root was named `.git` when the workspace was opened.
     pub(crate) own_repositories: Vec<Vec<u8>>,
     newest: Mutex<Newest>,
+    pub(crate) ignored: Mutex<crate::ignored::Memory>,
+    pub(crate) hard_links: Mutex<crate::hard_links::Memory>,
     pub(crate) prints: Mutex<Prints>,
     pub(crate) guard_memory: Mutex<crate::guarded::Memory>,
     /// The commands that run in this process, oldest first.
@@ -168,6 +172,8 @@ impl Workspace {
             rules,
             own_repositories,
             newest: Mutex::default(),
+            ignored: Mutex::default(),
+            hard_links: Mutex::default(),
             prints: Mutex::default(),
             guard_memory: Mutex::default(),
             running: Mutex::default(),
@@ -579,6 +585,24 @@ impl Workspace {
         }
         newest.tree = Some(captured.tree.clone());
         Ok(captured.tree)
+    }
+
+    /// Looks at the ignored files beside `tree`, which is the newest snapshot, and keeps small ones where `keep` says
+    /// so; and at links that lead out. A copy's ignored files aren't the user's, and its links its own.
+    pub(crate) fn look_beside(
+        &self,
+        tree: &Arc<Tree>,
+        keep: bool,
+    ) -> Result<(Ignored, HardLinks), WorkspaceError> {
+        if self.base().is_some() {
+            return Ok(<_>::default());
+        }
+        let newest = lock(&self.newest);
+        let listed = newest.listed.as_ref().filter(|(of, _)| Arc::ptr_eq(of, tree));
+        let listed = listed.map(|(_, listed)| listed.clone()).unwrap_or_default();
+        drop(newest);
+        let ignored = self.look_at_ignored(tree, &listed, keep)?;
+        Ok((ignored, self.hard_links_of(tree)))
     }
 
     /// The newest snapshot of this process.

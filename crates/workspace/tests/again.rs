@@ -15,6 +15,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
+use journeyman_protocol::RelPath;
 use journeyman_workspace::Workspace;
 use support::{Project, session, set_mode, shown};
 
@@ -56,6 +57,50 @@ fn told(project: &Project, workspace: &Workspace, work: impl FnOnce(&Path)) -> S
 }
 
 #[test]
+fn links_that_lead_out_of_the_project_are_found_and_those_within_are_none() {
+    let project = Project::with(&[
+        (".gitignore", "node_modules\n.venv\n/target\n"),
+        ("a", "1"),
+        ("b", "2"),
+        ("target/deps/x", "built"),
+        ("node_modules/@esbuild/linux/bin", "program"),
+        ("node_modules/esbuild/package.json", "{}"),
+        ("node_modules/.modules.yaml", "1"),
+        (".venv/lib/python3/site-packages/y/__init__.py", ""),
+    ]);
+    let (root, store) = (project.root(), project.dir.path().join("store"));
+    fs::create_dir(&store).unwrap();
+    let link = |from: &Path, to: &str| {
+        fs::create_dir_all(root.join(to).parent().unwrap()).unwrap();
+        fs::hard_link(from, root.join(to)).unwrap();
+    };
+    link(&root.join("target/deps/x"), "target/x");
+    link(&root.join("node_modules/@esbuild/linux/bin"), "node_modules/esbuild/bin");
+    link(&root.join("b"), "c");
+    let workspace = project.open();
+    let found = |workspace: &Workspace| -> (String, String) {
+        let links = workspace.command_begin().unwrap().hard_links().clone();
+        assert_eq!(workspace.find_hard_links().unwrap(), links);
+        let names = |paths: &[RelPath]| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        (names(&links.files), names(&links.dependencies))
+    };
+    assert_eq!(found(&workspace), (String::new(), String::new()));
+    fs::write(store.join("index.js"), "x").unwrap();
+    link(&store.join("index.js"), "node_modules/.pnpm/z@1/node_modules/z/index.js");
+    project.write("node_modules/.modules.yaml", "22");
+    fs::hard_link(root.join("a"), store.join("a")).unwrap();
+    fs::hard_link(root.join(".venv/lib/python3/site-packages/y/__init__.py"), store.join("y")).unwrap();
+    fs::write(root.join(".venv/lib/python3/site-packages/new"), "").unwrap();
+    for workspace in [&workspace, &project.open()] {
+        assert_eq!(found(workspace), ("a".to_owned(), ".venv/lib node_modules/.pnpm".to_owned()));
+    }
+    // An edit gives the file an inode of its own.
+    support::apply(&workspace, vec![support::write("a", "new")]).unwrap();
+    assert_eq!(fs::read_to_string(store.join("a")).unwrap(), "1");
+    assert_eq!(found(&workspace).0, "");
+}
+
+#[test]
 fn every_sort_of_change_is_seen_in_a_tree_that_was_looked_at_before() {
     let files = [
         (".gitignore", "*.log\n/target/\n"),
@@ -94,7 +139,8 @@ fn every_sort_of_change_is_seen_in_a_tree_that_was_looked_at_before() {
         fs::rename(root.join("a/b"), root.join("a/e")).unwrap();
         fs::rename(root.join("spare"), root.join("a/b")).unwrap();
     };
-    let expected = "+a/b/f/six.rs -a/b/new.rs -a/b/three.rs -a/e/f/six.rs +a/e/new.rs +a/e/three.rs";
+    let expected =
+        "+a/b/f/six.rs -a/b/made -a/b/new.rs -a/b/three.rs -a/e/f/six.rs +a/e/new.rs +a/e/three.rs";
     assert_eq!(told(&project, &workspace, swapped), expected);
     let linked = |root: &Path| {
         fs::remove_file(root.join("a/two.rs")).unwrap();

@@ -22,6 +22,7 @@ cases![
     the_report_is_the_last_entry_of_the_log,
     a_log_that_fails_is_an_error,
     the_evidence_is_of_the_last_round,
+    ignored_files_that_a_script_removed_are_told_and_given_back,
     money_is_counted_and_limits,
     a_run_that_only_reads_leaves_nothing_to_undo,
     a_run_that_writes_can_be_undone,
@@ -348,6 +349,28 @@ async fn the_evidence_is_of_the_last_round() {
     // What failed is fed back in words, with the command that failed.
     let fed_back = told.requests()[2].messages.last().unwrap().text();
     assert!(fed_back.contains("test -f b.txt"), "{fed_back}");
+}
+
+async fn ignored_files_that_a_script_removed_are_told_and_given_back() {
+    if !confined().await {
+        return;
+    }
+    let script = "for file in .e* *.sqlite; do rm $file; done\n";
+    let mut bench = Bench::new(&[
+        (".gitignore", ".env\n*.sqlite\n"),
+        (".env", "KEY=1"),
+        ("a.sqlite", "rows"),
+        ("w.sh", script),
+    ]);
+    let told = Told::new([calls([("c1", "run_command", json!({ "command": "sh w.sh" }))]), says("done")]);
+    let report = bench.run(&told, auto()).await;
+    assert_eq!(
+        report.summary,
+        "finished; only ignored files changed, so there was nothing to verify; ignored files of the run: \
+         .env (deleted), a.sqlite (deleted)"
+    );
+    assert!(report.undo.is_some());
+    assert_eq!(bench.undo().unwrap(), [".env", "a.sqlite"]);
 }
 
 /// The run stops before the request that would come after the budget is spent.

@@ -22,6 +22,7 @@ cases![
     a_command_that_names_an_ignored_file,
     where_no_layer_can_be_mounted_it_asks_before,
     a_build_of_ten_thousand_files,
+    files_with_names_outside_of_the_project_are_worked_on_in_a_layer,
 ];
 
 const FILES: &[(&str, &str)] = &[
@@ -73,6 +74,39 @@ fn whole(bench: &Bench) -> [Option<String>; 4] {
 }
 
 const COMMAND: &str = "rm -rf .env target && echo more >> a.txt && echo said";
+
+async fn files_with_names_outside_of_the_project_are_worked_on_in_a_layer() {
+    if !confined().await {
+        return;
+    }
+    let files = [(".gitignore", "node_modules\n"), ("a.txt", "a\n"), ("node_modules/x/package.json", "{}")];
+    let commands = [
+        ("echo new > node_modules/x/index.js", Some("new\n")),
+        ("f=$(ls -d node*)/x/index.js; echo new > $f; echo new > made", None),
+    ];
+    for (command, written) in commands {
+        let mut bench = Bench::new(&files);
+        let store = bench.outside.join("store");
+        std::fs::write(&store, "old").unwrap();
+        std::fs::hard_link(&store, bench.root.join("node_modules/x/index.js")).unwrap();
+        let told = told(command);
+        bench.run(&told, settings(Mode::Auto, Approver::Nobody)).await;
+        assert_eq!(std::fs::read_to_string(&store).unwrap(), "old", "{command}");
+        let expected = written.unwrap_or("old").to_owned();
+        assert_eq!(bench.file("node_modules/x/index.js"), Some(expected), "{command}");
+        if written.is_none() {
+            let said = result(&told.requests()[1], "it");
+            assert!(said.contains("its files are hard links to files outside of the project"), "{said}");
+            assert_eq!(bench.file("made").as_deref(), Some("new\n"));
+        }
+    }
+    // A file that checkpoints cover is copied before it is written, by any command.
+    let mut bench = Bench::new(&files);
+    std::fs::hard_link(bench.root.join("a.txt"), bench.outside.join("other")).unwrap();
+    bench.run(&told("for f in a*.txt; do echo new > $f; done"), settings(Mode::Auto, Approver::Nobody)).await;
+    assert_eq!(std::fs::read_to_string(bench.outside.join("other")).unwrap(), "a\n");
+    assert_eq!(bench.file("a.txt").as_deref(), Some("new\n"));
+}
 
 async fn the_question_names_what_would_be_lost() {
     if !confined().await {

@@ -12,7 +12,7 @@ use journeyman_protocol::{FileChange, RelPath, SessionId, Trespass};
 use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
-    Aftermath, Clock, Guarded, Isolated, Means, Options, Tier, Workspace, remove_tree,
+    Aftermath, Clock, Guarded, HardLinks, Isolated, Means, Options, Tier, Workspace, remove_tree,
 };
 
 use crate::edge::{Failure, GUARDS, House, now};
@@ -25,6 +25,8 @@ pub(super) struct Ground {
     workspace: Workspace,
     /// Absent for a command that can't write.
     guard: Option<Guarded>,
+    /// What has hard links out of the project.
+    linked: Vec<RelPath>,
     copy: Option<(SessionId, Isolated)>,
     _state: State,
 }
@@ -91,6 +93,11 @@ impl Ground {
         let workspace = Workspace::open(root, options).context("the project")?;
         let guard = (!read_only).then(|| Guarded::before(&workspace, GUARDS));
         let guard = guard.transpose().context("looking for what a command may not change")?;
+        let linked = if overlay || read_only {
+            HardLinks::default()
+        } else {
+            workspace.find_hard_links().context("the project")?
+        };
         let copy = overlay.then(|| {
             let session = SessionId::new(now(), fastrand::u64(..));
             let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
@@ -99,7 +106,8 @@ impl Ground {
             anyhow::Ok((session, copy))
         });
         let copy = copy.transpose()?;
-        Ok(Self { workspace, guard, copy, _state: state })
+        let linked = linked.paths().cloned().collect();
+        Ok(Self { workspace, guard, linked, copy, _state: state })
     }
 
     /// What the command sees at the root, where that isn't the project itself.
@@ -109,6 +117,11 @@ impl Ground {
 
     pub(super) fn protected(&self) -> &[RelPath] {
         self.guard.as_ref().map_or(&[], Guarded::protected)
+    }
+
+    /// What is read-only because writing there would change files outside of the project.
+    pub(super) fn linked(&self) -> &[RelPath] {
+        &self.linked
     }
 
     /// What became of the project; a copy is gone then. What the command made that programs outside the sandbox obey is

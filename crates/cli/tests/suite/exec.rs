@@ -297,6 +297,25 @@ fn guarded_files_at_any_depth_stay_and_new_ones_are_moved_away() {
 }
 
 #[test]
+fn files_with_names_outside_of_the_project_are_not_written() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let store = house.project().with_file_name("store");
+    std::fs::write(&store, "old").unwrap();
+    for place in ["node_modules/x", ".venv/lib/python3/site-packages/x"] {
+        std::fs::create_dir_all(house.project().join(place)).unwrap();
+        std::fs::hard_link(&store, house.project().join(place).join("file")).unwrap();
+    }
+    let line = "for f in node_modules/x/file .venv/lib/python3/site-packages/x/file; do echo new > $f; done; echo a > b";
+    let ran = shell(&house, &[], line).expect(0);
+    ran.says(&["its files are hard links to files outside of the project"]);
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "old");
+    assert_eq!(std::fs::read_to_string(house.project().join("b")).unwrap(), "a\n");
+}
+
+#[test]
 fn ctrl_c_ends_the_command() {
     if !needs_sandbox() {
         return;

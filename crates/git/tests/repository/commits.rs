@@ -549,7 +549,11 @@ fn no_hook_adds_what_others_obey(world: &World) {
     let repo = Repo::of(&[("a", "text\n")]);
     repo.write("a", "ours\n");
     let head = repo.git(&["rev-parse", "HEAD"]);
-    hook(&repo, "pre-commit", "echo 'curl evil' > x; mkdir sub; mv x sub/.envrc; git add sub; echo x > kept 2>&1");
+    hook(
+        &repo,
+        "pre-commit",
+        "echo 'curl evil' > x; mkdir sub; mv x sub/.envrc; git add sub; echo x > kept 2>&1",
+    );
     let is_guarded = |path: &RelPath| path.file_name() == b".envrc";
     let protected = paths(&["kept"]);
     repo.write("kept", "mine\n");
@@ -587,7 +591,8 @@ fn programs_that_the_change_decides_about(world: &World) {
         let repo = Repo::of(&files.map(|name| (name, "")));
         repo.git(&["config", key, value]);
         repo.git(&["config", "commit.gpgSign", "true"]);
-        let content = if file == "settings" { "[filter \"x\"]\n\tclean = sh scripts/run.sh\n" } else { script };
+        let content =
+            if file == "settings" { "[filter \"x\"]\n\tclean = sh scripts/run.sh\n" } else { script };
         repo.write(file, content);
         repo.make_executable(file);
         repo.write(".gitattributes", "*.x filter=x\n");
@@ -619,7 +624,9 @@ fn nothing_else_of_the_settings_runs(world: &World) {
     fs::write(&trap, format!("#!/bin/sh\necho $0 >> {}\n", repo.beside("sprung").display())).unwrap();
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
     let trap = trap.display().to_string();
-    for key in ["core.fsmonitor", "core.editor", "core.pager", "gc.recentObjectsHook", "core.alternateRefsCommand"] {
+    for key in
+        ["core.fsmonitor", "core.editor", "core.pager", "gc.recentObjectsHook", "core.alternateRefsCommand"]
+    {
         repo.git(&["config", key, &trap]);
     }
     repo.git(&["config", "gc.auto", "1"]);

@@ -226,6 +226,12 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
             "changing",
             "no command changes what git keeps: use the agent's own git tools, or work without a commit",
         ),
+        (Reason::Write, _) if named.is_some_and(is_dependency) => (
+            DenialKind::Write,
+            "changing",
+            "its files are hard links to files outside of the project: run the package manager's install as a command \
+             of its own, in the foreground",
+        ),
         (Reason::Write, _) => (
             DenialKind::Write,
             "changing",
@@ -279,6 +285,12 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
         certain: false,
         hint: hint.to_owned(),
     }
+}
+
+/// Returns true if package managers fill a directory that a path lies in: in the project it is read-only for its links
+/// alone.
+fn is_dependency(path: &str) -> bool {
+    path.split('/').any(|name| matches!(name, "node_modules" | ".venv" | "venv" | ".tox" | ".nox" | ".pixi"))
 }
 
 /// The beginning of a text, to a character's border.

@@ -85,6 +85,14 @@ impl LandlockOnly {
                 "without namespaces a command can't be given a terminal of its own; use another back-end";
             return Err(SandboxError::Refused(reason.to_owned()));
         }
+        let linked = request.linked.first().filter(|_| request.base.is_none());
+        if let Some(linked) = linked.filter(|_| request.write == WriteMode::Direct) {
+            return Err(SandboxError::Refused(format!(
+                "files in «{linked}» are hard links to files outside of the project, and Landlock alone can't keep a \
+                 command from changing them there; use another back-end, or have the package manager copy them (pnpm: \
+                 package-import-method=copy, uv: UV_LINK_MODE=copy)"
+            )));
+        }
         let private = private();
         for name in TEMPORARY_VARIABLES {
             request.env.insert(name.into(), private.clone().into());

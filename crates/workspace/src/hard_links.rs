@@ -1,0 +1,326 @@
+//! Files with several names of which some may lie outside of the project: whoever writes to one here writes to it there.
+//!
+//! Package managers fill `node_modules` and `.venv` with hard links into a store in the home, and trees are copied by
+//! linking. A command works on such files in an overlay, which copies before it writes; where it can't, they are
+//! read-only to it. Names that all lie in the project do no harm, such as a build's own in `target`.
+//!
+//! Of a directory that a package manager fills a sample is looked at, and again when its marks change: a manager links
+//! its files or copies them, and rarely mixes.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+
+use crate::door::Seen;
+use crate::limits::MAX_DEPTH;
+use crate::repository::children;
+use crate::snapshot::Tree;
+use crate::walk::{Plan, no_siblings, walk};
+use crate::workspace::lock;
+use crate::{TreeSnapshot, Workspace, WorkspaceError};
+
+/// Directories that package managers fill.
+const DEPENDENCIES: [&[u8]; 10] = [
+    b"node_modules",
+    b"bower_components",
+    b".venv",
+    b"venv",
+    b"env",
+    b".tox",
+    b".nox",
+    b".pixi",
+    b".conda",
+    b"__pypackages__",
+];
+/// What changes when a manager has worked in such a directory.
+const MARKS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];
+/// Such directories that are looked at: a large workspace of packages has some hundreds.
+const MAX_DEPENDENCIES: usize = 1_000;
+/// Entries looked at in all: 20 ms.
+const MAX_LOOKED: usize = 20_000;
+/// And for each package, or whatever lies right in such a directory.
+const MAX_SAMPLE: usize = 256;
+/// Files looked at of one directory further in.
+const MAX_FILES: usize = 8;
+/// With more files than this whose other names weren't met, nobody looks for them: a store has them.
+const MAX_SOUGHT: usize = 64;
+/// Entries that may be passed in the search for other names; only their numbers are read.
+const MAX_PASSED: usize = 200_000;
+/// Paths right in a directory that are protected by themselves; with more it is protected whole.
+const MAX_PARTS: usize = 64;
+
+/// Where writing would change files outside of the project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HardLinks {
+    /// Files that checkpoints cover.
+    pub files: Vec<RelPath>,
+    /// Files and directories in directories that package managers fill.
+    pub dependencies: Vec<RelPath>,
+}
+
+impl HardLinks {
+    /// Returns true if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.dependencies.is_empty()
+    }
+
+    /// All of them.
+    pub fn paths(&self) -> impl Iterator<Item = &RelPath> {
+        self.dependencies.iter().chain(&self.files)
+    }
+}
+
+/// What was found the last time, and what tells that it is so still.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    dependencies: HashMap<RelPath, (Marks, Vec<RelPath>)>,
+    /// Covered files with several names, and those whose names aren't all in the project.
+    files: (Vec<(u64, i64)>, Arc<HashSet<u64>>),
+}
+
+type Marks = Vec<Option<Seen>>;
+
+/// Returns true if package managers fill directories of this name.
+pub(crate) fn is_dependencies(name: &[u8]) -> bool {
+    DEPENDENCIES.contains(&name)
+}
+
+impl TreeSnapshot {
+    /// Where writing would change files outside of the project, as far as the look at the tree tells. None in a copy,
+    /// whose files are its own.
+    #[must_use]
+    pub fn hard_links(&self) -> &HardLinks {
+        &self.hard_links
+    }
+}
+
+impl Workspace {
+    /// Tells where writing would change files outside of the project, by the newest look at the tree, or a new one.
+    ///
+    /// # Errors
+    /// As [`Workspace::checkpoint`].
+    pub fn hard_links(&self) -> Result<HardLinks, WorkspaceError> {
+        if self.base().is_some() {
+            return Ok(HardLinks::default());
+        }
+        match self.newest_tree().filter(|_| lock(&self.ignored).has_looked()) {
+            Some(tree) => Ok(self.hard_links_of(&tree)),
+            None => Ok(self.command_begin()?.hard_links.as_ref().clone()),
+        }
+    }
+
+    /// The same where nothing is kept of the tree: nothing of it is read.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Root`] when the root can't be listed.
+    pub fn find_hard_links(&self) -> Result<HardLinks, WorkspaceError> {
+        let plan = Plan {
+            stat: true,
+            siblings: &no_siblings,
+            ..Plan::of_names(&self.door, &self.rules, self.limits().max_files)
+        };
+        let walked = walk(&plan)
+            .map_err(|errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() })?;
+        let mut dependencies = Vec::new();
+        for dir in std::iter::once(None).chain(walked.dirs.iter().map(|dir| RelPath::parse(&dir.path).ok())) {
+            let names =
+                self.door.directory(dir.as_ref()).and_then(|open| children(&open)).unwrap_or_default();
+            let names = names.into_iter().filter(|name| is_dependencies(name));
+            dependencies.extend(names.filter_map(|name| below(dir.as_ref(), &name)));
+        }
+        let files = walked.files.iter().filter_map(|file| Some((file.path.as_slice(), file.seen?)));
+        Ok(HardLinks {
+            files: self.linked_files(files),
+            dependencies: self.linked_dependencies(&dependencies),
+        })
+    }
+
+    /// The links of a tree that was just looked at.
+    pub(crate) fn hard_links_of(&self, tree: &Tree) -> HardLinks {
+        let dependencies = lock(&self.ignored).dependencies.clone();
+        let files = tree.entries.iter().map(|entry| (entry.path.as_slice(), entry.seen));
+        HardLinks { files: self.linked_files(files), dependencies: self.linked_dependencies(&dependencies) }
+    }
+
+    fn linked_files<'a>(&self, files: impl Iterator<Item = (&'a [u8], Seen)>) -> Vec<RelPath> {
+        let linked: Vec<(&[u8], Seen)> = files.filter(|(_, seen)| seen.names > 1 && seen.is_file()).collect();
+        if linked.is_empty() {
+            return Vec::new();
+        }
+        let mut known = lock(&self.hard_links);
+        let signature: Vec<(u64, i64)> = linked.iter().map(|(_, seen)| (seen.ino, seen.ctime)).collect();
+        if known.files.0 != signature {
+            let mut names = Names::default();
+            linked.iter().for_each(|(_, seen)| names.meet(seen));
+            let missing = names.missing();
+            // Those that were met are counted again.
+            let found = if missing.len() > MAX_SOUGHT { missing } else { self.outside(missing, &names) };
+            known.files = (signature, Arc::new(found));
+        }
+        let outside = Arc::clone(&known.files.1);
+        drop(known);
+        let all = linked.iter().filter(|(_, seen)| outside.contains(&seen.ino));
+        all.filter_map(|(path, _)| RelPath::parse(path).ok()).collect()
+    }
+
+    fn linked_dependencies(&self, directories: &[RelPath]) -> Vec<RelPath> {
+        let mut known = lock(&self.hard_links);
+        let mut now = HashMap::with_capacity(directories.len());
+        let mut looked_at = 0;
+        for directory in directories.iter().take(MAX_DEPENDENCIES) {
+            let marks = self.marks(directory);
+            let found = match known.dependencies.remove(directory).filter(|(then, _)| *then == marks) {
+                Some((_, found)) => found,
+                None => self.sample(directory, &mut looked_at),
+            };
+            now.insert(directory.clone(), (marks, found));
+        }
+        let mut all: Vec<RelPath> = now.values().flat_map(|(_, found)| found).cloned().collect();
+        all.sort();
+        known.dependencies = now;
+        all
+    }
+
+    /// What tells whether a package manager has worked in a directory since.
+    fn marks(&self, directory: &RelPath) -> Marks {
+        let look = |path: &RelPath| self.door.look(path).ok().flatten();
+        let mut marks = vec![look(directory)];
+        marks.extend(MARKS.iter().map(|name| directory.join(name).ok().as_ref().and_then(look)));
+        // Python's packages lie further in.
+        let lib = directory.join("lib").ok();
+        let open = lib.as_ref().filter(|_| marks.last().is_some_and(Option::is_some));
+        let names =
+            open.and_then(|lib| self.door.directory(Some(lib)).ok()).and_then(|dir| children(&dir).ok());
+        let mut names = names.unwrap_or_default();
+        names.sort_unstable();
+        for name in names.iter().take(MAX_FILES) {
+            let packages = lib.as_ref().and_then(|lib| lib.join(name).ok()?.join("site-packages").ok());
+            marks.push(packages.as_ref().and_then(look));
+        }
+        marks
+    }
+
+    /// The parts of a directory with links out of the project, or the whole of it where there are many.
+    fn sample(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
+        let Ok(open) = self.door.directory(Some(directory)) else { return Vec::new() };
+        let mut parts = children(&open).unwrap_or_default();
+        parts.sort_unstable();
+        let mut names = Names::default();
+        let mut met: Vec<(RelPath, Vec<u64>)> = Vec::new();
+        for part in parts {
+            let Some(path) = below(Some(directory), &part) else { continue };
+            let mut inodes = Vec::new();
+            self.look_into(&open, &part, &path, looked_at, &mut |seen| {
+                names.meet(seen);
+                inodes.push(seen.ino);
+            });
+            if !inodes.is_empty() {
+                met.push((path, inodes));
+            }
+        }
+        let missing = names.missing();
+        let outside = if missing.len() > MAX_SOUGHT { missing } else { self.outside(missing, &names) };
+        met.retain(|(_, inodes)| inodes.iter().any(|inode| outside.contains(inode)));
+        if met.len() > MAX_PARTS {
+            return vec![directory.clone()];
+        }
+        met.into_iter().map(|(path, _)| path).collect()
+    }
+
+    /// Looks at some files of a directory's part and tells of those with several names.
+    fn look_into(
+        &self,
+        open: &OwnedFd,
+        name: &[u8],
+        path: &RelPath,
+        looked_at: &mut usize,
+        tell: &mut impl FnMut(&Seen),
+    ) {
+        let Ok(stat) = statat(open, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        let seen = Seen::of(&stat);
+        if seen.is_file() && seen.names > 1 {
+            tell(&seen);
+        }
+        let mut below_it = if seen.is_dir() { vec![(path.clone(), 1)] } else { Vec::new() };
+        let mut left = MAX_SAMPLE;
+        // The last first: the depth of one package is reached soon.
+        while let Some((at, depth)) = below_it.pop() {
+            let Ok(open) = self.door.directory(Some(&at)) else { continue };
+            let mut names = children(&open).unwrap_or_default();
+            names.sort_unstable();
+            let mut files = if depth > 1 { MAX_FILES } else { MAX_SAMPLE };
+            for name in names {
+                if left == 0 || *looked_at >= MAX_LOOKED {
+                    return;
+                }
+                let Ok(stat) = statat(&open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
+                let seen = Seen::of(&stat);
+                (*looked_at, left) = (*looked_at + 1, left - 1);
+                if seen.is_dir() && depth < MAX_DEPTH {
+                    below_it.extend(at.join(&name).ok().map(|path| (path, depth + 1)));
+                } else if seen.is_file() && files > 0 {
+                    files -= 1;
+                    if seen.names > 1 {
+                        tell(&seen);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Those of the inodes that have names outside of the project. After a search that has to end early all are taken for
+    /// such.
+    fn outside(&self, sought: HashSet<u64>, names: &Names) -> HashSet<u64> {
+        if sought.is_empty() {
+            return sought;
+        }
+        let mut counts: HashMap<u64, u32> = sought.iter().map(|inode| (*inode, 0)).collect();
+        let mut open: Vec<(Option<RelPath>, usize)> = vec![(None, 0)];
+        let mut passed = 0;
+        while let Some((at, depth)) = open.pop() {
+            let Ok(dir) = self.door.directory(at.as_ref()) else { continue };
+            let Ok(entries) = Dir::read_from(&dir) else { continue };
+            for entry in entries.flatten() {
+                let name = entry.file_name().to_bytes();
+                passed += 1;
+                if passed > MAX_PASSED {
+                    return sought;
+                }
+                if entry.file_type() == FileType::Directory
+                    && !matches!(name, b"." | b"..")
+                    && depth < MAX_DEPTH
+                {
+                    open.extend(below(at.as_ref(), name).map(|path| (Some(path), depth + 1)));
+                } else if let Some(count) = counts.get_mut(&entry.ino()) {
+                    *count += 1;
+                }
+            }
+        }
+        counts.retain(|inode, count| names.0.get(inode).is_some_and(|(all, _)| *count < *all));
+        counts.into_keys().collect()
+    }
+}
+
+/// Inodes with several names: how many, and how many were met.
+#[derive(Default)]
+struct Names(HashMap<u64, (u32, u32)>);
+
+impl Names {
+    fn meet(&mut self, seen: &Seen) {
+        let known = self.0.entry(seen.ino).or_insert((seen.names, 0));
+        known.1 += 1;
+    }
+
+    /// Those of which not every name was met.
+    fn missing(&self) -> HashSet<u64> {
+        self.0.iter().filter(|(_, (all, met))| met < all).map(|(inode, _)| *inode).collect()
+    }
+}
+
+fn below(directory: Option<&RelPath>, name: &[u8]) -> Option<RelPath> {
+    directory.map_or_else(|| RelPath::parse(name), |directory| directory.join(name)).ok()
+}

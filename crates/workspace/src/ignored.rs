@@ -1,0 +1,380 @@
+//! Small ignored files around a command: settings, keys, local databases. No checkpoint covers them, but what a command
+//! changes or deletes of them is journaled with the rest of its change, so that an undo gives them back.
+//!
+//! What tools make again stays out: directories and files that are named for it or tagged as caches, and whatever is
+//! beyond the bounds. Where a directory's own signature is the same, its names aren't read again; a file whose
+//! signature is the same isn't, either.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+
+use journeyman_protocol::{ContentHash, FileChange, RelPath};
+use journeyman_store::Durability;
+use rustix::fs::{AtFlags, statat};
+
+use crate::door::{Links, Seen, read_up_to};
+use crate::hard_links::is_dependencies;
+use crate::history::History;
+use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
+use crate::repository::children;
+use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
+use crate::snapshot::{Difference, FileState, Kind, Tree, file_clock, is_settled, observe};
+use crate::walk::{Listed, is_sibling};
+use crate::workspace::lock;
+use crate::{CheckpointId, Workspace, WorkspaceError};
+
+/// Directories that builds make, where a rule ignores them.
+const BUILD_DIRECTORIES: [&[u8]; 31] = [
+    b"target",
+    b"build",
+    b"_build",
+    b"dist",
+    b"dist-newstyle",
+    b"out",
+    b"bin",
+    b"obj",
+    b"deps",
+    b"vendor",
+    b"venv",
+    b"env",
+    b"tmp",
+    b"log",
+    b"logs",
+    b"coverage",
+    b"htmlcov",
+    b".cache",
+    b".next",
+    b".nuxt",
+    b".output",
+    b".turbo",
+    b".parcel-cache",
+    b".svelte-kit",
+    b".nyc_output",
+    b".dart_tool",
+    b".stack-work",
+    b".eggs",
+    b".zig-cache",
+    b"elm-stuff",
+    b"Pods",
+];
+/// Ends of names of files that builds, tests and editors write again.
+const BUILD_FILES: [&[u8]; 22] = [
+    b".o",
+    b".obj",
+    b".a",
+    b".so",
+    b".lo",
+    b".la",
+    b".d",
+    b".class",
+    b".pyc",
+    b".pyo",
+    b".log",
+    b".tmp",
+    b".swp",
+    b".gcda",
+    b".gcno",
+    b".profraw",
+    b".beam",
+    b".hi",
+    b".dll",
+    b".dylib",
+    b".tsbuildinfo",
+    b".coverage",
+];
+
+/// An ignored file before a command.
+#[derive(Debug, Clone)]
+struct Known {
+    path: RelPath,
+    seen: Seen,
+    /// What is kept of it; without a hash where it is beyond the bounds.
+    state: FileState,
+    settled: bool,
+}
+
+/// The ignored files before a command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ignored(Arc<Vec<Known>>);
+
+/// What is remembered from one command to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The names that the walk left out, by directory.
+    names: HashMap<Vec<u8>, (Listed, Vec<Vec<u8>>)>,
+    files: HashMap<RelPath, Known>,
+    /// How often blobs had been removed.
+    removals: u64,
+    /// Directories that package managers fill.
+    pub(crate) dependencies: Vec<RelPath>,
+    looked: bool,
+}
+
+impl Memory {
+    /// Returns true if somebody looked at the tree.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.looked
+    }
+}
+
+impl Ignored {
+    /// The files whose content isn't kept.
+    pub(crate) fn not_undoable(&self) -> impl Iterator<Item = &RelPath> {
+        self.0.iter().filter(|known| known.state.hash.is_none()).map(|known| &known.path)
+    }
+}
+
+impl Workspace {
+    /// Looks at the ignored files, given what the walk found in each directory, and keeps the small ones if `keep` says
+    /// so. The right to use blobs is held.
+    pub(crate) fn look_at_ignored(
+        &self,
+        tree: &Tree,
+        listed: &[Option<Listed>],
+        keep: bool,
+    ) -> Result<Ignored, WorkspaceError> {
+        let mut memory = lock(&self.ignored);
+        let removals = self.vault.blobs().removals();
+        if memory.removals != removals {
+            memory.files.clear();
+            memory.removals = removals;
+        }
+        let mut found = self.find_ignored(tree, listed, &mut memory);
+        memory.looked = true;
+        if !keep {
+            return Ok(Ignored::default());
+        }
+        found.sort_by(|one, other| (one.1.size, &one.0).cmp(&(other.1.size, &other.0)));
+        let (now, mut bytes) = (file_clock(), 0_u64);
+        let mut all = Vec::with_capacity(found.len());
+        let mut files = HashMap::with_capacity(found.len());
+        for (path, seen) in found {
+            let fits = all.len() < KEPT_IGNORED_FILES
+                && seen.size <= self.limits().kept_file_bytes
+                && bytes.saturating_add(seen.size) <= KEPT_IGNORED_BYTES;
+            let known = match memory.files.remove(&path) {
+                Some(known)
+                    if known.seen == seen && known.settled && (known.state.hash.is_some() || !fits) =>
+                {
+                    known
+                }
+                _ => {
+                    let hash = if fits { self.keep_ignored(&path, &seen)? } else { None };
+                    let kind = if seen.is_link() { Kind::Link } else { Kind::File };
+                    let state = FileState { kind, mode: seen.permissions(), size: seen.size, hash };
+                    Known { path: path.clone(), seen, state, settled: is_settled(&seen, now) }
+                }
+            };
+            if known.state.hash.is_some() {
+                bytes = bytes.saturating_add(seen.size);
+            }
+            files.insert(path, known.clone());
+            all.push(known);
+        }
+        memory.files = files;
+        Ok(Ignored(Arc::new(all)))
+    }
+
+    /// Puts a file's content among the blobs; `None` where it can't be read, or isn't what was seen.
+    fn keep_ignored(&self, path: &RelPath, seen: &Seen) -> Result<Option<ContentHash>, WorkspaceError> {
+        let bytes = if seen.is_link() {
+            self.door.read_link(path).ok()
+        } else {
+            let opened = self.door.read_file(path, Links::Refuse).ok().filter(|(_, now)| now == seen);
+            opened.and_then(|(file, _)| read_up_to(&file, seen.size, seen.size).ok().flatten())
+        };
+        let whole = bytes.filter(|bytes| bytes.len() as u64 == seen.size);
+        whole.map(|bytes| self.vault.put(&bytes, Durability::Later)).transpose()
+    }
+
+    fn find_ignored(
+        &self,
+        tree: &Tree,
+        listed: &[Option<Listed>],
+        memory: &mut Memory,
+    ) -> Vec<(RelPath, Seen)> {
+        let root = std::iter::once(b"".as_slice());
+        let dirs = root.chain(tree.dirs.iter().map(|dir| dir.path.as_slice()));
+        let mut covered = None;
+        let mut names = HashMap::with_capacity(memory.names.len());
+        let mut search = Search { workspace: self, found: Vec::new(), below: Vec::new(), looked_at: 0 };
+        memory.dependencies.clear();
+        for (at, dir) in dirs.enumerate() {
+            let signature = listed.get(at).copied().flatten().filter(Listed::tells);
+            let known = memory.names.remove(dir).filter(|(then, _)| signature.as_ref() == Some(then));
+            let left_out = match known {
+                Some((_, left_out)) => left_out,
+                None => {
+                    let covered = covered.get_or_insert_with(|| {
+                        tree.dirs.iter().map(|dir| dir.path.as_slice()).collect::<HashSet<&[u8]>>()
+                    });
+                    self.left_out(tree, covered, dir)
+                }
+            };
+            let at = RelPath::parse(dir).ok();
+            let dependencies = left_out.iter().filter(|name| is_dependencies(name));
+            let join = |name: &Vec<u8>| at.as_ref().map_or_else(|| RelPath::parse(name), |at| at.join(name));
+            memory.dependencies.extend(dependencies.filter_map(|name| join(name).ok()));
+            search.look(dir, &left_out, 0);
+            if let Some(signature) = signature {
+                names.insert(dir.to_vec(), (signature, left_out));
+            }
+        }
+        memory.names = names;
+        // Files beside those of the project first, so that one large directory doesn't take all there is to look at.
+        while let Some((dir, depth)) = search.below.pop() {
+            search.enter(&dir, depth);
+        }
+        search.found
+    }
+
+    /// The names in a directory that the walk left out, but for git's and our own.
+    fn left_out(&self, tree: &Tree, covered: &HashSet<&[u8]>, dir: &[u8]) -> Vec<Vec<u8>> {
+        let at = RelPath::parse(dir).ok();
+        let names = self.door.directory(at.as_ref()).and_then(|dir| children(&dir)).unwrap_or_default();
+        let prefix = if dir.is_empty() { Vec::new() } else { [dir, b"/"].concat() };
+        let is_left_out = |name: &Vec<u8>| {
+            let path = [prefix.as_slice(), name].concat();
+            let is_file = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(&path)).is_ok();
+            !(is_file || covered.contains(path.as_slice()) || is_git(name) || is_sibling(name))
+                && !self.rules.is_own(&path)
+        };
+        names.into_iter().filter(is_left_out).collect()
+    }
+
+    /// What a command did to ignored files.
+    pub(crate) fn ignored_differences(&self, before: &Ignored) -> Vec<Difference> {
+        before.0.iter().filter_map(|known| self.ignored_difference(known)).collect()
+    }
+
+    fn ignored_difference(&self, known: &Known) -> Option<Difference> {
+        // Of what can't be looked at nothing is known.
+        let seen = self.door.look(&known.path).ok()?.filter(|seen| seen.is_file() || seen.is_link());
+        let after = match seen {
+            Some(seen) if seen == known.seen && (known.settled || known.state.hash.is_none()) => return None,
+            Some(seen) if known.state.hash.is_none() => {
+                // A mode or an owner says nothing of the content.
+                if seen.same_content(&known.seen) && seen.permissions() == known.seen.permissions() {
+                    return None;
+                }
+                let kind = if seen.is_link() { Kind::Link } else { Kind::File };
+                Some(FileState { kind, mode: seen.permissions(), size: seen.size, hash: None })
+            }
+            Some(_) => observe(&self.door, &known.path).ok()?.map(|(state, _)| state),
+            None => None,
+        };
+        let same = after.is_some_and(|after| {
+            known.state.hash.is_some()
+                && after.same_content(&known.state)
+                && (after.mode == known.state.mode || after.kind == Kind::Link)
+        });
+        (!same).then(|| Difference { path: known.path.clone(), before: Some(known.state), after })
+    }
+
+    /// What commands changed since a checkpoint of files that neither it nor the newest look at the tree has: ignored
+    /// ones. Each with whether an undo gives it back. Sorted.
+    ///
+    /// # Errors
+    /// As [`Workspace::changes_since`].
+    pub fn ignored_changes_since(
+        &self,
+        checkpoint: &CheckpointId,
+    ) -> Result<Vec<(FileChange, bool)>, WorkspaceError> {
+        let then = self.checkpoint_tree(checkpoint)?;
+        let now = self.newest_tree().unwrap_or_default();
+        let has = |tree: &Tree, path: &RelPath| {
+            tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path.as_bytes())).is_ok()
+        };
+        let mut found: BTreeMap<RelPath, Difference> = BTreeMap::new();
+        let lines = lock(&self.writer).journal.lines_after(checkpoint.0)?;
+        for record in History::new(lines).into_done() {
+            for file in record.files {
+                if has(&then, &file.path) || has(&now, &file.path) {
+                    continue;
+                }
+                let (path, after) = (file.path.clone(), file.after);
+                let of = || Difference { path, before: file.before, after };
+                found.entry(file.path.clone()).or_insert_with(of).after = after;
+            }
+        }
+        // What an edit made and a command took away again was nobody's.
+        let differs = |difference: &Difference| match (&difference.before, &difference.after) {
+            (None, _) => false,
+            (Some(before), Some(after)) => {
+                before.hash.is_none() || !before.same_content(after) || before.mode != after.mode
+            }
+            (Some(_), None) => true,
+        };
+        let found = found.into_values().filter(differs);
+        Ok(found.map(|it| (it.file_change(), it.before.is_some_and(|it| it.hash.is_some()))).collect())
+    }
+}
+
+/// A search for ignored files.
+struct Search<'a> {
+    workspace: &'a Workspace,
+    found: Vec<(RelPath, Seen)>,
+    /// Ignored directories that weren't entered yet.
+    below: Vec<(RelPath, usize)>,
+    looked_at: usize,
+}
+
+impl Search<'_> {
+    /// Looks at these names of a directory.
+    fn look(&mut self, dir: &[u8], names: &[Vec<u8>], depth: usize) {
+        if names.is_empty() || self.looked_at >= MAX_IGNORED_FILES {
+            return;
+        }
+        let at = RelPath::parse(dir).ok();
+        let Ok(open) = self.workspace.door.directory(at.as_ref()) else { return };
+        for name in names.iter().filter(|name| !is_made_again(name)) {
+            self.looked_at += 1;
+            if self.looked_at > MAX_IGNORED_FILES {
+                return;
+            }
+            let path = at.as_ref().map_or_else(|| RelPath::parse(name), |at| at.join(name));
+            let Ok(path) = path else { continue };
+            let Ok(stat) = statat(&open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let seen = Seen::of(&stat);
+            if seen.is_dir() && depth < MAX_DEPTH {
+                self.below.push((path, depth + 1));
+            } else if (seen.is_file() || seen.is_link()) && !self.is_guarded(&path) {
+                self.found.push((path, seen));
+            }
+        }
+    }
+
+    /// Those are put back otherwise.
+    fn is_guarded(&self, path: &RelPath) -> bool {
+        self.workspace.options.guarded.is_some_and(|rules| (rules.guarded)(path))
+    }
+
+    fn enter(&mut self, dir: &RelPath, depth: usize) {
+        if self.looked_at >= MAX_IGNORED_FILES {
+            return;
+        }
+        let Ok(open) = self.workspace.door.directory(Some(dir)) else { return };
+        if is_tagged_cache(open.as_fd()) {
+            return;
+        }
+        let Ok(mut names) = children(&open) else { return };
+        // A repository or an environment of Python's is made again as a whole.
+        if names.iter().any(|name| is_git(name) || name == b"pyvenv.cfg") {
+            return;
+        }
+        names.retain(|name| !is_sibling(name));
+        names.sort_unstable();
+        self.look(dir.as_bytes(), &names, depth);
+    }
+}
+
+/// Returns true if a name is one of what tools make again.
+fn is_made_again(name: &[u8]) -> bool {
+    is_made_by_tools(name)
+        || BUILD_DIRECTORIES.contains(&name)
+        || name.starts_with(b"cmake-build-")
+        || name.ends_with(b".egg-info")
+        || name.starts_with(b".coverage.")
+        || BUILD_FILES.iter().any(|end| name.ends_with(end))
+}
