@@ -2,16 +2,20 @@
 //!
 //! Two passes with opposite duties. `survey` takes the command apart with the shell's grammar, finds every program
 //! that it would run (`unwrap` knows what `env`, `xargs`, `sh -c` and their kin run), and `readers` prove of each
-//! that it only reads: they accept programs known option by option, and give up on anything else. `danger` looks for
-//! what reaches outside or destroys: in the parts, where these are understood, and else in the text, which it takes
-//! apart roughly and prefers a false alarm to a miss. What neither knows is level 2: it may do anything the sandbox
-//! lets it do.
+//! that it only reads: they accept programs known option by option, and give up on anything else; what `edits` knows
+//! in the same way changes files of the project alone. `danger` looks for what reaches outside or destroys: in the
+//! parts, where these are understood, and else in the text, which it takes apart roughly and prefers a false alarm to
+//! a miss. What none of them knows is level 2: it may do anything the sandbox lets it do.
 
 use journeyman_protocol::Level;
 
 mod awk;
 mod conditions;
+mod credentials;
 mod danger;
+mod edit_table;
+mod edits;
+mod fetching;
 mod git;
 mod hosts;
 mod reader_table;
@@ -109,8 +113,8 @@ fn entered(command: &str) -> Option<&str> {
 /// Finds the level of `command`, which is to be run by `/bin/sh -c`.
 ///
 /// It is [`Level::ReadOnly`] only if it consists of programs that are known, option by option, to read and
-/// write nothing but their output; [`Level::Edit`] if it is one of `known_checks` or a list of such and of
-/// readers; [`Level::System`] if it seems to reach the network, another machine or the system; and
+/// write nothing but their output; [`Level::Edit`] if beside such there are some of `known_checks`, and programs that are
+/// known to change files of the project alone; [`Level::System`] if it seems to reach the network, another machine or the system; and
 /// [`Level::Shell`] otherwise. A check counts in any directory of the project that [`in_directory`] names. Total for any text, in time linear in its length.
 #[must_use]
 pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
@@ -153,7 +157,6 @@ fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
     let mut level = worst.map_or(Level::ReadOnly, |part| part.level);
     let mut reason = match (level, worst) {
         (Level::ReadOnly, _) | (_, None) => "it only reads".to_owned(),
-        (Level::Edit, _) => "it runs the project's own checks".to_owned(),
         (_, Some(worst)) => worst.reason.clone(),
     };
     if let Some(outside) = danger.outside.clone()

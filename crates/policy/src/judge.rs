@@ -252,7 +252,7 @@ impl Policy {
             }
             About::Hosts => {
                 for host in &call.effects.hosts {
-                    let level = host_level(host);
+                    let level = host_level(host, case.subject.analysis);
                     if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
                         add(Aspect::Host(host), outside(level))?;
                     }
@@ -463,8 +463,14 @@ fn findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<Finding>
         findings.extend(ran(analysis, call.sandbox));
     }
     let hosts = &call.effects.hosts;
-    if let Some(level) = hosts.iter().map(|host| host_level(host)).max() {
-        let of = if level == Level::Shell { ", which only hand out packages" } else { "" };
+    if let Some(level) = hosts.iter().map(|host| host_level(host, analysis)).max() {
+        let of = match level {
+            Level::Shell => ", to fetch packages",
+            _ if hosts.iter().all(|host| is_registry(host)) => {
+                ", which take uploads too, by more than a command that fetches packages"
+            }
+            _ => "",
+        };
         let reason = format!("it reaches {} over the network{of}", named(hosts));
         findings.push(Finding::of(About::Hosts, level, reason));
     }
@@ -480,9 +486,11 @@ fn level_of(path: &RelPath) -> Level {
     if protection(path) == Protection::None { Level::Edit } else { Level::System }
 }
 
-/// What anybody may publish and everybody may fetch is within the sandbox; every other host is not.
-fn host_level(host: &str) -> Level {
-    if is_registry(host) { Level::Shell } else { Level::System }
+/// What everybody may fetch is within the sandbox, for a command that does no more than that: registries take uploads,
+/// too. Every other host is not.
+fn host_level(host: &str, analysis: Option<&CommandAnalysis>) -> Level {
+    let fetches = analysis.is_some_and(CommandAnalysis::only_fetches);
+    if fetches && is_registry(host) { Level::Shell } else { Level::System }
 }
 
 fn written(paths: &[RelPath]) -> Option<Finding> {

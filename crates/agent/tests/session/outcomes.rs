@@ -184,7 +184,7 @@ fn cut_short() -> Vec<Row> {
 }
 
 fn permission_needed() -> Vec<Row> {
-    let touch = |id: &str| calls([(id, "run_command", json!({ "command": "touch made" }))]);
+    let touch = |id: &str| calls([(id, "run_command", json!({ "command": "touch -f made" }))]);
     vec![
         Row {
             name: "permission needed three times",

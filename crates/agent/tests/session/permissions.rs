@@ -34,7 +34,7 @@ fn kinds() -> [(&'static str, &'static str, Value, [Decision; 4]); 6] {
         ("look", "run_command", json!({ "command": "cat a.txt" }), [Allow, Allow, Allow, Allow]),
         ("edit", "write_file", json!({ "path": "b.txt", "content": "b\n" }), [Deny, Ask, Allow, Allow]),
         ("check", "run_command", json!({ "command": "test -f a.txt" }), [Deny, Ask, Allow, Allow]),
-        ("other", "run_command", json!({ "command": "touch made" }), [Deny, Ask, Ask, Allow]),
+        ("other", "run_command", json!({ "command": "touch -f made" }), [Deny, Ask, Ask, Allow]),
         ("outside", "run_command", json!({ "command": "git push origin main" }), [Deny, Ask, Ask, Ask]),
     ]
 }
@@ -145,13 +145,13 @@ fn run(command: &str) -> Value {
 }
 
 async fn an_answer_reaches_one_call() {
-    let inputs = [("c1", "run_command", run("touch made")), ("c2", "run_command", run("touch made"))];
+    let inputs = [("c1", "run_command", run("touch -f made")), ("c2", "run_command", run("touch -f made"))];
     let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::allow()).await;
     assert_eq!(asked, ["c1", "c2"]);
 }
 
 async fn a_denial_reaches_the_model() {
-    let inputs = [("c1", "run_command", run("touch made"))];
+    let inputs = [("c1", "run_command", run("touch -f made"))];
     for (note, words) in [
         (Some("use make instead"), "denied by the user: use make instead"),
         (None, "denied by the user; don't try it again another way without asking"),
@@ -164,12 +164,12 @@ async fn a_denial_reaches_the_model() {
 
 /// The same command in the same place; the same file. Nothing else rides on it.
 async fn allowed_for_the_session_is_the_same_call_only() {
-    let in_directory = |directory: &str| json!({ "command": "touch made", "directory": directory });
+    let in_directory = |directory: &str| json!({ "command": "touch -f made", "directory": directory });
     let write = |path: &str, content: &str| json!({ "path": path, "content": content });
     let inputs = [
-        ("first", "run_command", run("touch made")),
-        ("same", "run_command", run("touch made")),
-        ("longer", "run_command", run("touch made too")),
+        ("first", "run_command", run("touch -f made")),
+        ("same", "run_command", run("touch -f made")),
+        ("longer", "run_command", run("touch -f made too")),
         ("elsewhere", "run_command", in_directory("a")),
         ("elsewhere again", "run_command", in_directory("a")),
         ("third place", "run_command", in_directory("b")),
@@ -206,7 +206,7 @@ async fn without_confinement_auto_is_edit() {
         let told = Told::new([
             calls([
                 ("write", "write_file", json!({ "path": "a.txt", "content": "a\n" })),
-                ("run", "run_command", run("touch made")),
+                ("run", "run_command", run("touch -f made")),
             ]),
             says("done"),
         ]);
@@ -228,14 +228,14 @@ async fn rules_deny_in_every_mode_also_where_checks_are_known() {
                  [[rule]]\npaths = ['kept/**']\ndecision = 'deny'";
     for mode in [Mode::Ask, Mode::Edit, Mode::Auto] {
         let inputs = [
-            ("plain", "run_command", run("touch made")),
-            ("wrapped", "run_command", run("true && sh -c 'env touch made'")),
+            ("plain", "run_command", run("touch -f made")),
+            ("wrapped", "run_command", run("true && sh -c 'env touch -f made'")),
             ("file", "write_file", write("kept/x.txt")),
         ];
         let (asked, heard) = asked_with(rules, mode, &inputs, Answer::allow()).await;
         assert!(asked.is_empty(), "{mode}: {asked:?}");
         let said = result(&heard, "plain");
-        assert_eq!(said, "denied: your rule «no touch» forbids `touch made`: it is of no use", "{mode}");
+        assert_eq!(said, "denied: your rule «no touch» forbids `touch -f made`: it is of no use", "{mode}");
         assert!(result(&heard, "wrapped").starts_with("denied: your rule «no touch» forbids"), "{mode}");
         assert!(
             result(&heard, "file")
@@ -276,11 +276,11 @@ async fn always_holds_for_the_words_that_were_shown() {
         return;
     }
     let inputs = [
-        ("first", "run_command", run("touch made")),
-        ("beside", "run_command", run("ls; touch made")),
-        ("other", "run_command", run("touch made other")),
-        ("both", "run_command", run("touch made && touch made other")),
-        ("hidden", "run_command", run("touch $(echo made)")),
+        ("first", "run_command", run("touch -f made")),
+        ("beside", "run_command", run("ls; touch -f made")),
+        ("other", "run_command", run("touch -f made other")),
+        ("both", "run_command", run("touch -f made && touch -f made other")),
+        ("hidden", "run_command", run("touch -f $(echo made)")),
     ];
     let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::allow_rule()).await;
     assert_eq!(asked, ["first", "other", "hidden"]);

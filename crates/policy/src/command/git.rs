@@ -153,6 +153,20 @@ const READINGS: &[Reading] = &[
         long: &[&["count=", "sort=", "format=", "contains?", "merged?", "no-merged?", "points-at="]],
     },
     Reading {
+        name: "fsck",
+        flags: "",
+        valued: "",
+        long: &[&[
+            "full",
+            "strict",
+            "no-dangling",
+            "dangling",
+            "unreachable",
+            "connectivity-only",
+            "no-progress",
+        ]],
+    },
+    Reading {
         name: "grep",
         flags: "aIiwvhHEGPFnlLczpWqor0123456789",
         valued: "efmABC",
@@ -319,6 +333,18 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
         ("stash", ["list", rest @ ..]) => options(rest, LOG_FLAGS, LOG_VALUED, &[DIFF, COMMITS]).is_some(),
         ("worktree", ["list", rest @ ..]) => {
             options(rest, "vz", "", &[&["verbose", "porcelain"]]).is_some_and(|operands| operands.is_empty())
+        }
+        ("archive", ["--list" | "-l"]) => true,
+        ("apply", rest) => {
+            // Any of these turns applying off.
+            rest.iter().any(|word| matches!(*word, "--check" | "--stat" | "--numstat" | "--summary"))
+                && options(
+                    rest,
+                    "pCRv",
+                    "",
+                    &[&["check", "stat", "numstat", "summary", "verbose", "reverse"]],
+                )
+                .is_some()
         }
         ("bisect", ["log"]) | ("symbolic-ref", ["--short", "HEAD"] | ["HEAD"] | ["-q", "HEAD"]) => true,
         ("status", rest) => {

@@ -41,6 +41,43 @@ pub(super) fn named(program: &str, words: &[Word]) -> Vec<String> {
     hosts
 }
 
+/// Whether `curl` with these words asks servers of this machine, and nobody else: there is no other in the sandbox's own
+/// loopback network.
+pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
+    const LONG: &[&str] = &[
+        "data=",
+        "fail",
+        "head",
+        "header=",
+        "include",
+        "json=",
+        "max-time=",
+        "request=",
+        "retry=",
+        "show-error",
+        "silent",
+        "verbose",
+        "write-out=",
+    ];
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?&=%+,".contains(c);
+    let local = |text: &&str| {
+        text.chars().all(plain)
+            && host(program, text).is_some_and(|host| {
+                let address = host.parse::<std::net::Ipv4Addr>();
+                host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+            })
+    };
+    if program != "curl" || !words.iter().all(|word| word.known && !word.dialect) {
+        return false;
+    }
+    let mut texts: Vec<&str> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
+    if let Some(at) = texts.windows(2).position(|pair| pair == ["-o", "/dev/null"]) {
+        texts.drain(at..at + 2);
+    }
+    super::readers::options(&texts, "sSfiIv", "XHdmw", &[LONG])
+        .is_some_and(|operands| !operands.is_empty() && operands.iter().all(local))
+}
+
 fn host(program: &str, text: &str) -> Option<String> {
     let text = match text.strip_prefix('-') {
         // `--url=https://…`

@@ -236,8 +236,11 @@ pub(super) const READERS: &[Reader] = &[
     reader("groups", "", ""),
     reader("head", "qvz0123456789", "nc").long(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
     reader("hexdump", "bcCdovx", "ns"),
+    reader("history", "", "").operands(Operands::AtMost(0)),
     reader("hostname", "", "").operands(Operands::AtMost(0)),
+    reader("iconv", "lcs", "ft").long(&["list", "from-code=", "to-code="]),
     reader("id", "agGnruzZ", "").long(&["group", "groups", "name", "real", "user"]),
+    reader("ifconfig", "a", "").operands(Operands::AtMost(0)),
     reader("join", "iz", "aejotv12"),
     reader("jq", "nrcSesjaCM", "").long(&[
         "null-input",
@@ -301,6 +304,7 @@ pub(super) const READERS: &[Reader] = &[
     reader("lscpu", "abcepx", "").operands(Operands::AtMost(0)),
     reader("lsof", "PnltUaRb", "ipudcgs"),
     reader("md5sum", "bctwz", "").long(DIGESTS),
+    reader("mount", "lv", "t").operands(Operands::AtMost(0)),
     // Without `-n` it asks the network for the names of addresses.
     reader("netstat", "antulpsrigoW46ex", "").operands(Operands::AtMost(0)),
     reader("nl", "p", "bdfhilnsvw"),
@@ -463,6 +467,18 @@ pub(super) const READERS: &[Reader] = &[
     reader("sha1sum", "bctwz", "").long(DIGESTS),
     reader("sha256sum", "bctwz", "").long(DIGESTS),
     reader("sha512sum", "bctwz", "").long(DIGESTS),
+    reader("shellcheck", "ax", "CeisSfoPW").long(&[
+        "check-sourced",
+        "color?",
+        "enable=",
+        "exclude=",
+        "external-sources",
+        "format=",
+        "include=",
+        "severity=",
+        "shell=",
+        "wiki-link-count=",
+    ]),
     reader("shuf", "erz", "in").long(&["echo", "input-range=", "head-count=", "repeat", "zero-terminated"]),
     reader("size", "ABdoxt", "").long(&["format=", "totals"]),
     reader("sort", "bdfghiMnRrVcCmsuz", "kt").long(&[
@@ -492,9 +508,11 @@ pub(super) const READERS: &[Reader] = &[
     })),
     reader("stat", "LftZx", "c").long(&["dereference", "file-system", "format=", "printf=", "terse"]),
     reader("strings", "af", "nt").long(&["all", "bytes=", "print-file-name", "radix="]),
+    reader("stty", "a", "").operands(Operands::AtMost(0)),
     reader("sum", "rs", ""),
     reader("tac", "br", "s"),
     reader("tail", "qvz0123456789", "nc").long(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
+    reader("tput", "", "").operands(Operands::AtMost(1)),
     reader("tr", "cCdst", "").long(&["complement", "delete", "squeeze-repeats", "truncate-set1"]),
     reader("tree", "adfhilpsugDFACNQrtUvxJX", "LPI").long(&[
         "filesfirst",
@@ -545,4 +563,5 @@ pub(super) const READERS: &[Reader] = &[
         "output-format=",
         "input-format=",
     ]),
+    reader("zipinfo", "12smlhvzt", ""),
 ];

@@ -16,35 +16,15 @@ use super::{awk, conditions, git, sed};
 /// Programs whose `--version`, alone, neither reads nor runs anything of the project. Not `cargo`, `go`,
 /// `yarn` and their kin, which look up in the project which version of themselves to run.
 const VERSIONED: &[&str] = &[
-    "bash",
-    "cc",
-    "clang",
-    "clang++",
-    "cmake",
-    "docker",
-    "g++",
-    "gcc",
-    "git",
-    "java",
-    "javac",
-    "lua",
-    "make",
-    "ninja",
-    "node",
-    "npm",
-    "perl",
-    "php",
-    "podman",
-    "python",
-    "python3",
-    "ruby",
-    "shellcheck",
-    "zsh",
+    "aws", "bash", "cc", "clang", "clang++", "cmake", "curl", "docker", "g++", "gcc", "gh", "git", "java",
+    "javac", "lua", "make", "ninja", "node", "npm", "perl", "php", "podman", "python", "python3", "ruby",
+    "ssh", "wget", "zsh",
 ];
 /// Other words by which some of them, alone, tell no more than that.
 const VERSION_WORDS: &[(&str, &[&str])] = &[
     ("cc", &["-dumpversion", "-dumpmachine"]),
     ("clang", &["-dumpversion", "-dumpmachine"]),
+    ("curl", &["-V"]),
     ("docker", &["-v"]),
     ("g++", &["-dumpversion", "-dumpmachine"]),
     ("gcc", &["-dumpversion", "-dumpmachine", "-v"]),
@@ -64,6 +44,8 @@ const VERSION_WORDS: &[(&str, &[&str])] = &[
     ("rg", &["-V", "-h"]),
     ("fd", &["-V", "-h"]),
     ("ruby", &["-v"]),
+    ("ssh", &["-V"]),
+    ("wget", &["-V"]),
 ];
 
 /// The directories whose programs are the system's own.
@@ -118,9 +100,9 @@ const TAME: &[&str] = &[
 
 /// Programs that a function of their own judges.
 const SPECIAL: &[&str] = &[
-    "awk", "break", "bzcat", "command", "continue", "env", "exit", "export", "expr", "find", "git", "gunzip",
-    "gzip", "read", "return", "sed", "set", "sleep", "tar", "tee", "type", "ulimit", "umask", "unzip",
-    "wait", "xzcat", "zcat", "zstdcat",
+    "alias", "awk", "bash", "break", "bzcat", "command", "continue", "dash", "env", "exit", "export", "expr",
+    "find", "git", "gunzip", "gzip", "ip", "read", "return", "sed", "set", "sh", "sleep", "tar", "tee",
+    "type", "ulimit", "umask", "unzip", "wait", "xzcat", "zcat", "zstdcat",
 ];
 
 /// What stands for a word that isn't known, behind what it begins with: no option, no number, no script.
@@ -173,6 +155,9 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         "type" => match arguments.as_slice() {
             ["-a" | "-t" | "-p", names @ ..] | names => describes(names),
         },
+        "alias" => arguments.is_empty(),
+        "ip" => shows_network(&arguments),
+        "bash" | "dash" | "sh" => checks_syntax(words),
         "tar" => lists_archive(&arguments),
         "unzip" => {
             matches!(arguments.as_slice(), ["-l" | "-v" | "-lv" | "-Z1" | "-lq", names @ ..] if plain_names(names))
@@ -296,6 +281,27 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
     Some(known)
 }
 
+/// Whether a shell only reads a file for its syntax: `bash -n x`.
+pub(super) fn checks_syntax(words: &[Word]) -> bool {
+    let known = words.iter().all(|word| word.known && !word.dialect);
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    matches!(texts.as_slice(), [shell, "-n", file]
+        if known && matches!(base_name(shell), "bash" | "dash" | "sh") && no_option(file))
+}
+
+/// `ip` that shows: an object, and which of them.
+fn shows_network(arguments: &[&str]) -> bool {
+    const OPTIONS: &[&str] =
+        &["-4", "-6", "-br", "-brief", "-c", "-color", "-d", "-details", "-j", "-o", "-p", "-s"];
+    const OBJECTS: &[&str] =
+        &["a", "addr", "address", "l", "link", "n", "neigh", "neighbour", "r", "ro", "route", "ru", "rule"];
+    let first = arguments.iter().position(|argument| !OPTIONS.contains(argument)).unwrap_or(arguments.len());
+    match arguments.get(first..).unwrap_or_default() {
+        [object] | [object, "list" | "ls" | "s" | "show", ..] => OBJECTS.contains(object),
+        _ => false,
+    }
+}
+
 /// `tar t…f archive`. An archive with a colon in its name is on another machine.
 fn lists_archive(arguments: &[&str]) -> bool {
     let [options, archive, members @ ..] = arguments else { return false };
@@ -368,6 +374,12 @@ fn takes(reader: &Reader, arguments: &[&str]) -> bool {
         Operands::AtMost(most) => operands.len() <= most,
         Operands::Like(accept) => accept(&operands),
     }
+}
+
+/// The operands of a program of the table, however many it may have, if it has no option but those that it may.
+pub(super) fn operands<'a>(program: &str, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
+    let reader = READERS.iter().find(|reader| reader.name == program)?;
+    options(arguments, reader.flags, reader.valued, &[reader.long])
 }
 
 /// The operands, if every option is among those given. Options may stand between operands, as GNU's

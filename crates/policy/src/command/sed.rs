@@ -3,6 +3,11 @@
 /// Whether `sed` with these arguments prints, deletes and substitutes, and neither writes files (`-i`, `w`) nor runs
 /// anything (`e`).
 pub(super) fn only_prints(arguments: &[&str]) -> bool {
+    files(arguments).is_some()
+}
+
+/// The files that `sed` with these arguments goes through; `None` unless [`only_prints`] accepts them.
+pub(super) fn files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
     let mut rest = arguments.iter().copied();
@@ -12,7 +17,7 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
             | "-En" | "-nr" | "-rn" => {}
             "-e" | "-ne" | "-Ee" | "-re" | "-nEe" | "-nre" | "--expression" => match rest.next() {
                 Some(script) => scripts.push(script),
-                None => return false,
+                None => return None,
             },
             "--" => {
                 operands.extend(rest);
@@ -20,19 +25,19 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
             }
             _ => match word.strip_prefix("--expression=") {
                 Some(script) => scripts.push(script),
-                None if word.starts_with('-') && word != "-" => return false,
+                None if word.starts_with('-') && word != "-" => return None,
                 None => operands.push(word),
             },
         }
     }
     if scripts.is_empty() {
         if operands.is_empty() {
-            return false;
+            return None;
         }
         scripts.push(operands.remove(0));
     }
     // Several scripts are lines of one; each must be whole by itself.
-    scripts.iter().all(|script| Script { rest: script, depth: 0 }.prints())
+    scripts.iter().all(|script| Script { rest: script, depth: 0 }.prints()).then_some(operands)
 }
 
 struct Script<'a> {
@@ -85,6 +90,15 @@ impl Script<'_> {
             }
             '}' => self.depth = self.depth.checked_sub(1)?,
             'p' | 'P' | 'd' | 'D' | 'h' | 'H' | 'g' | 'G' | 'x' | 'n' | 'N' | '=' => {}
+            // A text up to the end of its line, which is no command whatever it says.
+            'a' | 'i' | 'c' => {
+                let text = self.rest.strip_prefix("\\\n").unwrap_or(self.rest);
+                self.rest = text.get(text.find('\n').unwrap_or(text.len())..)?;
+                // A text of several lines ends where this `sed` thinks that it does.
+                if text.strip_suffix(self.rest).is_none_or(|line| line.ends_with('\\')) {
+                    return None;
+                }
+            }
             'q' | 'Q' | 'l' => {
                 self.rest = self.rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
             }
@@ -188,6 +202,9 @@ mod tests {
             "1d;$d",
             "/^$/d",
             "s/\\/a/b/",
+            "1i some text; e ls",
+            "/x/a\\\ntext\n$d",
+            "3c",
             "1!G;h;$!d",
             "",
         ] {
@@ -212,7 +229,10 @@ mod tests {
             "1p\nw x",
             "1pw x",
             "/a/w x",
-            "a x",
+            "a x\\\ne ls",
+            "a\\\nx\\\ne ls",
+            "a x\ne ls",
+            "/a/{a x}",
             "}",
             "{p",
             "s/[/]/w x/",

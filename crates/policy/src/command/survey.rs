@@ -8,7 +8,7 @@ use journeyman_syntax::shell::{
 use super::danger::{self, Danger};
 use super::unwrap::{Inner, Wrapped, unwrap};
 use super::values::{self, Values};
-use super::{Part, Word, hosts, readers, shown};
+use super::{Part, Word, credentials, edits, hosts, readers, shown};
 
 /// Parts of one command. More is not a command that anybody reads.
 const MAX_PARTS: usize = 400;
@@ -65,8 +65,10 @@ struct Place<'a> {
 /// A part under way.
 #[derive(Default)]
 struct Draft {
-    /// Why it doesn't only read; the first reason.
+    /// Why it may do anything; the first reason.
     why: Option<String>,
+    /// Why it changes files of the project, and does no more than that; the first reason.
+    edits: Option<String>,
     writes: Vec<Word>,
     reads: Vec<Word>,
     danger: Danger,
@@ -199,9 +201,13 @@ impl<'c> Survey<'c> {
         }
         let reads = std::mem::take(&mut draft.reads);
         if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
-            let level = if draft.danger.outside.is_some() { Level::System } else { Level::Shell };
-            let reason =
-                draft.danger.outside.clone().or(draft.why).unwrap_or_else(|| "it writes a file".to_owned());
+            let level = match (&draft.danger.outside, &draft.why) {
+                (Some(_), _) => Level::System,
+                (None, None) if self.moves <= BENEATH => Level::Edit,
+                (None, _) => Level::Shell,
+            };
+            let reason = draft.danger.outside.clone().or(draft.why).or(draft.edits);
+            let reason = reason.unwrap_or_else(|| "it writes a file".to_owned());
             self.danger.add(&draft.danger);
             self.push(Part {
                 level,
@@ -303,11 +309,15 @@ impl<'c> Survey<'c> {
                     if target.known
                         && (target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit())) => {}
                 RedirectKind::Output | RedirectKind::Duplicate => {
-                    let harmless = ["/dev/null", "/dev/stdout", "/dev/stderr"];
+                    let harmless = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/full"];
                     if target.known && !target.dialect && harmless.contains(&target.text.as_str()) {
                         continue;
                     }
-                    draft.because(|| format!("it writes {}", shown(&target.text)));
+                    let writes = || format!("it writes {}", shown(&target.text));
+                    match target.known && !target.dialect && edits::is_in_project(&target.text) {
+                        true => _ = draft.edits.get_or_insert_with(writes),
+                        false => draft.because(writes),
+                    }
                     danger::target(&target.text, &mut draft.danger);
                     draft.writes.push(Word { text: target.text.clone(), known: target.known });
                 }
@@ -322,7 +332,7 @@ impl<'c> Survey<'c> {
         let Some(first) = words.first() else {
             // Assignments or redirections alone.
             if draft.why.is_some() || !draft.writes.is_empty() || !draft.reads.is_empty() {
-                self.finish(&[], draft, Ok(()));
+                self.finish(&[], draft, Ok(None));
             }
             return;
         };
@@ -345,7 +355,12 @@ impl<'c> Survey<'c> {
         if self.functions.iter().any(|function| function == name) {
             draft.because(|| format!("`{}` is a function here", shown(name)));
         }
-        let wrapped = unwrap(danger::base_name(path), words);
+        let edit = edits::edits(words);
+        // What is only looked at for its syntax doesn't run, nor does what a wrapper that tells its version is told.
+        let wrapped = match edit.is_some() || readers::checks_syntax(words) {
+            true => None,
+            false => unwrap(danger::base_name(path), words),
+        };
         let reading = match &wrapped {
             _ if self.is_check(words) && draft.why.is_none() => {
                 self.push(Part {
@@ -358,10 +373,15 @@ impl<'c> Survey<'c> {
                 return;
             }
             Some(wrapped) if wrapped.transparent && name == danger::base_name(path) => {
-                readers::reads_around(name, words)
+                readers::reads_around(name, words).map(|()| None)
             }
             Some(_) => Err(format!("`{}` runs other programs", shown(name))),
-            None => readers::only_reads(words, self.moves > BENEATH),
+            None => match (readers::only_reads(words, self.moves > BENEATH), edit) {
+                (Ok(()), _) => Ok(None),
+                // Elsewhere the same names are other files.
+                (Err(_), Some(edit)) if self.moves <= BENEATH => Ok(Some(edit)),
+                (Err(why), _) => Err(why),
+            },
         };
         if name == "cd" {
             self.moves += if values::stays_beneath(words) { BENEATH } else { AWAY };
@@ -456,8 +476,8 @@ impl<'c> Survey<'c> {
         })
     }
 
-    /// Puts a part on the list.
-    fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<(), String>) {
+    /// Puts a part on the list. `reading`: what it changes of the project, if it does more than read.
+    fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<Option<String>, String>) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         // As `danger` wants them: no quotes around what isn't known.
         let bare: Vec<String> = words
@@ -473,17 +493,31 @@ impl<'c> Survey<'c> {
         let name = texts.first().map_or("", |path| danger::base_name(path));
         let mut level = Level::ReadOnly;
         let mut reason = "it only reads".to_owned();
+        let edits = draft.edits.take();
         let why = match (draft.why.take(), reading) {
-            (Some(why), _) | (None, Err(why)) => Some(why),
-            (None, Ok(())) => None,
+            (Some(why), _) | (None, Err(why)) => Some((Level::Shell, why)),
+            (None, Ok(edit)) => match edit.or(edits) {
+                Some(why) if self.moves <= BENEATH => Some((Level::Edit, why)),
+                Some(why) => Some((Level::Shell, why)),
+                None if credentials::are_read(name, texts.iter().skip(1).copied().chain(read(&draft))) => {
+                    Some((Level::Shell, "it reads credentials, which are none of the project's".to_owned()))
+                }
+                None => None,
+            },
         };
-        if let Some(why) = why {
-            level = Level::Shell;
+        if let Some((reach, why)) = why {
+            level = reach;
             let what = texts.join(" ");
             reason = if what.is_empty() { why } else { format!("it runs `{}` ({why})", shown(&what)) };
-            let data = danger::takes_data(name);
+            let data = level == Level::Edit || danger::takes_data(name);
             self.may_hide |= !data;
-            danger::part(&rough, data, &mut draft.danger);
+            if !(edits::tells_version(words) || hosts::asks_this_machine(name, words)) {
+                danger::part(&rough, data, &mut draft.danger);
+            }
+        }
+        // Undo has to bring back what it takes away.
+        if level == Level::Edit && draft.danger.beyond_undo {
+            level = Level::Shell;
         }
         if let Some(outside) = &draft.danger.outside {
             level = Level::System;
@@ -518,6 +552,11 @@ impl<'c> Survey<'c> {
         }
         self.parts.push(part);
     }
+}
+
+/// The files that a part's redirections read.
+fn read(draft: &Draft) -> impl Iterator<Item = &str> {
+    draft.reads.iter().map(|word| word.text.as_str())
 }
 
 /// Whether a word may be anything, and not only names that a pattern in it fits.

@@ -66,7 +66,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
             Some(joined(words))
         }
         "trap" => Some(trap(arguments)),
-        "alias" => Some(alias(arguments)),
+        "alias" if !arguments.is_empty() => Some(alias(arguments)),
         "su" | "runuser" => Some(option_script(arguments, &["-c", "--command"])),
         "script" => Some(option_script(arguments, &["-c", "--command"])),
         "ssh" => Some(ssh(arguments)),

@@ -94,7 +94,7 @@ fn what_destroys_is_named() {
         let analysis = analyse(command, &checks());
         let destroys = analysis.destroys.unwrap_or_default();
         assert!(destroys.contains(words), "{command}: «{destroys}»");
-        assert!(analysis.level >= Level::Shell, "{command}");
+        assert!(analysis.level >= Level::Edit, "{command}");
     }
     for command in [
         "git clean -n",
@@ -115,7 +115,16 @@ fn what_destroys_is_named() {
 
 #[test]
 fn what_undoing_does_not_bring_back_is_told_apart() {
-    for command in ["rm -rf target", "rm a.txt", "rm -rf build/x", "truncate -s 0 x", "chmod -R +x src"] {
+    for command in [
+        "rm -rf target",
+        "rm a.txt",
+        "rm -rf build/x",
+        "truncate -s 0 x",
+        "chmod -R +x src",
+        "git stash",
+        "git stash push -u -m x",
+        "git rm a.txt",
+    ] {
         assert!(!analyse(command, &checks()).beyond_undo, "{command}");
     }
     for command in [
@@ -133,6 +142,9 @@ fn what_undoing_does_not_bring_back_is_told_apart() {
         "rm -rf {a,b}",
         "git reset --hard",
         "git push --force",
+        "git stash --all",
+        "git stash drop",
+        "git rm -rf src",
     ] {
         assert!(analyse(command, &checks()).beyond_undo, "{command}");
     }

@@ -1,5 +1,5 @@
 //! What developers type all day to look at things, each with the level of a careful engineer: 0 for what reads here,
-//! 2 for what runs the project's code, 3 for what reaches beyond.
+//! 1 for what changes a file or asks a tool about the project, 2 for what runs the project's code, 3 for what reaches beyond.
 
 #[rustfmt::skip] // One command a line would be a thousand lines.
 pub(crate) const EVERYDAY: &[(u8, &str)] = &[
@@ -28,8 +28,8 @@ pub(crate) const EVERYDAY: &[(u8, &str)] = &[
     (0, "git ls-files --others --exclude-standard"), (0, "git ls-files -m"), (0, "git ls-files '*.rs' | wc -l"), (0, "git ls-files -s src/lib.rs"), (0, "git ls-tree -r --name-only HEAD src"), (0, "git cat-file -s HEAD:README.md"), (0, "git check-ignore -v target"),
     (0, "git check-attr -a README.md"), (0, "cd src && git status"), (0, "cd src && git log --oneline -3"), (0, "cd crates/policy; git diff --stat"), (0, "(cd src && git status -s)"), (0, "cd src && git grep -n TODO | head"),
     // git: not only reading.
-    (2, "git config user.name 'A B'"), (2, "git stash"), (2, "git switch main"), (2, "git checkout -b x"), (2, "git merge main"), (2, "git cherry-pick abc"), (2, "git tag v2"), (2, "git branch -D x"), (3, "git fetch --all"), (3, "git pull --rebase"),
-    (3, "git ls-remote origin"), (3, "git push -u origin main"), (2, "git add -p"), (2, "git commit --amend --no-edit"), (2, "git rm x"), (2, "git restore src"), (2, "git clean -nd; git gc"),
+    (2, "git config user.name 'A B'"), (1, "git stash"), (2, "git switch main"), (2, "git checkout -b x"), (2, "git merge main"), (2, "git cherry-pick abc"), (2, "git tag v2"), (2, "git branch -D x"), (3, "git fetch --all"), (3, "git pull --rebase"),
+    (3, "git ls-remote origin"), (3, "git push -u origin main"), (2, "git add -p"), (2, "git commit --amend --no-edit"), (1, "git rm x"), (2, "git restore src"), (2, "git clean -nd; git gc"),
     // Files.
     (0, "ls -lart"), (0, "ls -lh target/release"), (0, "ls -1 | wc -l"), (0, "ls -d .*"), (0, "ls --sort=size -lr"), (0, "ls --help"), (0, "ls --version"), (0, "ls -la --time-style=long-iso"), (0, "ls **/*.rs"), (0, "ls -l $(which node)"), (0, "ls -lS | head -5"),
     (0, "cat a b c"), (0, "cat -vet x"), (0, "cat src/{lib,main}.rs"), (0, "cat \"$file\""), (0, "cat < x"), (0, "cat /proc/cpuinfo | grep -c processor"), (0, "cat Makefile | grep -n '^[a-z]*:'"), (0, "head -n1 *.csv"), (0, "head -n \"$n\" x"), (0, "tail -c 200 x"),
@@ -58,13 +58,13 @@ pub(crate) const EVERYDAY: &[(u8, &str)] = &[
     (0, "ps aux --sort=-%mem | head"), (0, "ps -o pid,ppid,cmd -p $$"), (0, "ps -p \"$pid\""), (0, "ps -ef --forest"), (0, "pgrep -fl node"), (0, "pidof node"), (0, "pstree -p"), (0, "uname -srm"), (0, "uname -a | cut -d' ' -f3"), (0, "free -m"), (0, "uptime -p"), (0, "lscpu | grep -i model"), (0, "nproc"), (0, "who"), (0, "w"),
     (0, "id -un"), (0, "groups"), (0, "env | grep -i proxy | sort"), (0, "env LC_ALL=C sort a"), (0, "env -i sort a"), (0, "env LANG=C TZ=UTC date"), (0, "TZ=UTC date +%FT%TZ"), (0, "printenv | sort | head"), (0, "date -d '2 days ago' +%F"), (0, "date -d @1700000000"), (0, "date -I"), (0, "date --iso-8601=seconds"), (0, "date -r Cargo.lock"), (0, "cal -3"),
     (0, "which -a python3"), (0, "which rg fd jq"), (0, "command -v \"$tool\""), (0, "type git"), (0, "ulimit -a"), (0, "umask"), (0, "getconf PAGE_SIZE"), (0, "locale -a | head"), (0, "ss -tln"), (0, "ss -s"), (0, "netstat -tlnp"), (0, "lsof -nP -i :3000"), (0, "lsof -n -p 1"), (0, "last -n 5"), (0, "hostname"), (0, "tty"),
-    (2, "lsof -i :8080"), (2, "lsof"), (2, "netstat -tl"), (2, "netstat -r"), (2, "ss -tlr"), (2, "who --lookup"), (2, "last -d"), (3, "ip addr"), (3, "ping -c1 example.com"), (3, "systemctl status x"), (2, "hostname -f"), (2, "top -b -n1"),
+    (2, "lsof -i :8080"), (2, "lsof"), (2, "netstat -tl"), (2, "netstat -r"), (2, "ss -tlr"), (2, "who --lookup"), (2, "last -d"), (0, "ip addr"), (3, "ping -c1 example.com"), (3, "systemctl status x"), (2, "hostname -f"), (2, "top -b -n1"),
     // What is installed.
     (0, "node -v"), (0, "node --version"), (0, "npm -v"), (0, "npm --version"), (0, "python -V"), (0, "python3 --version"), (0, "java -version"), (0, "java -version 2>&1 | head -1"), (0, "javac -version"), (0, "gcc --version | head -1"), (0, "gcc -dumpversion"), (0, "gcc -dumpmachine"), (0, "g++ --version"), (0, "clang --version"),
     (0, "make --version"), (0, "make -v | head -1"), (0, "cmake --version"), (0, "ruby -v"), (0, "perl -v"), (0, "php -v"), (0, "lua -v"), (0, "docker --version"), (0, "git --version && jq --version"), (0, "bash --version | head -1"), (0, "sort --version"), (0, "grep --help | head"), (0, "find --help"), (0, "sed --help"), (0, "awk --version"), (0, "python3 --help"),
     // The project chooses which of these runs: a toolchain's file may name a program of its own, or one to be fetched.
-    (0, "rustc --version"), (0, "cargo --version"), (0, "go version"),
-    (2, "yarn --version"), (2, "cargo tree"), (2, "cargo metadata --no-deps"), (2, "npm ls --depth=0"), (2, "npm run"), (2, "pip list"), (2, "python3 -m pip show x"), (2, "go list ./..."), (2, "go env"), (2, "python3 -c 'print(1)'"), (2, "node -p process.version"), (2, "make -n"), (2, "cargo check"),
+    (1, "rustc --version"), (1, "cargo --version"), (1, "go version"),
+    (1, "yarn --version"), (1, "cargo tree"), (1, "cargo metadata --no-deps"), (1, "npm ls --depth=0"), (1, "npm run"), (1, "pip list"), (1, "python3 -m pip show x"), (1, "go list ./..."), (1, "go env"), (2, "python3 -c 'print(1)'"), (2, "node -p process.version"), (1, "make -n"), (2, "cargo check"),
     // Other machines and services.
     (3, "docker ps"), (3, "docker images"), (3, "docker logs web --tail 50"), (3, "docker inspect web"), (3, "docker compose ps"), (3, "kubectl get pods"), (3, "kubectl describe pod x"), (3, "kubectl logs x"), (3, "gh pr view 12"), (3, "gh pr list"), (3, "gh issue view 3"), (3, "gh api user"), (3, "curl -sI https://example.com"), (3, "aws s3 ls"),
     (3, "dig example.com"), (3, "ssh host uptime"), (3, "terraform plan"), (3, "helm list"), (3, "crontab -l"),
@@ -77,5 +77,5 @@ pub(crate) const EVERYDAY: &[(u8, &str)] = &[
     (0, "case \"$x\" in *.rs) echo rust;; *) echo other;; esac"), (0, "{ date; uptime; } | cat"), (0, "(ls; pwd) 2>&1 | head"), (0, "ls && pwd && whoami"), (0, "ls; echo \"exit: $?\""), (0, "! grep -q x y"), (0, "time grep -rn x ."), (0, "timeout 30 find . -name x"), (0, "set -euo pipefail; ls | wc -l"), (0, "set -x; ls"), (0, "export LC_ALL=C; sort x | head"),
     (0, "cat <<< \"$x\""), (0, "wc -w <<< 'a b c'"), (0, "bc <<< 'scale=2; 10/3'"), (0, "read -r first < x; echo \"$first\""), (0, "x=$(git rev-parse --short HEAD) && echo \"at $x\""), (0, "files=$(git diff --name-only); echo \"$files\" | wc -l"), (0, "echo \"$(git log -1 --format=%h) on $(git branch --show-current)\""), (0, "cd src && ls && git log -1 2>&1 | cat"),
     (0, "pwd && ls -la && cat README.md 2>/dev/null | head -20"), (0, "ls -la | awk '{print $5, $9}' | sort -n | tail -5"), (0, "cat x | sort | uniq -c | sort -rn | head -n 10 | nl"), (0, "xargs -n1 basename < files.txt"), (0, "git ls-files -z | xargs -0 wc -l | tail -1"), (0, "sh -c 'ls | wc -l'"), (0, "bash -c 'for i in 1 2; do echo $i; done'"), (0, "echo a | tee /dev/null"),
-    (2, "for f in *.rs; do rustfmt $f; done"), (2, "ls | xargs rm"), (2, "cat a > b"), (2, "sort -o x x"), (2, "./run.sh"), (2, "x=$(make)"), (2, "while true; do make; done"),
+    (2, "for f in *.rs; do rustfmt $f; done"), (2, "ls | xargs rm"), (1, "cat a > b"), (1, "sort -o x x"), (2, "./run.sh"), (2, "x=$(make)"), (2, "while true; do make; done"),
 ];

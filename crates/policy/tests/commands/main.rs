@@ -10,6 +10,7 @@ mod others;
 mod parts;
 mod promise;
 mod properties;
+mod work;
 
 fn checks() -> Vec<String> {
     ["cargo test --workspace", "cargo clippy --all-targets", "npm run lint && npm test", "sh -c 'a  b'"]

@@ -73,16 +73,48 @@ pub(crate) const WRITERS: &[&str] = &[
     "python -m http.server",
 ];
 
+/// What changes files of the project by its own words, or asks a tool about the project: level 1, no more and no less.
+#[rustfmt::skip] // One command a line would be a thousand lines.
+pub(crate) const EDITS: &[&str] = &[
+    "mkdir -p a/b", "touch x", "touch new.txt", "cp a b", "mv a b", "mv src/a.rs src/b.rs", "mv docker-compose.yml x", "cp -r a /tmp/b", "echo x > y",
+    "sed -i 's/a/b/' x", "sed -i.bak -e '1d' src/a.rs", "sed -i '3a some text; e evil' x", "git add .", "git add -A",
+    "git add src/*.rs", "git stash", "git stash push -m 'for later' -- src", "git restore --staged x", "git reset -q",
+    "git mv a b", "git rm --cached x", "terraform fmt", "cat <<'E' > notes.md\nsome text\nE", "ls | tee x", "chmod +x run.sh",
+    "chmod 644 a b", "ln -s a b", "sort -u x -o x", "rm a.txt", "rmdir empty", "truncate -s 0 app.log", "cargo --version",
+    "cargo tree", "cargo metadata --format-version 1", "cargo fmt --check", "npm ls", "make -n", "make -n test", "less a",
+    "bat a", "go list ./...", "pip list", "ruff check .", "rustfmt src/lib.rs", "gofmt -w a.go", "mkdir -p a && touch a/b",
+    "cd src && touch x", "for i in 1 2; do echo $i; done > out.txt", "mv docs/*.md notes/", "zsh -n x.sh", "mktemp -d",
+    "timeout 5 touch x", "sh -c 'mkdir a; cp b a/'", "echo x > /tmp/x", "uniq a b", "install -d a/b",
+];
+
+/// What looks like those, and isn't one of them: it writes elsewhere, through names that aren't among its words, or runs
+/// what it is told.
+#[rustfmt::skip] // One command a line would be a thousand lines.
+pub(crate) const NO_EDITS: &[&str] = &[
+    "touch ../x", "touch /srv/x", "touch ~/x", "touch $x", "touch \"$x\"", "touch *", "touch {a,b}", "touch a/../../b", "cp a ..",
+    "cp ~/.ssh/id_rsa x", "cp -s a b", "cp -l a b", "cp -t x a", "mv a /srv", "mv $a b", "mv *.md docs/", "ln a b", "ln -s ../a b",
+    "ln -s /etc/passwd x", "ln -s . .git", "sed -i 's/a/b/e' x", "sed -i '1e evil' x", "sed -i 'w out' x", "sed -i -f s x",
+    "sed -i \"$x\" y", "sed -i s/a/b/ *", "sed -i s/a/b/ ../x", "sed -i/tmp/x s/a/b/ y", "echo x > ../y", "echo x > $y", "echo x > ~/y",
+    "echo x > .envrc", "tee .vscode/tasks.json", "cp x .git/config", "touch a .envrc", "rm -rf src", "rm -r a", "rm .env", "rm *.o",
+    "chmod u+s x", "chmod 4755 x", "chmod -R +x src", "install -m 4755 a b", "install -s a b", "git add .envrc", "git reset --hard",
+    "git reset HEAD~1", "git stash pop", "git stash -a", "git rm -r x", "git rm -f x", "git restore x", "git -C x add .",
+    "git -c a.b=c add .", "cd .. && touch x", "cd a && cd b && touch x", "cd $x && touch y", "make -n SHELL=./x", "make -n A=b",
+    "make -n --eval='x'", "cargo --config a tree", "cargo tree --config a=b", "cargo --version --config a", "go list -toolexec ./x",
+    "go env -w A=b", "npm ls --prefix /x", "npm pkg set a=b", "npm config set a b", "less +!evil x", "less -o log x", "bat --pager=evil x",
+    "./touch x", "PATH=. touch x", "touch() { evil; }; touch x", "xargs touch", "find . -exec touch {} +", "touch x; evil",
+    "evil; touch x", "sort -o ../x y", "sort --compress-program=evil -o x y", "gofmt -r 'a -> b' -w x", "terraform fmt -chdir=x",
+    "patch -p1 < x", "tar xf a.tar", "unzip a.zip", "python3 -m py_compile ../x.py", "node --check -r ./evil x.js", "sudo touch x",
+    "sudo --version", "./evil --version", "bash -n -c evil", "bash -n x y", "perl -c x", "rm a b > ../c",
+];
+
 /// Ordinary work: level 2, no more and no less, and nothing lost.
 #[rustfmt::skip] // One command a line would be a thousand lines.
 pub(crate) const ORDINARY: &[&str] = &[
     "cargo build", "cargo run -- --help", "npm install", "npm ci", "npm run build",
     "pip install -r requirements.txt", "python -m pytest -q", "python3 -c 'print(1)'", "node x.js",
-    "go build ./...", "make", "make install", "mkdir -p a/b", "touch x", "cp a b", "mv a b", "echo x > y",
-    "sed -i 's/a/b/' x", "git add .", "git commit -m 'describe the mount point'", "git checkout -b new",
-    "git merge x", "git rebase main", "tar xf a.tar", "mv docker-compose.yml x", "cat ssh/config > x",
-    "./run.sh", "cargo test > /dev/null 2> errors", "terraform fmt", "cat <<'E' > notes.md\nsome text\nE",
-    "cp -r a /tmp/b", "export A=1; make",
+    "go build ./...", "make", "make install", "git commit -m 'describe the mount point'", "git checkout -b new",
+    "git merge x", "git rebase main", "tar xf a.tar", 
+    "./run.sh", "cargo test > /dev/null 2> errors", "export A=1; make",
 ];
 
 /// What reaches other machines, the network, the system or more rights: level 3.

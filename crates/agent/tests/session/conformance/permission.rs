@@ -127,7 +127,7 @@ async fn case_20_an_approved_call_runs_and_the_model_goes_on() {
         return;
     }
     let mut bench = Bench::new(&[]);
-    let touch = calls([("c1", "run_command", json!({ "command": "touch made" }))]);
+    let touch = calls([("c1", "run_command", json!({ "command": "touch -f made" }))]);
     let told = Told::new([touch, says("made")]);
     let mut session = bench.start(&told, asking(Mode::Edit));
     session.handle.send("do it").await.unwrap();
@@ -151,7 +151,7 @@ async fn case_20_an_approved_call_runs_and_the_model_goes_on() {
 
 async fn case_21_a_denied_call_does_not_run_and_the_model_hears_why() {
     let mut bench = Bench::new(&[]);
-    let touch = calls([("c1", "run_command", json!({ "command": "touch made" }))]);
+    let touch = calls([("c1", "run_command", json!({ "command": "touch -f made" }))]);
     let told = Told::new([touch, says("then not")]);
     let mut session = bench.start(&told, asking(Mode::Edit));
     session.handle.send("do it").await.unwrap();

@@ -63,7 +63,21 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
         danger.outside(|| format!("`git {command}` handles what git signs in with"));
     }
     if let Some(lost) = lost_by_git(command, rest) {
-        danger.destroys(|| lost.to_owned());
+        // What is put aside lies in git, and what is tracked and as it was in the checkpoints.
+        let kept = match command {
+            "stash" => {
+                !rest.iter().any(|word| {
+                    matches!(*word, "drop" | "clear" | "pop" | "apply" | "branch" | "store")
+                        || word.len() > 2 && "--all".starts_with(word)
+                }) && !has_cluster(rest, 'a')
+            }
+            "rm" => !has_option(rest, 'f', "--force") && !has_cluster(rest, 'r'),
+            _ => false,
+        };
+        match kept {
+            true => danger.removes(|| lost.to_owned()),
+            false => danger.destroys(|| lost.to_owned()),
+        }
     }
 }
 

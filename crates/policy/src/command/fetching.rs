@@ -1,0 +1,143 @@
+//! Commands that fetch packages, and are called for nothing else.
+//!
+//! A registry's hosts take uploads, too, from whoever brings a token along. So only these reach them without a question:
+//! what a program of its own sends there is nobody's to see. They may build what they fetch, and run its scripts.
+
+use journeyman_protocol::Level;
+
+use super::readers::base_name;
+use super::{CommandAnalysis, Part};
+
+/// Programs by the words behind them that fetch.
+const FETCHING: &[(&str, &[&[&str]])] = &[
+    ("bun", &[&["add"], &["i"], &["install"], &["update"]]),
+    ("bundle", &[&["cache"], &["install"], &["lock"], &["package"], &["update"]]),
+    ("cabal", &[&["fetch"], &["update"]]),
+    (
+        "cargo",
+        &[
+            &["add"],
+            &["b"],
+            &["build"],
+            &["c"],
+            &["check"],
+            &["clippy"],
+            &["doc"],
+            &["fetch"],
+            &["generate-lockfile"],
+            &["metadata"],
+            &["tree"],
+            &["update"],
+            &["vendor"],
+        ],
+    ),
+    ("composer", &[&["install"], &["require"], &["update"]]),
+    ("conda", &[&["create"], &["env", "create"], &["env", "update"], &["install"], &["update"]]),
+    ("dart", &[&["pub", "add"], &["pub", "get"], &["pub", "upgrade"]]),
+    ("deno", &[&["add"], &["cache"], &["install"]]),
+    ("dotnet", &[&["add"], &["build"], &["restore"]]),
+    ("flutter", &[&["pub", "get"], &["pub", "upgrade"]]),
+    ("gem", &[&["fetch"]]),
+    (
+        "go",
+        &[
+            &["build"],
+            &["get"],
+            &["list"],
+            &["mod", "download"],
+            &["mod", "tidy"],
+            &["mod", "vendor"],
+            &["vet"],
+        ],
+    ),
+    ("gradle", &[&["assemble"], &["classes"], &["dependencies"], &["testClasses"]]),
+    ("gradlew", &[&["assemble"], &["classes"], &["dependencies"], &["testClasses"]]),
+    ("mamba", &[&["create"], &["env", "create"], &["install"], &["update"]]),
+    ("mix", &[&["deps.get"], &["deps.update"], &["local.hex"], &["local.rebar"]]),
+    (
+        "mvn",
+        &[
+            &["compile"],
+            &["dependency:copy-dependencies"],
+            &["dependency:go-offline"],
+            &["dependency:resolve"],
+            &["dependency:tree"],
+            &["test-compile"],
+        ],
+    ),
+    (
+        "npm",
+        &[
+            &["add"],
+            &["ci"],
+            &["clean-install"],
+            &["i"],
+            &["info"],
+            &["install"],
+            &["outdated"],
+            &["update"],
+            &["view"],
+        ],
+    ),
+    ("pdm", &[&["add"], &["install"], &["lock"], &["sync"], &["update"]]),
+    ("pip", &[&["download"], &["install"], &["wheel"]]),
+    ("pip3", &[&["download"], &["install"], &["wheel"]]),
+    ("pipenv", &[&["install"], &["lock"], &["sync"], &["update"]]),
+    ("pnpm", &[&["add"], &["fetch"], &["i"], &["install"], &["update"]]),
+    ("poetry", &[&["add"], &["install"], &["lock"], &["sync"], &["update"]]),
+    ("rebar3", &[&["compile"], &["get-deps"]]),
+    ("rustup", &[&["component", "add"], &["target", "add"], &["toolchain", "install"], &["update"]]),
+    ("stack", &[&["build"], &["setup"], &["update"]]),
+    ("swift", &[&["build"], &["package", "resolve"], &["package", "update"]]),
+    ("uv", &[&["add"], &["lock"], &["pip", "compile"], &["pip", "install"], &["pip", "sync"], &["sync"]]),
+    ("yarn", &[&["add"], &["install"], &["up"], &["upgrade"]]),
+];
+/// Options that name other places to talk to, or other programs to run.
+const ELSEWHERE: &[&str] =
+    &["--registry", "--index-url", "-i", "--extra-index-url", "--config", "--proxy", "--source"];
+
+impl CommandAnalysis {
+    /// Whether all that it does is to fetch packages, and to read beside that.
+    #[must_use]
+    pub fn only_fetches(&self) -> bool {
+        let harmless = |part: &Part| part.level == Level::ReadOnly || fetches(part);
+        self.complete && self.parts.iter().any(fetches) && self.parts.iter().all(harmless)
+    }
+}
+
+fn fetches(part: &Part) -> bool {
+    let Some((program, arguments)) = part.words.split_first() else { return false };
+    if part.level == Level::System || !part.words.iter().all(|word| word.known) {
+        return false;
+    }
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+    let name = match program.text.as_str() {
+        "./gradlew" => "gradlew",
+        "./mvnw" => "mvn",
+        path => base_name(path),
+    };
+    // `cargo +nightly fetch`, `python3 -m pip install`
+    let (name, texts) = match (name, texts.as_slice()) {
+        ("cargo", [toolchain, rest @ ..]) if toolchain.starts_with('+') => (name, rest),
+        ("python" | "python3", ["-m", "pip", rest @ ..]) => ("pip", rest),
+        (name, texts) => (name, texts),
+    };
+    // Only options without a value stand before the words.
+    let begins = texts.iter().position(|text| !text.starts_with('-')).unwrap_or(texts.len());
+    let words = texts.get(begins..).unwrap_or_default();
+    let elsewhere = |text: &&str| ELSEWHERE.contains(&text.split('=').next().unwrap_or(text));
+    !texts.iter().any(elsewhere)
+        && FETCHING.iter().any(|(known, subcommands)| {
+            let listed = |words: &[&str]| subcommands.iter().any(|subcommand| words.starts_with(subcommand));
+            *known == name
+                && match name {
+                    "yarn" => words.is_empty() || listed(words),
+                    // Each word is a task of its own.
+                    "gradle" | "gradlew" | "mvn" => {
+                        !words.is_empty()
+                            && words.iter().filter(|word| !word.starts_with('-')).all(|word| listed(&[*word]))
+                    }
+                    _ => listed(words),
+                }
+        })
+}
