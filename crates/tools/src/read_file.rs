@@ -1,9 +1,11 @@
 //! `read_file`: a window of a text, an image, or a command's whole output.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use journeyman_policy::secrets::{is_settings_file, mask_settings};
 use journeyman_protocol::{Effects, RelPath, ResultPart, ToolSpec};
 use journeyman_workspace::{NotAFile, StatKind, WorkspaceError};
 use schemars::JsonSchema;
@@ -85,10 +87,15 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
     let shown = if text.is_empty() {
         "(the file is empty)".to_owned()
     } else {
-        part(text, "the file", lines, context)
+        part(&without_settings(&path, text), "the file", lines, context)
     };
     context.seen.record_text(path, content.hash, text);
     Ok(ToolOutput::text(shown))
+}
+
+/// Returns the text of a file without the secrets that a file of settings has.
+pub(crate) fn without_settings<'t>(path: &RelPath, text: &'t str) -> Cow<'t, str> {
+    if is_settings_file(&path.to_string()) { mask_settings(text) } else { Cow::Borrowed(text) }
 }
 
 /// The wanted lines, and how to read on.

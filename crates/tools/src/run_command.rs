@@ -1,12 +1,15 @@
 //! `run_command`: a shell command in the sandbox.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_policy::{analyse, in_directory, registry};
+use journeyman_policy::secrets::{is_settings_file, mask_settings};
+use journeyman_policy::{CommandAnalysis, Part, analyse, in_directory, registry};
 use journeyman_protocol::{CallId, Effects, FileChange, FileChangeKind, Level, RelPath, SessionId, ToolSpec};
 use journeyman_sandbox::{
     Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
@@ -35,8 +38,10 @@ const MOST_NAMED: usize = 20;
 const MOST_HOSTS: usize = 16;
 /// Hosts named in a summary, and denials told of in a result; who meets more has seen enough.
 const MOST_TOLD: usize = 8;
-/// Words of a command that are looked up in the tree; ordinary ones have a dozen.
+/// Words of a command that are looked up in the tree, by each way to take it apart; ordinary ones have a dozen.
 const MOST_WORDS: usize = 256;
+/// Directories that a command goes to in which its words are looked up; ordinary ones go to one.
+const MOST_DIRECTORIES: usize = 4;
 /// A command is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 200;
 /// As long as a command may run in the background: a working day and the night after it.
@@ -80,6 +85,11 @@ impl Wish {
             Some(directory) => in_directory(&directory.to_string(), &self.command),
             None => self.command.clone(),
         }
+    }
+
+    /// Returns true if the command names a file of settings: what it prints may be its content.
+    fn names_settings(&self) -> bool {
+        named_words(&self.command, &analyse(&self.judged(), &[])).iter().any(|word| is_settings_file(word))
     }
 
     /// Whether the command is known to read only. Then the sandbox lets it do no more.
@@ -150,7 +160,14 @@ impl RunCommand {
         let seconds = wish.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
         let (request, books) = prepare(context, &wish, Duration::from_secs(seconds)).await?;
         let unkept = books.before.not_undoable();
-        let ended = confined(context, request).await;
+        let settings = wish.names_settings();
+        let mut ended = confined(context, request, settings).await;
+        if settings
+            && let Ok(completed) = &mut ended
+            && let Cow::Owned(masked) = mask_settings(&completed.combined.text)
+        {
+            completed.combined.text = masked;
+        }
         let kept = has_kept(&ended);
         let (changes, aftermath) = books.close(kept).await?;
         if aftermath.is_clean() {
@@ -176,15 +193,27 @@ impl RunCommand {
 
 /// Whether a command may destroy what undoing can't bring back: policy says so, or it names something that no
 /// checkpoint covers, such as an ignored file. Programs that are, and what lies in directories that tools make
-/// again, may be named by any build.
+/// again, may be named by any build; not by a command that is allowed because it changes what undo covers.
 fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
     let analysis = analyse(&wish.judged(), &[]);
     if !matches!(analysis.level, Level::Edit | Level::Shell) {
         return false;
     }
-    let destroys = analysis.destroys.is_some();
+    let edits = analysis.level == Level::Edit;
+    let destroys = edits || analysis.destroys.is_some();
+    // What a pattern stands for isn't named, nor is what a patch or a prefix does.
+    let says = |part: &Part, words: &[&str]| {
+        part.words.iter().map(|word| word.text.as_str()).take(words.len()).eq(words.iter().copied())
+    };
+    let open = |part: &Part| {
+        part.level == Level::Edit
+            && (part.words.iter().any(|word| !word.known)
+                || says(part, &["git", "apply"])
+                || says(part, &["split"]))
+    };
     analysis.beyond_undo
-        || named_paths(wish).any(|path| match workspace.uncovered(&path) {
+        || edits && analysis.parts.iter().any(open)
+        || named_paths(wish, &analysis).any(|path| match workspace.uncovered(&path) {
             Some(it) => destroys || !(it.directory || it.executable || it.remade),
             None => false,
         })
@@ -234,15 +263,40 @@ fn installs(wish: &Wish) -> bool {
         || ["node_modules", "venv"].iter().any(|name| wish.command.contains(name))
 }
 
-/// What may be paths among a command's words, taken apart roughly: a word too many costs a layer.
-fn named_paths(wish: &Wish) -> impl Iterator<Item = RelPath> {
-    let apart = |c: char| c.is_whitespace() || "'\"`;&|()<>={},".contains(c);
-    let words = wish.command.split(apart).filter(|word| !word.is_empty()).take(MOST_WORDS);
-    let parse = |word: &str| match &wish.directory {
-        Some(directory) => directory.join(word.trim_start_matches("./")),
-        None => RelPath::parse(word),
-    };
-    words.filter_map(move |word| parse(word).ok())
+/// What may be paths in a command, where it begins and in the directories that it goes to.
+fn named_paths(wish: &Wish, analysis: &CommandAnalysis) -> impl Iterator<Item = RelPath> {
+    let goes = analysis.parts.iter().filter_map(|part| match part.words.as_slice() {
+        [program, .., to] if program.text == "cd" => Some(to.text.clone()),
+        _ => None,
+    });
+    let directories: Vec<Option<RelPath>> = std::iter::once(wish.directory.clone())
+        .chain(goes.take(MOST_DIRECTORIES).map(|to| beneath(wish.directory.as_ref(), &to)))
+        .collect();
+    // The command's own directory is a `cd` before it, too.
+    named_words(&wish.command, analysis).into_iter().flat_map(move |word| {
+        directories.iter().filter_map(|directory| beneath(directory.as_ref(), &word)).collect::<Vec<_>>()
+    })
+}
+
+fn beneath(directory: Option<&RelPath>, word: &str) -> Option<RelPath> {
+    match directory {
+        Some(directory) => directory.join(word.trim_start_matches("./")).ok(),
+        None => RelPath::parse(word).ok(),
+    }
+}
+
+/// The words of a command, and what stands between signs in them: what shells and other languages put around a name
+/// (`open(\".env\")`, `${x:-.env}`, `a=[.env]`). Taken apart roughly: a word too many costs a layer.
+fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
+    let shell = |c: char| c.is_whitespace() || "'\"`;&|()<>={},".contains(c);
+    let sign = |c: char| !(c.is_alphanumeric() || "_-./~+@% ".contains(c));
+    let parts =
+        analysis.parts.iter().flat_map(|part| part.words.iter().chain(&part.writes).chain(&part.reads));
+    let known = parts.map(|word| word.text.as_str()).take(MOST_WORDS);
+    let rough = command.split(shell).filter(|word| !word.is_empty()).take(MOST_WORDS);
+    let fine = command.split(|c| shell(c) || sign(c)).map(|word| word.trim_start_matches('-'));
+    let fine = fine.filter(|word| !word.is_empty()).take(MOST_WORDS);
+    known.chain(rough).chain(fine).map(str::to_owned).collect()
 }
 
 /// What is known from before a command, to tell and journal afterwards what it did.
@@ -409,14 +463,16 @@ fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
     request
 }
 
-/// Runs the command, showing its output as it comes.
-async fn confined(context: &ToolContext, request: Request) -> Result<Completed, ToolError> {
+/// Runs the command, showing its output as it comes, unless it may have secrets that only whole lines tell.
+async fn confined(context: &ToolContext, request: Request, settings: bool) -> Result<Completed, ToolError> {
     let mut running = context.sandbox.spawn(request, context.cancel.clone()).await?;
     let mut room = LIVE_BYTES;
     while let Some(chunk) = running.next().await {
         let Some(left) = room.checked_sub(chunk.bytes.len()) else { break };
         room = left;
-        (context.output)(clean(&chunk.bytes));
+        if !settings {
+            (context.output)(clean(&chunk.bytes));
+        }
     }
     Ok(running.wait().await?)
 }

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::{clip, shown};
+use crate::read_file::without_settings;
 use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
@@ -186,6 +187,7 @@ impl Search {
                 Err(_) => continue,
             };
             let Some(text) = content.text() else { continue };
+            let text = without_settings(path, text);
             files += 1;
             found.heading = Some(path.to_string());
             found.apart = false;

@@ -432,3 +432,82 @@ fn a_command_that_makes_more_files_than_are_looked_at_leaves_nothing_that_is_obe
     );
     assert!(!bench.root.join(".git").exists() && !bench.root.join(".envrc").exists());
 }
+
+#[test]
+fn secrets_of_a_file_of_settings_are_shown_by_no_tool() {
+    let settings = b"DB_HOST=db\nDB_PASSWORD=letmein\nSMTP_PASSWORD=Tr0ub4dor\n";
+    let bench = Bench::new(&[
+        (".env", settings),
+        ("sub/.env.local", settings),
+        (".env.example", settings),
+        ("a", b"1"),
+    ]);
+    for command in [
+        "cat .env",
+        "cat ./.env",
+        "cd sub && cat .env.local",
+        "python3 -c 'print(open(\"sub/.env.local\").read())'",
+    ] {
+        let said = run(&bench, command);
+        assert!(
+            said.contains("DB_HOST=db") && !said.contains("letmein") && !said.contains("Tr0ub4dor"),
+            "{said}"
+        );
+    }
+    assert_eq!(*bench.live.lock().unwrap(), "", "no line is shown before it is whole");
+    for path in [".env", "sub/.env.local"] {
+        let said = bench.say("read_file", json!({ "path": path }));
+        assert!(
+            said.contains("DB_HOST=db") && said.contains("DB_PASSWORD=«") && !said.contains("letmein"),
+            "{said}"
+        );
+        let said = bench.say("search_text", json!({"pattern": "PASSWORD|letm", "path": path}));
+        assert!(said.contains("DB_PASSWORD=«") && !said.contains("letmein"), "{said}");
+    }
+    assert!(bench.say("read_file", json!({"path": ".env.example"})).contains("letmein"));
+}
+
+#[test]
+fn what_no_checkpoint_covers_is_seen_however_it_is_named() {
+    let ignored: &[(&str, &[u8])] = &[
+        (".gitignore", b"*.sqlite\n/out/\n"),
+        ("a.sqlite", b"1"),
+        ("out/b", b"2"),
+        ("sub/c.sqlite", b"3"),
+        ("t.txt", b"4"),
+    ];
+    let bench = Bench::new(ignored);
+    let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(&bench.root).status();
+    assert!(git.is_ok_and(|status| status.success()));
+    let tool = bench.tools.get("run_command").unwrap();
+    let tried = |command: &str| tool.tries_out(&bench.context.workspace, &json!({ "command": command }));
+    for command in [
+        "python3 -c 'open(\"a.sqlite\", \"w\")'",
+        "sh -c \"python3 -c 'open(\\\"a.sqlite\\\", 1)'\"",
+        "perl -e 'unlink q[a.sqlite]'",
+        "node x.js --db:a.sqlite",
+        "make DB=${X:-a.sqlite}",
+        "python3 x.py [a.sqlite]",
+        "ruby -e \"File.write(%w`a.sqlite`)\"",
+        "echo x > a.sq''lite",
+        "cp t.txt a.sqlite",
+        "sed -i s/1/2/ a.sqlite",
+        "mv t.txt out/b",
+        "touch out",
+        "cd sub && cp x c.sqlite",
+        "cd sub && node x.js c.sqlite",
+        "sed -i s/1/2/ ./*.sqlite",
+    ] {
+        assert!(tried(command), "{command}");
+    }
+    for command in [
+        "cat a.sqlite",
+        "cp t.txt u.txt",
+        "echo x > t.txt",
+        "mkdir -p src",
+        "git add -A",
+        "python3 x.py t.txt",
+    ] {
+        assert!(!tried(command), "{command}");
+    }
+}
