@@ -9,6 +9,7 @@ use journeyman_agent::config::{
 use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, known_tool};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, Needs, RelPath, Tier, Verdict};
 use journeyman_sandbox::clean;
+use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -66,6 +67,14 @@ impl Asked {
     }
 }
 
+/// Returns the effects of a call of `tool` on these paths: of a tool that only reads they are read.
+fn effects_on(tool: &str, given: &[String]) -> Result<Effects, Failure> {
+    let paths = paths(given)?;
+    let reads = Registry::builtin().get(tool).is_ok_and(|tool| tool.is_read_only());
+    let (reads, writes) = if reads { (paths, Vec::new()) } else { (Vec::new(), paths) };
+    Ok(Effects { reads, writes, ..Effects::default() })
+}
+
 fn paths(given: &[String]) -> Result<Vec<RelPath>, Failure> {
     let parse = |path: &String| {
         RelPath::parse(path).map_err(|error| Failure::usage(format_args!("the path «{path}»: {error}")))
@@ -99,17 +108,10 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
     }
     let (root, loaded) = loaded(environment, args.directory.as_deref())?;
     let given = args.mode.as_deref().map(str::parse::<Mode>).transpose().map_err(Failure::usage)?;
-    let command = line(&args.words);
-    let asked = Asked {
-        tool: args.tool.clone().unwrap_or_else(|| "run_command".to_owned()),
-        agent: args.agent.clone(),
-        effects: Effects {
-            command,
-            writes: paths(&args.path)?,
-            hosts: args.host.clone(),
-            ..Effects::default()
-        },
-    };
+    let tool = args.tool.clone().unwrap_or_else(|| "run_command".to_owned());
+    let effects =
+        Effects { command: line(&args.words), hosts: args.host.clone(), ..effects_on(&tool, &args.path)? };
+    let asked = Asked { tool, agent: args.agent.clone(), effects };
     let config = load_layers(environment, &root, &[], Trusted::ThisRun, Some(Path::new(ADMIN)))?.config;
     let house = House::open(environment)?;
     let sandbox = house.sandbox(&config)?.enforcement(&Needs::ALL).await.ok();
@@ -241,7 +243,10 @@ fn show(paint: Paint, asked: &Asked, verdicts: &[(Mode, Verdict)], parts: &[Expl
 const MODES: [(Mode, &str); 4] = [
     (Mode::Plan, "reads (level 0); everything else is denied"),
     (Mode::Ask, "reads; edits, checks and commands are asked about"),
-    (Mode::Edit, "reads, edits and runs the project's checks (level 1); other commands are asked about"),
+    (
+        Mode::Edit,
+        "reads, edits, also by commands, and runs the project's checks (level 1); other commands are asked about",
+    ),
     (
         Mode::Auto,
         "also runs other commands (level 2) while the sandbox enforces all it should; without, as edit",
@@ -330,10 +335,10 @@ struct Case {
 
 impl Case {
     fn asked(&self) -> Result<Asked, Failure> {
-        let writes = paths(self.path.as_slice())?;
-        let hosts = self.host.iter().cloned().collect();
-        let effects = Effects { command: self.command.clone(), writes, hosts, ..Effects::default() };
         let tool = self.tool.clone().unwrap_or_else(|| "run_command".to_owned());
+        let hosts = self.host.iter().cloned().collect();
+        let on = effects_on(&tool, self.path.as_slice())?;
+        let effects = Effects { command: self.command.clone(), hosts, ..on };
         known_tool(&tool).map_err(|unknown| Failure::usage(format_args!("a case: {unknown}")))?;
         Ok(Asked { tool, agent: self.agent.clone(), effects })
     }
@@ -404,7 +409,7 @@ fn cases(path: &Path, shown: &str) -> Result<Vec<Case>, Failure> {
 mod tests {
     #[test]
     fn rules_know_every_tool_by_name() {
-        for spec in journeyman_tools::Registry::builtin().specs() {
+        for spec in super::Registry::builtin().specs() {
             assert_eq!(journeyman_policy::known_tool(&spec.name), Ok(()));
         }
     }

@@ -306,7 +306,7 @@ pub(crate) fn shorten(text: &mut String, limit: usize) {
 }
 
 /// Returns the text without control sequences and characters that aren't seen.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut characters = text.chars().peekable();
     let mut seen = String::with_capacity(text.len());
     while let Some(character) = characters.next() {

@@ -26,8 +26,12 @@ fn three_refusals_for_want_of_anybody_to_ask_end_in_6() {
     }
     let house = House::with_greeter();
     let before = house.tree();
-    let server =
-        Server::chat([command("touch one"), command("touch two"), command("touch three"), say("Well.")]);
+    let server = Server::chat([
+        command("touch -f one"),
+        command("touch -f two"),
+        command("touch -f three"),
+        say("Well."),
+    ]);
     let report = server.run(&house, &["--json", "--mode", "edit", "make files"]).run().expect(6).report();
     assert_eq!(report.outcome, Outcome::PermissionNeeded);
     let seen = server.seen();
@@ -45,7 +49,7 @@ fn a_model_that_gives_up_after_a_refusal_ends_in_6_too() {
         return;
     }
     let house = House::with_greeter();
-    let server = Server::chat([command("touch one"), say("Then I can't.")]);
+    let server = Server::chat([command("touch -f one"), say("Then I can't.")]);
     let report = server.run(&house, &["--json", "--mode", "edit", "make a file"]).run().expect(6).report();
     assert!(report.summary.contains("nobody to ask"), "{}", report.summary);
 }
@@ -67,7 +71,7 @@ fn plan_mode_offers_no_writers_and_denies_those_called_anyway() {
     let before = house.tree();
     let server = Server::chat([
         call("write_file", json!({"path": "new.txt", "content": "new\n"})),
-        command("touch new.txt"),
+        command("touch -f new.txt"),
         say("Here is the plan."),
     ]);
     let report = server.run(&house, &["--json", "--mode", "plan", "plan a file"]).run().expect(4).report();

@@ -50,8 +50,8 @@ fn a_rule_allows_what_a_headless_run_could_not_ask_about() {
         return;
     }
     let house = House::with_greeter();
-    user_rules(&house, "[[rule]]\ncommand = [\"touch\", \"*\"]\ndecision = \"allow\"\n");
-    let server = Server::chat([command("touch one"), command("touch two three"), say("Done.")]);
+    user_rules(&house, "[[rule]]\ncommand = [\"touch\", \"-f\", \"*\"]\ndecision = \"allow\"\n");
+    let server = Server::chat([command("touch -f one"), command("touch -f two three"), say("Done.")]);
     server.run(&house, &["--mode", "edit", "--no-check", "make files"]).run().expect(4);
     let made = ["one", "two"].map(|name| house.project().join(name).exists());
     assert_eq!(made, [true, false], "the second has more words than the rule");
@@ -136,12 +136,18 @@ fn check_judges_a_command_in_every_mode() {
     assert_eq!(decided(&["--mode", "plan", "make all"], 7), "deny");
     assert_eq!(decided(&["--tool", "write_file", "--path", "a.txt"], 0), "deny ask allow allow");
     assert_eq!(decided(&["--tool", "write_file", "--path", ".envrc"], 6), "deny ask ask ask");
+    assert_eq!(decided(&["--tool", "read_file", "--path", ".env"], 0), "allow allow allow allow");
+    assert_eq!(decided(&["--tool", "search_text", "--path", ".git/config"], 0), "allow allow allow allow");
+    assert_eq!(decided(&["--tool", "write_file", "--path", ".git/config"], 7), "deny deny deny deny");
+    assert_eq!(decided(&["mkdir -p a && cp greet.sh a/ && echo x > a/b"], 0), "deny ask allow allow");
+    assert_eq!(decided(&["--host", "registry.npmjs.org", "npm ci"], 6), "deny ask ask allow");
+    assert_eq!(decided(&["--host", "registry.npmjs.org", "node x.js"], 6), "deny ask ask ask");
     assert_eq!(decided(&["--tool", "mcp__web__fetch", "--host", "example.com"], 6), "deny ask ask ask");
     let misspelt = house.jm(&["policy", "check", "--tool", "write_fil", "--path", "a.txt"]).run().expect(2);
     misspelt.says(&["did you mean", "write_file"]);
     assert_eq!(decided(&["rm", "-rf", "a b"], 6), "deny ask ask allow");
     let ran = house.jm(&["policy", "check", "true; touch x"]).run().expect(7);
-    ran.prints(&["level 2 (shell)", "touch x", "user: ", "«no touch»", "write it instead", "plan", "auto"]);
+    ran.prints(&["level 1 (edit)", "touch x", "user: ", "«no touch»", "write it instead", "plan", "auto"]);
     house.jm(&["policy", "check", "--mode", "fast", "ls"]).run().expect(2).says(&["plan, ask, edit, auto"]);
     house
         .jm(&["policy", "check"])
@@ -208,11 +214,11 @@ fn forever_is_written_down_and_holds_in_the_next_session() {
     }
     let house = House::with_greeter();
     user_rules(&house, "# mine\n");
-    let server = Server::chat([command("touch one"), say("Done."), command("touch one"), say("Done.")]);
+    let server = Server::chat([command("touch -f one"), say("Done."), command("touch -f one"), say("Done.")]);
     let run =
         || Person::start(server.run(&house, &["--no-check", "make a file"]).env("NO_COLOR", "1").command());
     let mut person = run();
-    person.sees("run_command `touch one`");
+    person.sees("run_command `touch -f one`");
     person.sees("[y]es  [a]lways  [f]orever  [n]o");
     person.types("f\n");
     person.sees("written to ");
@@ -220,7 +226,8 @@ fn forever_is_written_down_and_holds_in_the_next_session() {
     let file = house.user_config().with_file_name("policy.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# mine\n\n# Said «from now on» on 20"), "{text}");
-    let rule = "[[rule]]\ntools = [\"run_command\"]\ncommand = [\"touch\", \"one\"]\ndecision = \"allow\"\n";
+    let rule =
+        "[[rule]]\ntools = [\"run_command\"]\ncommand = [\"touch\", \"-f\", \"one\"]\ndecision = \"allow\"\n";
     assert!(text.ends_with(rule), "{text}");
     std::fs::remove_file(house.project().join("one")).unwrap();
     let (code, screen) = run().ends();

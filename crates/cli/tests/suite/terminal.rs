@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{House, Person, Reply, Server, call, needs, polite_edit, say};
 
 fn touch(name: &str) -> Reply {
-    call("run_command", json!({"command": format!("touch {name}")}))
+    call("run_command", json!({"command": format!("touch -f {name}")}))
 }
 
 /// `jm run` at a terminal, in the mode that is built in there.
@@ -65,21 +65,22 @@ fn several_questions_come_one_after_the_other() {
         return;
     }
     let house = House::with_greeter();
-    let [one, two, three] = ["one", "two", "three"].map(|name| json!({"command": format!("touch {name}")}));
+    let [one, two, three] =
+        ["one", "two", "three"].map(|name| json!({"command": format!("touch -f {name}")}));
     let calls = call("run_command", one.clone())
         .and("run_command", two)
         .and("run_command", three)
         .and("run_command", one);
     let server = Server::chat([calls, say("Done.")]);
     let mut person = at_the_terminal(&server, &house, &["--no-check", "make files"]);
-    person.sees("touch one");
-    person.sees("would allow, in this session: run_command `touch one`");
+    person.sees("touch -f one");
+    person.sees("would allow, in this session: run_command `touch -f one`");
     person.sees("say what to do instead:");
     person.types("a\n");
-    person.sees("touch two");
+    person.sees("touch -f two");
     person.sees("say what to do instead:");
     person.types("n\n");
-    person.sees("touch three");
+    person.sees("touch -f three");
     person.sees("say what to do instead:");
     person.types("y\n");
     let (code, screen) = person.ends();
@@ -134,7 +135,7 @@ fn always_means_this_command_in_this_session() {
     let mut person = at_the_terminal(&server, &house, &["--no-check", "make files"]);
     person.sees("say what to do instead:");
     person.types("a\n");
-    person.sees("touch two");
+    person.sees("touch -f two");
     person.sees("say what to do instead:");
     person.types("n\n");
     let (_, screen) = person.ends();

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::json;
 use crate::ModelError;
+use crate::error::visible;
 
 /// The most of a provider's message that goes into an error.
 const LONGEST_MESSAGE: usize = 2_000;
@@ -176,12 +177,10 @@ fn fault(fault: &Value) -> String {
     if place.is_empty() { what } else { format!("{}: {what}", place.join(".")) }
 }
 
-/// One line of bounded length without control characters.
+/// One line of bounded length without what nobody sees.
 fn bounded(message: &str) -> String {
-    let words: Vec<&str> = message
-        .split(|letter: char| letter.is_whitespace() || letter.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
+    let seen = visible(message);
+    let words: Vec<&str> = seen.split_whitespace().collect();
     json::shortened(&words.join(" "), LONGEST_MESSAGE)
 }
 
