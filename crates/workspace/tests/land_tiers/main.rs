@@ -217,6 +217,12 @@ fn a_refresh_never_takes_the_users_lines_away() {
         let conflicts: Vec<String> = landing.conflicts.iter().map(|(path, _)| path.to_string()).collect();
         assert_eq!(conflicts, ["clash", "gone"], "{tier}: {landing:?}");
         assert_eq!(tree(project), before);
+        // Damaged, the list is no empty one.
+        let list = project.state().join("work").join(session(1).as_str()).join("contested");
+        fs::write(&list, "damaged").unwrap();
+        let copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
+        assert!(matches!(workspace.copy_changes(&copy), Err(WorkspaceError::Lost { .. })), "{tier}");
+        drop(copy);
         let mine = LandOptions { on_conflict: OnConflict::Mine, ..LandOptions::default() };
         workspace.land(&changes, &mine).unwrap();
         assert_eq!(project.text("clash"), lines.replace("\n3\n", "\nuser\n"));
@@ -225,11 +231,6 @@ fn a_refresh_never_takes_the_users_lines_away() {
         assert_eq!(project.text("there"), lines.replace("15\n", "user\n"));
         let both = lines.replace("15\n", "user\n").replace("\n3\n", "\ncopy\n");
         assert_eq!(project.text("merge"), both);
-        // Damaged, the list is no empty one.
-        let list = project.state().join("work").join(session(1).as_str()).join("contested");
-        fs::write(&list, "damaged").unwrap();
-        let copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
-        assert!(matches!(workspace.copy_changes(&copy), Err(WorkspaceError::Lost { .. })), "{tier}");
     });
 }
 
