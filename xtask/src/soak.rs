@@ -17,27 +17,34 @@ const ENDS: &str = "1000";
 /// Cases of damage to stored files.
 const DAMAGES: &str = "300";
 
-/// Runs a heavy test by name; `cases` is how many of the workspace's random sequences, or of the sandbox's commands,
-/// there are to be.
+/// Commands that are ended at a random instant.
+const RUNS: &str = "300";
+
+/// Runs a heavy test by name; `cases` is how many of the workspace's random sequences, of the sandbox's commands,
+/// or of the runs there are to be.
 pub(crate) fn run(name: &str, cases: Option<&str>) -> anyhow::Result<()> {
     if let Some(cases) = cases.filter(|cases| cases.parse::<u64>().is_err()) {
         bail!("«{cases}» is no number of cases");
     }
-    let (ends, damages, cases) = (cases.unwrap_or(ENDS), cases.unwrap_or(DAMAGES), cases.unwrap_or(CASES));
+    let (ends, damages, runs) = (cases.unwrap_or(ENDS), cases.unwrap_or(DAMAGES), cases.unwrap_or(RUNS));
+    let cases = cases.unwrap_or(CASES);
     match name {
         "session" => session(),
         "crash" => crash(),
         "workspace" => workspace(cases),
         "sandbox" => sandbox(ends),
         "damage" => damage(damages),
+        "runs" => whole_runs(runs),
         "all" => session()
             .and_then(|()| crash())
             .and_then(|()| workspace(cases))
             .and_then(|()| sandbox(ends))
-            .and_then(|()| damage(damages)),
+            .and_then(|()| damage(damages))
+            .and_then(|()| whole_runs(runs)),
         other => {
             bail!(
-                "there is no heavy test «{other}»; there are session, crash, workspace, sandbox, damage, all"
+                "there is no heavy test `{other}`; there are session, crash, workspace, sandbox, damage, \
+                 runs, all"
             )
         }
     }
@@ -75,6 +82,12 @@ fn sandbox(ends: &str) -> anyhow::Result<()> {
 fn damage(cases: &str) -> anyhow::Result<()> {
     let all = [("JM_DAMAGE_CASES", cases), ("JM_REQUIRE_ALL", "1")];
     test("journeyman", "suite", "damage::", &all)
+}
+
+/// `jm` itself, ended at random instants while it runs, resumes, takes back and lands, and all that it says afterwards
+/// (`crates/cli/tests/suite/soak`). A quarter of an hour; prints the table of `docs/benchmarks.md`.
+fn whole_runs(runs: &str) -> anyhow::Result<()> {
+    test("journeyman", "suite", "soak::", &[("JM_SOAK_RUNS", runs), ("JM_REQUIRE_ALL", "1")])
 }
 
 fn test(package: &str, target: &str, filter: &str, environment: &[(&str, &str)]) -> anyhow::Result<()> {

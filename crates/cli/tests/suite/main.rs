@@ -39,6 +39,7 @@ mod policy;
 mod record;
 mod resume;
 mod search;
+mod soak;
 mod support;
 mod task_input;
 mod terminal;
