@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use journeyman_model::ModelRequest;
-use journeyman_protocol::{ErrorPhase, Event, FileChange, Message, MessageKind, Outcome, Role};
-use journeyman_workspace::TreeSnapshot;
+use journeyman_policy::is_guarded;
+use journeyman_protocol::{
+    CallId, ErrorPhase, Event, FileChange, Message, MessageKind, Outcome, RelPath, Role,
+};
+use journeyman_workspace::{Guarded, TreeSnapshot, WorkspaceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::finished::Finished;
-use crate::hooks::{GateSaid, HookContext, HookEvent, HookNotes, HookResult, PreTool, StartedBy, TurnEnd};
+use crate::hooks::{
+    GateSaid, HookContext, HookEvent, HookNotes, HookResult, HookSandbox, PreTool, StartedBy, TurnEnd,
+};
 use crate::record::Queued;
 use crate::runner::Ready;
 use crate::turn::{End, MAX_SENT_BACK, Worker, blocking};
@@ -22,14 +27,45 @@ pub(crate) struct Looked {
     pub(crate) decision: PreTool,
 }
 
+impl HookContext {
+    /// Hooks may not change what is guarded in the tree; where that isn't known, they may change nothing.
+    fn guard(&mut self, watched: Option<&(TreeSnapshot, Guarded)>) {
+        if let Some(place) = &mut self.sandbox {
+            place.protected = watched.map(|(_, guard)| guard.protected().to_vec());
+        }
+    }
+}
+
+fn listed<'a>(paths: impl Iterator<Item = &'a RelPath>) -> String {
+    paths.map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 impl Worker {
-    fn hook_context(&self, cancel: &CancellationToken) -> HookContext {
+    /// Where the hooks of an event run. Asks about what keeps one of them from running outside of the sandbox, where
+    /// `asks` says that this can be done now.
+    async fn hook_context(
+        &mut self,
+        event: HookEvent,
+        cancel: &CancellationToken,
+        asks: Option<&CancellationToken>,
+    ) -> HookContext {
+        let unseen = self.unseen(event, asks).await;
+        let workspace = &self.parts.workspace;
         HookContext {
             session: self.session.clone(),
-            root: self.parts.workspace.root().to_owned(),
+            root: workspace.root().to_owned(),
             mode: self.settings.mode,
             transcript: None,
             cancel: cancel.clone(),
+            sandbox: Some(HookSandbox {
+                sandbox: Arc::clone(&self.parts.sandbox),
+                toolchains: Arc::clone(&self.parts.toolchains),
+                needs: self.settings.needs,
+                base: workspace.base(),
+                reach: workspace.reach(),
+                protected: None,
+            }),
+            unseen,
         }
     }
 
@@ -68,19 +104,26 @@ impl Worker {
         if self.parts.hooks.is_empty(HookEvent::PreTool) {
             return Looked { context: Vec::new(), input: None, decision: PreTool::Go };
         }
-        let at = self.hook_context(stop);
+        let at = self.hook_context(HookEvent::PreTool, stop, Some(stop)).await;
         let said = self.parts.hooks.pre_tool(&at, &ready.call, &ready.effects).await;
         let context = self.heed(said.notes);
         Looked { context, input: said.input, decision: said.decision }
     }
 
     /// When a call has its result, which hooks may change; gives what else the model is told.
-    pub(crate) async fn post_tool(&mut self, ready: &Ready, finished: &mut Finished) -> Vec<String> {
+    pub(crate) async fn post_tool(
+        &mut self,
+        ready: &Ready,
+        finished: &mut Finished,
+        stop: &CancellationToken,
+    ) -> Vec<String> {
         if self.parts.hooks.is_empty(HookEvent::PostTool) {
             return Vec::new();
         }
-        let watched = self.watch_tree(ready).await;
-        let at = self.hook_context(&self.shared.closing);
+        let closing = self.shared.closing.clone();
+        let mut at = self.hook_context(HookEvent::PostTool, &closing, Some(stop)).await;
+        let watched = if ready.read_only { None } else { self.watch_tree().await };
+        at.guard(watched.as_ref());
         let is_error = finished.is_error();
         let mut result = HookResult { parts: std::mem::take(&mut finished.parts), is_error };
         let notes = self.parts.hooks.post_tool(&at, &ready.call, &ready.effects, &mut result).await;
@@ -89,25 +132,23 @@ impl Worker {
             finished.mark(result.is_error);
         }
         let mut context = self.heed(notes);
-        let touched = self.hooks_changes(ready, watched).await;
-        if !touched.is_empty() {
-            let files: Vec<String> = touched.iter().map(|change| change.path.to_string()).collect();
-            context.push(format!("[a hook changed {}; read it again before you edit it]", files.join(", ")));
-            finished.changes.extend(touched);
-        }
+        let (touched, told) = self.hooks_changes(Some(&ready.call.id), watched).await;
+        context.extend(told);
+        finished.changes.extend(touched);
         context
     }
 
     /// Looks at the tree before hooks run that may change it, such as a formatter after an edit: what they do is
     /// undone with the session.
-    async fn watch_tree(&mut self, ready: &Ready) -> Option<TreeSnapshot> {
-        if ready.read_only {
-            return None;
-        }
+    async fn watch_tree(&mut self) -> Option<(TreeSnapshot, Guarded)> {
         let workspace = Arc::clone(&self.parts.workspace);
-        let begun = blocking("looking at the tree", move || workspace.command_begin()).await;
-        match begun.and_then(|begun| begun.map_err(AgentError::from)) {
-            Ok(snapshot) => Some(snapshot),
+        let begun = blocking("looking at the tree", move || {
+            let before = workspace.command_begin()?;
+            let guard = Guarded::before(&workspace, &before, is_guarded);
+            Ok((before, guard))
+        });
+        match begun.await.and_then(|begun| begun.map_err(|error: WorkspaceError| AgentError::from(error))) {
+            Ok(watched) => Some(watched),
             Err(error) => {
                 self.warn(ErrorPhase::System, error.to_string());
                 None
@@ -115,22 +156,42 @@ impl Worker {
         }
     }
 
-    /// Journals what hooks changed for the call they ran after.
-    async fn hooks_changes(&mut self, ready: &Ready, before: Option<TreeSnapshot>) -> Vec<FileChange> {
-        let Some(before) = before else { return Vec::new() };
+    /// Journals what hooks changed, for the call they ran after, and takes away what they may not leave behind. Gives
+    /// what the model is told of it, too.
+    async fn hooks_changes(
+        &mut self,
+        call: Option<&CallId>,
+        watched: Option<(TreeSnapshot, Guarded)>,
+    ) -> (Vec<FileChange>, Vec<String>) {
+        let Some((before, guard)) = watched else { return (Vec::new(), Vec::new()) };
         let workspace = Arc::clone(&self.parts.workspace);
-        let (session, call) = (self.session.clone(), ready.call.id.clone());
-        let ended =
-            blocking("looking at the tree", move || workspace.command_end(before, &session, Some(&call)))
-                .await;
-        match ended.and_then(|ended| ended.map_err(AgentError::from)) {
-            Ok(changes) => {
+        let (session, call) = (self.session.clone(), call.cloned());
+        let ended = blocking("looking at the tree", move || {
+            let changes = workspace.command_end(before, &session, call.as_ref());
+            let trespass = guard.after(&workspace)?;
+            let changes = changes?;
+            let mut obeyed = trespass.guarded(&changes, is_guarded);
+            obeyed.extend(trespass.planted.into_iter().map(|(path, _)| path));
+            Ok((changes, obeyed))
+        });
+        match ended.await.and_then(|ended| ended.map_err(|error: WorkspaceError| AgentError::from(error))) {
+            Ok((changes, obeyed)) => {
                 self.seen.left_by(&self.parts.workspace, &changes);
-                changes
+                if !obeyed.is_empty() {
+                    let message = format!(
+                        "a hook made or changed what programs outside of the sandbox run or obey: {}",
+                        listed(obeyed.iter())
+                    );
+                    self.log.emit(Event::Warning { message });
+                }
+                let files = listed(changes.iter().map(|change| &change.path));
+                let told = (!changes.is_empty())
+                    .then(|| format!("[a hook changed {files}; read it again before you edit it]"));
+                (changes, told.into_iter().collect())
             }
             Err(error) => {
                 self.warn(ErrorPhase::System, error.to_string());
-                Vec::new()
+                (Vec::new(), Vec::new())
             }
         }
     }
@@ -145,7 +206,7 @@ impl Worker {
             return Ok(None);
         }
         let said = request.messages.clone();
-        let at = self.hook_context(stop);
+        let at = self.hook_context(HookEvent::PreModel, stop, None).await;
         let gate = self.parts.hooks.pre_model(&at, request).await;
         match self.gate(HookEvent::PreModel, gate) {
             Ok(context) => {
@@ -170,7 +231,8 @@ impl Worker {
         if self.parts.hooks.is_empty(HookEvent::PostModel) {
             return;
         }
-        let at = self.hook_context(&self.shared.closing);
+        let closing = self.shared.closing.clone();
+        let at = self.hook_context(HookEvent::PostModel, &closing, None).await;
         let notes = self.parts.hooks.post_model(&at, reply).await;
         // A reply is no place to add to: what hooks have to say goes along with the next request.
         let context = self.heed(notes);
@@ -182,7 +244,8 @@ impl Worker {
         if self.parts.hooks.is_empty(HookEvent::PostAppend) {
             return;
         }
-        let at = self.hook_context(&self.shared.closing);
+        let closing = self.shared.closing.clone();
+        let at = self.hook_context(HookEvent::PostAppend, &closing, None).await;
         let added: Vec<Message> = self.state.messages.last().cloned().into_iter().collect();
         let notes = self.parts.hooks.post_append(&at, &added).await;
         let context = self.heed(notes);
@@ -194,10 +257,16 @@ impl Worker {
         if self.parts.hooks.is_empty(HookEvent::TurnEnd) {
             return false;
         }
-        let (at, round) = (self.hook_context(stop), self.tally.sent_back);
-        let text = self.tally.last_text.clone();
+        let mut at = self.hook_context(HookEvent::TurnEnd, stop, Some(stop)).await;
+        let watched =
+            if self.parts.hooks.has_commands(HookEvent::TurnEnd) { self.watch_tree().await } else { None };
+        at.guard(watched.as_ref());
+        let (round, text) = (self.tally.sent_back, self.tally.last_text.clone());
         let said = self.parts.hooks.turn_end(&at, &text, round).await;
-        let context = self.heed(said.notes);
+        let mut context = self.heed(said.notes);
+        let (touched, told) = self.hooks_changes(None, watched).await;
+        self.parts.index.changed(touched.iter().map(|change| &change.path));
+        context.extend(told);
         self.hook_context_waiting.extend(context);
         match said.decision {
             TurnEnd::Stop => false,
@@ -222,7 +291,8 @@ impl Worker {
         if self.parts.hooks.is_empty(HookEvent::SessionStart) {
             return Vec::new();
         }
-        let at = self.hook_context(&self.shared.closing);
+        let closing = self.shared.closing.clone();
+        let at = self.hook_context(HookEvent::SessionStart, &closing, None).await;
         let notes = self.parts.hooks.session_start(&at, by).await;
         self.heed(notes)
     }
@@ -233,7 +303,7 @@ impl Worker {
             return;
         }
         // The session's own switch is off already.
-        let at = self.hook_context(&CancellationToken::new());
+        let at = self.hook_context(HookEvent::SessionEnd, &CancellationToken::new(), None).await;
         let notes = self.parts.hooks.session_end(&at, "other").await;
         self.heed(notes);
     }
@@ -253,7 +323,8 @@ impl Worker {
                 kept.push(queued);
                 continue;
             }
-            let at = self.hook_context(&self.shared.closing);
+            let closing = self.shared.closing.clone();
+            let at = self.hook_context(HookEvent::Prompt, &closing, None).await;
             let said = self.parts.hooks.prompt(&at, &queued.text).await;
             match self.gate(HookEvent::Prompt, said) {
                 Ok(more) => {

@@ -65,6 +65,7 @@ mod text_calls;
 pub mod todos;
 mod trying;
 mod turn;
+mod unseen;
 pub mod vectors;
 mod verification;
 

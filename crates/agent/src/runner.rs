@@ -311,7 +311,7 @@ impl Worker {
         if finished.abandoned && !ready.read_only {
             self.parts.index.doubt();
         }
-        let notes = self.post_tool(&ready, &mut finished).await;
+        let notes = self.post_tool(&ready, &mut finished, stop).await;
         for note in ready.context.into_iter().chain(notes) {
             finished.parts.push(journeyman_protocol::ResultPart::Text { text: note });
         }

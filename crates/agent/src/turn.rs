@@ -84,6 +84,8 @@ pub(crate) struct Worker {
     pub(crate) stopped_by_hook: Option<String>,
     /// What hooks have for the model, until it is asked next.
     pub(crate) hook_context_waiting: Vec<String>,
+    /// The files that a person saw and let hooks run with.
+    pub(crate) looked_at: crate::unseen::ShownFiles,
 }
 
 /// What a task has come to so far, beside its books.
@@ -169,6 +171,7 @@ impl Worker {
             starting: Some(StartedBy::Startup),
             stopped_by_hook: None,
             hook_context_waiting: Vec::new(),
+            looked_at: crate::unseen::ShownFiles::default(),
         }
     }
 

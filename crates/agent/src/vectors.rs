@@ -60,7 +60,7 @@ pub fn vectorer(
         None => {
             let (endpoint, model) = crate::connect::endpoint(config, environment, name)
                 .map_err(|error| refused(error.to_string()))?;
-            let secrets = config.secrets.iter().filter_map(|name| environment.var(name)).map(str::to_owned);
+            let secrets = config.redacted().filter_map(|name| environment.var(name)).map(str::to_owned);
             let key = endpoint.key.as_ref().map(|key| key.reveal().to_owned());
             let redactors = [redactor, Arc::new(Redactor::new(secrets.chain(key)))];
             let prefix = |prefix: &Option<String>| prefix.clone().unwrap_or_default();

@@ -381,7 +381,7 @@ pub(crate) struct DeliveryArgs {
     /// Leave the work in its copy, also when it is verified
     #[arg(long)]
     pub(crate) no_land: bool,
-    /// Commit the change when it is verified, with your git, hooks and signing
+    /// Commit the change when it is verified, with your git and signing, and your hooks in the sandbox
     #[arg(long)]
     pub(crate) commit: bool,
     /// Commit it on this new branch
@@ -390,6 +390,9 @@ pub(crate) struct DeliveryArgs {
     /// The commit's message [built-in: from the task, the model's words and the checks]
     #[arg(long = "message", value_name = "TEXT")]
     pub(crate) commit_message: Option<String>,
+    /// Commit without running hooks
+    #[arg(long)]
+    pub(crate) no_verify: bool,
 }
 
 #[derive(Debug, Args)]
@@ -402,7 +405,7 @@ pub(crate) struct LandArgs {
     /// Only show what would be landed
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Commit it, with your git, hooks and signing
+    /// Commit it, with your git and signing, and your hooks in the sandbox
     #[arg(long)]
     pub(crate) commit: bool,
     /// Commit it on this new branch
@@ -411,6 +414,9 @@ pub(crate) struct LandArgs {
     /// The commit's message [built-in: from the task, the model's words and the checks]
     #[arg(long, short, value_name = "TEXT")]
     pub(crate) message: Option<String>,
+    /// Commit without running hooks
+    #[arg(long)]
+    pub(crate) no_verify: bool,
     /// Land it although nothing verified it, or what came of merging it with your changes
     #[arg(long)]
     pub(crate) unverified: bool,

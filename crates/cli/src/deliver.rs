@@ -6,17 +6,17 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use journeyman_agent::copies::{self, CommitWish, LandWish};
 use journeyman_agent::{AgentError, Parts};
-use journeyman_git::GitError;
-use journeyman_protocol::{CopyState, Envelope, RelPath, RunReport, SessionId};
+use journeyman_git::{GitError, HookRun};
+use journeyman_protocol::{CopyState, Envelope, Outcome, RelPath, RunReport, SessionId};
 use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::DeliveryArgs;
-use crate::color;
 use crate::edge::Failure;
 use crate::render::Renderer;
 use crate::run::{Output, Shown, Signals, line};
 use crate::wire::Wired;
+use crate::{color, prompt};
 
 /// Where the work goes, as flags and configuration say.
 #[derive(Debug, Clone)]
@@ -57,16 +57,13 @@ impl Delivery {
         if args.no_land && place == Place::Project {
             return Err(Failure::usage("--no-land keeps the work in a copy; it goes with --isolate"));
         }
-        if args.commit_message.is_some() && !args.commit && args.branch.is_none() {
-            return Err(Failure::usage("--message is a commit's; it goes with --commit or --branch"));
-        }
         if args.no_land && (args.commit || args.branch.is_some()) {
             return Err(Failure::usage(
                 "--no-land leaves the work in its copy, where nothing is committed; `jm land --commit` does both later",
             ));
         }
-        let commit = (args.commit || args.branch.is_some())
-            .then(|| CommitWish { branch: args.branch.clone(), message: args.commit_message.clone() });
+        let commit =
+            commit_wish(args.commit, args.branch.as_ref(), args.commit_message.as_ref(), args.no_verify)?;
         let wish = (!args.no_land).then(|| LandWish { commit: commit.clone(), ..LandWish::default() });
         Ok(Self { place, wish, commit, before: BTreeSet::new() })
     }
@@ -85,6 +82,13 @@ impl Delivery {
         if self.commit.is_some() {
             // Asked also where a copy is landed: a commit that can't be made is known before anything is done.
             self.before = copies::uncommitted(&wired.ground.git).await.map_err(AgentError::from)?;
+        }
+        if let Some(wish) = self.commit.as_ref().filter(|_| !wired.asks()) {
+            let checked = wired.ground.committer.check(wish, &[], &CancellationToken::new()).await;
+            checked.map_err(|error| match error.needs_person() {
+                true => Failure::needs_person(error),
+                false => AgentError::from(error).into(),
+            })?;
         }
         if let Some(CommitWish { branch: Some(name), .. }) = &self.commit {
             let may_be = wired.ground.committer.git.check_branch(name, &CancellationToken::new()).await;
@@ -113,12 +117,12 @@ impl Delivery {
         let mut report = (**report).clone();
         let context = wired.land_context();
         let stop = CancellationToken::new();
+        let commit = self.asked(wired, &report, &stop).await?;
+        let wish = self.wish.as_ref().map(|wish| LandWish { commit: commit.clone(), ..wish.clone() });
         let told = {
             let settling = async {
-                match (self.place, &self.commit) {
-                    (Place::Copy, _) => {
-                        copies::settle(&context, &mut report, self.wish.as_ref(), &stop).await
-                    }
+                match (self.place, &commit) {
+                    (Place::Copy, _) => copies::settle(&context, &mut report, wish.as_ref(), &stop).await,
                     (Place::Project, Some(wish)) => {
                         copies::commit_run(&context, &mut report, wish, &self.before, &stop).await
                     }
@@ -146,6 +150,62 @@ impl Delivery {
         }
         Ok(report)
     }
+}
+
+impl Delivery {
+    /// The commit as it is wished, after a person has seen what would run for it outside of the sandbox.
+    async fn asked(
+        &self,
+        wired: &Wired,
+        report: &RunReport,
+        stop: &CancellationToken,
+    ) -> Result<Option<CommitWish>, Failure> {
+        let Some(wish) = &self.commit else { return Ok(None) };
+        if report.outcome != Outcome::Verified || report.changes.is_empty() || !wired.asks() {
+            return Ok(Some(wish.clone()));
+        }
+        let paths: Vec<RelPath> = report.changes.iter().map(|change| change.path.clone()).collect();
+        let checked = wired.ground.committer.check(wish, &paths, stop).await;
+        Ok(Some(allowed(wish, checked, &report.diff)?))
+    }
+}
+
+/// The commit that the flags ask for.
+pub(crate) fn commit_wish(
+    commit: bool,
+    branch: Option<&String>,
+    message: Option<&String>,
+    no_verify: bool,
+) -> Result<Option<CommitWish>, Failure> {
+    if !commit && branch.is_none() {
+        if message.is_some() {
+            return Err(Failure::usage("--message is a commit's; it goes with --commit or --branch"));
+        }
+        if no_verify {
+            return Err(Failure::usage("--no-verify is a commit's; it goes with --commit or --branch"));
+        }
+        return Ok(None);
+    }
+    let hooks = if no_verify { HookRun::Skipped } else { HookRun::Confined };
+    Ok(Some(CommitWish { branch: branch.cloned(), message: message.cloned(), hooks }))
+}
+
+/// Asks about what would run outside of the sandbox for a commit, showing all of it. What is refused, or longer than
+/// anybody reads, stays refused: the commit says why.
+pub(crate) fn allowed(
+    wish: &CommitWish,
+    checked: Result<(), GitError>,
+    diff: &str,
+) -> Result<CommitWish, Failure> {
+    let mut wish = wish.clone();
+    if let Err(error) = checked
+        && let GitError::Unfit(refusal) = &error
+        && refusal.needs_person()
+        && prompt::commit(color::stderr(), refusal, diff).context("asking")?
+    {
+        wish.hooks = HookRun::Outside;
+    }
+    Ok(wish)
 }
 
 /// Waits for what can be stopped: the first Ctrl-C stops cleanly, the second at once.

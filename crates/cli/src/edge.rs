@@ -27,6 +27,8 @@ const BLOCKING_THREADS: usize = 3;
 pub(crate) enum Failure {
     /// The user has to change something: exit code 2.
     Usage(anyhow::Error),
+    /// A person has to allow something, and nobody can be asked: exit code 6.
+    NeedsPerson(anyhow::Error),
     /// Something failed: exit code 1.
     Error(anyhow::Error),
 }
@@ -36,9 +38,14 @@ impl Failure {
         Self::Usage(anyhow!("{message}"))
     }
 
+    pub(crate) fn needs_person(message: impl fmt::Display) -> Self {
+        Self::NeedsPerson(anyhow!("{message}"))
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
+            Self::NeedsPerson(_) => 6,
             Self::Error(_) => 1,
         }
     }
@@ -47,7 +54,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(error) | Self::Error(error) => {
+            Self::Usage(error) | Self::NeedsPerson(error) | Self::Error(error) => {
                 // Some errors say their cause in their own words already.
                 let mut said = String::new();
                 for cause in error.chain().map(ToString::to_string) {

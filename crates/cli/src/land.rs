@@ -15,7 +15,7 @@ use journeyman_workspace::{CopyInfo, OnConflict, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{DiscardArgs, LandArgs, OnConflictArg, RunOptions};
-use crate::deliver::stoppable;
+use crate::deliver::{allowed, commit_wish, stoppable};
 use crate::edge::{Failure, House, root};
 use crate::sessions::find;
 use crate::stdout::say;
@@ -30,11 +30,7 @@ struct Chosen {
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, Failure> {
     let house = House::open(environment)?;
-    let commit = (args.commit || args.branch.is_some())
-        .then(|| CommitWish { branch: args.branch.clone(), message: args.message.clone() });
-    if args.message.is_some() && commit.is_none() {
-        return Err(Failure::usage("--message is a commit's; it goes with --commit or --branch"));
-    }
+    let commit = commit_wish(args.commit, args.branch.as_ref(), args.message.as_ref(), args.no_verify)?;
     let chosen = chosen(&house, environment, args.session.as_deref()).await?;
     let context = context(environment, &house, &chosen, args.trust_project, "land").await?;
     let mut wish = LandWish {
@@ -48,8 +44,11 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         unverified: if args.unverified { Unverified::Land } else { Unverified::Keep },
         commit,
     };
-    let mut report = land_as(&context, &chosen.session, &wish).await?;
     let asks = !args.json && std::io::stdin().is_terminal();
+    if asks && !args.dry_run {
+        wish.commit = asked(&context, &chosen.session, &wish).await?;
+    }
+    let mut report = land_as(&context, &chosen.session, &wish).await?;
     if report.end == LandEnd::Unverified && asks {
         let question =
             format!("Nothing verified what session {} did. Land it all the same? [y/N] ", chosen.session);
@@ -70,6 +69,20 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         print(&report);
     }
     Ok(report.exit_code())
+}
+
+/// The commit as it is wished, after a person has seen what would run for it outside of the sandbox.
+async fn asked(
+    context: &LandContext,
+    session: &SessionId,
+    wish: &LandWish,
+) -> Result<Option<CommitWish>, Failure> {
+    let (Some(commit), Some(committer)) = (&wish.commit, &context.committer) else { return Ok(None) };
+    let dry = LandWish { dry_run: true, commit: None, ..wish.clone() };
+    let would = land_as(context, session, &dry).await?;
+    let paths: Vec<_> = would.changes.iter().map(|change| change.path.clone()).collect();
+    let checked = committer.check(commit, &paths, &CancellationToken::new()).await;
+    Ok(Some(allowed(commit, checked, &would.diff)?))
 }
 
 /// Lands one session's copy; Ctrl-C stops checks that run for it.

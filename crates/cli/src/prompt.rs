@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, Write as _};
 
 use journeyman_agent::Answer;
+use journeyman_git::Refusal;
 use journeyman_sandbox::clean;
 use serde_json::Value;
 
@@ -111,6 +112,29 @@ pub(crate) fn trust(
         tell!("  {} {} = {}", paint.dim("│"), clean(key.as_bytes()), clean(value.as_bytes()));
     }
     confirm("Have you read it and trust it? [y/N] ")
+}
+
+/// Asks whether a commit may be made for which something runs outside of the sandbox. Shows that, and the change; what is
+/// longer than anybody reads is refused.
+pub(crate) fn commit(paint: Paint, refusal: &Refusal, diff: &str) -> std::io::Result<bool> {
+    let mut shown = String::new();
+    if let Refusal::Hooks { hooks, .. } = refusal {
+        for file in hooks {
+            // One that is longer, or no text, can't be shown whole.
+            let whole = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN);
+            let Some(text) = whole else { return Ok(false) };
+            shown.push_str(&format!("{}:\n{text}\n", file.display()));
+        }
+    }
+    shown.push_str(diff);
+    if shown.len() > MAX_SHOWN {
+        return Ok(false);
+    }
+    tell!("{} {}", paint.yellow("Not committed yet:"), clean(refusal.to_string().as_bytes()));
+    for line in clean(shown.as_bytes()).lines() {
+        tell!("  {} {line}", paint.dim("│"));
+    }
+    confirm("Have you read it, and is it to run with your rights? [y/N] ")
 }
 
 /// Asks a question whose answer is no unless it is yes.

@@ -1,5 +1,7 @@
 //! Putting the rooms together. Nothing is asked, run or written here.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,9 +13,9 @@ use journeyman_agent::vectors::vectorer;
 use journeyman_agent::{
     Approver, Checks, Connected, DEFAULT_TODO_INTERVAL, Parts, Programs, RunSettings, TodoSettings, providers,
 };
-use journeyman_git::Git;
-use journeyman_policy::Policy;
+use journeyman_git::{Confinement, Git};
 use journeyman_policy::secrets::Redactor;
+use journeyman_policy::{Policy, is_guarded, is_secret_name, runs_code};
 use journeyman_protocol::{Mode, Needs, Tokens};
 use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, toolchains};
 use journeyman_store::Store;
@@ -65,8 +67,18 @@ impl Ground {
             Some((_, path)) => git.with_path(path),
             None => git,
         };
+        let toolchains = Arc::new(toolchains(&host, root));
+        let needs = confinement::needs(config)?;
+        let hooks = Confinement {
+            toolchains: Arc::clone(&toolchains),
+            env: shown(environment, config),
+            needs,
+            is_guarded,
+            runs_code: |path| runs_code(path).is_some(),
+            ..Confinement::default()
+        };
         let committer = Committer {
-            git: git.for_user(environment.vars.iter().map(|(name, value)| (name.clone(), value.clone()))),
+            git: git.for_user(environment.vars.clone()).confined(hooks),
             blobs: Arc::clone(&house.blobs),
             scratch: house.project_dir(root).join("branches"),
         };
@@ -77,12 +89,12 @@ impl Ground {
             git,
             committer,
             sandbox,
-            toolchains: Arc::new(toolchains(&host, root)),
+            toolchains,
             vectors: vectors(environment, &redactor),
             redactor,
             programs: Arc::new(move |name: &str| programs.has_program(name)),
             tiers: if config.isolation.is_empty() { Tier::ALL.to_vec() } else { config.isolation.clone() },
-            needs: confinement::needs(config)?,
+            needs,
             holder: holder(command),
         })
     }
@@ -129,6 +141,15 @@ impl Ground {
     }
 }
 
+/// The variables that a commit's hooks see: those that nothing calls secret.
+fn shown(environment: &Environment, config: &Config) -> BTreeMap<OsString, OsString> {
+    let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
+    let hidden: BTreeSet<OsString> = keys.chain(config.redacted().cloned()).map(OsString::from).collect();
+    let mut vars = environment.vars.clone();
+    vars.retain(|name, _| !hidden.contains(name) && !is_secret_name(&name.to_string_lossy()));
+    vars
+}
+
 /// The model of vectors that the user's own configuration names, when somebody asks; a repository has no say.
 fn vectors(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<FindVectorer> {
     let (environment, redactor) = (environment.clone(), Arc::clone(redactor));
@@ -142,7 +163,7 @@ fn vectors(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<FindVecto
 /// business either.
 pub(crate) fn configured_secrets(environment: &Environment, config: &Config) -> Vec<String> {
     let keys = providers(config).into_iter().flat_map(|provider| provider.key_env);
-    let names = keys.chain(config.secrets.iter().cloned());
+    let names = keys.chain(config.redacted().cloned());
     names.filter_map(|name| environment.var(&name).map(str::to_owned)).collect()
 }
 
@@ -158,6 +179,11 @@ pub(crate) struct Wired {
 }
 
 impl Wired {
+    /// Returns true where a person answers questions.
+    pub(crate) fn asks(&self) -> bool {
+        self.settings.approver == Approver::Handle
+    }
+
     /// What one session works with, in the project itself.
     pub(crate) fn parts(&self) -> Parts {
         let ground = &self.ground;

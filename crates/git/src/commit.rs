@@ -18,7 +18,7 @@ use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
 
-use crate::hooks::{Found, HookRun, Runner};
+use crate::hooks::{CommitHooks, HookRun, HookRunner};
 use crate::limits::{LOCK_TRIES, LOCK_WAIT, MAX_MESSAGE};
 use crate::place::Place;
 use crate::read::Reader;
@@ -98,10 +98,10 @@ impl UserGit {
         let unwatched = check_index(&reader, commit).await?;
         work.check_with_git(commit).await?;
         let before = work.head().await?;
-        let found = Found::find(&work.own, &reader.place).await?;
+        let found = CommitHooks::find(&work.own, &reader.place).await?;
         let index = OwnIndex::make(&reader.place)?;
         let place = index.directory.join("hooks");
-        let hooks = Runner::new(&reader, &self.git, &self.confinement, found, cancel, place).await?;
+        let hooks = HookRunner::new(&reader, &self.git, &self.confinement, found, cancel, place).await?;
         work.fill(&index.path, commit, &unwatched, before.as_deref()).await?;
         let (message, words) = hooks.before(&work.own, &index.path, commit).await?;
         let said = work.make(&index.path, message, self.confinement.run).await?;
@@ -120,9 +120,9 @@ impl UserGit {
         let reader = Reader::open(&self.git).await?;
         let own = self.at(&reader.place, cancel)?;
         self.check_programs(&own, &reader.place, paths).await?;
-        let found = Found::find(&own, &reader.place).await?;
+        let found = CommitHooks::find(&own, &reader.place).await?;
         let place = reader.place.git_dir.clone();
-        Runner::new(&reader, &self.git, &self.confinement, found, cancel, place).await.map(drop)
+        HookRunner::new(&reader, &self.git, &self.confinement, found, cancel, place).await.map(drop)
     }
 
     pub(crate) async fn check_programs(
@@ -132,7 +132,7 @@ impl UserGit {
         changed: &[RelPath],
     ) -> Result<(), GitError> {
         let confinement = &self.confinement;
-        programs::Check { own, place, confinement, changed }.run().await
+        programs::ProgramCheck { own, place, confinement, changed }.run().await
     }
 }
 

@@ -42,7 +42,7 @@ done
 /// A submodule's entry names a commit, which is in another repository.
 const SUBMODULE: &str = "160000";
 
-/// How the hooks of a commit run.
+/// The ways to run a commit's hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HookRun {
     /// In the sandbox. Where they can't be confined, nothing is committed.
@@ -54,16 +54,16 @@ pub enum HookRun {
     Outside,
 }
 
-/// What a commit's hooks may do, and which of a change's files the programs of a commit must not obey unseen.
+/// The view of a commit's hooks, and the rules for what a commit's programs must not obey unseen.
 #[derive(Debug, Clone)]
 pub struct Confinement {
-    /// How the hooks run.
+    /// The way in which hooks run.
     pub run: HookRun,
     /// The toolchains that hooks see.
     pub toolchains: Arc<Toolchains>,
     /// The user's variables that hooks get.
     pub env: BTreeMap<OsString, OsString>,
-    /// What must be enforced besides confined reads and writes and no network.
+    /// The needs that must be met besides confined reads and writes and no network.
     pub needs: Needs,
     /// Paths of the project that hooks may not change.
     pub protected: Vec<RelPath>,
@@ -89,12 +89,12 @@ impl Default for Confinement {
 
 /// The hooks that a repository has for commits.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct CommitHooks {
     directory: PathBuf,
     names: Vec<&'static str>,
 }
 
-impl Found {
+impl CommitHooks {
     /// Looks where git looks: `core.hooksPath`, else the repository's own directory.
     pub(crate) async fn find(own: &Own<'_>, place: &Place) -> Result<Self, GitError> {
         let call = Call::new(["rev-parse", "--git-path", "hooks"]).with_hooks();
@@ -124,23 +124,23 @@ impl Found {
 }
 
 /// The hooks of one commit, and the directory that is theirs.
-pub(crate) struct Runner<'a> {
+pub(crate) struct HookRunner<'a> {
     reader: &'a Reader<'a>,
     git: &'a Git,
     confinement: &'a Confinement,
-    found: Found,
+    found: CommitHooks,
     cancel: &'a CancellationToken,
     /// Holds the hooks' index, objects, settings and message.
     directory: PathBuf,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> HookRunner<'a> {
     /// Fails where there are hooks to be run and no sandbox can hold them. `directory` is made when it is needed.
     pub(crate) async fn new(
         reader: &'a Reader<'a>,
         git: &'a Git,
         confinement: &'a Confinement,
-        found: Found,
+        found: CommitHooks,
         cancel: &'a CancellationToken,
         directory: PathBuf,
     ) -> Result<Self, GitError> {
@@ -390,7 +390,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-impl Found {
+impl CommitHooks {
     /// What lies outside of the work tree and has to be readable: the hooks' directory, and what links in it lead to.
     fn programs(&self, top: &Path) -> Vec<PathBuf> {
         let real = self.files().into_iter().filter_map(|file| file.canonicalize().ok());

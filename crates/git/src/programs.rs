@@ -110,8 +110,8 @@ pub(crate) fn portable(settings: &[Setting]) -> Vec<u8> {
     text
 }
 
-/// What a commit's settings are held against.
-pub(crate) struct Check<'a> {
+/// A commit's change, for holding git's settings against it.
+pub(crate) struct ProgramCheck<'a> {
     pub(crate) own: &'a Own<'a>,
     pub(crate) place: &'a Place,
     pub(crate) confinement: &'a Confinement,
@@ -119,7 +119,7 @@ pub(crate) struct Check<'a> {
     pub(crate) changed: &'a [RelPath],
 }
 
-impl Check<'_> {
+impl ProgramCheck<'_> {
     /// Refuses where a program would run outside of the sandbox that the change decides about, unless a person agreed.
     pub(crate) async fn run(&self) -> Result<(), GitError> {
         if self.confinement.run == HookRun::Outside {
@@ -205,7 +205,7 @@ impl Check<'_> {
     }
 }
 
-/// When git runs what a setting names.
+/// The moment at which git runs the command of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runs {
     /// When a file is put into the index or checked out.

@@ -79,13 +79,13 @@ impl Git {
 }
 
 impl UserGit {
-    /// The same with hooks that run like this.
+    /// The same with these rules for hooks and other programs.
     #[must_use]
     pub fn confined(self, confinement: Confinement) -> Self {
         Self { confinement, ..self }
     }
 
-    /// How hooks run.
+    /// The rules for hooks and other programs.
     #[must_use]
     pub fn confinement(&self) -> &Confinement {
         &self.confinement

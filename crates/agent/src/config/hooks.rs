@@ -1,13 +1,15 @@
 //! The `hooks` tables: Claude Code's form under its names and ours.
 
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use journeyman_policy::registry;
 use journeyman_protocol::ContentHash;
+use journeyman_sandbox::{HostPatternError, Network, NetworkRules};
 use toml::Value;
 
 use super::layers::{Layer, duration};
-use crate::hooks::{DEFAULT_HOOK_TIMEOUT, HookCommand, Matcher, Named, script_hashes};
+use crate::hooks::{HookCommand, HookEvent, Matcher, Named, script_hashes};
 
 /// Hooks of one event in one file. More is a mistake: all of them run each time.
 const MOST_HOOKS: usize = 64;
@@ -101,14 +103,10 @@ fn read(name: &str, value: &Value) -> Result<Read, Problem> {
         })?;
         for hook in hooks {
             match handler(hook, &mut found.warnings)? {
-                Some((command, timeout)) => found.commands.push(HookCommand {
-                    event,
-                    dialect,
-                    results,
-                    matcher: matcher.clone(),
-                    command,
-                    timeout,
-                }),
+                Some(read) => {
+                    let matcher = matcher.clone();
+                    found.commands.push(HookCommand { event, dialect, results, matcher, ..read });
+                }
                 None => {
                     found.warnings.push(format!("a hook of hooks.{name} never runs: only commands do here"))
                 }
@@ -121,8 +119,8 @@ fn read(name: &str, value: &Value) -> Result<Read, Problem> {
     Ok(found)
 }
 
-/// One hook: its command and time, or nothing when it is of a kind that isn't run here.
-fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<(String, Duration)>, String> {
+/// One hook, of whatever event, or nothing when it is of a kind that isn't run here.
+fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<HookCommand>, String> {
     let kind = hook.get("type").map_or(Ok("command"), |value| text("type", value))?;
     if OTHER_TYPES.contains(&kind) {
         return Ok(None);
@@ -130,20 +128,34 @@ fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<(Str
     if kind != "command" {
         return Err(format!("has a hook of type \"{kind}\"; only \"command\" is known"));
     }
-    let (mut command, mut timeout) = (None, DEFAULT_HOOK_TIMEOUT);
+    let mut command = None;
+    let mut read = HookCommand::new(HookEvent::PreTool, "");
     for (field, value) in hook {
         match field.as_str() {
             "type" => {}
             "command" => command = Some(text(field, value)?).filter(|it| !it.trim().is_empty()),
             "timeout" => {
-                timeout = duration(value)
+                read.timeout = duration(value)
                     .ok_or_else(|| format!("has a `timeout` of {value}; it takes seconds, more than 0"))?;
             }
+            "sandbox" => {
+                read.sandbox = value
+                    .as_bool()
+                    .ok_or_else(|| format!("has a `sandbox` of {value}; it takes true or false"))?;
+            }
+            "network" => read.network = network(value)?,
+            "read" => read.read = paths(field, value)?,
+            "write" => read.write = paths(field, value)?,
             // It narrows what the hook is for, so leaving it out would run something else than was asked for.
             "if" => return Err("has a hook with `if`, which isn't known here; use `matcher`".to_owned()),
             "once" => warnings.push("`once` isn't known here: the hook runs each time".to_owned()),
             field if HARMLESS.contains(&field) => {}
-            other => return Err(unknown(other, &["type", "command", "timeout"])),
+            other => {
+                return Err(unknown(
+                    other,
+                    &["type", "command", "timeout", "sandbox", "network", "read", "write"],
+                ));
+            }
         }
     }
     let command = command.ok_or("has a hook without `command`")?;
@@ -153,7 +165,36 @@ fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<(Str
             command.len()
         ));
     }
-    Ok(Some((command.to_owned(), timeout)))
+    read.command = command.to_owned();
+    Ok(Some(read))
+}
+
+/// `true` for the machine's network, or a list of hosts and registries.
+fn network(value: &Value) -> Result<Network, String> {
+    const TAKES: &str = "it takes true, false, or a list of hosts and registries";
+    if let Some(all) = value.as_bool() {
+        return Ok(if all { Network::Host } else { Network::Off });
+    }
+    let wrong = || format!("has a `network` of {value}; {TAKES}");
+    let mut rules = NetworkRules::default();
+    for item in value.as_array().ok_or_else(wrong)? {
+        let given = item.as_str().ok_or_else(wrong)?;
+        let hosts =
+            registry::hosts(given).map_err(|error| format!("has a `network` that is wrong: {error}"))?;
+        for host in hosts {
+            rules.hosts.push(host.parse().map_err(|error: HostPatternError| error.to_string())?);
+        }
+    }
+    Ok(if rules.hosts.is_empty() { Network::Off } else { Network::Filtered(Arc::new(rules)) })
+}
+
+fn paths(field: &str, value: &Value) -> Result<Vec<PathBuf>, String> {
+    let wrong = || format!("has a `{field}` of {value}; it takes a list of paths that begin with / or ~/");
+    let items = value.as_array().ok_or_else(wrong)?;
+    let path = |item: &Value| text(field, item).ok().map(PathBuf::from);
+    let found: Option<Vec<PathBuf>> = items.iter().map(path).collect();
+    let plain = |path: &PathBuf| path.is_absolute() || path.starts_with("~");
+    found.filter(|all| all.iter().all(plain)).ok_or_else(wrong)
 }
 
 fn tables<'a>(value: &'a Value, otherwise: &str) -> Result<Vec<&'a toml::Table>, String> {

@@ -274,12 +274,35 @@ fn setting(key: &Key, path: &[String], value: &DeValue<'_>, origin: String) -> R
             Err(hooks::Problem::Value(problem)) => problem,
         }
     } else {
-        match plain(value).and_then(|value| check(key.kind, value)) {
+        let checked = plain(value).and_then(|value| check(key.kind, value));
+        match checked.and_then(|value| no_common_variable(key, value)) {
             Ok(value) => return Ok(value),
             Err(problem) => problem,
         }
     };
     Err(ConfigError::Value { origin, key: name, problem })
+}
+
+/// Variables that every environment has. Their values are in every path and every line of a tool's output.
+const COMMON_VARIABLES: [&str; 24] = [
+    "HOME", "PATH", "USER", "LOGNAME", "USERNAME", "SHELL", "LANG", "LANGUAGE", "PWD", "OLDPWD", "TERM",
+    "TMPDIR", "TMP", "TEMP", "HOSTNAME", "TZ", "SHLVL", "EDITOR", "VISUAL", "PAGER", "DISPLAY", "COLUMNS",
+    "LINES", "CI",
+];
+
+/// Refuses lists of secret variables that name what no environment is without.
+fn no_common_variable(key: &Key, value: Value) -> Result<Value, String> {
+    let is_list_of_secrets = matches!(key.name, "secrets" | "providers.*.key_env");
+    let names = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let is_common =
+        |name: &&str| COMMON_VARIABLES.contains(name) || name.starts_with("LC_") || name.starts_with("XDG_");
+    match names.into_iter().find(is_common).filter(|_| is_list_of_secrets) {
+        Some(name) => Err(format!(
+            "names {name}, which every environment has: hiding its value would garble paths and output, and keep hooks \
+             from working"
+        )),
+        None => Ok(value),
+    }
 }
 
 /// The value of a parsed one with the tables in it.
@@ -460,13 +483,17 @@ fn join_project(
                 }
                 settings.insert(parts, setting);
             }
+            // It hides nothing from the user's own hooks.
+            ProjectMay::Set if key.name == "secrets" => {
+                settings.insert(super::typed::project_secrets(), setting);
+            }
             // What a project says is never taken for the user's own words, and doesn't replace them.
             ProjectMay::Set if key.name == "instructions" => {
                 settings.insert(super::typed::project_instructions(), setting);
             }
             ProjectMay::Set | ProjectMay::SetIfTrusted => {
-                // Both lists hold: a project must not take the user's secrets or hooks off.
-                let users = stands.filter(|_| key.name == "secrets" || key.kind == Kind::Hooks);
+                // Both lists hold: a project must not take the user's hooks off.
+                let users = stands.filter(|_| key.kind == Kind::Hooks);
                 let value = users.map_or(setting.value.clone(), |users| joined(&users.value, &setting.value));
                 settings.insert(parts, Setting { value, ..setting });
             }

@@ -69,8 +69,10 @@ pub struct Config {
     pub effort: Option<String>,
     /// Which model makes vectors of the code, and what they count.
     pub vectors: VectorsConfig,
-    /// Environment variables whose values are secret.
+    /// Environment variables whose values are secret, as the user says.
     pub secrets: Vec<String>,
+    /// Those that the project says are secret: redacted, and hidden from no hook.
+    pub project_secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
     pub sandbox_allow: Vec<String>,
     /// Which image commands in containers run in, and how.
@@ -135,6 +137,11 @@ pub struct PriceConfig {
 }
 
 impl Config {
+    /// The names of all variables whose values are redacted.
+    pub fn redacted(&self) -> impl Iterator<Item = &String> {
+        self.secrets.iter().chain(&self.project_secrets)
+    }
+
     /// The mode of a run on a surface whose built-in mode is `default`.
     #[must_use]
     pub fn mode_or(&self, default: Mode) -> Mode {
@@ -188,6 +195,10 @@ impl Config {
                 document_prefix: text("index.vectors_document_prefix"),
             },
             secrets: get("secrets").map(list).unwrap_or_default(),
+            project_secrets: settings
+                .get(&project_secrets())
+                .map(|setting| list(&setting.value))
+                .unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
             container: super::ContainerConfig::from_settings(get).map_err(|(key, problem)| {
                 let source = settings.get(&parts(key)).map(|setting| setting.source.to_string());
@@ -225,6 +236,11 @@ fn tiers(settings: &Layer) -> Result<Vec<Tier>, ConfigError> {
 /// Where the project's instructions stand among the settings, beside the user's.
 pub(super) fn project_instructions() -> Vec<String> {
     parts("instructions.project")
+}
+
+/// Where the project's secrets stand among the settings, beside the user's.
+pub(super) fn project_secrets() -> Vec<String> {
+    parts("secrets.project")
 }
 
 impl ProviderConfig {

@@ -1,15 +1,17 @@
-//! A change as a commit: by the user's git, with their hooks and their signing, and with a message that says why.
+//! A change as a commit: by the user's git, with their signing and with their hooks in the sandbox, and with a message
+//! that says why.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_git::{Branching, Commit, CommitDone, Git, GitError, Refusal, UserGit};
+use journeyman_git::{Branching, Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
+use journeyman_policy::is_guarded;
 use journeyman_protocol::{
-    CheckOutcome, CommitReport, Envelope, Evidence, FileChange, Outcome, RelPath, RunReport,
+    CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, Outcome, RelPath, RunReport, SessionId,
 };
 use journeyman_store::Blobs;
-use journeyman_workspace::{ChangeId, CopyChanges, LandOptions, Options, Workspace};
+use journeyman_workspace::{ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
@@ -35,6 +37,8 @@ pub struct CommitWish {
     pub branch: Option<String>,
     /// The message; without one it is made of the task, the model's closing words and the checks.
     pub message: Option<String>,
+    /// The way in which its hooks run.
+    pub hooks: HookRun,
 }
 
 /// What a commit says: the task, what the model says it did, and what proves it.
@@ -103,10 +107,19 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
+/// A commit to be made.
+pub(super) struct CommitPlan<'a> {
+    pub(super) message: String,
+    pub(super) hooks: HookRun,
+    /// The user's tree, and the session whose work it gets.
+    pub(super) tree: &'a Arc<Workspace>,
+    pub(super) session: &'a SessionId,
+}
+
 /// What commits are made with.
 #[derive(Debug, Clone)]
 pub struct Committer {
-    /// The user's git, with their environment.
+    /// The user's git, with their environment and with what their hooks see.
     pub git: UserGit,
     /// Where contents are kept.
     pub blobs: Arc<Blobs>,
@@ -125,17 +138,62 @@ pub(super) enum Branched {
 }
 
 impl Committer {
-    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`.
+    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`. What hooks change in
+    /// the tree is the session's; gives what people should be told of that.
     pub(super) async fn commit(
         &self,
-        message: String,
+        delivered: CommitPlan<'_>,
         paths: Vec<RelPath>,
         mixed: Vec<RelPath>,
         stop: &CancellationToken,
-    ) -> Result<CommitReport, GitError> {
+    ) -> Result<(CommitReport, Vec<Event>), AgentError> {
+        let CommitPlan { message, hooks, tree, session } = delivered;
+        let watched = Arc::clone(tree);
+        let begun = blocking("looking at the tree", move || {
+            let before = watched.command_begin()?;
+            let guard = Guarded::before(&watched, &before, is_guarded);
+            Ok::<_, WorkspaceError>((before, guard))
+        });
+        let (before, guard) = begun.await??;
         let commit = Commit { paths, message, mixed };
-        let done = self.git.commit(&commit, stop).await?;
-        Ok(report_of(done, &commit.message))
+        let made = self.with_hooks(hooks, guard.protected()).commit(&commit, stop).await;
+        let (watched, session) = (Arc::clone(tree), session.clone());
+        let ended = blocking("looking at the tree", move || {
+            let changes = watched.command_end(before, &session, None);
+            let trespass = guard.after(&watched)?;
+            let changes = changes?;
+            let mut obeyed = trespass.guarded(&changes, is_guarded);
+            obeyed.extend(trespass.planted.into_iter().map(|(path, _)| path));
+            Ok::<_, WorkspaceError>(obeyed)
+        });
+        let obeyed = ended.await??;
+        let report = report_of(made?, &commit.message);
+        let told = (!obeyed.is_empty()).then(|| Event::Warning {
+            message: format!(
+                "a hook of the commit made or changed what programs outside of the sandbox run or obey: {}",
+                obeyed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            ),
+        });
+        Ok((report, told.into_iter().collect()))
+    }
+
+    /// The user's git with hooks that run like this and leave these paths as they are.
+    fn with_hooks(&self, run: HookRun, protected: &[RelPath]) -> UserGit {
+        let confinement = self.git.confinement().clone();
+        self.git.clone().confined(Confinement { run, protected: protected.to_vec(), ..confinement })
+    }
+
+    /// Tells ahead what would keep a commit of these files from being made before a person has looked.
+    ///
+    /// # Errors
+    /// As [`UserGit::check_commit`].
+    pub async fn check(
+        &self,
+        wish: &CommitWish,
+        paths: &[RelPath],
+        stop: &CancellationToken,
+    ) -> Result<(), GitError> {
+        self.with_hooks(wish.hooks, &[]).check_commit(paths, stop).await
     }
 
     /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the change on top of
@@ -144,7 +202,7 @@ impl Committer {
         &self,
         name: &str,
         changes: &CopyChanges,
-        message: String,
+        (message, hooks): (String, HookRun),
         unverified: Unverified,
         stop: &CancellationToken,
     ) -> Result<Branched, AgentError> {
@@ -160,7 +218,7 @@ impl Committer {
             path: place.clone(),
             source,
         })?;
-        let begun = self.git.begin_branch(name, &place.join("tree"), stop).await;
+        let begun = self.with_hooks(hooks, &[]).begin_branch(name, &place.join("tree"), stop).await;
         let branching = begun.inspect_err(|_| clean())?;
         let branched = self.fill(&branching, &place, changes, message, unverified, stop).await;
         let finished = branching.finish().await;
@@ -259,7 +317,8 @@ pub async fn commit_run(
         }
         Err(AgentError::Git(error)) => {
             report.summary = format!("{}; not committed: {error}", report.summary);
-            (report.outcome, report.exit_code) = (Outcome::Error, Outcome::Error.exit_code());
+            report.outcome = if error.needs_person() { Outcome::PermissionNeeded } else { Outcome::Error };
+            report.exit_code = report.outcome.exit_code();
             Ok(Vec::new())
         }
         Err(error) => Err(error),

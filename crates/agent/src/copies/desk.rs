@@ -12,7 +12,7 @@ use journeyman_verify::Verdict;
 use journeyman_workspace::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict, Tier, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
-use super::delivery::{Branched, Committer};
+use super::delivery::{Branched, CommitPlan, Committer};
 use super::{
     CommitWish, LandContext, LandEnd, LandReport, LandWish, Unverified, WorkCopy, delivery, last_report,
     report_of,
@@ -287,11 +287,15 @@ impl<'a> Desk<'a> {
         let mut told = vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }];
         if let Some(wish) = wish.commit.as_ref().filter(|_| !changes.is_empty()) {
             match self.commit(wish, &changes, &landed.evidence, report, stop).await {
-                Ok(commit) => {
+                Ok((commit, notes)) => {
+                    told.extend(notes);
                     told.push(Event::Committed { commit: commit.clone() });
                     landed.commit = Some(commit);
                 }
-                Err(error) => landed.not_committed = Some(error.to_string()),
+                Err(error) => {
+                    landed.needs_person = matches!(&error, AgentError::Git(error) if error.needs_person());
+                    landed.not_committed = Some(error.to_string());
+                }
             }
         }
         landed.changes = changes;
@@ -306,9 +310,14 @@ impl<'a> Desk<'a> {
         evidence: &[Evidence],
         report: Option<&RunReport>,
         stop: &CancellationToken,
-    ) -> Result<CommitReport, AgentError> {
+    ) -> Result<(CommitReport, Vec<Event>), AgentError> {
         let message = self.message(wish, evidence, report).await?;
-        Ok(self.committer()?.commit(message, paths(changes), Vec::new(), stop).await?)
+        self.committer()?.commit(self.plan_commit(wish, message), paths(changes), Vec::new(), stop).await
+    }
+
+    fn plan_commit(&self, wish: &CommitWish, message: String) -> CommitPlan<'_> {
+        let tree = &self.context.isolation.origin;
+        CommitPlan { message, hooks: wish.hooks, tree, session: self.session }
     }
 
     fn committer(&self) -> Result<&Committer, AgentError> {
@@ -347,6 +356,7 @@ impl<'a> Desk<'a> {
     ) -> Result<LandReport, AgentError> {
         let commit = wish.commit.clone().unwrap_or_default();
         let message = self.message(&commit, &[], report).await?;
+        let message = (message, commit.hooks);
         let branched = self.committer()?.branch(name, changes, message, wish.unverified, stop).await?;
         let kept = report_of(tier, CopyState::Kept);
         let over = |end, summary| LandReport::new(self.session, end, summary, kept.clone());
@@ -361,6 +371,7 @@ impl<'a> Desk<'a> {
             }
             Branched::Refused(error) => {
                 let mut over = over(LandEnd::NotCommitted, "not landed: no commit was made".to_owned());
+                over.needs_person = error.needs_person();
                 over.not_committed = Some(error.to_string());
                 return self.stays(over).await;
             }
@@ -386,8 +397,10 @@ impl<'a> Desk<'a> {
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Envelope>), AgentError> {
         let message = self.message(wish, &[], Some(report)).await?;
-        let commit = self.committer()?.commit(message, paths(&report.changes), before, stop).await?;
-        let told = self.tell(vec![Event::Committed { commit: commit.clone() }]).await?;
+        let plan = self.plan_commit(wish, message);
+        let (commit, mut told) = self.committer()?.commit(plan, paths(&report.changes), before, stop).await?;
+        told.push(Event::Committed { commit: commit.clone() });
+        let told = self.tell(told).await?;
         Ok((commit, told))
     }
 

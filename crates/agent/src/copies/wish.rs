@@ -80,6 +80,9 @@ pub struct LandReport {
     /// Why no commit was made, though one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_committed: Option<String>,
+    /// A person who has looked may allow the commit.
+    #[serde(skip)]
+    pub needs_person: bool,
     /// How to take it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
@@ -105,6 +108,7 @@ impl LandReport {
             evidence: Vec::new(),
             commit: None,
             not_committed: None,
+            needs_person: false,
             undo: None,
             events: Vec::new(),
         }
@@ -114,6 +118,7 @@ impl LandReport {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.end {
+            _ if self.needs_person => Outcome::PermissionNeeded.exit_code(),
             _ if self.not_committed.is_some() => Outcome::Error.exit_code(),
             LandEnd::Landed | LandEnd::WouldLand | LandEnd::Nothing => Outcome::Verified.exit_code(),
             LandEnd::Conflicts | LandEnd::ChecksFail | LandEnd::Unproven => Outcome::Conflict.exit_code(),
@@ -143,7 +148,7 @@ impl LandReport {
             LandEnd::WouldLand | LandEnd::Nothing | LandEnd::Unverified => {}
         }
         if let Some(reason) = &self.not_committed {
-            report.outcome = Outcome::Error;
+            report.outcome = if self.needs_person { Outcome::PermissionNeeded } else { Outcome::Error };
             report.summary = format!("{}; not committed: {reason}", report.summary);
         }
         report.exit_code = report.outcome.exit_code();

@@ -59,6 +59,7 @@ impl Answer {
             Ended::NotStarted(why) => {
                 Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
             }
+            Ended::Killed(why) => Self::failure(event, format!("the hook `{hook}` was killed for {why}")),
             Ended::Cancelled if event.may_deny() => Self::ruling(Strength::Deny, "interrupted"),
             Ended::Cancelled => Self::default(),
             Ended::Exited { status: Exit::Signal(number), .. } => {
@@ -69,11 +70,21 @@ impl Answer {
                 let why = said(stderr).unwrap_or_else(|| format!("exit code {code}"));
                 Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
             }
-            Ended::Exited { status: Exit::Code(0), stdout, .. } => Self::good(event, hook, stdout),
+            Ended::Exited { status: Exit::Code(0), stdout, denial, .. } => {
+                let mut answer = Self::good(event, hook, stdout);
+                let denial = denial.as_ref().filter(|_| event.may_deny());
+                answer.notes.warnings.extend(denial.map(|denial| format!("the hook `{hook}`: {denial}")));
+                answer
+            }
             Ended::Exited { status: Exit::Code(2), stderr, .. } => Self::blocked(event, hook, said(stderr)),
-            Ended::Exited { status: Exit::Code(code), stderr, .. } => {
+            Ended::Exited { status: Exit::Code(code), stderr, denial, .. } => {
                 let why = said(stderr).map(|text| format!(": {text}")).unwrap_or_default();
-                Self::warning(format!("the hook `{hook}` ended with exit code {code}{why}"))
+                let text = format!("the hook `{hook}` ended with exit code {code}{why}");
+                match denial {
+                    // What it was kept from may be what it decides by.
+                    Some(denial) => Self::failure(event, format!("{text} ({denial})")),
+                    None => Self::warning(text),
+                }
             }
         }
     }

@@ -159,7 +159,7 @@ impl HooksBuilder {
     }
 
     /// Adds a configuration's commands for the project at `root`, with the user's environment but for what is secret
-    /// in it: every provider's keys, and the variables that the user lists.
+    /// in it: every provider's keys, and the variables that the user lists (what a project lists is redacted, and hidden from no hook).
     #[must_use]
     pub fn configured(self, config: &Config, environment: &Environment, root: &Path) -> Self {
         // Also those of a provider that has been moved to another address.

@@ -1,17 +1,16 @@
-//! Running one configured command.
+//! Running one configured command outside of the sandbox, as its configuration says.
 //!
-//! Elsewhere only the crate `sandbox` starts programs, because what it starts works on the project for the model.
-//! A hook is the opposite: the user's own program, which the user configured or trusted by content hash to watch
-//! over the model, with the user's rights and outside of the sandbox. Confining it would keep it from doing its
-//! work (asking a server, notifying, reading a rule file), and nothing that a model says can change which command
-//! runs. That is why this module uses Tokio's processes.
+//! Elsewhere only the crates `sandbox` and `git` start programs. A hook with `sandbox = false` is the user's own program,
+//! with the user's rights (it notifies, or asks a server). Nothing of the session may decide what it does: so it isn't
+//! started once the session changed a file that it is, names or obeys, and no directory of the project is in its
+//! `PATH`. That is why this module uses Tokio's processes.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -26,11 +25,22 @@ pub const HOOK_OUTPUT_BYTES: usize = 64 * 1024;
 /// goes on writing.
 const REST_BYTES: usize = 1024 * 1024;
 
+/// Where programs are for a user without a `PATH`.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// How a command ended.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// By itself, or by a signal.
-    Exited { status: Exit, stdout: Kept, stderr: Kept },
+    Exited {
+        status: Exit,
+        stdout: Kept,
+        stderr: Kept,
+        /// What the sandbox kept it from.
+        denial: Option<String>,
+    },
+    /// It was killed for what this says.
+    Killed(&'static str),
     /// It ran for longer than it may.
     TimedOut,
     /// It couldn't be started.
@@ -60,6 +70,18 @@ pub(super) struct Start<'a> {
     pub(super) variables: &'a BTreeMap<OsString, OsString>,
     pub(super) timeout: Duration,
     pub(super) cancel: &'a CancellationToken,
+}
+
+impl Start<'_> {
+    /// The user's `PATH` without directories of the project: whatever lies there, the session may have put there.
+    fn path(&self) -> OsString {
+        let path = self.variables.get(OsStr::new("PATH")).map_or(OsStr::new(PATH), OsString::as_os_str);
+        let outside = |directory: &PathBuf| {
+            let real = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+            directory.is_absolute() && !directory.starts_with(self.root) && !real.starts_with(self.root)
+        };
+        std::env::join_paths(std::env::split_paths(path).filter(outside)).unwrap_or_else(|_| PATH.into())
+    }
 }
 
 /// Runs a command with `input` on its standard input. Whoever drops the future kills the process group.
@@ -99,7 +121,7 @@ async fn talk(start: &Start<'_>, input: Vec<u8>) -> std::io::Result<Ended> {
     group.0 = None;
     out.take_rest(stdout.as_ref());
     err.take_rest(stderr.as_ref());
-    Ok(Ended::Exited { status: Exit::from(status), stdout: out, stderr: err })
+    Ok(Ended::Exited { status: Exit::from(status), stdout: out, stderr: err, denial: None })
 }
 
 fn spawn(start: &Start<'_>) -> std::io::Result<tokio::process::Child> {
@@ -110,6 +132,7 @@ fn spawn(start: &Start<'_>) -> std::io::Result<tokio::process::Child> {
         .current_dir(start.root)
         .env_clear()
         .envs(start.variables)
+        .env("PATH", start.path())
         .env("JOURNEYMAN_PROJECT_DIR", start.root)
         .env("CLAUDE_PROJECT_DIR", start.root)
         .stdin(Stdio::piped())
@@ -143,16 +166,28 @@ impl Drop for Group {
 
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Self {
-        match (status.code(), status.signal()) {
+        status.code().map_or_else(|| Self::Signal(status.signal().unwrap_or_default()), Self::from)
+    }
+}
+
+impl From<i32> for Exit {
+    fn from(code: i32) -> Self {
+        match code {
             // The shell's own way to say that what it ran was killed.
-            (Some(code @ 129..=159), _) => Self::Signal(code - 128),
-            (Some(code), _) => Self::Code(code),
-            (None, signal) => Self::Signal(signal.unwrap_or_default()),
+            129..=159 => Self::Signal(code - 128),
+            code => Self::Code(code),
         }
     }
 }
 
 impl Kept {
+    /// The head of what there was; `cut` says that more was dropped already.
+    pub(super) fn head(bytes: &[u8], cut: bool) -> Self {
+        let mut kept = Self { bytes: Vec::new(), cut };
+        kept.push(bytes);
+        kept
+    }
+
     /// Reads to the end.
     async fn fill(&mut self, stream: &mut Option<impl AsyncRead + Unpin>) {
         let Some(stream) = stream else { return };

@@ -5,7 +5,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_protocol::ContentHash;
+use journeyman_policy::runs_code;
+use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_sandbox::Network;
 
 use super::event::{Dialect, HookEvent, Results};
 use super::matcher::Matcher;
@@ -32,6 +34,14 @@ pub struct HookCommand {
     pub command: String,
     /// How long it may take.
     pub timeout: Duration,
+    /// True where it runs in the sandbox.
+    pub sandbox: bool,
+    /// The network that it has in the sandbox.
+    pub network: Network,
+    /// Further paths that it reads in the sandbox; `~` is the home.
+    pub read: Vec<PathBuf>,
+    /// Further paths that it writes in the sandbox.
+    pub write: Vec<PathBuf>,
 }
 
 impl HookCommand {
@@ -45,6 +55,10 @@ impl HookCommand {
             matcher: Matcher::everything(),
             command: command.into(),
             timeout: DEFAULT_HOOK_TIMEOUT,
+            sandbox: true,
+            network: Network::Off,
+            read: Vec::new(),
+            write: Vec::new(),
         }
     }
 
@@ -81,14 +95,34 @@ impl Armed {
         Self { scripts: scripts.collect(), hook }
     }
 
-    /// A script that is no longer what it was.
-    pub(super) fn changed(&self) -> Option<&Path> {
+    /// A script that is no longer what it was. `reach` is where the tree at `root` is that the hook runs in.
+    pub(super) fn changed(&self, root: &Path, reach: &Path) -> Option<&Path> {
         let same = |script: &Script| {
-            let stat = stat_of(&script.path);
-            (stat.is_some() && stat == script.stat) || hash_of(&script.path).as_ref() == Some(&script.hash)
+            let path =
+                script.path.strip_prefix(root).map_or_else(|_| script.path.clone(), |name| reach.join(name));
+            let stat = stat_of(&path);
+            (stat.is_some() && stat == script.stat) || hash_of(&path).as_ref() == Some(&script.hash)
         };
         self.scripts.iter().find(|script| !same(script)).map(|script| script.path.as_path())
     }
+
+    /// Those of the files that decide what the hook does: programs run or obey them, or the hook's text or one of its
+    /// scripts names them.
+    pub(super) fn obeyed<'a>(&self, files: &'a [RelPath]) -> Vec<&'a RelPath> {
+        let scripts = self.scripts.iter().filter_map(|script| bytes_of(&script.path));
+        let texts: Vec<Vec<u8>> = scripts.chain([self.hook.command.clone().into_bytes()]).collect();
+        let names = |file: &RelPath| texts.iter().any(|text| has_name(text, file.file_name()));
+        files.iter().filter(|file| runs_code(file).is_some() || names(file)).collect()
+    }
+}
+
+/// Returns true where a name stands in a text by itself.
+fn has_name(text: &[u8], name: &[u8]) -> bool {
+    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if name.iter().all(inside) {
+        return text.split(|byte| !inside(byte)).any(|word| word == name);
+    }
+    text.windows(name.len().max(1)).any(|window| window == name)
 }
 
 /// What a file's trust depends on, for each script that a command runs.
@@ -127,11 +161,15 @@ fn stat_of(path: &Path) -> Option<Stat> {
     Some((meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
 }
 
-fn hash_of(path: &Path) -> Option<ContentHash> {
-    let file = std::fs::File::open(path).ok()?;
+fn bytes_of(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let meta = file.metadata().ok()?;
-    file.take(SCRIPT_BYTES).read_to_end(&mut bytes).ok()?;
+    std::fs::File::open(path).ok()?.take(SCRIPT_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn hash_of(path: &Path) -> Option<ContentHash> {
+    let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let mut bytes = bytes_of(path)?;
     if meta.size() > SCRIPT_BYTES {
         bytes.extend(format!("{} {}", meta.size(), meta.mtime()).bytes());
     }

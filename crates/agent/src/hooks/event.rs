@@ -131,6 +131,12 @@ impl HookEvent {
         matches!(self, Self::Prompt | Self::PreTool | Self::PreModel | Self::PreCompact)
     }
 
+    /// Returns true where a confined hook may change the project: after the model did something.
+    #[must_use]
+    pub fn may_write(self) -> bool {
+        matches!(self, Self::PostTool | Self::TurnEnd)
+    }
+
     /// Whether plain text on a command's standard output is for the model: where a request to the model can
     /// still follow. Claude Code does so for `SessionStart` and `UserPromptSubmit` alone.
     pub(super) fn reads_plain_text(self) -> bool {

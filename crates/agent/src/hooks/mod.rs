@@ -13,6 +13,8 @@
 //!   command can still deny.
 //! * Only what comes before something ([`HookEvent::may_deny`]) is refused by a hook, and is refused too by one that
 //!   hangs, dies or can't be started. Anything else that goes wrong with a hook is a warning.
+//! * Commands run in the sandbox, unless their configuration says otherwise; then they run only as long as the session
+//!   changed nothing that decides what they do ([`Unseen`]).
 //! * A hook never allows what policy denies. [`PreTool::Approve`] only spares a question below level 3.
 //! * Amended input is an offer: whoever called checks it against the schema and judges it anew.
 //!
@@ -22,7 +24,9 @@ mod answer;
 mod builder;
 mod command;
 mod configured;
+mod confined;
 mod event;
+mod home;
 mod matcher;
 mod names;
 mod payload;
@@ -34,7 +38,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use journeyman_protocol::{Mode, ResultPart, SessionId};
+use journeyman_protocol::{Mode, Needs, RelPath, ResultPart, SessionId};
+use journeyman_sandbox::{Base, Sandbox, Toolchains};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -75,6 +80,38 @@ pub struct HookContext {
     pub transcript: Option<PathBuf>,
     /// Stops what runs. The end of a session needs one of its own.
     pub cancel: CancellationToken,
+    /// Where confined commands run; without it they don't.
+    pub sandbox: Option<HookSandbox>,
+    /// The session's changes that nobody has seen.
+    pub unseen: Unseen,
+}
+
+/// The sandbox for a session's hooks.
+#[derive(Debug, Clone)]
+pub struct HookSandbox {
+    /// It runs them.
+    pub sandbox: Arc<Sandbox>,
+    /// The toolchains that they see.
+    pub toolchains: Arc<Toolchains>,
+    /// The needs that must be met besides confined reads and writes.
+    pub needs: Needs,
+    /// The copy of the project that stands at the root, where there is one.
+    pub base: Option<Base>,
+    /// The tree's place on the host.
+    pub reach: PathBuf,
+    /// Paths that no hook may change; `None` where hooks may change nothing of the tree.
+    pub protected: Option<Vec<RelPath>>,
+}
+
+/// The session's changes that no person has seen: no program outside of the sandbox may run or obey it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// Files.
+    pub files: Vec<RelPath>,
+    /// Directories with programs whose changes nobody compares, and which commands may have changed.
+    pub directories: Vec<RelPath>,
+    /// The reason where it couldn't be told what changed.
+    pub unknown: Option<String>,
 }
 
 /// What hooks say beside a decision.
@@ -255,6 +292,32 @@ impl Hooks {
 
     fn new(closures: Closures, commands: Vec<Armed>, variables: BTreeMap<OsString, OsString>) -> Self {
         Self { inner: Arc::new(Inner { closures, commands, variables }) }
+    }
+
+    /// The files that keep commands of an event outside of the sandbox from being run.
+    #[must_use]
+    pub fn kept_by(&self, event: HookEvent, unseen: &Unseen) -> Vec<RelPath> {
+        let mut found: Vec<RelPath> =
+            self.outside(event).flat_map(|armed| armed.obeyed(&unseen.files)).cloned().collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Returns true where commands run outside of the sandbox at an event.
+    #[must_use]
+    pub fn has_outside(&self, event: HookEvent) -> bool {
+        self.outside(event).next().is_some()
+    }
+
+    /// Returns true where commands run at an event.
+    #[must_use]
+    pub fn has_commands(&self, event: HookEvent) -> bool {
+        self.inner.commands.iter().any(|armed| armed.hook.event == event)
+    }
+
+    fn outside(&self, event: HookEvent) -> impl Iterator<Item = &Armed> {
+        self.inner.commands.iter().filter(move |armed| armed.hook.event == event && !armed.hook.sandbox)
     }
 
     /// Whether nothing runs at an event.

@@ -10,13 +10,13 @@ use journeyman_protocol::{Effects, Message, ToolUse};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Ruling, Strength};
-use super::command::{Start, run};
+use super::command::{Ended, Start, run};
 use super::configured::{Armed, HookCommand};
 use super::event::HookEvent;
 use super::payload::payload;
 use super::{
     CompactedBy, Gate, GateSaid, HookContext, HookNotes, HookResult, Hooks, PreTool, PreToolSaid, StartedBy,
-    TurnEnd, TurnEndSaid, names,
+    TurnEnd, TurnEndSaid, confined, names,
 };
 
 impl Hooks {
@@ -312,7 +312,8 @@ impl Hooks {
             let hook = &armed.hook;
             let same = |(other, _): &(&Armed, Vec<u8>)| {
                 let other = &other.hook;
-                (&other.command, other.dialect, other.results) == (&hook.command, hook.dialect, hook.results)
+                (&other.command, other.dialect, other.results, other.sandbox)
+                    == (&hook.command, hook.dialect, hook.results, hook.sandbox)
             };
             let wanted = hook.event == event
                 && hook.results.cover(failed)
@@ -329,7 +330,8 @@ impl Hooks {
 
     async fn ask(&self, at: &HookContext, armed: &Armed, input: Vec<u8>) -> Answer {
         let hook = &armed.hook;
-        if let Some(script) = armed.changed() {
+        let reach = at.sandbox.as_ref().filter(|_| hook.sandbox).map_or(&at.root, |place| &place.reach);
+        if let Some(script) = armed.changed(&at.root, reach) {
             let problem = format!(
                 "the hook `{}` was not run: {} has changed since the session began; start a new session to use it \
                  as it is now",
@@ -338,14 +340,31 @@ impl Hooks {
             );
             return Answer::failure(hook.event, problem);
         }
-        let start = Start {
-            command: &hook.command,
-            root: &at.root,
-            variables: &self.inner.variables,
-            timeout: hook.timeout,
-            cancel: &at.cancel,
+        let variables = &self.inner.variables;
+        let ended = match &at.sandbox {
+            Some(place) if hook.sandbox => confined::run(at, place, hook, variables, input).await,
+            None if hook.sandbox => Ended::NotStarted("there is no sandbox for it".to_owned()),
+            _ => {
+                let kept: Vec<String> = armed
+                    .obeyed(&at.unseen.files)
+                    .into_iter()
+                    .chain(&at.unseen.directories)
+                    .map(ToString::to_string)
+                    .chain(at.unseen.unknown.clone())
+                    .collect();
+                if !kept.is_empty() {
+                    let problem = format!(
+                        "the hook `{}` was not run outside of the sandbox: the session changed what decides what it does \
+                         ({}), and nobody has looked at that",
+                        hook.label(),
+                        kept.join(", ")
+                    );
+                    return Answer::failure(hook.event, problem);
+                }
+                let (timeout, cancel) = (hook.timeout, &at.cancel);
+                run(Start { command: &hook.command, root: &at.root, variables, timeout, cancel }, input).await
+            }
         };
-        let ended = run(start, input).await;
         Answer::read(hook.event, &hook.label(), hook.timeout.as_secs_f64(), &ended)
     }
 }

@@ -1,11 +1,14 @@
 //! How hooks are configured, and trusted.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use journeyman_agent::config::{Trusted, load};
-use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent};
+use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent, HookSandbox, HooksBuilder, PreTool};
+use journeyman_protocol::Needs;
+use journeyman_sandbox::{Network, Sandbox, SandboxSettings};
 
-use crate::support::{Project, configured};
+use crate::support::{Project, bash, before, configured, reason_of};
 
 fn load_from(
     project: &Project,
@@ -53,6 +56,18 @@ fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
         ("[[hooks.Stop]]\nhooks = [{ type = \"command\" }]", vec!["without `command`"]),
         ("[[hooks.Stop]]\nhooks = [{ command = \"x\", timeout = 0 }]", vec!["`timeout` of 0"]),
         ("[[hooks.Stop]]\nhooks = [{ command = \"x\", if = \"Bash(rm *)\" }]", vec!["`if`", "matcher"]),
+        (
+            "[[hooks.Stop]]\nhooks = [{ command = \"x\", sandbox = \"no\" }]",
+            vec!["`sandbox`", "true or false"],
+        ),
+        (
+            "[[hooks.Stop]]\nhooks = [{ command = \"x\", network = [\"nowhere\"] }]",
+            vec!["`network`", "nowhere"],
+        ),
+        (
+            "[[hooks.Stop]]\nhooks = [{ command = \"x\", read = [\"a\"] }]",
+            vec!["`read`", "begin with / or ~/"],
+        ),
         ("[[hooks.Stop]]\nhooks = [{ type = \"comand\", command = \"x\" }]", vec!["type \"comand\""]),
         ("[[hooks.PreToolUse]]\nmatcher = \"Edit(\"\nhooks = []", vec!["regular expression"]),
         ("[[hooks.Stop]]\nhooks = [{ command = \"x\\u001b[2J\" }]", vec!["control characters"]),
@@ -113,4 +128,82 @@ fn a_project_adds_hooks_and_takes_none_of_the_users_off() {
     let found =
         load_from(&project, &file, &configured("PreToolUse", "", "theirs", ""), Trusted::ThisRun).unwrap();
     assert_eq!(found.iter().map(|it| it.command.as_str()).collect::<Vec<_>>(), ["mine", "theirs"]);
+}
+
+#[test]
+fn hooks_are_confined_unless_they_say_otherwise() {
+    let project = Project::new();
+    let file = project.place.path().join("config/journeyman/config.toml");
+    let text = "[[hooks.Stop]]\nhooks = [{ command = \"a\" }, { command = \"b\", sandbox = false }, \
+                { command = \"c\", network = [\"npm\", \"example.org\"], read = [\"~/x\"], write = [\"/srv/y\"] }, \
+                { command = \"d\", network = true }]\n";
+    let found = load_from(&project, &file, text, Trusted::Nothing).unwrap();
+    assert_eq!(found.iter().map(|hook| hook.sandbox).collect::<Vec<_>>(), [true, false, true, true]);
+    assert_eq!((&found[0].network, &found[3].network), (&Network::Off, &Network::Host));
+    let Network::Filtered(rules) = &found[2].network else { panic!("{:?}", found[2].network) };
+    assert!(rules.hosts.iter().any(|host| host.matches("registry.npmjs.org")));
+    assert!(rules.hosts.iter().any(|host| host.matches("example.org")));
+    assert_eq!((&found[2].read, &found[2].write), (&vec!["~/x".into()], &vec!["/srv/y".into()]));
+}
+
+#[tokio::test]
+async fn what_a_project_calls_secret_is_hidden_from_no_guard() {
+    let project = Project::new();
+    let users = project.place.path().join("config/journeyman/config.toml");
+    let guard = "grep -q x \"$MINE\" && exit 2; test \"$MINE\" = kept && exit 2; exit 0";
+    let text = format!("secrets = [\"STAGING_TOKEN\"]\n{}", configured("PreToolUse", "", guard, ""));
+    load_from(&project, &users, &text, Trusted::Nothing).unwrap();
+    let file = project.root().join(".journeyman/config.toml");
+    load_from(&project, &file, "secrets = [\"MINE\"]\n", Trusted::Nothing).unwrap();
+    let loaded = load(&project.environment(), &project.root(), &[], Trusted::Nothing, None).unwrap();
+    let names: Vec<&str> = loaded.config.redacted().map(String::as_str).collect();
+    assert_eq!(names, ["STAGING_TOKEN", "MINE"]);
+    let hooks =
+        HooksBuilder::new().configured(&loaded.config, &project.environment(), &project.root()).build();
+    let said = before(&project, &hooks, bash("ls")).await;
+    assert!(matches!(said.decision, PreTool::Deny { .. }), "{said:?}");
+}
+
+#[test]
+fn no_layer_calls_secret_what_every_environment_has() {
+    let project = Project::new();
+    let users = project.place.path().join("config/journeyman/config.toml");
+    let theirs = project.root().join(".journeyman/config.toml");
+    for file in [users, theirs] {
+        for text in [
+            "secrets = [\"A_TOKEN\", \"HOME\"]",
+            "secrets = [\"PATH\"]",
+            "secrets = [\"LC_ALL\"]",
+            "[providers.x]\nkey_env = [\"PWD\"]",
+        ] {
+            let error = load_from(&project, &file, text, Trusted::ThisRun).unwrap_err();
+            assert!(error.contains("which every environment has"), "{text}: {error}");
+        }
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_changed_in_the_copy_is_no_guard_there() {
+    let project = Project::new().script("guard.sh", "exit 2");
+    let copy = project.place.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::write(copy.join("guard.sh"), "exit 0").unwrap();
+    let hooks = project.hooks("[[hooks.PreToolUse]]\nhooks = [{ command = \"sh guard.sh\" }]");
+    let mut at = project.at();
+    at.sandbox = Some(HookSandbox {
+        sandbox: Arc::new(Sandbox::new(SandboxSettings { allow: Vec::new(), ..SandboxSettings::default() })),
+        toolchains: Arc::default(),
+        needs: Needs::ALL,
+        base: None,
+        reach: copy.clone(),
+        protected: None,
+    });
+    let (call, effects) = bash("ls");
+    let said = hooks.pre_tool(&at, &call, &effects).await;
+    assert!(reason_of(&said.decision).contains("guard.sh has changed"), "{said:?}");
+    // As it was it is started, as far as there is a sandbox.
+    std::fs::write(copy.join("guard.sh"), "exit 2").unwrap();
+    let said = hooks.pre_tool(&at, &call, &effects).await;
+    assert!(reason_of(&said.decision).contains("could not be started"), "{said:?}");
 }

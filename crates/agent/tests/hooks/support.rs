@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use journeyman_agent::config::{Environment, Trusted, load};
-use journeyman_agent::hooks::{HookContext, HookResult, Hooks, HooksBuilder, PreTool, PreToolSaid};
+use journeyman_agent::hooks::{HookContext, HookResult, Hooks, HooksBuilder, PreTool, PreToolSaid, Unseen};
 use journeyman_protocol::{CallId, Effects, Mode, RelPath, ResultPart, SessionId, ToolUse, UnixMillis};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -87,14 +87,17 @@ impl Project {
             mode: Mode::Edit,
             transcript: Some("/state/session.jsonl".into()),
             cancel: CancellationToken::new(),
+            sandbox: None,
+            unseen: Unseen::default(),
         }
     }
 }
 
+/// A hook outside of the sandbox: what hooks mean is the same inside.
 pub(crate) fn configured(event: &str, matcher: &str, command: &str, more: &str) -> String {
     let command = Value::String(command.to_owned());
     format!(
-        "[[hooks.{event}]]\nmatcher = '{matcher}'\nhooks = [{{ type = \"command\", command = {command}{more} }}]\n"
+        "[[hooks.{event}]]\nmatcher = '{matcher}'\nhooks = [{{ type = \"command\", command = {command}, sandbox = false{more} }}]\n"
     )
 }
 

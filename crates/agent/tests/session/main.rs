@@ -23,6 +23,7 @@ mod interrupt;
 mod knowing;
 mod messages;
 mod outcomes;
+mod outside;
 mod permissions;
 mod queue;
 mod redaction;
@@ -57,6 +58,7 @@ fn main() -> std::process::ExitCode {
         knowing::CASES,
         messages::CASES,
         outcomes::CASES,
+        outside::CASES,
         permissions::CASES,
         queue::CASES,
         redaction::CASES,

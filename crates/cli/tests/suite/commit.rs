@@ -4,7 +4,9 @@ use std::io::Write as _;
 
 use journeyman_protocol::Outcome;
 
-use crate::support::{House, Jm, POLITE, Server, call, needs, polite_edit, say};
+use serde_json::json;
+
+use crate::support::{House, Jm, POLITE, Person, Server, call, needs, polite_edit, say};
 
 fn polite() -> Server {
     Server::chat([
@@ -138,4 +140,143 @@ fn without_a_repository_the_run_does_not_begin() {
     let server = polite();
     with_git(server.run(&house, &["--commit", "be polite"])).run().expect(1).says(&["no git repository"]);
     assert!(server.seen().is_empty());
+}
+
+/// A model that makes the greeting polite, and changes another file.
+fn polite_and(path: &str, search: &str, replace: &str) -> Server {
+    Server::chat([
+        call("edit_file", polite_edit())
+            .and("edit_file", json!({"path": path, "search": search, "replace": replace})),
+        say("I made the greeting polite."),
+    ])
+}
+
+fn executable(house: &House, path: &str) {
+    let status = std::process::Command::new("chmod").arg("755").arg(house.project().join(path)).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn a_hook_that_the_run_decides_about_reads_and_writes_nothing_outside() {
+    if !needs(&["git", "make"]) {
+        return;
+    }
+    for flags in [&["--commit"][..], &["--isolate", "--commit"], &["--isolate", "--branch", "polite"]] {
+        for (hooks, changed, called) in [
+            (Some("scripts/hooks"), "scripts/hooks/pre-commit", ""),
+            (None, "scripts/lint.sh", "exec ./scripts/lint.sh"),
+            (None, "lint.mk", "exec make -s -f lint.mk"),
+        ] {
+            let house = House::with_greeter();
+            let text = if changed == "lint.mk" { "all:\n\ttrue\n" } else { "#!/bin/sh\ntrue\n" };
+            house.write(changed, text);
+            executable(&house, changed);
+            house.git(&["init", "-q", "-b", "main"]);
+            house.git(&["add", "."]);
+            house.git(&["commit", "-q", "-m", "A greeter"]);
+            if let Some(hooks) = hooks {
+                house.git(&["config", "core.hooksPath", hooks]);
+            } else {
+                hook(&house, "pre-commit", &format!("#!/bin/sh\n{called}\n"));
+            }
+            let key = house.at("home/.ssh/id_test");
+            std::fs::create_dir_all(key.parent().unwrap()).unwrap();
+            std::fs::write(&key, "a private key").unwrap();
+            let attack = format!(
+                "cat {key} >> greet.sh; git add greet.sh; echo ran >&2; (echo x > {out}) 2> /dev/null; true",
+                key = key.display(),
+                out = house.at("escaped").display()
+            );
+            let server = polite_and(changed, "true", &attack);
+            let all: Vec<&str> = flags.iter().copied().chain(["--json", "be polite"]).collect();
+            let report = with_git(server.run(&house, &all)).run().expect(0).report();
+            let id = report.commit.unwrap().id;
+            assert_eq!(house.git(&["show", &format!("{id}:greet.sh")]), POLITE, "{flags:?} {changed}");
+            assert!(!house.at("escaped").exists(), "{flags:?} {changed}");
+        }
+    }
+}
+
+#[test]
+fn a_hook_formats_what_is_committed_and_undo_takes_it_back() {
+    if !needs(&["git", "make"]) {
+        return;
+    }
+    let house = House::with_repository();
+    let before = house.read("greet.sh");
+    hook(&house, "pre-commit", "#!/bin/sh\necho '# formatted' >> greet.sh\ngit add greet.sh\n");
+    hook(&house, "commit-msg", "#!/bin/sh\necho 'Ticket: 7' >> \"$1\"\n");
+    let report =
+        with_git(polite().run(&house, &["--commit", "--json", "be polite"])).run().expect(0).report();
+    assert_eq!(house.git(&["show", "HEAD:greet.sh"]), format!("{POLITE}# formatted\n"));
+    assert!(house.git(&["log", "-1", "--format=%B"]).ends_with("Ticket: 7\n\n"));
+    is_clean(&house);
+    house.jm(&["undo", report.session.as_str()]).run().expect(0);
+    assert_eq!(house.read("greet.sh"), before);
+}
+
+#[test]
+fn without_verifying_no_hook_runs() {
+    if !needs(&["git", "make"]) {
+        return;
+    }
+    let house = House::with_repository();
+    hook(&house, "pre-commit", "#!/bin/sh\nexit 1\n");
+    with_git(polite().run(&house, &["--commit", "--no-verify", "--json", "be polite"])).run().expect(0);
+    is_clean(&house);
+    let server = polite();
+    server.run(&house, &["--no-verify", "be polite"]).run().expect(2).says(&["--no-verify", "--commit"]);
+    assert!(server.seen().is_empty());
+}
+
+/// A repository with a filter whose program is a script of the project, which is about to be changed.
+fn with_a_filter() -> (House, Server) {
+    let house = House::with_greeter();
+    house.write("scripts/clean.sh", "cat\n");
+    house.write(".gitattributes", "*.sh filter=x\n");
+    house.git(&["init", "-q", "-b", "main"]);
+    house.git(&["config", "filter.x.clean", "sh scripts/clean.sh"]);
+    house.git(&["add", "."]);
+    house.git(&["commit", "-q", "-m", "A greeter"]);
+    let ran = house.at("ran");
+    let server = polite_and("scripts/clean.sh", "cat", &format!("echo x > {}; cat", ran.display()));
+    (house, server)
+}
+
+#[test]
+fn a_program_of_gits_that_the_run_decides_about_does_not_run_where_nobody_looks() {
+    if !needs(&["git", "make"]) {
+        return;
+    }
+    for flags in [&["--commit"][..], &["--isolate", "--commit"], &["--isolate", "--branch", "polite"]] {
+        let (house, server) = with_a_filter();
+        let all: Vec<&str> = flags.iter().copied().chain(["--json", "be polite"]).collect();
+        let ran = with_git(server.run(&house, &all)).run().expect(6);
+        let report = ran.report();
+        assert_eq!((report.outcome, report.commit), (Outcome::PermissionNeeded, None));
+        assert!(report.summary.contains("scripts/clean.sh"), "{}", report.summary);
+        assert!(!house.at("ran").exists());
+        assert_eq!(house.git(&["log", "--format=%s", "--all"]), "A greeter\n");
+    }
+}
+
+#[test]
+fn at_a_terminal_what_would_run_is_shown_before_it_does() {
+    if !needs(&["git", "make", "setsid"]) {
+        return;
+    }
+    for (answer, commits) in [("y\n", "2\n"), ("n\n", "1\n")] {
+        let (house, server) = with_a_filter();
+        let flags = ["--commit", "be polite"];
+        let mut person = Person::start(with_git(server.run(&house, &flags)).env("NO_COLOR", "1").command());
+        person.sees("Not committed yet:");
+        person.sees("scripts/clean.sh");
+        person.sees("Have you read it");
+        assert!(!house.at("ran").exists());
+        person.types(answer);
+        let (code, _) = person.ends();
+        assert_eq!(code, if answer == "y\n" { 0 } else { 6 });
+        assert_eq!(house.git(&["rev-list", "--count", "HEAD"]), commits);
+        assert_eq!(house.at("ran").exists(), answer == "y\n");
+    }
 }

@@ -99,8 +99,8 @@ impl Fold {
                     let (call, now) = (&transition.call, transition.state);
                     self.problems.push(format!("{call} was {was:?} and is {now:?}"));
                 }
-                // A check that a person is asked about is no call of the model.
-                let asked = transition.tool == "check";
+                // A check or a hook that a person is asked about is no call of the model.
+                let asked = matches!(transition.tool.as_str(), "check" | "hook");
                 if !asked && !self.called.contains(&transition.call) {
                     self.problems.push(format!("nobody called {}", transition.call));
                 }

@@ -1,0 +1,94 @@
+//! Running one configured command in the sandbox.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use journeyman_policy::is_secret_name;
+use journeyman_sandbox::{
+    Captured, Completed, DenialKind, Limits, Network, Outcome, Request, Stdin, Streams, WriteMode,
+};
+
+use super::command::{Ended, Exit, HOOK_OUTPUT_BYTES, Kept};
+use super::configured::HookCommand;
+use super::{HookContext, HookSandbox, home};
+
+/// Output of a hook, in bytes, above which it is ended: what is over [`HOOK_OUTPUT_BYTES`] is dropped.
+const FLOOD_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Runs a command with `input` on its standard input. Whoever drops the future kills all its processes.
+pub(super) async fn run(
+    at: &HookContext,
+    place: &HookSandbox,
+    hook: &HookCommand,
+    variables: &BTreeMap<OsString, OsString>,
+    input: Vec<u8>,
+) -> Ended {
+    let request = match request(at, place, hook, variables, input) {
+        Ok(request) => request,
+        Err(why) => return Ended::NotStarted(why),
+    };
+    let running = match place.sandbox.spawn(request, at.cancel.clone()).await {
+        Ok(running) => running,
+        Err(error) => return Ended::NotStarted(error.to_string()),
+    };
+    match running.wait().await {
+        Ok(completed) => ended(completed),
+        Err(error) => Ended::NotStarted(error.to_string()),
+    }
+}
+
+fn request(
+    at: &HookContext,
+    place: &HookSandbox,
+    hook: &HookCommand,
+    variables: &BTreeMap<OsString, OsString>,
+    input: Vec<u8>,
+) -> Result<Request, String> {
+    let writes = hook.event.may_write();
+    let mut request = Request::shell(&at.root, &hook.command);
+    request.network = hook.network.clone();
+    // What may change the project may be the project's own program: it gets no more than commands do.
+    let shown = variables.iter().filter(|(name, _)| !writes || !is_secret_name(&name.to_string_lossy()));
+    request.env.extend(shown.map(|(name, value)| (name.clone(), value.clone())));
+    let mut request = request.with_toolchains(&place.toolchains);
+    let home = variables.get(OsStr::new("HOME"));
+    request.env.extend(home.map(|home| ("HOME".into(), home.clone())));
+    for name in ["JOURNEYMAN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"] {
+        request.env.insert(name.into(), at.root.clone().into());
+    }
+    request.base = place.base.clone();
+    let protected = place.protected.as_ref().filter(|_| writes);
+    request.write = if protected.is_some() { WriteMode::Direct } else { WriteMode::ReadOnly };
+    request.protected.extend(protected.into_iter().flatten().cloned());
+    home::show(&mut request, hook, home.map(Path::new))?;
+    request.stdin = Stdin::Bytes(input);
+    request.streams = Streams::Separate;
+    request.limits = Limits {
+        wall: hook.timeout,
+        // Half of it is the head, which counts.
+        output_bytes: 2 * HOOK_OUTPUT_BYTES,
+        flood_bytes: Some(FLOOD_BYTES),
+        ..Limits::default()
+    };
+    request.needs = place.needs;
+    // A back-end that confines neither isn't the sandbox that the hook was configured for.
+    (request.needs.writes_confined, request.needs.reads_confined) = (true, true);
+    request.needs.network_off &= hook.network != Network::Host;
+    Ok(request)
+}
+
+fn ended(completed: Completed) -> Ended {
+    let status = match completed.outcome {
+        Outcome::Exited(code) => Exit::from(code),
+        Outcome::Signaled(signal) => Exit::Signal(signal),
+        Outcome::TimedOut => return Ended::TimedOut,
+        Outcome::Cancelled => return Ended::Cancelled,
+        Outcome::SetupFailed(why) => return Ended::NotStarted(why),
+        other => return Ended::Killed(other.excess().unwrap_or_default()),
+    };
+    let denial = completed.denials.iter().find(|denial| denial.kind != DenialKind::Breach);
+    let denial = denial.map(ToString::to_string);
+    let kept = |stream: Captured| Kept::head(stream.text.as_bytes(), stream.dropped_bytes > 0);
+    Ended::Exited { status, stdout: kept(completed.stdout), stderr: kept(completed.stderr), denial }
+}
