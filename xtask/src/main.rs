@@ -1,7 +1,7 @@
 //! `cargo xtask`: what keeps the house in order.
 //!
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
-//! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences.
+//! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who starts processes.
 //! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
 //! - `cargo xtask fuzz TARGET|all` feeds the readers of models' text with anything.
 //! - `cargo xtask soak NAME` runs a heavy test in full, of which the suite has a few seeds.
@@ -10,6 +10,7 @@ mod bench;
 mod dependencies;
 mod fuzz;
 mod licences;
+mod processes;
 mod sizes;
 mod soak;
 
@@ -68,6 +69,7 @@ fn house() -> anyhow::Result<()> {
     let mut broken = dependencies::broken_rules(&root())?;
     broken.extend(licences::broken_rules(&root())?);
     broken.extend(sizes::broken_rules(&root())?);
+    broken.extend(processes::broken_rules(&root())?);
     for rule in &broken {
         eprintln!("  {rule}");
     }
@@ -101,6 +103,11 @@ mod tests {
     #[test]
     fn licences_are_permissive() {
         assert_eq!(licences::broken_rules(&root()).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_way_out_of_the_sandbox_is_known() {
+        assert_eq!(processes::broken_rules(&root()).unwrap(), Vec::<String>::new());
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn is_code(line: &str) -> bool {
 }
 
 /// Every Rust file of the tree.
-fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![root.join("crates"), root.join("xtask")];
     while let Some(directory) = open.pop() {

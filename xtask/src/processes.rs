@@ -1,0 +1,68 @@
+//! The ways out of the sandbox: every place that starts a process by itself.
+//!
+//! Nothing that a session changed may run outside of the sandbox before a person has seen that very content. So each
+//! place that starts a process is listed with what keeps a session from deciding what that runs; a new one fails here
+//! until somebody has thought about it and written the test.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+/// The places, with the reason why no file of a session decides what they run.
+const PLACES: &[(&str, &str)] = &[
+    (
+        "crates/agent/src/hooks/command.rs",
+        "hooks with `sandbox = false`, refused once the session changed what decides about them; tests/session/outside.rs",
+    ),
+    (
+        "crates/git/src/user.rs",
+        "the user's git without hooks and monitors, after programs.rs held its settings against the change; \
+         tests/repository/commits.rs",
+    ),
+    ("crates/sandbox/src/namespaces/ready.rs", "this program itself, as the helper that builds the sandbox"),
+    ("crates/sandbox/src/namespaces/mount.rs", "this program itself, as the helper that mounts an overlay"),
+    ("crates/sandbox/src/namespaces/sys.rs", "the command itself, at the end of building its sandbox"),
+    (
+        "crates/sandbox/src/unconfined.rs",
+        "the back-end \"none\", which a user allows by name; its commands ask",
+    ),
+];
+/// How sources start a process.
+const STARTS: [&str; 4] = ["Command::new(", "posix_spawn", "execve(", "fork()"];
+/// Where tests begin in a file.
+const TESTS: &str = "#[cfg(test)]";
+
+/// Each place that isn't listed, and each listed one that starts nothing.
+pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
+    let mut broken = Vec::new();
+    let mut found = Vec::new();
+    for path in crate::sizes::sources(root)? {
+        let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        if !shown.starts_with("crates/") || !shown.contains("/src/") || shown.ends_with("tests.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| shown.clone())?;
+        let code = text.split(TESTS).next().unwrap_or_default();
+        let starts = |line: &str| {
+            let line = line.trim();
+            // `RunCommand::new` is somebody else's.
+            let alone = |at: usize| !line.get(..at).is_some_and(|head| head.ends_with(char::is_alphanumeric));
+            let start = |start: &&str| line.match_indices(*start).any(|(at, _)| alone(at));
+            !line.starts_with("//") && STARTS.iter().any(start)
+        };
+        if code.lines().any(starts) {
+            if !PLACES.iter().any(|(place, _)| *place == shown) {
+                broken.push(format!(
+                    "{shown} starts a process; run it by `sandbox`, or list it in xtask/src/processes.rs with what keeps a \
+                     session from deciding what it runs"
+                ));
+            }
+            found.push(shown);
+        }
+    }
+    let gone = PLACES.iter().filter(|(place, _)| !found.iter().any(|found| found == place));
+    broken.extend(
+        gone.map(|(place, _)| format!("{place} starts no process any more; take it out of processes.rs")),
+    );
+    Ok(broken)
+}
