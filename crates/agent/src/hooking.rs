@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use journeyman_model::ModelRequest;
-use journeyman_policy::is_guarded;
 use journeyman_protocol::{
     CallId, ErrorPhase, Event, FileChange, Message, MessageKind, Outcome, RelPath, Role,
 };
-use journeyman_workspace::{Guarded, TreeSnapshot, WorkspaceError};
+use journeyman_tools::GUARDS;
+use journeyman_workspace::{Aftermath, Guarded, TreeSnapshot, WorkspaceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -144,7 +144,7 @@ impl Worker {
         let workspace = Arc::clone(&self.parts.workspace);
         let begun = blocking("looking at the tree", move || {
             let before = workspace.command_begin()?;
-            let guard = Guarded::before(&workspace, &before, is_guarded);
+            let guard = Guarded::before(&workspace, GUARDS)?;
             Ok((before, guard))
         });
         match begun.await.and_then(|begun| begun.map_err(|error: WorkspaceError| AgentError::from(error))) {
@@ -167,23 +167,18 @@ impl Worker {
         let workspace = Arc::clone(&self.parts.workspace);
         let (session, call) = (self.session.clone(), call.cloned());
         let ended = blocking("looking at the tree", move || {
-            let changes = workspace.command_end(before, &session, call.as_ref());
-            let trespass = guard.after(&workspace)?;
-            let changes = changes?;
-            let mut obeyed = trespass.guarded(&changes, is_guarded);
-            obeyed.extend(trespass.planted.into_iter().map(|(path, _)| path));
-            Ok((changes, obeyed))
+            // Hooks may have run outside of the sandbox, where nothing kept them from guarded files.
+            let end = || workspace.command_end(before, &session, call.as_ref());
+            let (changes, aftermath) = guard.end(&workspace, false, end);
+            changes.map(|changes| (changes, aftermath))
         });
         match ended.await.and_then(|ended| ended.map_err(|error: WorkspaceError| AgentError::from(error))) {
-            Ok((changes, obeyed)) => {
+            Ok((changes, Aftermath { trespasses, problem })) => {
                 self.seen.left_by(&self.parts.workspace, &changes);
-                if !obeyed.is_empty() {
-                    let message = format!(
-                        "a hook made or changed what programs outside of the sandbox run or obey: {}",
-                        listed(obeyed.iter())
-                    );
+                if let Some(message) = problem {
                     self.log.emit(Event::Warning { message });
                 }
+                self.note_trespasses(None, trespasses);
                 let files = listed(changes.iter().map(|change| &change.path));
                 let told = (!changes.is_empty())
                     .then(|| format!("[a hook changed {files}; read it again before you edit it]"));

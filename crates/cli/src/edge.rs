@@ -13,7 +13,8 @@ use journeyman_agent::{AgentError, ConfigError};
 use journeyman_protocol::{ContentHash, Tier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};
-use journeyman_workspace::{Clock, GuardRules, Options, Workspace};
+use journeyman_tools::GUARDS;
+use journeyman_workspace::{Clock, Options, Workspace};
 
 use crate::confinement;
 
@@ -140,12 +141,6 @@ pub(crate) struct House {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) blobs: Arc<Blobs>,
 }
-
-/// Which paths are guarded from commands.
-pub(crate) const GUARDS: GuardRules = GuardRules {
-    guarded: journeyman_policy::is_guarded,
-    on_entering: journeyman_policy::is_obeyed_on_entering,
-};
 
 impl House {
     pub(crate) fn open(environment: &Environment) -> Result<Self, Failure> {

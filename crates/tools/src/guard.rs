@@ -7,7 +7,7 @@ use journeyman_workspace::{Aftermath, GuardRules};
 const MOST_NAMED: usize = 20;
 
 /// Which paths are guarded from commands.
-pub(crate) const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
+pub const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
 
 /// What to say of what a command may not have done; `None` when there is nothing to say.
 pub(crate) fn refusal(aftermath: &Aftermath) -> Option<String> {

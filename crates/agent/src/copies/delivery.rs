@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_git::{Branching, Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
-use journeyman_policy::is_guarded;
 use journeyman_protocol::{
     CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, Outcome, RelPath, RunReport, SessionId,
 };
 use journeyman_store::Blobs;
-use journeyman_workspace::{ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError};
+use journeyman_tools::GUARDS;
+use journeyman_workspace::{
+    Aftermath, ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
@@ -151,7 +153,7 @@ impl Committer {
         let watched = Arc::clone(tree);
         let begun = blocking("looking at the tree", move || {
             let before = watched.command_begin()?;
-            let guard = Guarded::before(&watched, &before, is_guarded);
+            let guard = Guarded::before(&watched, GUARDS)?;
             Ok::<_, WorkspaceError>((before, guard))
         });
         let (before, guard) = begun.await??;
@@ -159,22 +161,17 @@ impl Committer {
         let made = self.with_hooks(hooks, guard.protected()).commit(&commit, stop).await;
         let (watched, session) = (Arc::clone(tree), session.clone());
         let ended = blocking("looking at the tree", move || {
-            let changes = watched.command_end(before, &session, None);
-            let trespass = guard.after(&watched)?;
-            let changes = changes?;
-            let mut obeyed = trespass.guarded(&changes, is_guarded);
-            obeyed.extend(trespass.planted.into_iter().map(|(path, _)| path));
-            Ok::<_, WorkspaceError>(obeyed)
+            // Hooks may have run outside of the sandbox, where nothing kept them from guarded files.
+            guard.end(&watched, false, || watched.command_end(before, &session, None))
         });
-        let obeyed = ended.await??;
+        let (changes, Aftermath { trespasses, problem }) = ended.await?;
+        changes?;
         let report = report_of(made?, &commit.message);
-        let told = (!obeyed.is_empty()).then(|| Event::Warning {
-            message: format!(
-                "a hook of the commit made or changed what programs outside of the sandbox run or obey: {}",
-                obeyed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-            ),
-        });
-        Ok((report, told.into_iter().collect()))
+        let mut told: Vec<Event> = problem.into_iter().map(|message| Event::Warning { message }).collect();
+        if !trespasses.is_empty() {
+            told.push(Event::Trespassed { call: None, check: None, trespasses });
+        }
+        Ok((report, told))
     }
 
     /// The user's git with hooks that run like this and leave these paths as they are.

@@ -11,11 +11,12 @@ use anyhow::Context as _;
 use journeyman_protocol::{FileChange, RelPath, SessionId, Trespass};
 use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
+use journeyman_tools::GUARDS;
 use journeyman_workspace::{
     Aftermath, Clock, Guarded, HardLinks, Isolated, Means, Options, Tier, Workspace, remove_tree,
 };
 
-use crate::edge::{Failure, GUARDS, House, now};
+use crate::edge::{Failure, House, now};
 
 /// Bytes of a copy's contents that are kept while the command runs.
 const QUOTA: u64 = 1024 * 1024 * 1024;
